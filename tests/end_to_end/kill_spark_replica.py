@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "end_to_end")]
 
-from fixtures.changing_schemas import watchable_ddl  # noqa: E402 (the path comes first)
+from fixtures.changing_schemas import STREAM_DDL, watchable_ddl  # noqa: E402 (the path comes first)
 from fixtures.replicas import verify_folder  # noqa: E402
 from fixtures.server import connect  # noqa: E402
 from fixtures.spark_formats import find_delta_settings  # noqa: E402
@@ -36,7 +36,6 @@ from watcher.failpoints import NAMES  # noqa: E402
 from watcher.replica.manifest import Manifest  # noqa: E402
 
 TABLES = ("A", "B", "C")
-STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
 PLACES = tuple(name for name in NAMES if name.startswith("after-replica"))
 KEYS = 200
 START_SECONDS_MAX = 300.0
@@ -119,7 +118,7 @@ def run(folder: Path, runs: int, seed: int, streamed: bool) -> KillReport:
     config, lake = write_config(folder / "job.toml", settings), folder / "lake"
     flags = ("--stream", "S", "--interval", "0s") if streamed else ("--interval", "0s")
     with spawn() as server:
-        ddl = [*(each for name in TABLES for each in watchable_ddl(name)), STREAM]
+        ddl = [*(each for name in TABLES for each in watchable_ddl(name)), STREAM_DDL]
         database: Database = connect(server.address).database("kills", ddl_statements=ddl)
         database.create().result(60)
         writer = Writer(database, seed, streamed)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from fixtures.changing_schemas import watchable_ddl
+from fixtures.changing_schemas import STREAM_DDL, watchable_ddl, write_everywhere
 from fixtures.replicas import assert_equal, last_cut, list_commits, read_rows
 from fixtures.server import CreateDatabase
 from fixtures.spark_replica_process import run_replicate, write_config
@@ -17,21 +17,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spar
 
 TABLES = ("A", "B")
 PLACES = ("after-replica-table", "after-replica-tables", "after-replica-cut")
-STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
 
 
 @pytest.fixture
 def database(create_database: CreateDatabase) -> Database:
     """Two tables that can be polled, and a change stream of them."""
-    return create_database(*(ddl for name in TABLES for ddl in watchable_ddl(name)), STREAM)
-
-
-def write_everywhere(database: Database, number: int) -> None:
-    """One transaction over all tables."""
-    with database.batch() as batch:
-        for name in TABLES:
-            rows = [(key, number) for key in range(number % 3, 12, 2)]
-            batch.insert_or_update(name, ("Id", "Version"), rows)
+    return create_database(*(ddl for name in TABLES for ddl in watchable_ddl(name)), STREAM_DDL)
 
 
 def versions_of(folder: Path, table: str) -> dict[int, int]:
@@ -48,14 +39,14 @@ def test_a_replica_is_exact_after_a_kill_at_any_place(
 ) -> None:
     config, lake = write_config(tmp_path / "job.toml", delta), tmp_path / "lake"
     flags = ("--stream", stream) if stream else ()
-    write_everywhere(database, 1)
+    write_everywhere(database, TABLES, 1)
     killed = run_replicate(database, config, TABLES, *flags, place=place)
     assert killed == -signal.SIGKILL, "during the initial load"
     assert run_replicate(database, config, TABLES, *flags) == 0
     assert_equal(database, lake)
     assert [c["operation"] for c in list_commits(lake, "A")].count("WRITE") == 1, "loaded twice"
     before, rows = last_cut(lake), versions_of(lake, "A")
-    write_everywhere(database, 2)
+    write_everywhere(database, TABLES, 2)
     killed = run_replicate(database, config, TABLES, *flags, place=place)
     assert killed == -signal.SIGKILL, "during the changes"
     assert_equal(database, lake)

@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-WITHOUT_DELTALAKE = "import sys; sys.modules['deltalake'] = None; import {module}; print('imported')"
+WITHOUT_DELTALAKE = (
+    "import sys; sys.modules['deltalake'] = None; import {module}; print('imported')"
+)
 
 
 @pytest.mark.parametrize(

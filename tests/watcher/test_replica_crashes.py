@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fixtures.changing_schemas import change_schema, watchable_ddl
+from fixtures.changing_schemas import STREAM_DDL, change_schema, watchable_ddl, write_everywhere
 from fixtures.consumers import expire_lease
 from fixtures.replicas import CONSUMER, assert_equal, last_cut, read_rows
 from fixtures.server import CreateDatabase
@@ -21,21 +21,12 @@ from watcher.failpoints import VARIABLE
 
 TABLES = ("A", "B", "C")
 PLACES = ("after-replica-table", "after-replica-tables", "after-delivery-before-position")
-STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
 
 
 @pytest.fixture
 def database(create_database: CreateDatabase) -> Database:
     """Three tables that can be polled, and a change stream of them."""
-    return create_database(*(ddl for name in TABLES for ddl in watchable_ddl(name)), STREAM)
-
-
-def write_everywhere(database: Database, number: int) -> None:
-    """One transaction over all tables."""
-    with database.batch() as batch:
-        for name in TABLES:
-            rows = [(key, number) for key in range(number % 3, 12, 2)]
-            batch.insert_or_update(name, ("Id", "Version"), rows)
+    return create_database(*(ddl for name in TABLES for ddl in watchable_ddl(name)), STREAM_DDL)
 
 
 def run_replicate(
@@ -69,20 +60,20 @@ def versions_of(folder: Path, table: str) -> dict[int, int]:
 def test_a_replica_is_exact_after_a_crash_at_any_place(
     database: Database, tmp_path: Path, place: str, stream: str | None
 ) -> None:
-    write_everywhere(database, 1)
+    write_everywhere(database, TABLES, 1)
     killed = run_replicate(database, tmp_path, place, stream)
     assert killed == -signal.SIGKILL, "during the initial load"
     assert run_replicate(database, tmp_path, None, stream) == 0
     assert_equal(database, tmp_path)
     before, rows = last_cut(tmp_path), versions_of(tmp_path, "A")
-    write_everywhere(database, 2)
+    write_everywhere(database, TABLES, 2)
     killed = run_replicate(database, tmp_path, place, stream)
     assert killed == -signal.SIGKILL, "during the changes"
     assert_equal(database, tmp_path)
     if place != "after-delivery-before-position":
         assert last_cut(tmp_path) == before
         assert {name: versions_of(tmp_path, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
-    write_everywhere(database, 3)
+    write_everywhere(database, TABLES, 3)
     assert run_replicate(database, tmp_path, None, stream) == 0
     assert_equal(database, tmp_path)
     assert versions_of(tmp_path, "A") == versions_of(tmp_path, "C") != rows
@@ -95,7 +86,7 @@ def test_crashes_one_after_another_with_changes_of_the_schema(
     print("seed", seed)
     chooser = random.Random(seed)
     for number in range(4):
-        write_everywhere(database, number)
+        write_everywhere(database, TABLES, number)
         if number % 2:
             column = f"ALTER TABLE B ADD COLUMN More{number} STRING(MAX) DEFAULT ('{number}')"
             change_schema(database, column)
