@@ -18,7 +18,7 @@ SPELLINGS: dict[Dialect, Spelling] = {
     Dialect.GOOGLESQL: GoogleSqlSpelling(),
     Dialect.POSTGRESQL: PostgreSqlSpelling(),
 }
-KINDS_BEFORE_TABLES = frozenset({"PROTO BUNDLE", "SEQUENCE"})
+KINDS_BEFORE_TABLES = frozenset({"PROTO BUNDLE", "SEQUENCE", "PLACEMENT"})
 """Tables may use these; other objects that are kept as text may use tables."""
 
 

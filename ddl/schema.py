@@ -84,7 +84,8 @@ class Column:
 
     ``default``, ``on_update`` and ``generated`` hold the expression without its outer parentheses.
     ``stored`` concerns generated columns only. ``allow_commit_timestamp`` is the column option;
-    ``options`` holds the other options as written.
+    ``options`` holds the other options as written. ``placement_key`` says that the column names the
+    placement of the row.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Column:
     hidden: bool = False
     allow_commit_timestamp: bool = False
     options: tuple[tuple[str, str], ...] = ()
+    placement_key: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,11 @@ class Table:
         """The column of this name (without regard to case), or None."""
         folded = name.casefold()
         return next((c for c in self.columns if c.name.casefold() == folded), None)
+
+    @property
+    def placement_key(self) -> Column | None:
+        """The column that names the placement of a row; None where the table has none."""
+        return next((c for c in self.columns if c.placement_key), None)
 
 
 @dataclass(frozen=True, slots=True)

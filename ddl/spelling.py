@@ -117,6 +117,8 @@ class Spelling(ABC):
             parts.append(self.write_generated(column))
         if column.identity is not None:
             parts.append(self.write_identity(column.identity))
+        if column.placement_key:
+            parts.append("PLACEMENT KEY")
         if column.hidden:
             parts.append("HIDDEN")
         return " ".join(parts) + self.write_column_options(column)

@@ -18,6 +18,7 @@ from emulator.services.calls import Call, Dispatcher
 from emulator.services.churn import Churner
 from emulator.services.database_admin import DatabaseAdmin
 from emulator.services.instance_admin import InstanceAdmin
+from emulator.services.instance_partitions import InstancePartitions
 from emulator.services.operations import Operations
 from emulator.services.registry import Registry
 from emulator.services.sessions import Sessions
@@ -92,6 +93,7 @@ def start(
         **SpannerApi(Sessions(registry, injector), injector).calls(),
         **DatabaseAdmin(registry).calls(),
         **InstanceAdmin(registry).calls(),
+        **InstancePartitions(registry).calls(),
         **Operations(registry).calls(),
         fault_module.METHOD: Call(Struct, lambda request, _: set_faults(injector, request)),
     }

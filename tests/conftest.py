@@ -4,6 +4,7 @@ from hypothesis import settings
 
 pytest_plugins = [
     "fixtures.server",
+    "fixtures.placements",
     "fixtures.singers",
     "fixtures.queries",
     "fixtures.everything",

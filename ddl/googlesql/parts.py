@@ -38,6 +38,8 @@ def read_column_clause(reader: TokenReader, clauses: dict[str, object]) -> bool:
     """Reads one clause after a column's type into ``clauses``; False when there is none."""
     if reader.accept("NOT", "NULL"):
         clauses["not_null"] = True
+    elif reader.accept("PLACEMENT", "KEY"):
+        clauses["placement_key"] = True
     elif reader.accept("HIDDEN"):
         clauses["hidden"] = True
     elif reader.accept("DEFAULT"):

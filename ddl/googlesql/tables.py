@@ -181,6 +181,9 @@ def read_alter_column(reader: TokenReader, table: str) -> Step:
     if reader.accept("ALTER", "IDENTITY"):
         reader.read_rest()
         return steps.OtherStatement("ALTER IDENTITY", reader.text)
+    if any(reader.peek(word, "PLACEMENT", "KEY") for word in ("SET", "DROP")):
+        reader.read_rest()
+        return steps.OtherStatement("ALTER PLACEMENT KEY", reader.text)
     if reader.accept("SET"):
         return steps.SetColumnOptions(table, name, read_nullable_options(reader))
     reader.reset(start)

@@ -71,6 +71,7 @@ class ColumnClauses:
         self.stored = False
         self.identity: Identity | None = None
         self.hidden = False
+        self.placement_key = False
         self.checks: list[Check] = []
         self.references: tuple[str, tuple[str, ...], OnDelete | None] | None = None
 
@@ -79,12 +80,10 @@ class ColumnClauses:
         name = reader.read_name() if reader.accept("CONSTRAINT") else None
         if reader.accept("NOT", "NULL"):
             self.not_null = True
-        elif reader.accept("NULL"):
+        elif reader.accept("NULL") or self._read_flag(reader):
             pass
         elif reader.accept("PRIMARY", "KEY"):
             self.primary_key = True
-        elif reader.accept("HIDDEN"):
-            self.hidden = True
         elif reader.accept("DEFAULT"):
             self.default = read_expression(reader)
         elif reader.accept("ON", "UPDATE"):
@@ -100,6 +99,16 @@ class ColumnClauses:
             self.checks.append(Check(name, reader.read_parenthesized()))
         elif reader.accept("REFERENCES"):
             self.references = (reader.read_path(), reader.read_names(), read_on_delete(reader))
+        else:
+            return False
+        return True
+
+    def _read_flag(self, reader: TokenReader) -> bool:
+        """Reads a clause that has nothing in it but its words; False when there is none."""
+        if reader.accept("PLACEMENT", "KEY"):
+            self.placement_key = True
+        elif reader.accept("HIDDEN"):
+            self.hidden = True
         else:
             return False
         return True
@@ -127,6 +136,7 @@ def read_column(reader: TokenReader) -> tuple[Column, ColumnClauses]:
         identity=clauses.identity,
         hidden=clauses.hidden,
         allow_commit_timestamp=commit_timestamp,
+        placement_key=clauses.placement_key,
     )
     return column, clauses
 

@@ -9,6 +9,8 @@ from ddl.schema import OnDelete, Schema, Table
 from emulator.catalog.tables import split_name
 from emulator.values.system_tables import Row
 
+PLACEMENT_KEY = "PLACEMENT KEY"
+
 
 def constraint_rows(schema: Schema) -> Iterator[tuple[Table, str, str, tuple[str, ...]]]:
     """Table, name, type and columns of every constraint that has columns."""
@@ -16,6 +18,9 @@ def constraint_rows(schema: Schema) -> Iterator[tuple[Table, str, str, tuple[str
         last = split_name(table.name)[1]
         keys = tuple(part.column for part in table.primary_key)
         yield table, f"PK_{last}", "PRIMARY KEY", keys
+        placement = table.placement_key
+        if placement is not None:
+            yield table, f"PLACEMENT_KEY_{last}", PLACEMENT_KEY, (placement.name,)
         for number, key in enumerate(table.foreign_keys, 1):
             name = key.label or f"FK_{last}_{split_name(key.referenced_table)[1]}_{number}"
             yield table, name, "FOREIGN KEY", key.columns
@@ -33,7 +38,7 @@ def check_rows(schema: Schema) -> Iterator[tuple[Table, str, str]]:
 
 
 def table_constraints(schema: Schema) -> Iterator[Row]:
-    """PRIMARY KEY, FOREIGN KEY and CHECK."""
+    """PRIMARY KEY, FOREIGN KEY, PLACEMENT KEY and CHECK."""
     constraints = [(table, name, kind) for table, name, kind, _ in constraint_rows(schema)]
     constraints += [(table, name, "CHECK") for table, name, _ in check_rows(schema)]
     for table, name, kind in constraints:
@@ -53,7 +58,7 @@ def key_column_usage(schema: Schema) -> Iterator[Row]:
 def constraint_usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple[str, ...]]]:
     """Table and name of every constraint, with the table and columns that it refers to."""
     for table, name, kind, listed in constraint_rows(schema):
-        if kind == "PRIMARY KEY":
+        if kind in {"PRIMARY KEY", PLACEMENT_KEY}:
             yield table, name, table, listed
     for table in schema.tables:
         for number, key in enumerate(table.foreign_keys, 1):

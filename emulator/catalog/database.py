@@ -32,6 +32,8 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "VIEWS": objects.view_rows,
         "SEQUENCES": objects.sequence_rows,
         "SEQUENCE_OPTIONS": objects.sequence_option_rows,
+        "PLACEMENTS": objects.placement_rows,
+        "PLACEMENT_OPTIONS": objects.placement_option_rows,
         "CHANGE_STREAMS": objects.change_streams,
         "CHANGE_STREAM_OPTIONS": objects.change_stream_options,
         "CHANGE_STREAM_TABLES": objects.change_stream_tables,

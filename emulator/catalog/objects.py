@@ -1,10 +1,10 @@
-"""The rows of INFORMATION_SCHEMA about views, sequences and change streams."""
+"""The rows of INFORMATION_SCHEMA about views, sequences, placements and change streams."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl import sequences, views
+from ddl import placements, sequences, views
 from ddl.schema import Schema
 from emulator.catalog.tables import split_name
 from emulator.values.system_tables import Row
@@ -31,6 +31,20 @@ def sequence_option_rows(schema: Schema) -> Iterator[Row]:
             for name, value in sequences.read_sequence(item.text).options().items():
                 kind = "STRING" if name == "sequence_kind" else "INT64"
                 yield "", *split_name(item.name), name, kind, value.strip("'")
+
+
+def placement_rows(schema: Schema) -> Iterator[Row]:
+    """The placements: the one that every database has, and those that were created."""
+    yield placements.DEFAULT, 1
+    for placement in placements.read_placements(schema):
+        yield placement.name, 0
+
+
+def placement_option_rows(schema: Schema) -> Iterator[Row]:
+    """The options that are set for each placement."""
+    for placement in placements.read_placements(schema):
+        for name, value in placement.options:
+            yield placement.name, name, "STRING(MAX)", placements.strip_quotes(value)
 
 
 def change_streams(schema: Schema) -> Iterator[Row]:

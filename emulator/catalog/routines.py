@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddl.placements import list_read_functions
 from ddl.references import find_referenced_columns
 from ddl.schema import Schema
 from emulator.catalog.tables import split_name
@@ -30,18 +31,17 @@ def role_rows(schema: Schema) -> Iterator[Row]:
 
 
 def routine_rows(schema: Schema) -> Iterator[Row]:
-    """The read function of each change stream."""
-    for stream in schema.change_streams:
-        owner, name = split_name(stream.name)
-        function = f"READ_{name}"
-        names = ("", owner, function)
+    """The read functions of the change streams."""
+    for function in list_read_functions(schema):
+        owner, name = split_name(function.name)
+        names = ("", owner, f"READ_{name}")
         yield *names, *names, "FUNCTION", "TABLE", "EXTERNAL", None, "INVOKER"
 
 
 def parameter_rows(schema: Schema) -> Iterator[Row]:
     """The arguments of the read functions."""
-    for stream in schema.change_streams:
-        owner, name = split_name(stream.name)
+    for function in list_read_functions(schema):
+        owner, name = split_name(function.name)
         for number, (parameter, kind) in enumerate(READ_PARAMETERS, start=1):
             yield "", owner, f"READ_{name}", number, parameter, kind, "NULL"
 

@@ -25,6 +25,7 @@ from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.engine.schema_changes import change_schema, replay_statements
 from emulator.engine.schema_rules.options import retention_seconds
+from emulator.engine.schema_rules.placements import InstancePartitions
 from emulator.engine.sequences import CREATE_SEQUENCES
 from emulator.engine.snapshots import READ_STATE, Snapshots
 from emulator.engine.state import SchemaState
@@ -34,6 +35,7 @@ from emulator.engine.writer import DatabaseWriter
 from emulator.errors import SpannerError, failed_precondition, unimplemented
 from emulator.storage.archives import CREATE_ARCHIVES, load_archives
 from emulator.storage.change_streams import CREATE_TABLES as CREATE_STREAM_TABLES
+from emulator.storage.change_streams import add_placements
 from emulator.storage.horizon import CREATE_HORIZON, load_horizon
 from emulator.storage.integrity import CREATE_REFERENCES
 from emulator.storage.layout import table_layouts
@@ -74,11 +76,13 @@ class Database:
         *,
         dialect: Dialect = Dialect.GOOGLESQL,
         query_stats: QueryStats | None = None,
+        instance_partitions: InstancePartitions = tuple,
     ) -> None:
         if dialect is not Dialect.GOOGLESQL:
             raise unimplemented("The PostgreSQL dialect")
         self.name = name
         self._clock = clock
+        self._instance_partitions = instance_partitions
         self._storage = Storage.temporary() if path is None else Storage(path, durable=True)
         self._ddl_lock = threading.Lock()
         self.query_stats = query_stats or QueryStats()
@@ -130,7 +134,8 @@ class Database:
         """
         with self._ddl_lock:
             for index, text in enumerate(texts):
-                on_done(index, change_schema(self._writer, text, descriptors))
+                micros = change_schema(self._writer, text, descriptors, self._instance_partitions)
+                on_done(index, micros)
 
     def end_creation(self) -> None:
         """The schema of CREATE DATABASE holds before it, too: an earlier read finds no rows, but it
@@ -263,6 +268,7 @@ def prepare_file(connection: apsw.Connection, now: int) -> tuple[int, int]:
         CREATE_HORIZON,
         *CREATE_STREAM_TABLES,
     )
+    add_placements(connection)
     create_statements(connection)
     connection.execute(
         'INSERT INTO "$state" SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM "$state")', (now,)

@@ -1,10 +1,11 @@
-"""Statements about views, sequences and identities as the step that they are for the schema."""
+"""Statements about views, sequences, identities and placements as the step that they are for the
+schema."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl import sequences, steps, views
+from ddl import placements, sequences, steps, views
 from ddl.errors import DuplicateNameError, NameNotFoundError, SchemaError
 from ddl.schema import Column, Identity, Schema, Table, Verbatim
 from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
@@ -47,7 +48,7 @@ def counters_to_restart(before: Schema, step: steps.Step) -> dict[str, int]:
 
 
 def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
-    """CREATE VIEW and CREATE SEQUENCE; other objects are as they are."""
+    """CREATE VIEW, CREATE SEQUENCE, CREATE PLACEMENT; other objects are as they are."""
     if item.kind == views.KIND:
         view = views.read_view(item.text)
         if view.security is None:
@@ -66,6 +67,14 @@ def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
                 "kind explicitly or set the database option `default_sequence_kind`."
             )
         return steps.CreateVerbatim(Verbatim(item.kind, item.name, sequence.text))
+    if item.kind == placements.KIND:
+        placement = placements.read_placement(item.text)
+        if placement.optional and placements.find_placement(schema, item.name) is not None:
+            return None
+        if placement.name.casefold() == placements.DEFAULT:
+            raise DuplicateNameError("Placement", item.name)
+        refuse_taken_name(schema, item.name)
+        return steps.CreateVerbatim(Verbatim(item.kind, item.name, placement.text))
     return steps.CreateVerbatim(item)
 
 

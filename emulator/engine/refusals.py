@@ -263,6 +263,8 @@ TRANSLATIONS = (
 
 def trigger_refusal(message: str) -> SpannerError:
     """The error that a trigger raised: kind, names and key, separated by '!'."""
+    if message.startswith("placement!"):
+        return invalid_argument(f"Unknown placement: {message.partition('!')[2]}")
     kind, parent, child, key = message.split("!", 3)
     if kind == "parent":
         return not_found(

@@ -17,6 +17,7 @@ from ddl.errors import (
 )
 from ddl.evolve import apply_step
 from ddl.parse import parse_statement
+from ddl.placements import KIND as PLACEMENT
 from ddl.protos import KIND as PROTO_BUNDLE
 from ddl.protos import list_bundle_types
 from ddl.schema import Column, Dialect, Schema, Table
@@ -29,6 +30,7 @@ from emulator.engine.schema_rules import (
     SchemaChange,
     check_change,
     name_constraints,
+    placements,
     refuse_drop_of_managed_index,
     resolve_types,
 )
@@ -59,17 +61,23 @@ from emulator.values.forms import timestamp_from_micros
 from emulator.values.sqlite_text import quote_name, quote_text
 
 LOCK_WAIT_SECONDS = 600.0
-RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", PROTO_BUNDLE}
+RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", PROTO_BUNDLE, PLACEMENT}
 ALTERATIONS = {
     *("GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"),
-    proto_bundle.ALTER,
+    *(proto_bundle.ALTER, placements.ALTER, placements.ALTER_KEY),
 }
 
 
-def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -> int:
+def change_schema(
+    writer: DatabaseWriter,
+    text: str,
+    descriptors: bytes = b"",
+    partitions: placements.InstancePartitions = tuple,
+) -> int:
     """Executes one DDL statement; returns its commit timestamp. An error changes nothing.
 
-    ``descriptors`` are those that came with the statement, for a proto bundle.
+    ``descriptors`` are those that came with the statement, for a proto bundle; ``partitions`` tells
+    the partitions of the instance, for a placement.
     """
     writer.turn.acquire(LOCK_WAIT_SECONDS)
     try:
@@ -78,6 +86,7 @@ def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -
         refuse_options(step, state.schema)
         refuse_long_names_and_keys(step)
         schema = evolve_schema(state.schema, step, descriptors)
+        placements.refuse_unknown_partition(state.schema, step, partitions)
         refuse_too_many(schema)
         restarts = counters_to_restart(state.schema, step)
         change = DdlChange(writer, step, text, descriptors, schema, restarts)
@@ -115,6 +124,7 @@ class DdlChange:
         writer, schema, before = self._writer, self._schema, self._writer.state
         connection = writer.connection
         writer.sequences.change(schema, self._restarts)
+        placements.refuse_used_placements(connection, self._step, before.schema)
         refuse_invalid_values(connection, before.schema, schema)
         proto_values.refuse_invalid_values(connection, before.schema, schema)
         self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros)

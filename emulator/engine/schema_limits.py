@@ -51,7 +51,7 @@ def names_of_new_objects(step: steps.Step) -> Iterator[tuple[str, str]]:
         yield step.item.kind.capitalize(), step.item.name
 
 
-NAMED = {"VIEW", "SEQUENCE", "ROLE"}
+NAMED = {"VIEW", "SEQUENCE", "ROLE", "PLACEMENT"}
 
 
 def key_definitions(step: steps.Step) -> Iterator[tuple[str, tuple[KeyPart, ...]]]:

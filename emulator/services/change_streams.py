@@ -105,7 +105,14 @@ def read_arguments(call: ReadCall, request: Message) -> ReadArguments:
         if argument_value(call, "read_options", array, request) is not None:
             raise invalid_argument("read_options must be null.")
     end = timestamp_micros(argument_value(call, "end_timestamp", TIMESTAMP, request))
-    return ReadArguments(call.stream, start, end, None if token is None else str(token), beat)
+    return ReadArguments(
+        call.stream,
+        start,
+        end,
+        None if token is None else str(token),
+        beat,
+        placement=call.placement,
+    )
 
 
 def timestamp_micros(form: Stored) -> int | None:

@@ -44,12 +44,6 @@ class InstanceAdmin:
             SERVICE + "CreateInstance": Call(m.CreateInstanceRequest, self.create),
             SERVICE + "UpdateInstance": Call(m.UpdateInstanceRequest, self.update),
             SERVICE + "DeleteInstance": Call(m.DeleteInstanceRequest, self.delete),
-            SERVICE + "ListInstancePartitions": Call(
-                m.ListInstancePartitionsRequest, self.list_partitions
-            ),
-            SERVICE + "ListInstancePartitionOperations": Call(
-                m.ListInstancePartitionOperationsRequest, self.list_partition_operations
-            ),
             SERVICE + "ListInstanceConfigOperations": Call(
                 m.ListInstanceConfigOperationsRequest, self.list_config_operations
             ),
@@ -144,16 +138,6 @@ class InstanceAdmin:
         """Removes an instance with its databases; a missing one is NOT_FOUND."""
         self._registry.delete_instance(request.name)
         return Empty()
-
-    def list_partitions(self, request: Message, context: RpcContext) -> Message:
-        """Instances have no partitions."""
-        self._registry.instance(request.parent)
-        return m.ListInstancePartitionsResponse()
-
-    def list_partition_operations(self, request: Message, context: RpcContext) -> Message:
-        """Nothing works on partitions."""
-        self._registry.instance(request.parent)
-        return m.ListInstancePartitionOperationsResponse()
 
     def list_config_operations(self, request: Message, context: RpcContext) -> Message:
         """The one configuration does not change."""

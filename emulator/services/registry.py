@@ -1,4 +1,5 @@
-"""What the server holds: instances, databases, operations, long-lived sessions; kept in a file."""
+"""What the server holds: instances, their partitions, databases, operations, long-lived sessions;
+kept in a file."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from pathlib import Path
 import grpc
 from google.longrunning.operations_pb2 import Operation
 
+from ddl.placements import read_placements
 from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
 from emulator.engine.query_stats import COUNTED_EACH, QueryStats
@@ -27,13 +29,15 @@ from emulator.errors import (
     not_found,
     resource_not_found,
 )
-from emulator.wire.messages import InstanceProto, Message
+from emulator.wire.messages import InstancePartitionProto, InstanceProto, Message
 from emulator.wire.mutations import MutationReader
 from emulator.wire.status import to_status
 
 DATABASE_TYPE = "google.spanner.admin.database.v1.Database"
 INSTANCE_TYPE = "google.spanner.admin.instance.v1.Instance"
+PARTITION_TYPE = "google.spanner.admin.instance.v1.InstancePartition"
 INSTANCE_NAME = re.compile(r"projects/[^/]+/instances/[^/]+")
+PARTITION_NAME = re.compile(rf"({INSTANCE_NAME.pattern})/instancePartitions/[^/]+")
 DATABASE_NAME = re.compile(rf"({INSTANCE_NAME.pattern})/databases/[^/]+")
 FILE = "registry.json"
 DIRECTORY = "databases"
@@ -64,6 +68,7 @@ class Registry:
         self._lock = threading.RLock()
         self._finished = threading.Condition(self._lock)
         self.instances: dict[str, Message] = {}
+        self.instance_partitions: dict[str, Message] = {}
         self.databases: dict[str, HostedDatabase] = {}
         self.operations: dict[str, Message] = {}
         self.lasting_sessions: dict[str, str] = {}
@@ -99,7 +104,58 @@ class Registry:
             self.drop_database(database.name)
         with self._lock:
             del self.instances[name]
+            for partition in self.partitions_of(name):
+                del self.instance_partitions[partition.name]
             self.save()
+
+    def instance_partition(self, name: str) -> Message:
+        """A partition of an instance. Raises NOT_FOUND: for its instance first."""
+        proto = self.instance_partitions.get(name)
+        if proto is None:
+            match = PARTITION_NAME.fullmatch(name)
+            if match is None:
+                raise invalid_argument(f"Invalid instance partition uri: {name}")
+            self.instance(match[1])
+            raise resource_not_found("Instance partition", PARTITION_TYPE, name)
+        return proto
+
+    def put_instance_partition(self, proto: Message) -> None:
+        """Adds or replaces a partition of an instance."""
+        with self._lock:
+            self.instance_partitions[proto.name] = proto
+            self.save()
+
+    def delete_instance_partition(self, name: str) -> None:
+        """Removes a partition of an instance, unless a placement is in it."""
+        with self._lock:
+            self.instance_partition(name)
+            users = self.users_of_partition(name)
+            if users:
+                raise failed_precondition(
+                    f"Cannot delete instance partition {name} because it is in use by placements "
+                    f"of these databases: {', '.join(users)}."
+                )
+            del self.instance_partitions[name]
+            self.save()
+
+    def partitions_of(self, instance: str) -> list[Message]:
+        """The partitions of an instance, by name."""
+        prefix = f"{instance}/instancePartitions/"
+        with self._lock:
+            found = sorted(self.instance_partitions.items())
+            return [proto for name, proto in found if name.startswith(prefix)]
+
+    def users_of_partition(self, name: str) -> list[str]:
+        """The databases with a placement in a partition of their instance."""
+        instance, _, identifier = name.partition("/instancePartitions/")
+        return [
+            database.name
+            for database in self.databases_of(instance)
+            if any(
+                placement.instance_partition == identifier
+                for placement in read_placements(database.engine.schema)
+            )
+        ]
 
     def database(self, name: str) -> HostedDatabase:
         """A database. Raises NOT_FOUND as Spanner does: for its instance first."""
@@ -210,6 +266,9 @@ class Registry:
         with self._lock:
             content = {
                 "instances": [encode_message(i) for i in self.instances.values()],
+                "instance_partitions": [
+                    encode_message(each) for each in self.instance_partitions.values()
+                ],
                 "databases": [
                     {
                         "name": d.name,
@@ -232,7 +291,14 @@ class Registry:
     def _open(self, name: str, file: str, created: int) -> HostedDatabase:
         path = self._data_dir / DIRECTORY / file if self._data_dir is not None else None
         stats = QueryStats(self._count_scans_each)
-        engine = Database(name, path, self.clock, query_stats=stats)
+        instance = name.partition("/databases/")[0]
+
+        def list_partitions() -> list[str]:
+            return [p.name.rpartition("/")[2] for p in self.partitions_of(instance)]
+
+        engine = Database(
+            name, path, self.clock, query_stats=stats, instance_partitions=list_partitions
+        )
         return HostedDatabase(name, file, created, engine)
 
     def _load(self, data_dir: Path) -> None:
@@ -241,6 +307,9 @@ class Registry:
         for text in content.get("instances", []):
             proto = InstanceProto.FromString(base64.b64decode(text))
             self.instances[proto.name] = proto
+        for text in content.get("instance_partitions", []):
+            partition = InstancePartitionProto.FromString(base64.b64decode(text))
+            self.instance_partitions[partition.name] = partition
         for item in content.get("databases", []):
             opened = self._open(item["name"], item["file"], item["create_time_micros"])
             opened.drop_protection = item["drop_protection"]

@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from ddl.dialect import parse_query
 from ddl.errors import DdlSyntaxError
-from ddl.schema import ChangeStream, Schema, StructField, Type, TypeCode
+from ddl.placements import ReadFunction, list_read_functions
+from ddl.schema import Schema, StructField, Type, TypeCode
 from emulator.errors import SpannerError, invalid_argument, unimplemented
 from emulator.values.types import BOOL, INT64, STRING
 
@@ -77,9 +78,10 @@ class ReadArgument:
 
 @dataclass(frozen=True, slots=True)
 class ReadCall:
-    """A query of a change stream."""
+    """A query of a change stream; an empty ``placement`` is all of them."""
 
     stream: str
+    placement: str
     arguments: Mapping[str, ReadArgument]
 
 
@@ -96,21 +98,24 @@ def read_call(sql: str, schema: Schema) -> ReadCall | None:
     except DdlSyntaxError as error:
         raise invalid_argument(f"Syntax error: {error}") from error
     for call in tree.find_all(exp.Anonymous):
-        stream = called_stream(call, schema)
-        if stream is not None:
-            expect_whole_query(tree, call, stream)
-            return ReadCall(stream.name, read_arguments(call.expressions))
+        function = called_function(call, schema)
+        if function is not None:
+            expect_whole_query(tree, call, function)
+            arguments = read_arguments(call.expressions)
+            return ReadCall(function.stream.name, function.placement, arguments)
     return None
 
 
-def called_stream(call: exp.Anonymous, schema: Schema) -> ChangeStream | None:
-    """The stream whose read function a FROM clause calls."""
+def called_function(call: exp.Anonymous, schema: Schema) -> ReadFunction | None:
+    """The read function that a FROM clause calls."""
     if not isinstance(call.parent, exp.Table) or not call.name.upper().startswith(FUNCTION):
         return None
-    return schema.change_stream(call.name[len(FUNCTION) :])
+    name = call.name[len(FUNCTION) :].casefold()
+    functions = list_read_functions(schema)
+    return next((each for each in functions if each.name.casefold() == name), None)
 
 
-def expect_whole_query(tree: exp.Expr, call: exp.Anonymous, stream: ChangeStream) -> None:
+def expect_whole_query(tree: exp.Expr, call: exp.Anonymous, function: ReadFunction) -> None:
     """Raises UNIMPLEMENTED unless a query only selects the one column of a read function."""
     table = call.parent
     clauses = {name for name, value in tree.args.items() if value not in (None, False, [], "")}
@@ -124,7 +129,7 @@ def expect_whole_query(tree: exp.Expr, call: exp.Anonymous, stream: ChangeStream
     ):
         raise unimplemented(
             "a change stream TVF combined with any other SQL (records are read using "
-            f"`SELECT ChangeRecord FROM READ_{stream.name}(<args>)`)"
+            f"`SELECT ChangeRecord FROM READ_{function.name}(<args>)`)"
         )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import apsw
+
+from ddl.placements import is_per_placement
 from ddl.schema import ChangeStream, Column, Schema, Table, TypeCode
 from emulator.storage.sqlite import PENDING, current_table
 from emulator.values.sqlite_text import quote_name, quote_text
@@ -11,12 +14,22 @@ CREATE_TABLES = (
     "kind TEXT NOT NULL, written TEXT, old TEXT, new TEXT)",
     'CREATE TABLE IF NOT EXISTS "$partitions" (number INTEGER PRIMARY KEY AUTOINCREMENT, '
     "stream TEXT NOT NULL, token TEXT NOT NULL UNIQUE, low INTEGER NOT NULL, "
-    "high INTEGER NOT NULL, started INTEGER NOT NULL, ended INTEGER, parents TEXT NOT NULL)",
+    "high INTEGER NOT NULL, started INTEGER NOT NULL, ended INTEGER, parents TEXT NOT NULL, "
+    "placement TEXT NOT NULL DEFAULT '')",
     'CREATE TABLE IF NOT EXISTS "$records" (partition INTEGER NOT NULL, micros INTEGER NOT NULL, '
     "sequence INTEGER NOT NULL, data TEXT NOT NULL, "
     "PRIMARY KEY (partition, micros, sequence)) WITHOUT ROWID",
 )
 """``$mods`` holds the changes of the transaction under way only; it is empty after every commit."""
+
+
+def add_placements(connection: apsw.Connection) -> None:
+    """Brings a file of an earlier version up to date, in which partitions have no placement."""
+    columns = {row[1] for row in connection.execute('PRAGMA table_info("$partitions")')}
+    if "placement" not in columns:
+        connection.execute(
+            "ALTER TABLE \"$partitions\" ADD COLUMN placement TEXT NOT NULL DEFAULT ''"
+        )
 
 
 def key_columns(table: Table) -> list[Column]:
@@ -46,9 +59,14 @@ def columns_tracked_by(stream: ChangeStream, table: Table) -> tuple[Column, ...]
 def triggers(table: Table, schema: Schema) -> dict[str, str]:
     """The triggers that note a table's changes; none when nobody watches it.
 
-    Replacing PENDING by the commit timestamp does not count as a change.
+    Replacing PENDING by the commit timestamp does not count as a change. A stream with functions of
+    placements has to know where the rows of its tables are.
     """
-    if all(columns_tracked_by(stream, table) is None for stream in schema.change_streams):
+    tells_places = table.placement_key is not None and any(
+        map(is_per_placement, schema.change_streams)
+    )
+    watched = any(columns_tracked_by(each, table) is not None for each in schema.change_streams)
+    if not watched and not tells_places:
         return {}
     texts: dict[str, str] = {}
     on = f"ON {current_table(table.name)}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ddl import protos, sequences
+from ddl import placements, protos, sequences
 from ddl.rules import name_type
 from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
 from emulator.sql.statements import Expression
 from emulator.storage import change_streams, integrity
+from emulator.storage import placements as placement_keys
 from emulator.storage.sqlite import PENDING, current_table, history_table, key_index
 from emulator.values.sqlite_text import quote_name, quote_text
 
@@ -33,8 +34,8 @@ STORAGE_CLASSES = {
     TypeCode.ENUM: "INTEGER",
 }
 
-NEEDED_KINDS = {sequences.KIND, protos.KIND}
-"""What expressions of tables may use, apart from tables."""
+NEEDED_KINDS = {sequences.KIND, protos.KIND, placements.KIND}
+"""What expressions and placement keys of tables may name, apart from tables."""
 
 KEY_BYTES_MAX = 8_192
 FIXED_BYTES = 8
@@ -140,6 +141,7 @@ def table_layout(part: Schema) -> TableLayout:
         **key_objects(table),
         **history_triggers(table),
         **integrity.triggers(table, part),
+        **placement_keys.triggers(table, part),
         **change_streams.triggers(table, part),
     }
     for index in indexes:

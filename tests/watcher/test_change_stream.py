@@ -294,29 +294,6 @@ def read_rows(capture: ChangeStreamCapture, window: Window) -> list[dict[str, ob
     return sorted(shown, key=lambda row: (str(row["key"]), str(row["commit_timestamp"])))
 
 
-@with_each_mode
-def test_the_functions_of_placements_are_read_together(
-    create_database: Callable[..., Database], mode: str
-) -> None:
-    """The embedded server has no placements; another stream's function stands for one's."""
-    streams = [OLD_AND_NEW.replace("S FOR ALL", f"S_{t} FOR {t}") for t in ("T", "U")]
-    database = create_database(
-        *TABLES, OLD_AND_NEW, *(set_partition_mode(each, mode) for each in streams)
-    )
-    begin = fetch_now(database)
-    writes = Writes(database, 4)
-    writes.write(30)
-    capture = capture_of(database, "S_T")
-    both = replace(capture.change_stream, name="S", placements=("T", "U"))
-    assert both.functions == ("S_T", "S_U")
-    window = Window(begin, fetch_now(database))
-    capture = replace(capture, change_stream=both)
-    assert versions_by_row(read_changes(capture, window)) == writes.truth
-    apart = read_in_slices(capture, window, random.Random(1))
-    apart.sort(key=lambda each: each.commit_timestamp)
-    assert versions_by_row(apart) == writes.truth
-
-
 # The order of partitions, without a server.
 
 

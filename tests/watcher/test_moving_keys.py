@@ -100,8 +100,11 @@ class Stream:
         ended = [t for t, (_, e) in self.spans.items() if e == at and self.names_ended]
         return self.list_active(at) + ended
 
-    def query(self, token: str | None, start: int, end: int) -> Generator[MovingRecord]:
+    def query(
+        self, function: str, token: str | None, start: int, end: int
+    ) -> Generator[MovingRecord]:
         """As Spanner answers; both ends are inside."""
+        assert function == "S"
         self.opened += 1
         if token is None:
             yield PartitionStart(start, "0", tuple(self.list_named(start)))
@@ -176,7 +179,7 @@ def act(stream: Stream, step: str, at: int, choice: random.Random) -> None:
 
 def read(stream: Stream, start: int, end: int) -> list[KeyChange]:
     """The changes of a window, in the order in which they come."""
-    records = read_moving_keys(stream.query, start, end)
+    records = read_moving_keys(stream.query, ["S"], start, end)
     return [(int(r.shape.table), r.commit_timestamp) for _, r in records]
 
 

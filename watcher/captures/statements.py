@@ -256,3 +256,12 @@ def read_change_stream(
         "heartbeat": str(heartbeat_milliseconds),
     }
     return Statement(sql, params, STREAM_TYPES)
+
+
+def list_read_functions(stream: str) -> Statement:
+    """The names of the functions that read a change stream by placement."""
+    sql = (
+        "SELECT ROUTINE_NAME FROM INFORMATION_SCHEMA.ROUTINES"
+        " WHERE STARTS_WITH(LOWER(ROUTINE_NAME), LOWER(@prefix)) ORDER BY 1"
+    )
+    return Statement(sql, {"prefix": f"READ_{stream}_"}, {"prefix": STRING})

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watcher.captures import Look, StreamRows
-from watcher.captures.change_stream import ChangeStreamCapture, PartitionSlice, WatchedStream
+from watcher.captures.change_stream import ChangeStreamCapture, StreamSlice, WatchedStream
 from watcher.captures.change_stream.cuts import StreamCuts
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.records import DataRecord
@@ -57,7 +57,7 @@ class StreamedTables:
         """The change stream."""
         return self._capture.change_stream
 
-    def plan(self, window: Window) -> Sequence[PartitionSlice]:
+    def plan(self, window: Window) -> Sequence[StreamSlice]:
         """The partitions that are active when a window begins: one call."""
         return self._capture.plan(window)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ddl.schema import Schema
 from watcher.captures.change_stream import (
     ChangeFilter,
@@ -11,6 +9,7 @@ from watcher.captures.change_stream import (
     WatchedStream,
     WholeRows,
     find_streamed_tables,
+    use_placements,
 )
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
@@ -81,7 +80,7 @@ def resolve_streamed(
     stream, tables = find_streamed_tables(
         schema, config.stream.name, selection, database, config.table
     )
-    stream = replace(stream, placements=config.stream.placements)
+    stream = use_placements(queries.stream, stream, config.stream.placements)
     check_push(config, stream)
     whole = config.stream.whole_rows
     known = Known("change-stream", stream.known_values(whole), bool(config.backfill))

@@ -6,9 +6,10 @@ import json
 
 import apsw
 
+from ddl.placements import is_per_placement, list_placement_names
 from ddl.schema import Schema
 from emulator.engine.change_streams.mods import net_changes
-from emulator.engine.change_streams.mutable import partition_mode
+from emulator.engine.change_streams.mutable import is_mutable, partition_mode
 from emulator.engine.change_streams.partitions import (
     StreamPartition,
     active_partitions,
@@ -16,6 +17,12 @@ from emulator.engine.change_streams.partitions import (
     create_partitions,
     remove_partitions,
     stream_partitions,
+)
+from emulator.engine.change_streams.placements import (
+    RowPlaces,
+    change_placements,
+    event_rows,
+    find_by_key,
 )
 from emulator.engine.change_streams.records import build_records, leaves_out, record_rows
 from emulator.engine.change_streams.rules import retention_seconds
@@ -58,11 +65,23 @@ class ChangeCapture:
                     f"The partition_mode of Change Stream {stream.name} cannot be changed: drop "
                     "the stream and create it again."
                 )
+            if earlier is None:
+                continue
+            if is_per_placement(earlier) != is_per_placement(stream):
+                raise failed_precondition(
+                    f"The per_placement_tvf of Change Stream {stream.name} cannot be changed: drop "
+                    "the stream and create it again."
+                )
+            if is_per_placement(stream):
+                self.touch(change_placements(self._connection, stream, before, after, micros))
         for name in sorted(old - new):
             self._touched |= {p.number for p in stream_partitions(self._connection, name)}
             remove_partitions(self._connection, name)
         for name in sorted(new - old):
-            create_partitions(self._connection, name, micros)
+            created = after.change_stream(name)
+            by_placement = created is not None and is_per_placement(created)
+            for placement in list_placement_names(after) if by_placement else [""]:
+                create_partitions(self._connection, name, micros, placement)
 
     def record(self, schema: Schema, micros: int, origin: TransactionOrigin) -> None:
         """Turns what the triggers noted into records; nothing to do when nobody watches."""
@@ -74,13 +93,16 @@ class ChangeCapture:
         self._connection.execute('DELETE FROM "$mods"')
         mods = net_changes(noted, schema)
         form = timestamp_from_micros(micros)
+        places = RowPlaces(self._connection, schema, mods)
         for stream in schema.change_streams:
-            if leaves_out(stream, origin):
-                continue
-            data_records = build_records(
-                stream, self._partitions[stream.name.casefold()], mods, form
-            )
+            partitions = self._partitions[stream.name.casefold()]
+            by_placement = is_per_placement(stream)
+            find = places.find(partitions) if by_placement else find_by_key(partitions)
+            shown = () if leaves_out(stream, origin) else mods
+            data_records = build_records(stream, find, shown, form)
             rows = list(record_rows(data_records, stream, micros, form, origin))
+            if by_placement and is_mutable(stream):
+                rows += event_rows(places.list_moves(stream), partitions, micros, len(rows))
             self._connection.executemany(WRITE, rows)
             self._touched |= {row[0] for row in rows}
 

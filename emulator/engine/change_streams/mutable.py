@@ -6,7 +6,9 @@ and its end. They are written at the timestamp of the move, before any change be
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Collection, Sequence
 
 import apsw
 
@@ -15,7 +17,8 @@ from emulator.engine.change_streams.partitions import (
     PARTITIONS_MAX,
     StreamPartition,
     add_partition,
-    low,
+    choose_neighbours,
+    end_partitions,
     stream_partitions,
 )
 from emulator.engine.change_streams.records import option
@@ -49,11 +52,16 @@ def end_record(micros: int, number: int, token: str) -> str:
 
 
 def event_record(
-    micros: int, number: int, token: str, *, came_from: str = "", went_to: str = ""
+    micros: int,
+    number: int,
+    token: str,
+    *,
+    came_from: Sequence[str] = (),
+    went_to: Sequence[str] = (),
 ) -> str:
     """Keys that moved into a partition, or out of it."""
-    sources: list[Json] = [came_from] if came_from else []
-    destinations: list[Json] = [went_to] if went_to else []
+    sources: list[Json] = list(came_from)
+    destinations: list[Json] = list(went_to)
     fields: list[Json] = [timestamp_from_micros(micros), f"{number:08}", token]
     return compact_json(["event", [*fields, sources, destinations]])
 
@@ -68,6 +76,13 @@ def data_record(data: str) -> str:
     return data if data.startswith(('["start"', '["end"', '["event"')) else f'["data",{data}]'
 
 
+def keep_tokens(data: str, tokens: Collection[str]) -> str:
+    """A start record with those of its partitions that are among some; empty without any."""
+    kind, (began, number, announced) = json.loads(data)
+    kept: list[Json] = [token for token in announced if token in tokens]
+    return compact_json([kind, [began, number, kept]]) if kept else ""
+
+
 def churn_mutable(
     connection: apsw.Connection, stream: str, micros: int, choice: random.Random
 ) -> list[StreamPartition]:
@@ -75,7 +90,7 @@ def churn_mutable(
 
     A partition splits, ends and leaves its keys to its neighbour, or gives it some of them.
     """
-    now = sorted((p for p in stream_partitions(connection, stream) if p.ended is None), key=low)
+    now = choose_neighbours(connection, stream, choice)
     wide = [p for p in now if p.high - p.low > 1]
     kinds = ["split"] if wide and len(now) < PARTITIONS_MAX else []
     kinds += ["end", "move"] if len(now) > 1 else []
@@ -103,7 +118,8 @@ def split(
 ) -> list[StreamPartition]:
     """A partition gives the upper part of its keys to a new one, which its records announce."""
     edge = choice.randrange(giver.low + 1, giver.high)
-    add_partition(connection, giver.stream, (edge, giver.high), micros, [giver.token])
+    span, parents = (edge, giver.high), [giver.token]
+    add_partition(connection, giver.stream, span, micros, parents, giver.placement)
     set_range(connection, giver, giver.low, edge)
     new = stream_partitions(connection, giver.stream)[-1]
     write(connection, giver.number, micros, 0, start_record(micros, 0, [new.token]))
@@ -115,16 +131,16 @@ def hand_over(
     connection: apsw.Connection, giver: StreamPartition, taker: int, token: str, micros: int
 ) -> None:
     """The events of both sides of a move."""
-    write(connection, giver.number, micros, 1, event_record(micros, 1, giver.token, went_to=token))
-    write(connection, taker, micros, 0, event_record(micros, 0, token, came_from=giver.token))
+    write(
+        connection, giver.number, micros, 1, event_record(micros, 1, giver.token, went_to=[token])
+    )
+    write(connection, taker, micros, 0, event_record(micros, 0, token, came_from=[giver.token]))
 
 
 def end_partition(connection: apsw.Connection, ended: StreamPartition, micros: int) -> None:
     """The last record of a partition."""
     write(connection, ended.number, micros, 2, end_record(micros, 2, ended.token))
-    connection.execute(
-        'UPDATE "$partitions" SET ended = ? WHERE number = ?', (micros, ended.number)
-    )
+    end_partitions(connection, [ended], micros)
 
 
 def set_range(

@@ -6,7 +6,7 @@ import json
 import random
 import uuid
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,12 +15,15 @@ import apsw
 SPACE = 1 << 32
 INITIAL = 3
 PARTITIONS_MAX = 12
-READ = "SELECT number, stream, token, low, high, started, ended, parents FROM "
+READ = "SELECT number, stream, token, low, high, started, ended, parents, placement FROM "
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPartition:
-    """Holds the records of keys whose hash is in [low, high), committed in [started, ended)."""
+    """Holds the records of keys whose hash is in [low, high), committed in [started, ended).
+
+    ``placement`` is empty for a stream that has no functions of placements.
+    """
 
     number: int
     stream: str
@@ -30,6 +33,7 @@ class StreamPartition:
     started: int
     ended: int | None
     parents: tuple[str, ...]
+    placement: str = ""
 
 
 def hash_key(table: str, key: str) -> int:
@@ -39,7 +43,7 @@ def hash_key(table: str, key: str) -> int:
 
 def read_partition(row: Sequence[apsw.SQLiteValue]) -> StreamPartition:
     """A partition as the file keeps it."""
-    number, stream, token, low, high, started, ended, parents = row
+    number, stream, token, low, high, started, ended, parents, placement = row
     return StreamPartition(
         int(str(number)),
         str(stream),
@@ -49,6 +53,7 @@ def read_partition(row: Sequence[apsw.SQLiteValue]) -> StreamPartition:
         int(str(started)),
         None if ended is None else int(str(ended)),
         tuple(json.loads(str(parents))),
+        str(placement),
     )
 
 
@@ -71,20 +76,59 @@ def add_partition(
     span: tuple[int, int],
     micros: int,
     parents: Sequence[str],
-) -> None:
-    """A new partition from a timestamp on."""
+    placement: str = "",
+) -> str:
+    """A new partition from a timestamp on; its token."""
+    token = uuid.uuid4().hex
     connection.execute(
-        'INSERT INTO "$partitions" (stream, token, low, high, started, parents) '
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (stream, uuid.uuid4().hex, *span, micros, json.dumps(list(parents))),
+        'INSERT INTO "$partitions" (stream, token, low, high, started, parents, placement) '
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (stream, token, *span, micros, json.dumps(list(parents)), placement),
+    )
+    return token
+
+
+def create_partitions(
+    connection: apsw.Connection,
+    stream: str,
+    micros: int,
+    placement: str = "",
+    parents: Sequence[str] = (),
+) -> list[str]:
+    """The first partitions of a stream, or of a placement in it; their tokens."""
+    edges = [SPACE * n // INITIAL for n in range(INITIAL + 1)]
+    return [
+        add_partition(connection, stream, span, micros, parents, placement)
+        for span in pairwise(edges)
+    ]
+
+
+def find_partition(
+    partitions: Sequence[StreamPartition], place: int, placement: str = ""
+) -> StreamPartition:
+    """The one of the active partitions that has a place of the hash space."""
+    return next(p for p in partitions if p.low <= place < p.high and p.placement == placement)
+
+
+def end_partitions(
+    connection: apsw.Connection, partitions: Iterable[StreamPartition], micros: int
+) -> None:
+    """Partitions end at a timestamp."""
+    connection.executemany(
+        'UPDATE "$partitions" SET ended = ? WHERE number = ?',
+        [(micros, partition.number) for partition in partitions],
     )
 
 
-def create_partitions(connection: apsw.Connection, stream: str, micros: int) -> None:
-    """The first partitions of a stream."""
-    edges = [SPACE * n // INITIAL for n in range(INITIAL + 1)]
-    for low, high in pairwise(edges):
-        add_partition(connection, stream, (low, high), micros, ())
+def choose_neighbours(
+    connection: apsw.Connection, stream: str, choice: random.Random
+) -> list[StreamPartition]:
+    """The active partitions among which keys may move, in order: all of them, or those of one
+    placement."""
+    now = [p for p in stream_partitions(connection, stream) if p.ended is None]
+    placements = sorted({partition.placement for partition in now})
+    placement = choice.choice(placements) if len(placements) > 1 else placements[0]
+    return sorted((p for p in now if p.placement == placement), key=low)
 
 
 def remove_partitions(connection: apsw.Connection, stream: str) -> None:
@@ -118,7 +162,7 @@ def churn(
 
     Every key is in one partition before and after; children begin where their parents end.
     """
-    now = sorted((p for p in stream_partitions(connection, stream) if p.ended is None), key=low)
+    now = choose_neighbours(connection, stream, choice)
     splittable = [p for p in now if p.high - p.low > 1]
     kinds = ["move"]
     if len(now) < PARTITIONS_MAX and splittable:
@@ -137,12 +181,10 @@ def churn(
     else:
         parents = [choice.choice(now)]
         spans = [(parents[0].low, parents[0].high)]
-    for parent in parents:
-        connection.execute(
-            'UPDATE "$partitions" SET ended = ? WHERE number = ?', (micros, parent.number)
-        )
+    end_partitions(connection, parents, micros)
+    tokens = [parent.token for parent in parents]
     for span in spans:
-        add_partition(connection, stream, span, micros, [parent.token for parent in parents])
+        add_partition(connection, stream, span, micros, tokens, parents[0].placement)
     return parents
 
 

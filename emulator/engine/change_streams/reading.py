@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import grpc
@@ -38,7 +38,8 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ReadArguments:
-    """The arguments of a read function; timestamps in Unix microseconds."""
+    """The arguments of a read function; timestamps in Unix microseconds. An empty ``placement`` is
+    all of them."""
 
     stream: str
     start: int
@@ -46,6 +47,16 @@ class ReadArguments:
     token: str | None
     heartbeat_milliseconds: int
     mutable: bool = False
+    placement: str = ""
+
+    @property
+    def function(self) -> str:
+        """The name of the function."""
+        return f"READ_{self.stream}" + (f"_{self.placement}" if self.placement else "")
+
+    def shows(self, partition: StreamPartition) -> bool:
+        """Whether the function tells of a partition."""
+        return not self.placement or partition.placement == self.placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,7 @@ class ChangeReader:
         """
         stream = self.schema().change_stream(arguments.stream)
         if stream is None:
-            raise invalid_argument(f"Table-valued function not found: READ_{arguments.stream}")
+            raise invalid_argument(f"Table-valued function not found: {arguments.function}")
         partitions = self.partitions(arguments.stream)
         if not partitions:
             raise failed_precondition(
@@ -96,6 +107,11 @@ class ChangeReader:
             raise invalid_argument(
                 "Specified partition_token is invalid, as it does not belong to the Change Stream "
                 f"associated with the TVF. Received partition_token: {arguments.token}."
+            )
+        if not arguments.shows(partition):
+            raise invalid_argument(
+                f"Partition token {arguments.token} does not belong to the placement TVF "
+                f"{arguments.function}."
             )
         ended = partition.ended
         if arguments.start < partition.started or (ended is not None and arguments.start > ended):
@@ -170,17 +186,12 @@ class ChangeReader:
         finally:
             self.signals.leave(0, signal)
         self.timeline.wait_until_readable(arguments.start)
-        at = [
-            p
-            for p in self.partitions(arguments.stream)
-            if p.started <= arguments.start and (p.ended is None or p.ended > arguments.start)
-        ]
-        if arguments.mutable:
-            if after is None:
-                tokens = [partition.token for partition in at]
-                yield (arguments.start, 1), mutable.start_record(arguments.start, 1, tokens)
-            return
-        yield from child_records(arguments.start, [(p, ()) for p in at], after)
+        roots = list_roots(arguments, self.partitions(arguments.stream))
+        records = mutable_roots if arguments.mutable else immutable_roots
+        for number, text in enumerate(records(arguments.start, roots), start=1):
+            place = (arguments.start, number)
+            if after is None or place > after:
+                yield place, text
 
     def _read_partition(
         self,
@@ -247,7 +258,7 @@ class PartitionReading:
         self._sent_any = after is not None
         self._beat = time.monotonic()
         is_mutable = arguments.mutable
-        self._show = mutable.data_record if is_mutable else data_record
+        self._show = self._show_own if is_mutable else data_record
         self._show_beat = mutable.heartbeat_record if is_mutable else heartbeat_record
 
     def run(self) -> Iterator[tuple[Place, str]]:
@@ -296,19 +307,33 @@ class PartitionReading:
         number = self._partition.number
         while fetched := self._reader.fetch(number, self._place, limit, self._show):
             for place, text in fetched:
-                self._place, self._sent_any = place, True
-                yield place, text
+                self._place = place
+                if text:
+                    self._sent_any = True
+                    yield place, text
             self._beat = time.monotonic()
+
+    def _show_own(self, data: str) -> str:
+        """A record where partitions live on; empty for one about other placements only."""
+        if self._arguments.placement and data.startswith('["start"'):
+            partitions = self._reader.partitions(self._arguments.stream)
+            own = {p.token for p in partitions if self._arguments.shows(p)}
+            data = mutable.keep_tokens(data, own)
+        return mutable.data_record(data) if data else ""
 
     def _read_children(self, ended: int) -> Iterator[tuple[Place, str]]:
         """The partitions that continue with this one's keys."""
-        token = self._partition.token
+        own = list(filter(self._arguments.shows, self._reader.partitions(self._arguments.stream)))
+        tokens = {partition.token for partition in own}
         children = [
-            (child, child.parents)
-            for child in self._reader.partitions(self._arguments.stream)
-            if token in child.parents
+            (child, tuple(parent for parent in child.parents if parent in tokens))
+            for child in own
+            if self._partition.token in child.parents
         ]
-        yield from child_records(ended, children, self._after)
+        for number, (child, parents) in enumerate(children, start=1):
+            place = (ended, number)
+            if self._after is None or place > self._after:
+                yield place, child_record(number, child, parents)
 
     def _wait(self, visible: int) -> Iterator[tuple[Place, str]]:
         """Waits for news, the next heartbeat or the end of the query, whichever comes first."""
@@ -326,16 +351,53 @@ class PartitionReading:
         self._signal.wait(left)
 
 
-def child_records(
-    start: int, children: list[tuple[StreamPartition, tuple[str, ...]]], after: Place | None
-) -> Iterator[tuple[Place, str]]:
-    """A child partitions record for each partition, after a place."""
-    for number, (partition, parents) in enumerate(children, start=1):
-        place = (start, number)
-        if after is None or place > after:
-            token: list[Json] = [partition.token, list(parents)]
-            record: list[Json] = [timestamp_from_micros(start), f"{number:08}", [token]]
-            yield place, compact_json([[[], [], [record]]])
+def list_roots(
+    arguments: ReadArguments, partitions: Sequence[StreamPartition]
+) -> list[tuple[int, StreamPartition]]:
+    """The partitions with which a reader begins, each with the timestamp from which it has them.
+
+    Those that are active at the start; and of a placement that was created later, its first ones:
+    no record of the placement's function could announce them.
+    """
+    own = list(filter(arguments.shows, partitions))
+    start, end = arguments.start, arguments.end
+    roots = [(start, p) for p in own if p.started <= start and (p.ended is None or p.ended > start)]
+    if arguments.placement:
+        tokens = {partition.token for partition in own}
+        roots += [
+            (p.started, p)
+            for p in own
+            if start < p.started
+            and (end is None or p.started <= end)
+            and tokens.isdisjoint(p.parents)
+        ]
+    return roots
+
+
+def mutable_roots(start: int, roots: Sequence[tuple[int, StreamPartition]]) -> Iterator[str]:
+    """Start records, one a timestamp: the first says what there is at the start."""
+    tokens: dict[int, list[str]] = {start: []}
+    for began, partition in roots:
+        tokens.setdefault(began, []).append(partition.token)
+    for number, (began, at) in enumerate(sorted(tokens.items()), start=1):
+        yield mutable.start_record(began, number, at)
+
+
+def immutable_roots(start: int, roots: Sequence[tuple[int, StreamPartition]]) -> Iterator[str]:
+    """A child partitions record for each; a heartbeat where there are none."""
+    if not roots:
+        yield heartbeat_record(start)
+    for number, (began, partition) in enumerate(roots, start=1):
+        yield child_record(number, partition, (), began)
+
+
+def child_record(
+    number: int, partition: StreamPartition, parents: Sequence[str], start: int | None = None
+) -> str:
+    """A ChangeRecord with a child partitions record."""
+    token: list[Json] = [partition.token, list(parents)]
+    began = timestamp_from_micros(partition.started if start is None else start)
+    return compact_json([[[], [], [[began, f"{number:08}", [token]]]]])
 
 
 def heartbeat_record(micros: int) -> str:

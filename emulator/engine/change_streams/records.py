@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ddl.schema import ChangeStream, Column, Table
 from emulator.engine.change_streams.mods import ModType, RowChange
-from emulator.engine.change_streams.partitions import StreamPartition, hash_key
+from emulator.engine.change_streams.partitions import StreamPartition
 from emulator.engine.change_streams.values import Json, compact_json, to_json_value, type_to_json
 from emulator.storage.change_streams import columns_tracked_by, key_columns
 from emulator.values.requests import TransactionOrigin
@@ -76,7 +76,7 @@ class TableView:
 
 def build_records(
     stream: ChangeStream,
-    partitions: Sequence[StreamPartition],
+    find_partition: Callable[[RowChange], StreamPartition],
     mods: Iterable[RowChange],
     commit_text: str,
 ) -> list[RecordDraft]:
@@ -97,8 +97,7 @@ def build_records(
         if mod.kind is ModType.UPDATE and not written:
             continue
         recorded = written if mod.kind is ModType.UPDATE and capture not in WHOLE_ROW else columns
-        place = hash_key(mod.table.name, compact_json(list(mod.key)))
-        partition = next(p for p in partitions if p.low <= place < p.high)
+        partition = find_partition(mod)
         record = last.get(partition.number)
         if record is None or not record.has_shape(mod.table, mod.kind, recorded):
             record = RecordDraft(partition, mod.table, mod.kind, recorded)

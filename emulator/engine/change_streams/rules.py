@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ddl.placements import FUNCTION_OPTION
 from ddl.schema import ChangeStream, Schema, Table
 from emulator.engine.change_streams.mutable import IMMUTABLE, MUTABLE, partition_mode
 from emulator.engine.change_streams.records import option
@@ -22,6 +23,7 @@ FLAGS = (
     "exclude_update",
     "exclude_delete",
     "allow_txn_exclusion",
+    FUNCTION_OPTION,
 )
 
 

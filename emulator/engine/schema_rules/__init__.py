@@ -10,6 +10,7 @@ from emulator.engine.schema_rules.foreign_keys import (
     refuse_drop_of_managed_index,
 )
 from emulator.engine.schema_rules.names import check_names, name_constraints
+from emulator.engine.schema_rules.placements import check_placements
 from emulator.engine.schema_rules.protos import check_protos, resolve_types
 from emulator.engine.schema_rules.tables import check_tables
 
@@ -30,3 +31,4 @@ def check_change(change: SchemaChange) -> None:
     check_expressions(change)
     check_foreign_keys(change)
     check_tables(change)
+    check_placements(change)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ddl import steps
+from ddl.placements import list_read_functions
 from ddl.schema import Check, ForeignKey, Schema, Table
 from emulator.catalog.constraint_names import name_check, name_foreign_key
 from emulator.engine.schema_rules.change import SchemaChange
@@ -82,6 +83,7 @@ def list_constraint_names(table: Table) -> Iterator[str]:
 def check_names(change: SchemaChange) -> None:
     """Checks the names of everything that a step creates."""
     refuse_repeated_names(change)
+    refuse_repeated_functions(change.after)
     step = change.step
     match step:
         case steps.CreateTable(table):
@@ -97,6 +99,8 @@ def check_names(change: SchemaChange) -> None:
         case steps.CreateVerbatim(item) if item.kind == "SEQUENCE":
             check_object_name("Sequence", item.name)
             refuse_missing_schema(change.after, item.name)
+        case steps.CreateVerbatim(item) if item.kind == "PLACEMENT":
+            check_placement_name(item.name)
         case steps.CreateVerbatim(item) if item.kind == "VIEW":
             refuse_function_name(item.name)
             refuse_missing_schema(change.after, item.name)
@@ -117,6 +121,15 @@ def refuse_repeated_names(change: SchemaChange) -> None:
     repeated = [name for name in names if counts[name.casefold()] > 1]
     name = next((name for name in repeated if name not in known), repeated[0])
     raise failed_precondition(f"Duplicate name in schema: {name}.")
+
+
+def refuse_repeated_functions(schema: Schema) -> None:
+    """The function of a stream's placement may have the name of another stream's function."""
+    seen: set[str] = set()
+    for function in list_read_functions(schema):
+        if function.name.casefold() in seen:
+            raise failed_precondition(f"Duplicate name in schema: READ_{function.name}.")
+        seen.add(function.name.casefold())
 
 
 def check_object_name(kind: str, name: str) -> None:
@@ -177,6 +190,13 @@ def refuse_missing_schema(schema: Schema, name: str) -> None:
     owner = name.rpartition(".")[0].casefold()
     if owner and owner not in {each.casefold() for each in schema.named_schemas}:
         raise not_found(f"Schema not found: {name.rpartition('.')[0]}")
+
+
+def check_placement_name(name: str) -> None:
+    """A placement is in no named schema."""
+    if "." in name:
+        raise invalid_argument(f"Placement name not valid: {name}.")
+    check_object_name("Placement", name)
 
 
 def refuse_function_name(name: str) -> None:

@@ -24,7 +24,7 @@ DATABASE_OPTIONS = frozenset(
         *("default_leader", "witness_location", "read_lease_regions", "columnar_policy"),
         *("optimizer_version", "optimizer_statistics_package"),
         *("version_retention_period", "default_sequence_kind", "default_time_zone"),
-        "use_unenforced_foreign_key_for_query_optimization",
+        *("use_unenforced_foreign_key_for_query_optimization", "per_placement_routing_metadata"),
     }
 )
 
@@ -33,6 +33,8 @@ def refuse_options(step: steps.Step, schema: Schema) -> None:
     """Options of a database that Spanner does not know, or that would change answers and do not
     here."""
     for name, value in step.options if isinstance(step, steps.AlterDatabase) else ():
+        if name == "auto_managed_root_placement_table_name":
+            raise unimplemented(f"The option {name}, and remote indexes,")
         if name not in DATABASE_OPTIONS:
             raise invalid_argument(f"Option: {name} is unknown.")
         if name == "optimizer_version":

@@ -6,6 +6,7 @@ and when, ``windows`` reads them, ``rows`` are their changes as columns.
 
 from __future__ import annotations
 
+from watcher.captures.change_stream.placements import use_placements
 from watcher.captures.change_stream.rows import CHANGES, iterate_stream_changes
 from watcher.captures.change_stream.watched import (
     ChangeFilter,
@@ -15,17 +16,18 @@ from watcher.captures.change_stream.watched import (
     list_streamed_columns,
 )
 from watcher.captures.change_stream.whole_rows import WholeRows
-from watcher.captures.change_stream.windows import ChangeStreamCapture, PartitionSlice
+from watcher.captures.change_stream.windows import ChangeStreamCapture, StreamSlice
 
 __all__ = [
     "CHANGES",
     "ChangeFilter",
     "ChangeStreamCapture",
-    "PartitionSlice",
+    "StreamSlice",
     "WatchedStream",
     "WholeRows",
     "find_stream",
     "find_streamed_tables",
     "iterate_stream_changes",
     "list_streamed_columns",
+    "use_placements",
 ]

@@ -3,6 +3,10 @@
 Spanner: at a record that says that keys moved in at a timestamp, a reader who wants the changes of
 each key in order waits until the partitions they came from were read up to that timestamp.
 
+The functions of a stream's placements have partitions of their own, whose tokens need not differ
+from those of another function; a row that goes to another placement moves between partitions of two
+functions.
+
 One query is open at a time. A partition that has to wait is left where it is, and another one is
 read; later its query is opened again at that timestamp, and what was taken there is skipped.
 """
@@ -22,8 +26,12 @@ from watcher.captures.change_stream.records import (
     PartitionStart,
 )
 
-Query = Callable[[str | None, int, int], Generator[MovingRecord]]
-"""The records of a partition, or, without a token, the partitions; both ends are inside."""
+Query = Callable[[str, str | None, int, int], Generator[MovingRecord]]
+"""The records of a function's partition, or, without a token, its partitions; both ends are
+inside."""
+
+Partition = tuple[str, str]
+"""A function, and the token of one of its partitions."""
 
 Identity = tuple[str, str, str]
 """What no other record of a partition has at its timestamp."""
@@ -37,11 +45,16 @@ class Place:
     queries can start at ``began`` or later.
     """
 
-    token: str
+    partition: Partition
     began: int
     at: int
     sources: tuple[str, ...] = ()
     taken: set[Identity] = field(default_factory=set)
+
+    @property
+    def token(self) -> str:
+        """The token of the partition."""
+        return self.partition[1]
 
     @property
     def opens_at(self) -> int:
@@ -72,21 +85,24 @@ class MovingKeys:
     """The partitions of one window: which are to be read, which wait for others."""
 
     def __init__(self) -> None:
-        self._unfinished: dict[str, Place] = {}
-        self._finished: set[str] = set()
+        self._unfinished: dict[Partition, Place] = {}
+        self._finished: set[Partition] = set()
+        self._finished_tokens: set[str] = set()
 
-    def announce(self, started: PartitionStart, at: int | None = None) -> None:
-        """Partitions are to be read, from ``at`` on if that is later than where they start. One
-        that several records announce is read once."""
+    def announce(self, function: str, started: PartitionStart, at: int | None = None) -> None:
+        """Partitions of a function are to be read, from ``at`` on if that is later than where they
+        start. One that several records announce is read once."""
         for token in started.tokens:
-            if token not in self._finished:
-                place = Place(token, started.timestamp, at or started.timestamp)
-                self._unfinished.setdefault(token, place)
+            partition = (function, token)
+            if partition not in self._finished:
+                place = Place(partition, started.timestamp, at or started.timestamp)
+                self._unfinished.setdefault(partition, place)
 
     def finish(self, place: Place) -> None:
         """A partition has been read to its end, or to the window's."""
-        del self._unfinished[place.token]
-        self._finished.add(place.token)
+        del self._unfinished[place.partition]
+        self._finished.add(place.partition)
+        self._finished_tokens.add(place.token)
 
     def take_next(self) -> Place | None:
         """The partition to be read now; None when all were read.
@@ -106,30 +122,39 @@ class MovingKeys:
         return all(self._is_past(source, place) for source in place.sources)
 
     def _is_past(self, source: str, place: Place) -> bool:
-        """A source that nobody has announced yet is still to be: until then all others are read."""
-        if source in self._finished or source == place.token:
+        """Whether a source was read up to the move. A source that the place's own function does not
+        have is in another one; one that nobody has announced yet is still to be: until then all
+        others are read. That of a placement which is not read at all never is."""
+        own = (place.partition[0], source)
+        if own in self._finished or own == place.partition:
             return True
-        known = self._unfinished.get(source)
+        known = self._unfinished.get(own)
         if known is not None:
             return known.at > place.at
-        others = (p for p in self._unfinished.values() if p.token != place.token)
-        return all(each.at > place.at for each in others)
+        if source in self._finished_tokens:
+            return True
+        others = [p for p in self._unfinished.values() if p.partition != place.partition]
+        elsewhere = [each for each in others if each.token == source]
+        return all(each.at > place.at for each in elsewhere or others)
 
 
-def read_moving_keys(query: Query, start: int, end: int) -> Iterator[tuple[str, DataRecord]]:
-    """The changes of the window (start, end], each with its partition: those of a key in commit
-    order, all of them once.
+def read_moving_keys(
+    query: Query, functions: Iterable[str], start: int, end: int
+) -> Iterator[tuple[str, DataRecord]]:
+    """The changes of the window (start, end], each with its partition's token: those of a key in
+    commit order, all of them once.
 
     The partitions are those that were active at ``start`` and all that these announce. Not those at
     ``start`` + 1 µs: one that ended there may have changes of that timestamp. They are read from
     ``start`` on, because one of them may have ended there; what is not of the window is skipped.
     """
     moving = MovingKeys()
-    for record in query(None, start, end):
-        if isinstance(record, PartitionStart):
-            moving.announce(record, start + 1)
+    for function in functions:
+        for record in query(function, None, start, end):
+            if isinstance(record, PartitionStart):
+                moving.announce(function, record, max(record.timestamp, start + 1))
     while (place := moving.take_next()) is not None:
-        with closing(query(place.token, place.opens_at, end)) as records:
+        with closing(query(*place.partition, place.opens_at, end)) as records:
             for change in read_on(moving, place, records):
                 yield place.token, change
 
@@ -144,7 +169,7 @@ def read_on(
         if isinstance(record, DataRecord):
             yield record
         elif isinstance(record, PartitionStart):
-            moving.announce(record)
+            moving.announce(place.partition[0], record)
         elif isinstance(record, PartitionEnd):
             break
         elif isinstance(record, PartitionMove):

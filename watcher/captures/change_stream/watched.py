@@ -31,16 +31,14 @@ class WatchedStream:
     captured: ValueCapture
     keys_move: bool = False
     """Its partitions live on while keys move between them: ``MUTABLE_KEY_RANGE``."""
-    placements: tuple[str, ...] = ()
-    """The placements whose functions are read instead of the stream's own."""
+    placement_functions: tuple[str, ...] = ()
+    """The functions of placements, without ``READ_``, that are read instead of the stream's own."""
 
     @property
     def functions(self) -> tuple[str, ...]:
         """The functions that read it, without ``READ_``: its own, or those of placements. Each has
         partitions of its own."""
-        if not self.placements:
-            return (self.name,)
-        return tuple(f"{self.name}_{placement}" for placement in self.placements)
+        return self.placement_functions or (self.name,)
 
     @property
     def tables(self) -> tuple[str, ...]:

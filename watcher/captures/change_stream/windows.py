@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
-from google.api_core.exceptions import OutOfRange
+from google.api_core.exceptions import InvalidArgument, OutOfRange
 
 from watcher.captures import StreamRows, statements
 from watcher.captures.change_stream.lineage import Lineage, is_child_reader
@@ -32,7 +32,7 @@ from watcher.captures.change_stream.sizes import RecordSize, decode_sizes
 from watcher.captures.change_stream.spans import divide_window
 from watcher.captures.change_stream.watched import ChangeFilter, WatchedStream
 from watcher.captures.change_stream.whole_rows import WholeRows
-from watcher.errors import StreamExpiredError
+from watcher.errors import StreamExpiredError, StreamNotFoundError
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.timestamps import format_timestamp
@@ -65,14 +65,28 @@ PartitionQuery = Callable[[str | None, int, int], Iterator[Sized | Heartbeat | C
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionSlice(Slice):
+class StreamSlice(Slice):
+    """A part of a window of a change stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSlice(StreamSlice):
     """A partition of a stream that is active when the window begins, and those of its children that
     are its to read. Without a token: the records that the query for the partitions itself returned;
-    with ``with_partitions``, all that the window holds. ``stream`` names the function: READ_..."""
+    with ``with_partitions``, all that the window holds. ``function`` is without ``READ_``;
+    ``began`` is set for a partition that begins inside the window."""
 
-    stream: str
+    function: str
     token: str | None
+    began: int = 0
     with_partitions: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingSlice(StreamSlice):
+    """All that functions tell of a window, where keys move between partitions."""
+
+    functions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -87,9 +101,10 @@ class ChangeStreamCapture:
     change_filter: ChangeFilter = EVERYTHING
     whole_rows: WholeRows | None = None
 
-    def plan(self, window: Window) -> Sequence[PartitionSlice]:
-        """As ``Capture.plan``: the partitions that are active when the window begins, by one call.
-        Where keys move between partitions, the window in shorter ones; the call checks its start.
+    def plan(self, window: Window) -> Sequence[StreamSlice]:
+        """As ``Capture.plan``: the partitions that are active when the window begins, by one call
+        of each function. Where keys move between partitions, the window in shorter ones, each
+        function by itself; the call checks its start.
 
         Raises StreamExpiredError when the stream no longer keeps records as old as that.
         """
@@ -98,7 +113,11 @@ class ChangeStreamCapture:
         if self.change_stream.keys_move:
             for name in self.change_stream.functions:
                 any(True for _ in self._execute(name, None, window.start, window.end))
-            return [part for span in divide_window(window) for part in self._cover(span)]
+            return [
+                MovingSlice(span, functions=(name,))
+                for span in divide_window(window)
+                for name in self.change_stream.functions
+            ]
         return [
             part
             for name in self.change_stream.functions
@@ -107,15 +126,18 @@ class ChangeStreamCapture:
 
     def _plan_partitions(self, name: str, window: Window) -> Sequence[PartitionSlice]:
         """The partitions of a function."""
-        tokens: list[str | None] = []
+        begins: dict[str | None, int] = {}
         for record in self._query(name, None, window.start + 1, window.end):
             if isinstance(record, ChildPartition):
-                tokens.append(record.token)
-            elif isinstance(record, DataRecord) and None not in tokens:
-                tokens.append(None)
-        return [PartitionSlice(window, stream=name, token=token) for token in tokens]
+                begins[record.token] = record.start
+            elif isinstance(record, DataRecord):
+                begins[None] = 0
+        return [
+            PartitionSlice(window, function=name, token=token, began=began)
+            for token, began in begins.items()
+        ]
 
-    def read(self, part: PartitionSlice) -> Iterator[StreamRows]:
+    def read(self, part: StreamSlice) -> Iterator[StreamRows]:
         """As ``Capture.read``. Slices can be read side by side: of a merged child's parents only
         one continues with it."""
         return self._read(part, BATCH_ROWS)
@@ -145,14 +167,18 @@ class ChangeStreamCapture:
         """Whether a window holds any change; reads no further than the first."""
         return any(True for part in self._cover(window) for _ in self._read(part, 1))
 
-    def _cover(self, window: Window) -> Sequence[PartitionSlice]:
-        """A slice a function, which has everything of a window."""
+    def _cover(self, window: Window) -> Sequence[StreamSlice]:
+        """Slices that have everything of a window. Where keys move, also between functions, one has
+        all of it: only so is each key in order."""
+        functions = self.change_stream.functions
+        if self.change_stream.keys_move:
+            return [MovingSlice(window, functions=functions)]
         return [
-            PartitionSlice(window, stream=name, token=None, with_partitions=True)
-            for name in self.change_stream.functions
+            PartitionSlice(window, function=name, token=None, with_partitions=True)
+            for name in functions
         ]
 
-    def _read(self, part: PartitionSlice, batch_rows: int) -> Iterator[StreamRows]:
+    def _read(self, part: StreamSlice, batch_rows: int) -> Iterator[StreamRows]:
         if part.window.empty:
             return
         buffer, size = ChangeBuffer(part.window, self.change_stream.keys), 0
@@ -186,29 +212,32 @@ class ChangeStreamCapture:
             yield rows
 
     def _read_records(
-        self, part: PartitionSlice, by_column: bool
+        self, part: StreamSlice, by_column: bool
     ) -> Iterator[tuple[str, DataRecord | RecordColumns]]:
         """The records of a slice, each with the token of its partition."""
-        if self.change_stream.keys_move:
+        if isinstance(part, MovingSlice):
             return self._walk_moving(part)
+        assert isinstance(part, PartitionSlice)
         query = self._query_columns if by_column else self._query
-        return self._walk(part, partial(query, part.stream), part.window)
+        return self._walk(part, partial(query, part.function), part.window)
 
     def read_sizes(self, window: Window, reach: Reach) -> Iterator[RecordSize]:
         """How large the records of a window are that pass the filter, in no certain order. What
         comes after ``reach`` is not read; it may come closer meanwhile."""
         if window.empty:
             return
-        read = self._measure_moving if self.change_stream.keys_move else self._measure
         for part in self._cover(window):
-            yield from read(part, reach)
+            if isinstance(part, MovingSlice):
+                yield from self._measure_moving(part, reach)
+            elif isinstance(part, PartitionSlice):
+                yield from self._measure(part, reach)
 
     def _measure(self, part: PartitionSlice, reach: Reach) -> Iterator[RecordSize]:
-        query = partial(self._query_sizes, part.stream)
+        query = partial(self._query_sizes, part.function)
         for _, size in self._walk(part, query, reach):
             yield size
 
-    def _measure_moving(self, part: PartitionSlice, reach: Reach) -> Iterator[RecordSize]:
+    def _measure_moving(self, part: MovingSlice, reach: Reach) -> Iterator[RecordSize]:
         """The same of a stream whose partitions live on while their keys move."""
         for span in divide_window(part.window):
             if span.start >= reach.end:
@@ -223,7 +252,8 @@ class ChangeStreamCapture:
     ) -> Iterator[tuple[str, Sized]]:
         """The records of a partition and its children, each with the token of its partition."""
         lineage = Lineage(part.window.end)
-        place: ChildPartition | None = ChildPartition(part.token or "", (), part.window.start + 1)
+        start = max(part.window.start + 1, part.began)
+        place: ChildPartition | None = ChildPartition(part.token or "", (), start)
         while place is not None:
             if place.start <= reach.end:
                 yield from self._walk_one(part, place, query, reach, lineage)
@@ -247,13 +277,13 @@ class ChangeStreamCapture:
                     return
                 yield place.token, record
 
-    def _walk_moving(self, part: PartitionSlice) -> Iterator[tuple[str, DataRecord]]:
+    def _walk_moving(self, part: MovingSlice) -> Iterator[tuple[str, DataRecord]]:
         """The same of a stream whose partitions live on while their keys move."""
 
-        def query(token: str | None, start: int, end: int) -> Generator[MovingRecord]:
-            yield from decode_messages(self._execute(part.stream, token, start, end))
+        def query(name: str, token: str | None, start: int, end: int) -> Generator[MovingRecord]:
+            yield from decode_messages(self._execute(name, token, start, end))
 
-        return read_moving_keys(query, part.window.start, part.window.end)
+        return read_moving_keys(query, part.functions, part.window.start, part.window.end)
 
     def _add(self, buffer: ChangeBuffer, record: DataRecord, token: str) -> None:
         if self.change_filter.accepts(record):
@@ -302,6 +332,13 @@ class ChangeStreamCapture:
         statement = statements.read_change_stream(name, start, end, token, beat)
         try:
             yield from self.queries.stream.query(statement, None, with_stats=False)
+        except InvalidArgument as error:
+            if name == self.change_stream.name or "not found" not in error.message:
+                raise
+            raise StreamNotFoundError(
+                f"function READ_{name} of change stream {self.change_stream.name} does not exist"
+                f" any more ({error.message}): its placement was dropped; remove it from placements"
+            ) from error
         except OutOfRange as error:
             raise StreamExpiredError(
                 f"change stream {self.change_stream.name} cannot be read from"

@@ -15,6 +15,7 @@ from watcher.captures.change_stream import (
     WholeRows,
     find_streamed_tables,
     list_streamed_columns,
+    use_placements,
 )
 from watcher.captures.poll import PollCapture
 from watcher.change import Shape
@@ -112,7 +113,7 @@ def resolve_streamed_scan(
     """The tables of a change stream."""
     selection = make_scan_selection(options)
     stream, tables = find_streamed_tables(schema, options.stream, selection, database)
-    stream = replace(stream, placements=split_names(options.placements))
+    stream = use_placements(queries.stream, stream, split_names(options.placements))
     backfill = options.starting_timestamp == EARLIEST
     known = Known("change-stream", stream.known_values(options.whole_rows), backfill)
     resolve_format(options).check(known)

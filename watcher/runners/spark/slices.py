@@ -11,7 +11,7 @@ import pyarrow as pa
 from google.api_core.exceptions import GoogleAPICallError
 
 from watcher.captures import Capture
-from watcher.captures.change_stream import PartitionSlice
+from watcher.captures.change_stream import StreamSlice
 from watcher.captures.key_ranges import KeyRangeCapture, KeyRangeSlice
 from watcher.captures.poll import PollCapture
 from watcher.errors import TableNotFoundError
@@ -42,7 +42,7 @@ def attach_captures(scan: Scan, parts: Iterable[Slice]) -> list[PlannedSlice]:
 
 def choose_capture(scan: Scan, part: Slice) -> Capture[Any]:
     """The capture that reads a slice."""
-    if isinstance(part, PartitionSlice):
+    if isinstance(part, StreamSlice):
         assert scan.stream is not None
         return scan.stream
     assert isinstance(part, TableSlice)
