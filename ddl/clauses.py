@@ -168,13 +168,14 @@ def read_watches(reader: TokenReader) -> tuple[tuple[ChangeStreamTable, ...], bo
 def read_option_list(reader: TokenReader) -> Options:
     """(a = b, ...): the values as written."""
     reader.expect("(")
-    options = []
+    options: list[tuple[str, str]] = []
+    if reader.is_strict and reader.peek(")"):
+        reader.fail("an option")
     while not reader.accept(")"):
         name = reader.read_name("an option")
         reader.expect("=")
         options.append((name, read_option_value(reader)))
-        if not reader.peek(")"):
-            reader.expect(",")
+        reader.expect_more()
     return tuple(options)
 
 

@@ -112,6 +112,9 @@ class SpannerDialect(BigQuery):
         def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
             if self._match_pair(TokenType.ENUM, TokenType.STRING):
                 return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=self._prev.text)
+            if self._match_pair(TokenType.STRUCT, TokenType.L_PAREN, advance=False):
+                # A value. Read as a type first, each STRUCT(STRUCT(... would take twice the time.
+                return None
             type_: exp.Expr | None = super()._parse_types(*args, **kwargs)
             if isinstance(type_, exp.Cast):
                 type_.meta[TYPED_CONSTRUCTOR] = True

@@ -54,8 +54,9 @@ class DuplicateNameError(SchemaError):
 class NameNotFoundError(SchemaError):
     """The statement names an object that does not exist."""
 
-    def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"{kind} not found: {name}")
+    def __init__(self, kind: str, name: str, table: str | None = None) -> None:
+        place = "" if table is None else f" in table {table}"
+        super().__init__(f"{kind} not found{place}: {name}")
         self.kind = kind
         self.name = name
 

@@ -31,7 +31,7 @@ def require_column(table: Table, name: str) -> Column:
     """The column of this name. Raises NameNotFoundError."""
     column = table.column(name)
     if column is None:
-        raise NameNotFoundError("Column", f"{table.name}.{name}")
+        raise NameNotFoundError("Column", name, table.name)
     return column
 
 

@@ -8,6 +8,7 @@ from ddl.clauses import OTHER_KINDS, read_drop, read_other_statement
 from ddl.errors import DdlSyntaxError
 from ddl.evolve import apply_step
 from ddl.googlesql import statements as googlesql
+from ddl.googlesql.reserved import RESERVED
 from ddl.postgres import statements as postgres
 from ddl.protos import list_bundle_types
 from ddl.reader import TokenReader
@@ -27,12 +28,17 @@ ALTER: dict[Dialect, Read] = {
 
 
 def parse_statement(
-    text: str, dialect: Dialect = Dialect.GOOGLESQL, type_names: Collection[str] = ()
+    text: str,
+    dialect: Dialect = Dialect.GOOGLESQL,
+    type_names: Collection[str] = (),
+    *,
+    strict: bool = False,
 ) -> Step:
     """Parses one DDL statement; a semicolon may follow it.
 
-    ``type_names`` are the types of the database's proto bundle. Raises DdlSyntaxError with line,
-    column and what was expected.
+    ``type_names`` are the types of the database's proto bundle; ``strict`` refuses what Spanner
+    refuses and no schema of Spanner has. Raises DdlSyntaxError with line, column and what was
+    expected, and InvalidDefinitionError.
     """
     statements = split_statements(text, dialect)
     if not statements:
@@ -40,7 +46,8 @@ def parse_statement(
     if len(statements) > 1:
         place = locate(text, statements[1][1])
         raise DdlSyntaxError(*place, "the end of the statement", "another one")
-    reader = TokenReader(statements[0][0], dialect, type_names)
+    reserved = RESERVED if strict and dialect is Dialect.GOOGLESQL else ()
+    reader = TokenReader(statements[0][0], dialect, type_names, reserved)
     step = read_statement(reader, dialect)
     reader.expect_end()
     return step

@@ -13,8 +13,10 @@ from ddl.tokens import Token, TokenKind, locate, tokenize
 class TokenReader:
     """Reads one statement. ``accept`` takes what may come, ``expect`` what must.
 
-    ``type_names`` are the types of the database's proto bundle. Every method that reads raises
-    DdlSyntaxError for anything else than what it reads.
+    ``type_names`` are the types of the database's proto bundle. With ``reserved`` words the reader
+    is strict, as Spanner is: these are no names unless they are quoted, a list does not end in a
+    comma, and nothing is said twice. Every method that reads raises DdlSyntaxError for anything
+    else than what it reads.
     """
 
     def __init__(
@@ -22,11 +24,18 @@ class TokenReader:
         text: str,
         dialect: Dialect = Dialect.GOOGLESQL,
         type_names: Collection[str] = (),
+        reserved: Collection[str] = (),
     ) -> None:
         self.text = text
         self.type_names = type_names
+        self._reserved = reserved
         self._tokens = list(tokenize(text, dialect))
         self._position = 0
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether to refuse what Spanner refuses and no statement of Spanner's own has."""
+        return bool(self._reserved)
 
     @property
     def token(self) -> Token:
@@ -74,7 +83,10 @@ class TokenReader:
 
     def read_name(self, expected: str = "a name") -> str:
         """A name, quoted or not; returned without its quotes."""
-        if self.token.kind not in {TokenKind.WORD, TokenKind.QUOTED}:
+        token = self.token
+        if token.kind not in {TokenKind.WORD, TokenKind.QUOTED}:
+            self.fail(expected)
+        if token.kind is TokenKind.WORD and token.text.upper() in self._reserved:
             self.fail(expected)
         return self.advance().value
 
@@ -91,9 +103,16 @@ class TokenReader:
         names = []
         while not self.accept(")"):
             names.append(self.read_name("a column name"))
-            if not self.peek(")"):
-                self.expect(",")
+            self.expect_more()
         return tuple(names)
+
+    def expect_more(self) -> None:
+        """A comma between the items of a list, unless the list ends here."""
+        if self.peek(")"):
+            return
+        self.expect(",")
+        if self.is_strict and self.peek(")"):
+            self.fail("a name")
 
     def read_number(self) -> int:
         """A whole number, maybe with a sign."""

@@ -266,6 +266,15 @@ def check_index_names_columns_once(index: Index) -> None:
 def check_change_stream(schema: Schema, stream: ChangeStream) -> None:
     """Checks that the tables and columns that a change stream watches exist."""
     for watched in stream.watches:
-        table = require_table(schema, watched.table)
+        table = schema.table(watched.table)
+        if table is None:
+            raise SchemaError(
+                f"Change Stream {stream.name} cannot track {watched.table} because either Change"
+                " Streams do not track database objects of this type, or this Table does not exist."
+            )
         for name in watched.columns or ():
-            require_column(table, name)
+            if table.column(name) is None:
+                raise SchemaError(
+                    f"Change Stream {stream.name} cannot track column {name} because it does not"
+                    f" exist in Table {table.name}."
+                )

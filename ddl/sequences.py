@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ddl.errors import SchemaError
+from ddl.errors import InvalidDefinitionError, SchemaError
 from ddl.googlesql.parts import read_options
 from ddl.reader import TokenReader
 from ddl.schema import Identity, Schema, Verbatim, find
@@ -72,8 +72,9 @@ def read_sequence(text: str) -> Sequence:
     sequence = read_clauses(reader, replace(sequence, clauses=kind is not None), "START")
     if reader.peek("OPTIONS"):
         if sequence.clauses:
-            raise SchemaError(
-                f"The sequence properties of {name} can be set in clauses or in OPTIONS, not both."
+            raise InvalidDefinitionError(
+                "The sequence properties can only be set in either clauses and options for the"
+                f" sequence {name}"
             )
         sequence = set_options(sequence, read_options(reader))
     reader.accept(";")

@@ -145,7 +145,7 @@ def set_column_options(step: steps.SetColumnOptions, schema: Schema) -> Schema:
     column = require_column(table, step.column)
     for name, value in step.options:
         if name != COMMIT_OPTION:
-            raise SchemaError(f"Option: {name} is unknown.")
+            raise InvalidDefinitionError(f"Option: {name} is unknown.")
         others = tuple(option for option in column.options if option[0] != COMMIT_OPTION)
         column = replace(column, allow_commit_timestamp=False, options=others)
         if value is not None and value.lower() == "true":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from typing import cast
 
 from ddl.clauses import Options, read_option_list
@@ -9,24 +11,45 @@ from ddl.googlesql.types import read_type
 from ddl.reader import TokenReader
 from ddl.schema import Column, Identity, KeyPart, RowDeletionPolicy
 
+VALUE_CLAUSES = frozenset({"default", "on_update", "generated", "identity"})
+"""What gives a column its value: one of them, or DEFAULT and ON UPDATE."""
+
 
 def read_column(reader: TokenReader) -> Column:
-    """The definition of a column: its clauses may come in any order."""
+    """The definition of a column: unless the reader is strict, its clauses come in any order."""
     name = reader.read_name("a column name")
     type_ = read_type(reader)
     clauses: dict[str, object] = {}
-    while read_column_clause(reader, clauses):
-        pass
+    start = reader.mark()
+    given: dict[str, object] = {}
+    while read_column_clause(reader, given):
+        if reader.is_strict and not may_follow(clauses, given):
+            reader.reset(start)
+            break
+        clauses |= given
+        given, start = {}, reader.mark()
     options = cast("Options", clauses.pop("options", ()))
+    return set_options(Column(name, type_, **clauses), options)  # type: ignore[arg-type]
+
+
+def set_options(column: Column, options: Options) -> Column:
+    """A column with the options that are written after it."""
     commit = any(n == "allow_commit_timestamp" and v.lower() == "true" for n, v in options)
     others = tuple(pair for pair in options if not sets_nothing(*pair))
-    return Column(
-        name,
-        type_,
-        allow_commit_timestamp=commit,
-        options=others,
-        **clauses,  # type: ignore[arg-type]
-    )
+    return replace(column, allow_commit_timestamp=commit, options=others)
+
+
+def may_follow(clauses: Collection[str], given: Collection[str]) -> bool:
+    """Whether a clause of a column stands at its place: NOT NULL first, then what gives a value,
+    then the others; none of them twice."""
+    if not set(clauses).isdisjoint(given):
+        return False
+    if "not_null" in given:
+        return not clauses
+    if VALUE_CLAUSES.isdisjoint(given):
+        return True
+    before = set(clauses) - {"not_null"}
+    return not before or {*before, *given} == {"default", "on_update"}
 
 
 def sets_nothing(name: str, value: str) -> bool:
@@ -101,8 +124,7 @@ def read_key_parts(reader: TokenReader) -> tuple[KeyPart, ...]:
         if not descending:
             reader.accept("ASC")
         parts.append(KeyPart(name, descending))
-        if not reader.peek(")"):
-            reader.expect(",")
+        reader.expect_more()
     return tuple(parts)
 
 

@@ -13,12 +13,14 @@ from ddl.clauses import (
     read_on_delete,
     starts_constraint,
 )
+from ddl.errors import InvalidDefinitionError
 from ddl.googlesql.parts import (
     read_column,
     read_key_parts,
     read_nullable_options,
     read_options,
     read_row_deletion_policy,
+    set_options,
 )
 from ddl.reader import TokenReader
 from ddl.schema import (
@@ -42,7 +44,7 @@ class TableBody:
         self.foreign_keys: list[ForeignKey] = []
         self.checks: list[Check] = []
         self.synonyms: list[str] = []
-        self.primary_key: list[KeyPart] = []
+        self.keys: list[tuple[KeyPart, ...]] = []
 
     def read(self, reader: TokenReader) -> None:
         """Reads the body, with its parentheses."""
@@ -63,11 +65,25 @@ class TableBody:
             else:
                 self.foreign_keys.append(constraint)
         elif reader.accept("PRIMARY", "KEY"):
-            self.primary_key += read_key_parts(reader)
+            self.keys.append(read_key_parts(reader))
         else:
-            self.columns.append(read_column(reader))
-            if reader.accept("PRIMARY", "KEY"):
-                self.primary_key.append(KeyPart(self.columns[-1].name))
+            self._read_column(reader)
+
+    def _read_column(self, reader: TokenReader) -> None:
+        column = read_column(reader)
+        if reader.accept("PRIMARY", "KEY"):
+            self.keys.append((KeyPart(column.name),))
+            if reader.peek("OPTIONS") and not column.options:
+                column = set_options(column, read_options(reader))
+        self.columns.append(column)
+
+    def primary_key(self, *, strict: bool) -> tuple[KeyPart, ...]:
+        """The key. Raises InvalidDefinitionError if there is none, or more than one."""
+        if strict and len(self.keys) > 1:
+            raise InvalidDefinitionError("Can only specify PRIMARY KEY once.")
+        if strict and not self.keys:
+            raise InvalidDefinitionError("Must specify either table or column PRIMARY KEY")
+        return self.keys[-1] if self.keys else ()
 
 
 def read_create_table(reader: TokenReader) -> Step:
@@ -76,13 +92,16 @@ def read_create_table(reader: TokenReader) -> Step:
     name = reader.read_path("a table name")
     body = TableBody()
     body.read(reader)
-    primary_key = tuple(body.primary_key)
     if reader.accept("PRIMARY", "KEY"):
-        primary_key = read_key_parts(reader)
+        body.keys.append(read_key_parts(reader))
     interleave: Interleave | None = None
     policy: RowDeletionPolicy | None = None
     options: Options = ()
     while reader.accept(",") or reader.peek("OPTIONS"):
+        if reader.is_strict and interleave is not None and reader.peek("INTERLEAVE"):
+            reader.fail("ROW")
+        if reader.is_strict and policy is not None and reader.peek("ROW"):
+            reader.fail("OPTIONS")
         if reader.peek("INTERLEAVE"):
             interleave = read_interleave(reader)
         elif reader.peek("OPTIONS"):
@@ -92,7 +111,7 @@ def read_create_table(reader: TokenReader) -> Step:
     table = Table(
         name,
         tuple(body.columns),
-        primary_key,
+        body.primary_key(strict=reader.is_strict),
         interleave,
         tuple(body.foreign_keys),
         tuple(body.checks),

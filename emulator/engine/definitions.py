@@ -106,7 +106,7 @@ def refuse_used_sequence(schema: Schema, name: str) -> None:
         for column in table.columns:
             if column.default and name.casefold() in sequences.find_sequence_names(column.default):
                 raise SchemaError(
-                    f"Cannot drop sequence `{name}` on which there are dependent columns: "
+                    f"Cannot drop SEQUENCE `{name}` on which there is a dependent column: "
                     f"{table.name}.{column.name}."
                 )
 
@@ -119,7 +119,7 @@ def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity,
         raise NameNotFoundError("Table", table_name)
     column = table.column(column_name)
     if column is None:
-        raise NameNotFoundError("Column", f"{table_name}.{column_name}")
+        raise NameNotFoundError("Column", column_name, table_name)
     if column.identity is None:
         raise invalid_argument(
             f"Column is not an identity column in table {table.name}: {column.name}"

@@ -82,7 +82,8 @@ def change_schema(
     writer.turn.acquire(LOCK_WAIT_SECONDS)
     try:
         state = writer.state
-        step = resolve_table(parse_step(text, *language(state.schema)), state.schema)
+        parsed = parse_step(text, *language(state.schema), strict=True)
+        step = resolve_table(parsed, state.schema)
         refuse_options(step, state.schema)
         refuse_long_names_and_keys(step)
         schema = evolve_schema(state.schema, step, descriptors)
@@ -161,10 +162,12 @@ def language(schema: Schema) -> tuple[Dialect, tuple[str, ...]]:
     return schema.dialect, list_bundle_types(schema)
 
 
-def parse_step(text: str, dialect: Dialect, type_names: tuple[str, ...]) -> steps.Step:
+def parse_step(
+    text: str, dialect: Dialect, type_names: tuple[str, ...], *, strict: bool = False
+) -> steps.Step:
     """The step that a statement says. Raises INVALID_ARGUMENT with the place of the error."""
     try:
-        step = parse_statement(text, dialect, type_names)
+        step = parse_statement(text, dialect, type_names, strict=strict)
     except DdlError as error:
         raise refuse_syntax(text, error) from error
     if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:

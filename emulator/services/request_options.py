@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.errors import invalid_argument
 from emulator.services.sessions import Engine
-from emulator.sql.hints import check_optimizer_version
+from emulator.sql.hints import check_optimizer_version, check_statistics_package
 from emulator.wire.messages import Message
 
 PRIORITIES = (0, 1, 2, 3)
@@ -20,6 +20,7 @@ def check_options(request: Message, engine: Engine) -> None:
     check_priority(request)
     if "query_options" in request.DESCRIPTOR.fields_by_name:
         check_optimizer_version(request.query_options.optimizer_version)
+        check_statistics_package(request.query_options.optimizer_statistics_package)
     if not request.HasField("directed_read_options"):
         return
     if not isinstance(engine, ReadOnlyTransaction):

@@ -25,6 +25,7 @@ from emulator.sql.long_lists import fold_long_lists
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
+from emulator.sql.size_limits import check_size
 from emulator.sql.statements import CompiledQuery, Expression, Statement, TableSource
 from emulator.sql.types import Columns, Typed, drop_length, name_of
 from emulator.values.requests import ResultColumn
@@ -132,6 +133,7 @@ def compile_parsed(
     context = Context(schema, source, types, VIEWS, lists)
     tree = parsed.tree
     nodes = record(tree, *(parsed.returning or ()))
+    check_size(nodes)
     statement = compile_tree(parsed, sql, context)
     refuse_unread(nodes)
     return statement

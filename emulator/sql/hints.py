@@ -24,6 +24,7 @@ KEYWORD_HINTS: Mapping[str, Collection[str]] = {
 
 
 OPTIMIZER_VERSION = "OPTIMIZER_VERSION"
+STATISTICS_PACKAGE = "OPTIMIZER_STATISTICS_PACKAGE"
 OPTIMIZER_VERSIONS_MAX = 9
 OPTIMIZER_WORDS = {"", "latest", "latest_version", "default", "default_version"}
 
@@ -41,11 +42,18 @@ def check_optimizer_version(text: str) -> None:
         raise errors.invalid_argument(f"Query optimizer version: {text} is not supported")
 
 
+def check_statistics_package(name: str) -> None:
+    """A package of optimizer statistics: no database here has one. Raises INVALID_ARGUMENT."""
+    if name.strip().casefold() not in {"", "latest"}:
+        raise errors.invalid_argument(f"Requested optimizer statistics package not found: {name}.")
+
+
 def check_statement_hints(hints: Mapping[str, str], supported: Collection[str]) -> None:
     """The hints before a statement. Raises INVALID_ARGUMENT for a name or a version that Spanner
     does not know."""
     accepted = check_hints(hints, supported)
     check_optimizer_version(accepted.get(OPTIMIZER_VERSION, "").strip("'\""))
+    check_statistics_package(accepted.get(STATISTICS_PACKAGE, "").strip("'\"`"))
 
 
 def check_keyword_hints(hints: Iterable[tuple[str, Mapping[str, str]]]) -> None:

@@ -11,16 +11,17 @@ from google.cloud.spanner_v1.database import Database
 from talk import SENTINEL, Transaction, change, commit, ddl, delete, dml, insert, read, rows
 
 OPTION = "OPTIONS (allow_commit_timestamp = true)"
-USERS = f"CREATE TABLE Users (Id INT64, Name STRING(MAX), At TIMESTAMP {OPTION}, Plain TIMESTAMP)"
+USERS = f"CREATE TABLE Users (Id INT64, Name STRING(MAX), `At` TIMESTAMP {OPTION}, Plain TIMESTAMP)"
 SCHEMA = (
     f"{USERS} PRIMARY KEY (Id)",
-    f"CREATE TABLE Keyed (Id INT64, At TIMESTAMP {OPTION}, Name STRING(MAX)) PRIMARY KEY (Id, At)",
-    f"CREATE TABLE Down (Id INT64, At TIMESTAMP {OPTION}, Name STRING(MAX))"
-    " PRIMARY KEY (Id, At DESC)",
-    f"CREATE TABLE Judged (Id INT64, At TIMESTAMP {OPTION}, Name STRING(MAX),"
+    f"CREATE TABLE Keyed (Id INT64, `At` TIMESTAMP {OPTION}, Name STRING(MAX))"
+    " PRIMARY KEY (Id, `At`)",
+    f"CREATE TABLE Down (Id INT64, `At` TIMESTAMP {OPTION}, Name STRING(MAX))"
+    " PRIMARY KEY (Id, `At` DESC)",
+    f"CREATE TABLE Judged (Id INT64, `At` TIMESTAMP {OPTION}, Name STRING(MAX),"
     " Copy STRING(MAX) AS (Name) STORED, CHECK (Name != '')) PRIMARY KEY (Id)",
-    f"CREATE TABLE Indexed (Id INT64, At TIMESTAMP {OPTION}, Name STRING(MAX)) PRIMARY KEY (Id)",
-    "CREATE INDEX ByNameAndAt ON Indexed (Name, At)",
+    f"CREATE TABLE Indexed (Id INT64, `At` TIMESTAMP {OPTION}, Name STRING(MAX)) PRIMARY KEY (Id)",
+    "CREATE INDEX ByNameAndAt ON Indexed (Name, `At`)",
     "CREATE VIEW Seen SQL SECURITY INVOKER AS SELECT t.Id, t.At FROM Judged AS t",
 )
 NOW = "PENDING_COMMIT_TIMESTAMP()"

@@ -193,7 +193,7 @@ def test_mutations_of_a_commit_follow_each_other(database: Database, key: str) -
 
 PARTITIONED_SCHEMA = (
     """CREATE TABLE P (Id INT64 NOT NULL, Name STRING(MAX), Age INT64,
-      At TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id)""",
+      `At` TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id)""",
     "CREATE SEQUENCE seq OPTIONS (sequence_kind = 'bit_reversed_positive')",
 )
 PEOPLE = insert("P", "Id Name Age", (1, "a", 27), (2, "b", 32), (10, "c", 31))

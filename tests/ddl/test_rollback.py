@@ -32,7 +32,7 @@ CHILD = (
     " PRIMARY KEY (SingerId, AlbumId), INTERLEAVE IN PARENT Singers ON DELETE CASCADE"
 )
 STAMPED = (
-    "CREATE TABLE Stamped (Id INT64, At TIMESTAMP OPTIONS (allow_commit_timestamp=true))"
+    "CREATE TABLE Stamped (Id INT64, `At` TIMESTAMP OPTIONS (allow_commit_timestamp=true))"
     " PRIMARY KEY (Id)"
 )
 STRATEGIES = [s for s in Strategy if s is not Strategy.MANUAL]

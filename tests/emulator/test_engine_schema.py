@@ -128,9 +128,9 @@ def test_strings_become_bytes_and_strings_again(table: Database) -> None:
 
 
 def test_a_column_with_future_timestamps_cannot_hold_commit_timestamps() -> None:
-    with open_database("CREATE TABLE T (K INT64, At TIMESTAMP) PRIMARY KEY (K)") as database:
+    with open_database("CREATE TABLE T (K INT64, `At` TIMESTAMP) PRIMARY KEY (K)") as database:
         write(database, INSERT, "T", "K At", (1, "2999-01-01T00:00:00.000000000Z"))
-        allow = "ALTER TABLE T ALTER COLUMN At SET OPTIONS (allow_commit_timestamp=true)"
+        allow = "ALTER TABLE T ALTER COLUMN `At` SET OPTIONS (allow_commit_timestamp=true)"
         with pytest.raises(SpannerError, match="in the future") as error:
             database.update_ddl([allow])
         assert error.value.code is grpc.StatusCode.FAILED_PRECONDITION
@@ -246,8 +246,8 @@ def objects_of(path: Path) -> set[str]:
 
 def test_rows_past_their_deletion_policy_are_deleted() -> None:
     with open_database(
-        "CREATE TABLE T (K INT64, At TIMESTAMP) PRIMARY KEY (K), "
-        "ROW DELETION POLICY (OLDER_THAN(At, INTERVAL 1 DAY))"
+        "CREATE TABLE T (K INT64, `At` TIMESTAMP) PRIMARY KEY (K), "
+        "ROW DELETION POLICY (OLDER_THAN(`At`, INTERVAL 1 DAY))"
     ) as database:
         old, young = "2020-01-01T00:00:00.000000000Z", "2999-01-01T00:00:00.000000000Z"
         before = write(database, INSERT, "T", "K At", (1, old), (2, young), (3, None))

@@ -163,7 +163,7 @@ def test_the_placeholder_is_the_commit_timestamp(singers: Database) -> None:
 
 
 def test_the_placeholder_needs_the_column_option() -> None:
-    with open_database("CREATE TABLE T (K INT64, At TIMESTAMP) PRIMARY KEY (K)") as database:
+    with open_database("CREATE TABLE T (K INT64, `At` TIMESTAMP) PRIMARY KEY (K)") as database:
         with pytest.raises(SpannerError, match="allow_commit_timestamp") as error:
             write(database, INSERT, "T", "K At", (1, COMMIT_TIMESTAMP))
         assert code(error) is grpc.StatusCode.FAILED_PRECONDITION
@@ -349,14 +349,14 @@ def test_a_table_without_a_key_has_one_row() -> None:
 
 def test_a_shared_key_takes_the_commit_timestamp_only_when_the_family_agrees() -> None:
     with open_database(
-        "CREATE TABLE P (At TIMESTAMP) PRIMARY KEY (At)",
-        "CREATE TABLE C (At TIMESTAMP OPTIONS (allow_commit_timestamp=true), K INT64) "
-        "PRIMARY KEY (At, K), INTERLEAVE IN PARENT P",
+        "CREATE TABLE P (`At` TIMESTAMP) PRIMARY KEY (`At`)",
+        "CREATE TABLE C (`At` TIMESTAMP OPTIONS (allow_commit_timestamp=true), K INT64) "
+        "PRIMARY KEY (`At`, K), INTERLEAVE IN PARENT P",
     ) as database:
         with pytest.raises(SpannerError, match="allow_commit_timestamp"):
             write(database, INSERT, "C", "At K", (COMMIT_TIMESTAMP, 1))
         database.update_ddl(
-            ["ALTER TABLE P ALTER COLUMN At SET OPTIONS (allow_commit_timestamp=true)"]
+            ["ALTER TABLE P ALTER COLUMN `At` SET OPTIONS (allow_commit_timestamp=true)"]
         )
         committed = database.write(
             [

@@ -248,7 +248,7 @@ def test_a_table_without_an_index_or_a_timestamp(spark: SparkSession, database: 
     with pytest.raises(PySparkException, match="spanner-watcher ddl apply"):
         batch(spark, database)
     database.update_ddl(
-        ["ALTER TABLE Singers ADD COLUMN At TIMESTAMP OPTIONS (allow_commit_timestamp=true)"]
+        ["ALTER TABLE Singers ADD COLUMN `At` TIMESTAMP OPTIONS (allow_commit_timestamp=true)"]
     ).result(60)
     assert batch(spark, database).count() == 5
     with pytest.raises(PySparkException, match="spanner-watcher ddl apply"):

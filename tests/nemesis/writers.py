@@ -32,7 +32,7 @@ ENTRIES = (
 )
 EVENTS = "CREATE TABLE Events (Name STRING(36), Version STRING(MAX)) PRIMARY KEY (Name)"
 LOG = (
-    "CREATE TABLE Log (Name STRING(36), At TIMESTAMP OPTIONS (allow_commit_timestamp = true))"
+    "CREATE TABLE Log (Name STRING(36), `At` TIMESTAMP OPTIONS (allow_commit_timestamp = true))"
     " PRIMARY KEY (Name)"
 )
 WATCHED = ("Accounts", "Entries", "Events")
@@ -172,7 +172,7 @@ def buffer(target: Any, write: Write) -> None:
 def execute(transaction: Transaction, name: str, writes: list[Write], mixed: bool) -> None:
     """A read-write transaction of DML; ``mixed`` puts mutations beside it."""
     transaction.execute_update(
-        "INSERT INTO Log (Name, At) VALUES (@name, PENDING_COMMIT_TIMESTAMP())",
+        "INSERT INTO Log (Name, `At`) VALUES (@name, PENDING_COMMIT_TIMESTAMP())",
         params={"name": name},
         param_types={"name": param_types.STRING},
     )

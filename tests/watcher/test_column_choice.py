@@ -26,7 +26,7 @@ from watcher.tables.values import TableSpec, WatchedTable
 
 TABLE = """CREATE TABLE {} (Id INT64 NOT NULL, Name STRING(MAX), Proto a.b.Message,
   Protos ARRAY<a.b.Message>, Tokens TOKENLIST HIDDEN, Gone BOOL,
-  At TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY ({})"""
+  `At` TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY ({})"""
 SPEC = TableSpec(shard="none")
 
 
@@ -220,7 +220,7 @@ def test_with_a_change_stream_a_table_says_nothing_of_polling(
 def test_the_strategy_of_change_sets_reads_what_is_chosen() -> None:
     schema = parse_schema(
         """CREATE TABLE Sets (ChangeSetId STRING(36),
-             At TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (ChangeSetId);
+             `At` TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (ChangeSetId);
            CREATE TABLE Songs (Id INT64, A INT64, B INT64, ChangeSetId STRING(36))
              PRIMARY KEY (Id);
            CREATE INDEX SongsByChangeSet ON Songs(ChangeSetId)"""

@@ -68,7 +68,7 @@ def test_a_stream_delivers_bytes_and_numbers(database: Database) -> None:
 
 
 def test_an_enum_in_the_key_cannot_be_made_watchable(database: Database) -> None:
-    keyed = f"CREATE TABLE Keyed (G {GENRE}, At TIMESTAMP) PRIMARY KEY (G)"
+    keyed = f"CREATE TABLE Keyed (G {GENRE}, `At` TIMESTAMP) PRIMARY KEY (G)"
     database.update_ddl([keyed, "CREATE INDEX ByGenre ON Singers (Genre)"]).result(60)
     database.reload()
     assert parse_schema(database.ddl_statements).index("ByGenre") is not None

@@ -53,11 +53,11 @@ SCHEMAS = {
     "keys": """CREATE TABLE T (A INT64, B STRING(9), C DATE) PRIMARY KEY (C DESC, A, B DESC);
         CREATE TABLE Single (A INT64) PRIMARY KEY ()""",
     "generated, hidden, options": f"""CREATE TABLE T (
-        Id INT64 NOT NULL, Processed BOOL, At TIMESTAMP {STAMP}, Secret STRING(9) HIDDEN,
+        Id INT64 NOT NULL, Processed BOOL, `At` TIMESTAMP {STAMP}, Secret STRING(9) HIDDEN,
         Twice INT64 AS (Id * 2) STORED, Sum INT64 AS ((Id + 1) + (Id + 2)),
         ShardId INT64 AS (CASE WHEN Processed THEN NULL ELSE MOD(Id, 19) END) HIDDEN
         ) PRIMARY KEY (Id);
-        CREATE NULL_FILTERED INDEX Polled ON T(ShardId, At)""",
+        CREATE NULL_FILTERED INDEX Polled ON T(ShardId, `At`)""",
     "indexes": f"""{T}; CREATE UNIQUE INDEX I1 ON T(A DESC, Id) STORING (C, B);
         CREATE NULL_FILTERED INDEX I2 ON T(C);
         CREATE INDEX I3 ON T(A, C DESC) WHERE A IS NOT NULL AND C IS NOT NULL;

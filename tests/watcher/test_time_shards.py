@@ -22,10 +22,10 @@ from watcher.tables.values import TableSpec
 from watcher.window import Window
 
 EVENTS = (
-    "CREATE TABLE Events (Id INT64, At TIMESTAMP OPTIONS (allow_commit_timestamp=true),"
-    " Interval STRING(20), Text STRING(MAX)) PRIMARY KEY (Id)"
+    "CREATE TABLE Events (Id INT64, `At` TIMESTAMP OPTIONS (allow_commit_timestamp=true),"
+    " `Interval` STRING(20), Text STRING(MAX)) PRIMARY KEY (Id)"
 )
-BY_TIME = "CREATE NULL_FILTERED INDEX EventsByTime ON Events(Interval, At)"
+BY_TIME = "CREATE NULL_FILTERED INDEX EventsByTime ON Events(`Interval`, `At`)"
 FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H", "minute": "%Y-%m-%dT%H:%M"}
 DAY = 86_400_000_000
 LATE = 90_000_000

@@ -38,8 +38,8 @@ from watcher.tables.values import TableSpec, WatchedTable
 from watcher.window import Window
 
 EVENTS = (
-    "CREATE TABLE Events (At TIMESTAMP, Id INT64, Seen TIMESTAMP,"
-    " Changed TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (At, Id)"
+    "CREATE TABLE Events (`At` TIMESTAMP, Id INT64, Seen TIMESTAMP,"
+    " Changed TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (`At`, Id)"
 )
 FIRST = "2026-01-02T03:04:05.123456788Z"
 SECOND = "2026-01-02T03:04:05.123456789Z"

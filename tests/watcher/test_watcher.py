@@ -600,9 +600,9 @@ def test_an_adaptive_watcher_polls_again_at_once_while_rows_keep_coming(music: D
 
 
 @pytest.mark.ddl(
-    "CREATE TABLE Events (Id INT64, Shard INT64, At TIMESTAMP OPTIONS (allow_commit_timestamp="
+    "CREATE TABLE Events (Id INT64, Shard INT64, `At` TIMESTAMP OPTIONS (allow_commit_timestamp="
     "true)) PRIMARY KEY (Id)",
-    "CREATE NULL_FILTERED INDEX EventsByTime ON Events(Shard, At)",
+    "CREATE NULL_FILTERED INDEX EventsByTime ON Events(Shard, `At`)",
 )
 @pytest.mark.parametrize(
     ("spec", "expected"),

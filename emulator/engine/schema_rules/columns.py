@@ -11,6 +11,7 @@ from emulator.errors import failed_precondition, invalid_argument
 from emulator.sql.compile import compile_expression
 from emulator.values.types import FLOATS
 
+COLUMN_OPTIONS = frozenset({"allow_commit_timestamp", "locality_group", "cassandra_type"})
 LENGTHS_MAX = {TypeCode.STRING: 2_621_440, TypeCode.BYTES: 10_485_760}
 COMMIT_OPTION = "allow_commit_timestamp"
 
@@ -21,7 +22,7 @@ def check_columns(change: SchemaChange) -> None:
         for column in table.columns:
             if before is None or before.column(column.name) is not column:
                 check_definition(table, column)
-                refuse_unknown_kind(change, column)
+                refuse_unknown_kind(change, table, column)
     for table, column in change.dropped_columns():
         refuse_drop_of_policy_column(table, column)
     for old_table, old, table, column in change.altered_columns():
@@ -37,6 +38,9 @@ def check_definition(table: Table, column: Column) -> None:
     place = f"{table.name}.{column.name}"
     check_length(column.type, place)
     options = dict(column.options)
+    for name in options:
+        if name not in COLUMN_OPTIONS:
+            raise invalid_argument(f"Option: {name} is unknown.")
     if COMMIT_OPTION in options:
         if column.type.code not in {TypeCode.TIMESTAMP, TypeCode.INT64}:
             raise failed_precondition(
@@ -44,7 +48,7 @@ def check_definition(table: Table, column: Column) -> None:
                 " TIMESTAMP columns."
             )
         if options[COMMIT_OPTION].lower() != "false":
-            raise failed_precondition(
+            raise invalid_argument(
                 f"Unexpected value for option: {COMMIT_OPTION}. Supported option values are true,"
                 " false, and null."
             )
@@ -54,7 +58,9 @@ def check_definition(table: Table, column: Column) -> None:
             "`vector_length` can only be applied on ARRAY<FLOAT32>or ARRAY<FLOAT64>, but it is"
             f" applied on {place}."
         )
-    computed = column.generated is not None and not column.stored
+    if element is not None and element.element is not None:
+        raise invalid_argument(f"Column {place}: arrays of arrays are not supported.")
+    computed = column.default is not None or (column.generated is not None and not column.stored)
     if column.type.vector_length is not None and computed:
         raise invalid_argument(
             "`vector_length` cannot be applied on generated column or default column,but it is"
@@ -64,8 +70,13 @@ def check_definition(table: Table, column: Column) -> None:
         raise failed_precondition(f"Column {place}: INTERVAL cannot be a column type.")
 
 
-def refuse_unknown_kind(change: SchemaChange, column: Column) -> None:
-    """An IDENTITY has a kind, or the database has one for all of them."""
+def refuse_unknown_kind(change: SchemaChange, table: Table, column: Column) -> None:
+    """An IDENTITY has a kind, or the database has one for all of them; its values are INT64."""
+    if column.identity is not None and column.type.code is not TypeCode.INT64:
+        raise invalid_argument(
+            f"Error parsing the default value of column `{table.name}`.`{column.name}`: Expected"
+            f" type {name_type(column.type)}; found INT64"
+        )
     default = "default_sequence_kind" in change.after.options
     if column.identity is not None and column.identity.default_kind and not default:
         raise invalid_argument(
@@ -103,6 +114,11 @@ def policy_will_break(table: Table, column: Column) -> Exception:
 
 def check_alteration(change: SchemaChange, table: Table, old: Column, new: Column) -> None:
     """Checks what may change in a column."""
+    if old.identity is not None and new.default is not None:
+        raise invalid_argument(
+            f"Cannot alter an identity column `{table.name}.{new.name}` to a generated or default"
+            " column."
+        )
     retyped = name_type(old.type) != name_type(new.type)
     check_generated_alteration(table, old, new, retyped=retyped)
     if retyped:

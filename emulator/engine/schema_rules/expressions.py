@@ -8,7 +8,7 @@ from ddl.protos import list_bundle_types
 from ddl.references import find_referenced_columns
 from ddl.rules import COMMIT_TIMESTAMP, normalize
 from ddl.schema import Check, Column, Schema, Table, Type, TypeCode
-from ddl.tokens import tokenize
+from ddl.tokens import TokenKind, tokenize
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.engine.schema_rules.expression_text import (
     list_words,
@@ -183,6 +183,9 @@ def check_expression(
     """Checks an expression; returns the columns that it names. Raises SpannerError."""
     tokens = list(tokenize(text))
     words = set(list_words(tokens))
+    for number, token in enumerate(tokens):
+        if token.text == "@" and tokens[number + 1].kind is TokenKind.WORD:
+            raise invalid_argument(f"Query parameter '{tokens[number + 1].text}' not found")
     if "SELECT" in words:
         raise invalid_argument(f"Cannot use non-scalar expressions inside {use}.")
     if any(word.startswith("PENDING_COMMIT_TIMESTAMP") for word in words):
@@ -218,7 +221,7 @@ def follow_sources(
     if column.generated is None or column.name in done:
         return
     if column.name in path:
-        raise invalid_argument(
+        raise failed_precondition(
             "Cycle detected while analysing generated column, which include objects"
             f" ({','.join(path)})"
         )

@@ -12,7 +12,7 @@ from ddl.placements import list_read_functions
 from ddl.schema import Check, ForeignKey, Schema, Table
 from emulator.catalog.constraint_names import name_check, name_foreign_key
 from emulator.engine.schema_rules.change import SchemaChange
-from emulator.errors import failed_precondition, invalid_argument, not_found
+from emulator.errors import failed_precondition, invalid_argument, not_found, unimplemented
 from emulator.limits import NAME_CHARACTERS_MAX
 from emulator.sql.aggregates import AGGREGATE_CALLS
 from emulator.sql.calls import SPECIAL
@@ -94,6 +94,9 @@ def check_names(change: SchemaChange) -> None:
             check_index_name(index.name, index.table)
         case steps.CreateChangeStream(stream):
             check_object_name("Change Stream", stream.name)
+            if "." in stream.name:
+                refuse_missing_schema(change.after, stream.name)
+                raise unimplemented(f"A Change Stream in a named schema ({stream.name})")
         case steps.CreateNamedSchema(name):
             check_schema_name(name)
         case steps.CreateVerbatim(item) if item.kind == "SEQUENCE":
@@ -106,6 +109,8 @@ def check_names(change: SchemaChange) -> None:
             refuse_missing_schema(change.after, item.name)
         case _:
             pass
+    if isinstance(step, steps.DropNamedSchema):
+        refuse_drop_of_used_schema(change.before, step.name)
     for old, table in change.tables():
         check_constraint_names(table, old)
         check_column_names(table, old)
@@ -183,6 +188,26 @@ def check_schema_name(name: str) -> None:
     folded = name.casefold()
     if folded in RESERVED_SCHEMAS or folded.startswith(RESERVED_SCHEMA_PREFIXES):
         raise invalid_argument(f"Schema name not valid: {name}.")
+
+
+def refuse_drop_of_used_schema(schema: Schema, name: str) -> None:
+    """A named schema is dropped when nothing is left in it."""
+    kinds = {
+        "tables": [table.name for table in schema.tables],
+        "views": [item.name for item in schema.verbatim if item.kind == "VIEW"],
+        "indexes": [index.name for index in schema.indexes],
+        "sequences": [item.name for item in schema.verbatim if item.kind == "SEQUENCE"],
+    }
+    prefix = f"{name.casefold()}."
+    lines = []
+    for kind, names in kinds.items():
+        inside = [each for each in names if each.casefold().startswith(prefix)]
+        if inside:
+            lines.append(f"\nDependent {kind}: {', '.join(inside)}")
+    if lines:
+        raise failed_precondition(
+            f"Cannot drop schema {name} while it has dependencies.{''.join(lines)}"
+        )
 
 
 def refuse_missing_schema(schema: Schema, name: str) -> None:

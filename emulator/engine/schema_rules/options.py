@@ -12,13 +12,14 @@ from emulator.errors import (
     invalid_argument,
     unimplemented,
 )
-from emulator.sql.hints import check_optimizer_version
+from emulator.sql.hints import check_optimizer_version, check_statistics_package
+from emulator.values.zones import read_zone
 
 DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 DEFAULT_TIME_ZONE = "America/Los_Angeles"
 RETENTION_SECONDS_MIN = 3_600
 RETENTION_SECONDS_MAX = 7 * 86_400
-QUOTES = "'"
+QUOTES = "'\""
 DATABASE_OPTIONS = frozenset(
     {
         *("default_leader", "witness_location", "read_lease_regions", "columnar_policy"),
@@ -45,15 +46,44 @@ def refuse_options(step: steps.Step, schema: Schema) -> None:
                     "The default_sequence_kind option may not be unset once set."
                 )
             if value is not None and value.strip(QUOTES) != "bit_reversed_positive":
-                raise invalid_argument(
-                    "The default_sequence_kind option only supports string or null."
-                )
-        if name.casefold() == "default_time_zone" and (value or DEFAULT_TIME_ZONE) not in {
-            DEFAULT_TIME_ZONE,
-            f"'{DEFAULT_TIME_ZONE}'",
-            f'"{DEFAULT_TIME_ZONE}"',
-        }:
-            raise unimplemented(f"A default_time_zone other than {DEFAULT_TIME_ZONE}")
+                refuse_sequence_kind(value)
+        if name == "default_time_zone":
+            refuse_time_zone(value, schema)
+        if name == "optimizer_statistics_package":
+            check_statistics_package((value or "").strip("'\""))
+
+
+def refuse_sequence_kind(value: str) -> None:
+    """There is one kind of sequences."""
+    if not value.startswith(("'", '"')):
+        raise invalid_argument(
+            "Unexpected value for option: default_sequence_kind. Supported option values are"
+            " strings and NULL."
+        )
+    raise failed_precondition(f"Invalid Sequence Kind: {value.strip(QUOTES)}.")
+
+
+def refuse_time_zone(value: str | None, schema: Schema) -> None:
+    """A database without tables may take another zone, which is not supported here."""
+    if value is not None and not value.startswith(("'", '"')):
+        raise invalid_argument(
+            "Unexpected value for option: default_time_zone. Supported option values are strings"
+            " and NULL."
+        )
+    if schema.tables:
+        raise failed_precondition(
+            "The 'default_time_zone' database option cannot be changed on a database with user"
+            " defined tables."
+        )
+    zone = DEFAULT_TIME_ZONE if value is None else value.strip(QUOTES)
+    try:
+        read_zone(zone)
+    except ValueError as error:
+        raise failed_precondition(
+            f"Database has invalid default_time_zone option.  Invalid time zone name: {zone}"
+        ) from error
+    if zone != DEFAULT_TIME_ZONE:
+        raise unimplemented(f"A default_time_zone other than {DEFAULT_TIME_ZONE}")
 
 
 def retention_seconds(options: Mapping[str, str]) -> int:

@@ -15,6 +15,7 @@ from emulator.errors import failed_precondition, invalid_argument, not_found, un
 def check_tables(change: SchemaChange) -> None:
     """Checks how new and changed tables go with the others."""
     refuse_drop_under_streams(change)
+    check_stream_step(change)
     check_policy_step(change)
     check_interleave_step(change)
     for _, table in change.tables():
@@ -25,6 +26,8 @@ def check_tables(change: SchemaChange) -> None:
     if any(True for _ in change.tables()):
         for table in change.after.tables:
             check_policy(change.after, table)
+    if isinstance(change.step, steps.AlterIndexStoring):
+        check_stored_column(change.before, change.step)
     if isinstance(change.step, steps.CreateIndex):
         check_index_parent(change.after, change.step.index)
         refuse_stored_keys(change.after, change.step.index)
@@ -62,6 +65,21 @@ def refuse_drop_under_streams(change: SchemaChange) -> None:
                 " be dropped. Please alter the Change Stream to stop tracking the column before"
                 " dropping the column."
             )
+
+
+def check_stream_step(change: SchemaChange) -> None:
+    """DROP FOR ALL is for a stream that watches something."""
+    step = change.step
+    if not isinstance(step, steps.AlterChangeStream) or "watches" not in step.changes:
+        return
+    old = change.before.change_stream(step.change_stream.name)
+    drops = not step.change_stream.watches and not step.change_stream.for_all
+    if drops and old is not None and not old.watches and not old.for_all:
+        raise failed_precondition(
+            "The ALTER CHANGE STREAM DROP FOR clause cannot be applied on Change Stream"
+            f" {old.name}, because it does not have a FOR clause and it does not track any database"
+            " object."
+        )
 
 
 def check_policy_step(change: SchemaChange) -> None:
@@ -202,6 +220,21 @@ def refuse_stored_keys(schema: Schema, index: Index) -> None:
                 f"Index {index.name} specifies stored column {part.column} which is a key of table"
                 f" {index.table}."
             )
+
+
+def check_stored_column(schema: Schema, step: steps.AlterIndexStoring) -> None:
+    """A stored column is added that the index does not have yet; one is dropped that it stores."""
+    index = schema.index(step.index)
+    table = schema.table(index.table) if index is not None else None
+    if index is None or table is None:
+        return
+    if not step.add:
+        if not any(same_name(name, step.column) for name in index.storing):
+            raise not_found(f"Index {index.name} does not have stored column {step.column}.")
+        return
+    has = [part.column for part in (*index.parts, *table.primary_key)] + list(index.storing)
+    if any(same_name(name, step.column) for name in has):
+        raise failed_precondition(f"Column {step.column} is already existed in index {index.name}.")
 
 
 def check_interleave_step(change: SchemaChange) -> None:

@@ -137,7 +137,7 @@ def test_a_transaction_leaves_the_net_effect_on_each_row(
 
 
 @pytest.mark.ddl(
-    "CREATE TABLE Logs (Id INT64, Note STRING(MAX), At TIMESTAMP OPTIONS "
+    "CREATE TABLE Logs (Id INT64, Note STRING(MAX), `At` TIMESTAMP OPTIONS "
     "(allow_commit_timestamp=true), Data BYTES(MAX), Price NUMERIC, Rate FLOAT64, Ok BOOL, "
     "Tags ARRAY<STRING(MAX)>, Doc JSON, Double INT64 AS (Id * 2) STORED) PRIMARY KEY (Id)",
     ALL,

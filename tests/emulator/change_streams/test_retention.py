@@ -53,8 +53,8 @@ def insert(database: Database, key: int, stamp: int) -> int:
     return written.commit_timestamp_micros
 
 
-TABLE = "CREATE TABLE T (Id INT64, At TIMESTAMP) PRIMARY KEY (Id)"
-EXPIRING = f"{TABLE}, ROW DELETION POLICY (OLDER_THAN(At, INTERVAL 1 DAY))"
+TABLE = "CREATE TABLE T (Id INT64, `At` TIMESTAMP) PRIMARY KEY (Id)"
+EXPIRING = f"{TABLE}, ROW DELETION POLICY (OLDER_THAN(`At`, INTERVAL 1 DAY))"
 
 
 def test_expired_rows_are_system_transactions_unless_they_are_left_out() -> None:

@@ -1,0 +1,70 @@
+"""How large a statement may be: what Spanner counts in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from emulator import errors
+from emulator.limits import (
+    FUNCTION_CALLS_MAX,
+    GROUPING_COLUMNS_MAX,
+    STRUCT_DEPTH_MAX,
+    STRUCT_FIELDS_MAX,
+    UNIONS_MAX,
+)
+from emulator.sql.aggregates import AGGREGATE_CALLS
+
+CALLS = (exp.Func, exp.Binary, exp.Not, exp.Neg, exp.BitwiseNot, exp.In, exp.Between, exp.Bracket)
+NO_CALLS = (
+    *(exp.AggFunc, exp.Cast, exp.Struct, exp.Dot, exp.PropertyEQ, exp.Kwarg, exp.Alias, exp.Exists),
+    *(exp.Escape, exp.IgnoreNulls, exp.RespectNulls, exp.SetOperation),
+)
+"""Nodes that are of these kinds for sqlglot, and no function calls for Spanner."""
+CHAINS = (exp.And, exp.Or)
+
+
+def check_size(nodes: Sequence[exp.Expr]) -> None:
+    """Raises INVALID_ARGUMENT for a statement that is too large; ``nodes`` are those of its tree."""
+    for node in nodes:
+        if isinstance(node, exp.Struct):
+            check_struct(node)
+        elif isinstance(node, exp.Group) and len(node.expressions) > GROUPING_COLUMNS_MAX:
+            raise too_many("grouping columns", GROUPING_COLUMNS_MAX)
+    if len(nodes) > FUNCTION_CALLS_MAX and sum(map(is_call, nodes)) > FUNCTION_CALLS_MAX:
+        raise too_many("functions", FUNCTION_CALLS_MAX)
+    if len(nodes) > UNIONS_MAX and sum(isinstance(n, exp.Union) for n in nodes) >= UNIONS_MAX:
+        raise too_many("UNION operations", UNIONS_MAX)
+
+
+def check_struct(node: exp.Struct) -> None:
+    """The fields of a STRUCT, and how deep it stands in others."""
+    if len(node.expressions) > STRUCT_FIELDS_MAX:
+        raise too_many("struct fields", STRUCT_FIELDS_MAX)
+    depth, outer = 1, node.parent
+    while outer is not None and depth <= STRUCT_DEPTH_MAX:
+        depth += isinstance(outer, exp.Struct)
+        outer = outer.parent
+    if depth > STRUCT_DEPTH_MAX:
+        raise too_many("nested struct types", STRUCT_DEPTH_MAX)
+
+
+def is_call(node: exp.Expr) -> bool:
+    """Whether a node is a call of a function or an operator; a AND b AND c is one."""
+    if not isinstance(node, CALLS) or isinstance(node, NO_CALLS):
+        return False
+    if isinstance(node, exp.Anonymous):
+        return node.name.upper() not in AGGREGATE_CALLS
+    if isinstance(node, exp.Neg):
+        return not isinstance(node.this, exp.Literal)
+    if isinstance(node, exp.If):
+        return not isinstance(node.parent, exp.Case)
+    return not (isinstance(node, CHAINS) and type(node.parent) is type(node))
+
+
+def too_many(what: str, limit: int) -> errors.SpannerError:
+    """The refusal of a statement that has more of something than Spanner takes."""
+    return errors.invalid_argument(
+        f"Number of {what} exceeds the maximum allowed limit of {limit}."
+    )
