@@ -35,6 +35,9 @@ FETCH = (
 Place = tuple[int, int]
 """Where a reader is: a timestamp, and a number among the records at it."""
 
+PlacedRecords = list[tuple[Place, str]]
+"""Records that are ready at once: ChangeRecord values in storage form, each with its place."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadArguments:
@@ -71,8 +74,8 @@ class ChangeReader:
 
     def read(
         self, arguments: ReadArguments, after: Place | None, caller: Caller
-    ) -> Iterator[tuple[Place, str]]:
-        """ChangeRecord values in storage form, each with its place.
+    ) -> Iterator[PlacedRecords]:
+        """The records, those together that are ready at once: nothing waits for what comes later.
 
         ``after`` is where a broken stream resumes. Raises at once for wrong arguments.
         """
@@ -159,7 +162,7 @@ class ChangeReader:
 
     def _read_roots(
         self, arguments: ReadArguments, after: Place | None, caller: Caller
-    ) -> Iterator[tuple[Place, str]]:
+    ) -> Iterator[PlacedRecords]:
         """The partitions that are active at the start, each in a record."""
         signal = self.signals.enter(0)
         caller.when_gone(signal.set)
@@ -178,9 +181,9 @@ class ChangeReader:
         if arguments.mutable:
             if after is None:
                 tokens = [partition.token for partition in at]
-                yield (arguments.start, 1), mutable.start_record(arguments.start, 1, tokens)
+                yield [((arguments.start, 1), mutable.start_record(arguments.start, 1, tokens))]
             return
-        yield from child_records(arguments.start, [(p, ()) for p in at], after)
+        yield list(child_records(arguments.start, [(p, ()) for p in at], after))
 
     def _read_partition(
         self,
@@ -188,7 +191,7 @@ class ChangeReader:
         partition: StreamPartition,
         after: Place | None,
         caller: Caller,
-    ) -> Iterator[tuple[Place, str]]:
+    ) -> Iterator[PlacedRecords]:
         """Everything of a partition, as it comes; ends with the partition or the query."""
         signal = self.signals.enter(partition.number)
         caller.when_gone(signal.set)
@@ -213,7 +216,7 @@ class ChangeReader:
 
     def fetch(
         self, partition: int, place: Place, limit: int, show: Callable[[str], str]
-    ) -> list[tuple[Place, str]]:
+    ) -> PlacedRecords:
         """Some records after a place, up to a timestamp, as ``show`` writes them."""
         reader = self.storage.borrow()
         try:
@@ -250,7 +253,7 @@ class PartitionReading:
         self._show = mutable.data_record if is_mutable else data_record
         self._show_beat = mutable.heartbeat_record if is_mutable else heartbeat_record
 
-    def run(self) -> Iterator[tuple[Place, str]]:
+    def run(self) -> Iterator[PlacedRecords]:
         """The records, heartbeats in between, and the children at the end."""
         while True:
             self._signal.clear()
@@ -270,7 +273,7 @@ class PartitionReading:
                 return
             if end is not None and (visible >= end or ended is not None):
                 if not self._sent_any:
-                    yield (end, AFTER_RECORDS), self._show_beat(end)
+                    yield [((end, AFTER_RECORDS), self._show_beat(end))]
                 return
             yield from self._wait(visible)
 
@@ -291,16 +294,15 @@ class PartitionReading:
             "expired."
         )
 
-    def _read_up_to(self, limit: int) -> Iterator[tuple[Place, str]]:
+    def _read_up_to(self, limit: int) -> Iterator[PlacedRecords]:
         """The records that are there, up to a timestamp."""
         number = self._partition.number
         while fetched := self._reader.fetch(number, self._place, limit, self._show):
-            for place, text in fetched:
-                self._place, self._sent_any = place, True
-                yield place, text
+            self._place, self._sent_any = fetched[-1][0], True
+            yield fetched
             self._beat = time.monotonic()
 
-    def _read_children(self, ended: int) -> Iterator[tuple[Place, str]]:
+    def _read_children(self, ended: int) -> Iterator[PlacedRecords]:
         """The partitions that continue with this one's keys."""
         token = self._partition.token
         children = [
@@ -308,9 +310,9 @@ class PartitionReading:
             for child in self._reader.partitions(self._arguments.stream)
             if token in child.parents
         ]
-        yield from child_records(ended, children, self._after)
+        yield list(child_records(ended, children, self._after))
 
-    def _wait(self, visible: int) -> Iterator[tuple[Place, str]]:
+    def _wait(self, visible: int) -> Iterator[PlacedRecords]:
         """Waits for news, the next heartbeat or the end of the query, whichever comes first."""
         interval = self._arguments.heartbeat_milliseconds / 1000
         left = self._beat + interval - time.monotonic()
@@ -318,7 +320,7 @@ class PartitionReading:
             self._beat = time.monotonic()
             if visible > self._place[0]:
                 self._place, self._sent_any = (visible, AFTER_RECORDS), True
-                yield self._place, self._show_beat(visible)
+                yield [(self._place, self._show_beat(visible))]
             return
         if self._arguments.end is not None:
             ahead = (self._arguments.end - self._reader.clock.wall()) / 1_000_000
