@@ -29,6 +29,7 @@ def head_of_member(tag: bytes, size: int) -> bytes:
 
 
 TEXT_HEADS = [head_of_member(TEXT, size) for size in range(HEADS_MADE)]
+LIST_HEADS = [head_of_member(LIST, size) for size in range(HEADS_MADE)]
 
 
 def text_member(text: str) -> bytes:
@@ -40,7 +41,8 @@ def text_member(text: str) -> bytes:
 
 def list_member(members: bytes) -> bytes:
     """A list, of its encoded members, as a member of a list."""
-    return head_of_member(LIST, len(members)) + members
+    size = len(members)
+    return (LIST_HEADS[size] if size < HEADS_MADE else head_of_member(LIST, size)) + members
 
 
 def encode_change_record(stored: str) -> bytes:
