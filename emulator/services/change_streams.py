@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
 from ddl.schema import Type, TypeCode
 from emulator.engine.change_streams.mutable import is_mutable
-from emulator.engine.change_streams.reading import Caller, Place, ReadArguments
+from emulator.engine.change_streams.reading import Caller, ReadArguments
 from emulator.errors import invalid_argument, unimplemented
 from emulator.services.calls import RpcContext
+from emulator.services.record_messages import RecordWriter, parse_token
 from emulator.services.sessions import Session
 from emulator.services.streams import Streams
 from emulator.sql.change_streams import CHANGE_RECORD, TIMESTAMP, ReadCall
@@ -18,17 +18,13 @@ from emulator.values.protos import NO_TYPES
 from emulator.values.requests import COMMIT_TIMESTAMP, ResultColumn, Stored
 from emulator.values.timestamp_texts import timestamp_form
 from emulator.values.types import INT64, STRING
-from emulator.wire.change_records import encode_record, record_metadata
-from emulator.wire.encoding import RowEncoder, delimit
+from emulator.wire.change_records import record_metadata
 from emulator.wire.messages import Message
-from emulator.wire.results import METADATA, TOKEN
 from emulator.wire.types import result_metadata
 from emulator.wire.values import decoder
 
 PLAN = 1
 COLUMN = ResultColumn("ChangeRecord", CHANGE_RECORD)
-TOKEN_LAYOUT = struct.Struct(">4sqq")
-MAGIC = b"swc1"
 READ_TIMESTAMP = 2**63 - 2
 """What Spanner says for the read timestamp of such a query; it must not be used."""
 
@@ -36,7 +32,8 @@ READ_TIMESTAMP = 2**63 - 2
 def stream_records(
     call: ReadCall, session: Session, request: Message, streams: Streams, context: RpcContext
 ) -> Iterator[bytes]:
-    """PartialResultSet messages, one a record, each with a resume token."""
+    """PartialResultSet messages: the records that are ready at once go out together, and a resume
+    token follows the last of each message."""
     check_transaction(request)
     if request.query_mode == PLAN:
         raise unimplemented("Query plans of change streams")
@@ -45,17 +42,18 @@ def stream_records(
     after = parse_token(request.resume_token)
     stream = session.database.engine.schema.change_stream(call.stream)
     as_message = stream is not None and is_mutable(stream)
-    encoder = RowEncoder([STRING if as_message else CHANGE_RECORD])
-    head = delimit(METADATA, stream_metadata(request, as_message).SerializeToString())
+    metadata = stream_metadata(request, as_message).SerializeToString()
+    writer = RecordWriter(as_message, metadata)
     with streams.room():
-        records = session.database.engine.change_streams.read(arguments, after, caller)
-        for number, (place, text) in enumerate(records, start=1):
-            token = delimit(TOKEN, TOKEN_LAYOUT.pack(MAGIC, *place))
-            shown = encode_record(text) if as_message else text
-            yield head + encoder.encode([(shown,)]) + token
-            head = b""
-            context.check()
-            streams.may_break(number)
+        number = 0
+        for ready in session.database.engine.change_streams.read(arguments, after, caller):
+            for count, (place, text) in enumerate(ready, start=1):
+                number += 1
+                yield from writer.add(place, text)
+                if count == len(ready) or writer.full or streams.may_break_at(number):
+                    yield writer.flush()
+                    context.check()
+                    streams.may_break(number)
 
 
 def stream_metadata(request: Message, as_message: bool) -> Message:
@@ -140,16 +138,3 @@ def argument_value(call: ReadCall, name: str, type_: Type, request: Message) -> 
         return int(argument.text) if type_ is INT64 else argument.text
     except ValueError as error:
         raise invalid_argument(f"Invalid value for {name}: {error}") from error
-
-
-def parse_token(token: bytes) -> Place | None:
-    """Where a broken stream resumes."""
-    if not token:
-        return None
-    try:
-        magic, micros, number = TOKEN_LAYOUT.unpack(token)
-    except struct.error as error:
-        raise invalid_argument("Invalid resume token.") from error
-    if magic != MAGIC:
-        raise invalid_argument("Invalid resume token.")
-    return micros, number

@@ -44,10 +44,14 @@ class Streams:
         finally:
             self._room.release()
 
+    def may_break_at(self, rows: int) -> bool:
+        """Whether ``may_break`` has anything to do after this many rows."""
+        limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
+        return bool(limit) and rows % limit == 0
+
     def may_break(self, rows: int) -> None:
         """Raises UNAVAILABLE when a fault breaks a stream after this many rows."""
-        limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
-        if limit and rows % limit == 0 and self._faults.breaks_stream(rows):
+        if self.may_break_at(rows) and self._faults.breaks_stream(rows):
             raise unavailable("The stream broke (fault injected).")
 
     def stream(

@@ -37,8 +37,15 @@ ANY_TEXT = PLAIN - {TypeCode.DATE, TypeCode.UUID}
 """The types whose values may be other than ASCII."""
 
 
+SHORT_VARINTS = [bytes((number,)) for number in range(1 << 7)]
+
+
 def varint(number: int) -> bytes:
     """An unsigned number as protobuf writes it."""
+    if number < 1 << 7:
+        return SHORT_VARINTS[number]
+    if number < 1 << 14:
+        return bytes((number & 127 | 128, number >> 7))
     out = bytearray()
     while number > 127:
         out.append(number & 127 | 128)

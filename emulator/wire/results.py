@@ -36,6 +36,55 @@ NOT_CHUNKABLE = {TypeCode.BOOL, TypeCode.FLOAT32, TypeCode.FLOAT64}
 NESTED = {TypeCode.ARRAY, TypeCode.STRUCT}
 
 
+class MessageWriter:
+    """Puts the values of rows together to messages, which end on a row unless a row is cut."""
+
+    def __init__(self, encoder: RowEncoder, metadata: bytes, piece_bytes: int) -> None:
+        self._encoder = encoder
+        self._piece_bytes = piece_bytes
+        self._head = delimit(METADATA, metadata)
+        self._pending: list[bytes] = []
+        self.size = 0
+        """The bytes of the rows of the next message."""
+
+    def repeat_metadata(self, metadata: bytes) -> None:
+        """Repeats the metadata in the first message of the call in which the stream continues."""
+        self._head = delimit(METADATA, metadata)
+
+    def add(self, values: bytes) -> None:
+        """The values of whole rows go into the next message."""
+        self._pending.append(values)
+        self.size += len(values)
+
+    def flush(self, token: bytes, ending: bytes = b"") -> bytes:
+        """A message that ends on a row, with a resume token unless that is empty."""
+        shown = delimit(TOKEN, token) if token else b""
+        message = b"".join((self._head, *self._pending, shown, ending))
+        self._head, self.size = b"", 0
+        self._pending.clear()
+        return message
+
+    def cut_row(self, row: Row) -> Iterator[bytes]:
+        """All messages of a long row but the last, whose values are left for the next message.
+        What was added before must be flushed."""
+        size = self._piece_bytes
+        room, message = size, bytearray()
+        values = self._encoder.values(row)
+        for type_, stored, inside in zip(self._encoder.types, row, values, strict=True):
+            if len(inside) <= room:
+                message += frame_value(inside)
+                room -= len(inside)
+                continue
+            *pieces, last = cut_value(type_, stored, inside, room, size)
+            for piece in pieces:
+                yield self._head + bytes(message) + frame_value(piece) + CHUNKED
+                self._head = b""
+                message.clear()
+            message += frame_value(last)
+            room = size - len(last)
+        self.add(bytes(message))
+
+
 class ResultStream:
     """Encodes one result. ``place`` is where the client is after the last whole chunk."""
 
@@ -51,17 +100,15 @@ class ResultStream:
     ) -> None:
         self._rows = rows
         self._encoder = RowEncoder([c.type for c in rows.columns])
-        self._head = delimit(METADATA, metadata)
+        self._writer = MessageWriter(self._encoder, metadata, piece_bytes)
         self._chunk_bytes = chunk_bytes
         self._piece_bytes = piece_bytes
         self._resumable = resumable
-        self._pending: list[bytes] = []
-        self._size = 0
         self.place = Resume(read_timestamp_micros)
 
     def repeat_metadata(self, metadata: bytes) -> None:
         """Repeats the metadata in the first message of the call in which the stream continues."""
-        self._head = delimit(METADATA, metadata)
+        self._writer.repeat_metadata(metadata)
 
     def skip(self, place: Resume) -> None:
         """Passes over the rows that the client has. Raises when they are not the same rows."""
@@ -94,7 +141,7 @@ class ResultStream:
                 at_once = max(1, at_once // 4)
                 continue
             self._keep(data, len(rows))
-            if self._size >= self._chunk_bytes or rows_in_chunk_max:
+            if self._writer.size >= self._chunk_bytes or rows_in_chunk_max:
                 yield self._flush()
             if at_once < most and len(data) * 2 < self._chunk_bytes:
                 at_once = min(at_once * 2, most)
@@ -102,8 +149,7 @@ class ResultStream:
 
     def _keep(self, data: bytes, rows: int) -> None:
         """Whole rows go into the next chunk."""
-        self._pending.append(data)
-        self._size += len(data)
+        self._writer.add(data)
         self._advance(data, rows)
 
     def _advance(self, data: bytes, rows: int) -> None:
@@ -114,11 +160,7 @@ class ResultStream:
 
     def _flush(self, ending: bytes = b"") -> bytes:
         """A chunk that ends on a row."""
-        token = delimit(TOKEN, self.place.to_bytes()) if self._resumable else b""
-        message = b"".join((self._head, *self._pending, token, ending))
-        self._head, self._size = b"", 0
-        self._pending.clear()
-        return message
+        return self._writer.flush(self.place.to_bytes() if self._resumable else b"", ending)
 
     def _long_rows(self, rows: Sequence[Row]) -> Iterator[bytes]:
         """Rows that may be long, one by one; what is longer than a piece is cut."""
@@ -127,32 +169,12 @@ class ResultStream:
             if len(data) <= self._piece_bytes:
                 self._keep(data, 1)
             else:
-                if self._pending:
+                if self._writer.size:
                     yield self._flush()
-                yield from self._pieces(row)
+                yield from self._writer.cut_row(row)
                 self._advance(data, 1)
-            if self._size >= self._chunk_bytes:
+            if self._writer.size >= self._chunk_bytes:
                 yield self._flush()
-
-    def _pieces(self, row: Row) -> Iterator[bytes]:
-        """All messages of a row but the last, whose values are left for the next chunk."""
-        size = self._piece_bytes
-        room, message = size, bytearray()
-        values = self._encoder.values(row)
-        for type_, stored, inside in zip(self._encoder.types, row, values, strict=True):
-            if len(inside) <= room:
-                message += frame_value(inside)
-                room -= len(inside)
-                continue
-            *pieces, last = cut_value(type_, stored, inside, room, size)
-            for piece in pieces:
-                yield self._head + bytes(message) + frame_value(piece) + CHUNKED
-                self._head = b""
-                message.clear()
-            message += frame_value(last)
-            room = size - len(last)
-        self._pending.append(bytes(message))
-        self._size += len(message)
 
 
 def cut_value(type_: Type, stored: object, inside: bytes, first: int, size: int) -> list[bytes]:

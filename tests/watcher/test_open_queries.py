@@ -7,13 +7,15 @@ real client and the embedded server behave together is in test_watch_change_stre
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 from watcher.captures.change_stream.open_queries import (
-    QUEUE_CHANGES_MAX,
-    TAKEN_CHANGES_MAX,
+    QUEUE_BYTES_MAX,
+    TAKEN_BYTES_MAX,
     OpenQueries,
 )
+from watcher.captures.change_stream.record_columns import Arrival
 from watcher.captures.change_stream.records import (
     ChildPartition,
     DataRecord,
@@ -24,6 +26,8 @@ from watcher.captures.change_stream.records import (
 from watcher.change import Operation, Shape, ValueCapture
 
 SECONDS = 30
+CHANGE_BYTES = 400
+"""What a change of the script counts."""
 
 
 def data(at: int, name: str = "", changes: int = 1) -> DataRecord:
@@ -66,13 +70,35 @@ class Script:
             self.done.wait(SECONDS)
 
 
+def open_queries(read: Callable[[str | None, int], Iterator[Record]]) -> OpenQueries:
+    """Open queries whose messages have a record each, which needs no decoding."""
+
+    def arrive(token: str | None, start: int) -> Iterator[Arrival]:
+        for record in read(token, start):
+            count = len(record.mods) if isinstance(record, DataRecord) else 1
+            yield Arrival(cast("Any", (record,)), count * CHANGE_BYTES, known=True)
+
+    def decode(arrivals: Iterable[Arrival]) -> Iterator[Record]:
+        for arrival in arrivals:
+            yield from cast("Any", arrival.values)
+
+    return OpenQueries(arrive, decode, 0)
+
+
+def take_records(queries: OpenQueries, seconds: float) -> list[DataRecord]:
+    """The records of one call."""
+    taken = [record for _, record in queries.take(seconds)]
+    assert all(isinstance(record, DataRecord) for record in taken)
+    return cast("list[DataRecord]", taken)
+
+
 def take_timestamps(queries: OpenQueries, count: int) -> list[int]:
     """The commit timestamps of the next changes."""
     timestamps: list[int] = []
     while len(timestamps) < count:
-        batch = queries.take(SECONDS)
+        batch = take_records(queries, SECONDS)
         assert batch, f"{timestamps} came, and nothing else"
-        timestamps += [record.commit_timestamp for _, record in batch]
+        timestamps += [record.commit_timestamp for record in batch]
     return timestamps
 
 
@@ -91,7 +117,7 @@ def test_a_stream_that_ends_without_child_records_is_opened_again_without_repeti
         [ChildPartition("a", (), 1)],
         {"a": [[data(5), data(7, "x")], [data(7, "x"), data(7, "y"), data(9)], [data(9)]]},
     )
-    queries = OpenQueries(script.read, 0)
+    queries = open_queries(script.read)
     assert take_timestamps(queries, 4) == [5, 7, 7, 9]
     assert [start for _, start in script.opened][:2] == [1, 7]
     queries.close()
@@ -113,7 +139,7 @@ def test_a_merge_whose_parents_end_at_different_times_waits_for_the_later() -> N
         [ChildPartition("a", (), 1), ChildPartition("b", (), 1)],
         {"a": [[data(4), merged]], "b": [[data(8), merged]], "c": [[data(12)]]},
     )
-    queries = OpenQueries(script.read, 0)
+    queries = open_queries(script.read)
     assert take_timestamps(queries, 1) == [4]
     assert queries.take(0.2) == []
     assert "c" not in [token for token, _ in script.opened]
@@ -130,7 +156,7 @@ def test_a_child_that_both_parents_name_is_read_once() -> None:
         [ChildPartition("a", (), 1), ChildPartition("b", (), 1)],
         {"a": [[merged, merged]], "b": [[merged]], "c": [[data(10)]]},
     )
-    queries = OpenQueries(script.read, 0)
+    queries = open_queries(script.read)
     assert take_timestamps(queries, 1) == [10]
     assert [token for token, _ in script.opened].count("c") == 1
     queries.close()
@@ -142,7 +168,7 @@ def test_in_a_quiet_database_the_watermark_goes_on() -> None:
         [ChildPartition("a", (), 1), ChildPartition("b", (), 1)],
         {"a": [[Heartbeat(20)]], "b": [[Heartbeat(30)]]},
     )
-    queries = OpenQueries(script.read, 0)
+    queries = open_queries(script.read)
     settle(queries, 20)
     queries.close()
     script.done.set()
@@ -153,7 +179,7 @@ def test_the_watermark_waits_for_a_partition_that_lags_and_for_one_that_has_not_
         [ChildPartition("a", (), 1), ChildPartition("b", (), 1)],
         {"a": [[data(50), Heartbeat(60)]], "b": [[Heartbeat(10)]]},
     )
-    queries = OpenQueries(script.read, 0)
+    queries = open_queries(script.read)
     assert take_timestamps(queries, 1) == [50]
     settle(queries, 10)
     queries.close()
@@ -166,7 +192,7 @@ def test_the_watermark_waits_for_a_partition_that_lags_and_for_one_that_has_not_
             "c": [[Heartbeat(70)]],
         },
     )
-    again = OpenQueries(waiting.read, 0)
+    again = open_queries(waiting.read)
     settle(again, 40)
     again.close()
     waiting.done.set()
@@ -193,7 +219,7 @@ def test_a_parent_that_is_still_to_be_named_is_waited_for() -> None:
             "c": [[data(25)]],
         },
     )
-    queries = OpenQueries(script.read, 0)
+    queries = open_queries(script.read)
     assert queries.take(0.2) == []
     gate.set()
     assert take_timestamps(queries, 3) == [9, 15, 25]
@@ -208,7 +234,7 @@ def test_what_a_query_ends_with_is_raised() -> None:
                 raise ConnectionError("gone")
             yield from super().read(token, start)
 
-    queries = OpenQueries(Broken([ChildPartition("a", (), 1)], {}).read, 0)
+    queries = open_queries(Broken([ChildPartition("a", (), 1)], {}).read)
     try:
         for _ in range(100):
             queries.take(0.1)
@@ -230,15 +256,16 @@ def test_a_backlog_of_large_records_is_neither_read_ahead_nor_taken_whole() -> N
 
     backlog: list[Record] = [data(at, changes=size) for at in range(1, count + 1)]
     script = Counted([ChildPartition("a", (), 1)], {"a": [backlog]})
-    queries = OpenQueries(script.read, 0)
+    queries = open_queries(script.read)
     timestamps: list[int] = []
     while len(timestamps) < count:
-        batch = queries.take(SECONDS)
-        timestamps += [record.commit_timestamp for _, record in batch]
-        changes = sum(len(record.mods) for _, record in batch)
-        assert 0 < changes < TAKEN_CHANGES_MAX + size
+        batch = take_records(queries, SECONDS)
+        timestamps += [record.commit_timestamp for record in batch]
+        taken = sum(len(record.mods) for record in batch) * CHANGE_BYTES
+        assert 0 < taken < TAKEN_BYTES_MAX + size * CHANGE_BYTES
         # In the queue, one that waits for room in it, and those of this batch.
-        assert (read - len(timestamps) - 1) * size < QUEUE_CHANGES_MAX + size
+        waiting = (read - len(timestamps) - 1) * size * CHANGE_BYTES
+        assert waiting < QUEUE_BYTES_MAX + size * CHANGE_BYTES
     assert timestamps == list(range(1, count + 1))
     queries.close()
     script.done.set()

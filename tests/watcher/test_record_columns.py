@@ -133,6 +133,7 @@ class Decoded:
 
     changes: list[dict[str, object]]
     children: list[ChildPartition]
+    beats: list[Heartbeat]
 
 
 def list_changes(batches: Sequence[StreamRows]) -> list[dict[str, object]]:
@@ -152,7 +153,8 @@ def decode_by_row(results: Sequence[ResultPart], change_filter: ChangeFilter) ->
         if isinstance(record, DataRecord) and change_filter.accepts(record):
             buffer.add(record, "token")
     children = [record for record in each if isinstance(record, ChildPartition)]
-    return Decoded(list_changes([buffer.take()]), children)
+    beats = [record for record in each if isinstance(record, Heartbeat)]
+    return Decoded(list_changes([buffer.take()]), children, beats)
 
 
 def decode_by_column(results: Sequence[ResultPart], change_filter: ChangeFilter) -> Decoded:
@@ -160,9 +162,10 @@ def decode_by_column(results: Sequence[ResultPart], change_filter: ChangeFilter)
     each = list(decode_chunks(results))
     columns = [item for item in each if isinstance(item, RecordColumns)]
     children = [item for item in each if isinstance(item, ChildPartition)]
-    assert len(columns) + len(children) == len(each)
+    beats = [item for item in each if isinstance(item, Heartbeat)]
+    assert len(columns) + len(children) + len(beats) == len(each)
     made = [make_stream_rows(c, WINDOW, KEYS, "token", change_filter) for c in columns]
-    return Decoded(list_changes([rows for rows in made if rows is not None]), children)
+    return Decoded(list_changes([rows for rows in made if rows is not None]), children, beats)
 
 
 def ordinary(record: DataRecord) -> DataRecord:

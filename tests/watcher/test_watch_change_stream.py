@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 from emulator.process import spawn
 from watcher import Change, Operation, Watcher
 from watcher.captures import StreamRows
+from watcher.captures.change_stream import record_columns
 from watcher.captures.changes import iterate_changes
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.cli import app
@@ -429,9 +430,11 @@ def test_a_table_that_comes_later_is_watched_from_its_first_row(
     assert sorted(str(c.key["Id"]) for c in changes if c.table == "Later") == ["1", "2"]
 
 
+@pytest.mark.parametrize("few_bytes", [0, 1 << 40], ids=["by column", "record by record"])
 def test_what_was_delivered_above_the_watermark_does_not_come_again_when_queries_are_reopened(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch, few_bytes: int
 ) -> None:
+    monkeypatch.setattr(record_columns, "FEW_BYTES", few_bytes)
     source = TableResolver(parse_watch_config(options(database))).resolve_latest().source
     assert isinstance(source, StreamedTables)
     positions, changes = MemoryPositions(), list[Change]()

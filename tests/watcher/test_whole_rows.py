@@ -66,10 +66,9 @@ def complete_records(database: Database, *records: DataRecord) -> list[Change]:
     """Records as the capture completes them. Spanner may send a record for each statement of a
     transaction; the embedded server sends what they come to."""
     at = records[0].commit_timestamp
-    rows = capture_of(database).convert_records(
+    (rows,) = capture_of(database).convert_records(
         [("", each) for each in records], Window(at - 1, at)
     )
-    assert rows is not None
     return list(iterate_stream_changes(rows, database.name))
 
 

@@ -11,7 +11,7 @@ from watcher.captures import Look, StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture, StreamSlice, WatchedStream
 from watcher.captures.change_stream.cuts import StreamCuts
 from watcher.captures.change_stream.open_queries import OpenQueries
-from watcher.captures.change_stream.records import DataRecord
+from watcher.captures.change_stream.repeats import Records
 from watcher.captures.limits import WindowLimit
 from watcher.captures.poll import PollCapture
 from watcher.spanner.results.columns import TIMESTAMP
@@ -66,9 +66,9 @@ class StreamedTables:
         return self._capture.open(start)
 
     def convert_records(
-        self, records: Iterable[tuple[str, DataRecord]], window: Window
-    ) -> StreamRows | None:
-        """Records with their partitions as changes; None where none passes the filter."""
+        self, records: Iterable[tuple[str, Records]], window: Window
+    ) -> Iterator[StreamRows]:
+        """Records with their partitions as changes, in their order."""
         return self._capture.convert_records(records, window)
 
     def capture(self, table: str) -> PollCapture:

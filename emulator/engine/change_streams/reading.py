@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import grpc
@@ -34,6 +34,9 @@ FETCH = (
 
 Place = tuple[int, int]
 """Where a reader is: a timestamp, and a number among the records at it."""
+
+PlacedRecords = list[tuple[Place, str]]
+"""Records that are ready at once: ChangeRecord values in storage form, each with its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,8 @@ class ChangeReader:
 
     def read(
         self, arguments: ReadArguments, after: Place | None, caller: Caller
-    ) -> Iterator[tuple[Place, str]]:
-        """ChangeRecord values in storage form, each with its place.
+    ) -> Iterator[PlacedRecords]:
+        """The records, those together that are ready at once: nothing waits for what comes later.
 
         ``after`` is where a broken stream resumes. Raises at once for wrong arguments.
         """
@@ -175,7 +178,7 @@ class ChangeReader:
 
     def _read_roots(
         self, arguments: ReadArguments, after: Place | None, caller: Caller
-    ) -> Iterator[tuple[Place, str]]:
+    ) -> Iterator[PlacedRecords]:
         """The partitions that are active at the start, each in a record."""
         signal = self.signals.enter(0)
         caller.when_gone(signal.set)
@@ -188,10 +191,7 @@ class ChangeReader:
         self.timeline.wait_until_readable(arguments.start)
         roots = list_roots(arguments, self.partitions(arguments.stream))
         records = mutable_roots if arguments.mutable else immutable_roots
-        for number, text in enumerate(records(arguments.start, roots), start=1):
-            place = (arguments.start, number)
-            if after is None or place > after:
-                yield place, text
+        yield list(place_records(arguments.start, records(arguments.start, roots), after))
 
     def _read_partition(
         self,
@@ -199,7 +199,7 @@ class ChangeReader:
         partition: StreamPartition,
         after: Place | None,
         caller: Caller,
-    ) -> Iterator[tuple[Place, str]]:
+    ) -> Iterator[PlacedRecords]:
         """Everything of a partition, as it comes; ends with the partition or the query."""
         signal = self.signals.enter(partition.number)
         caller.when_gone(signal.set)
@@ -224,7 +224,7 @@ class ChangeReader:
 
     def fetch(
         self, partition: int, place: Place, limit: int, show: Callable[[str], str]
-    ) -> list[tuple[Place, str]]:
+    ) -> PlacedRecords:
         """Some records after a place, up to a timestamp, as ``show`` writes them."""
         reader = self.storage.borrow()
         try:
@@ -261,7 +261,7 @@ class PartitionReading:
         self._show = self._show_own if is_mutable else data_record
         self._show_beat = mutable.heartbeat_record if is_mutable else heartbeat_record
 
-    def run(self) -> Iterator[tuple[Place, str]]:
+    def run(self) -> Iterator[PlacedRecords]:
         """The records, heartbeats in between, and the children at the end."""
         while True:
             self._signal.clear()
@@ -281,7 +281,7 @@ class PartitionReading:
                 return
             if end is not None and (visible >= end or ended is not None):
                 if not self._sent_any:
-                    yield (end, AFTER_RECORDS), self._show_beat(end)
+                    yield [((end, AFTER_RECORDS), self._show_beat(end))]
                 return
             yield from self._wait(visible)
 
@@ -302,15 +302,15 @@ class PartitionReading:
             "expired."
         )
 
-    def _read_up_to(self, limit: int) -> Iterator[tuple[Place, str]]:
+    def _read_up_to(self, limit: int) -> Iterator[PlacedRecords]:
         """The records that are there, up to a timestamp."""
         number = self._partition.number
         while fetched := self._reader.fetch(number, self._place, limit, self._show):
-            for place, text in fetched:
-                self._place = place
-                if text:
-                    self._sent_any = True
-                    yield place, text
+            shown = [(place, text) for place, text in fetched if text]
+            self._place = fetched[-1][0]
+            if shown:
+                self._sent_any = True
+                yield shown
             self._beat = time.monotonic()
 
     def _show_own(self, data: str) -> str:
@@ -321,7 +321,7 @@ class PartitionReading:
             data = mutable.keep_tokens(data, own)
         return mutable.data_record(data) if data else ""
 
-    def _read_children(self, ended: int) -> Iterator[tuple[Place, str]]:
+    def _read_children(self, ended: int) -> Iterator[PlacedRecords]:
         """The partitions that continue with this one's keys."""
         own = list(filter(self._arguments.shows, self._reader.partitions(self._arguments.stream)))
         tokens = {partition.token for partition in own}
@@ -330,12 +330,10 @@ class PartitionReading:
             for child in own
             if self._partition.token in child.parents
         ]
-        for number, (child, parents) in enumerate(children, start=1):
-            place = (ended, number)
-            if self._after is None or place > self._after:
-                yield place, child_record(number, child, parents)
+        records = (child_record(n, child, of) for n, (child, of) in enumerate(children, start=1))
+        yield list(place_records(ended, records, self._after))
 
-    def _wait(self, visible: int) -> Iterator[tuple[Place, str]]:
+    def _wait(self, visible: int) -> Iterator[PlacedRecords]:
         """Waits for news, the next heartbeat or the end of the query, whichever comes first."""
         interval = self._arguments.heartbeat_milliseconds / 1000
         left = self._beat + interval - time.monotonic()
@@ -343,12 +341,22 @@ class PartitionReading:
             self._beat = time.monotonic()
             if visible > self._place[0]:
                 self._place, self._sent_any = (visible, AFTER_RECORDS), True
-                yield self._place, self._show_beat(visible)
+                yield [(self._place, self._show_beat(visible))]
             return
         if self._arguments.end is not None:
             ahead = (self._arguments.end - self._reader.clock.wall()) / 1_000_000
             left = min(left, max(ahead, 0.0))
         self._signal.wait(left)
+
+
+def place_records(
+    at: int, records: Iterable[str], after: Place | None
+) -> Iterator[tuple[Place, str]]:
+    """Records of one timestamp, numbered from 1: those after a place."""
+    for number, text in enumerate(records, start=1):
+        place = (at, number)
+        if after is None or place > after:
+            yield place, text
 
 
 def list_roots(

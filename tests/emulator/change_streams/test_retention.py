@@ -36,11 +36,12 @@ def read(database: Database, stream: str, start: int) -> Iterator[list[Any]]:
     roots = database.change_streams.read(
         ReadArguments(stream, start, end, None, 1000), None, CALLER
     )
-    for _, text in list(roots):
+    for _, text in [each for ready in roots for each in ready]:
         token = json.loads(text)[0][2][0][2][0][0]
         asked = ReadArguments(stream, start, end, token, 1000)
-        for _, record in database.change_streams.read(asked, None, CALLER):
-            yield from json.loads(record)[0][0]
+        for ready in database.change_streams.read(asked, None, CALLER):
+            for _, record in ready:
+                yield from json.loads(record)[0][0]
 
 
 def wall_of(database: Database) -> int:

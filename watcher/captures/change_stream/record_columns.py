@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from watcher.captures import StreamRows
 from watcher.captures.change_stream.records import (
-    ChildPartition,
+    Heartbeat,
     Record,
     decode_children,
     decode_row,
     decode_shape,
+    decode_timestamp,
     parse_list,
 )
 from watcher.captures.change_stream.rows import CHANGES, order_key
@@ -95,21 +96,60 @@ class RecordColumns:
     records: NDArray[np.int64]
 
 
-def decode_chunks(results: Iterable[ResultPart]) -> Iterator[Record | RecordColumns]:
-    """As ``records.decode_records``; where there are many, data change records come by column,
-    without heartbeats, and before the child partitions that came with them."""
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The rows of a query's result that a message has completed, as they were sent.
+
+    ``known`` says whether their structs have the members that this module knows.
+    """
+
+    values: Sequence[bytes]
+    size: int
+    known: bool
+
+
+def read_arrivals(results: Iterable[ResultPart]) -> Iterator[Arrival]:
+    """The rows of a result, message by message."""
     messages = iter(results)
     first = next(messages, None)
     if first is None:
         return
     known = has_known_members(first.metadata)
-    for values, size in gather_values(chain((first,), messages)):
-        chunk = decode_chunk(values) if known and size >= FEW_BYTES else None
-        if chunk is not None:
-            yield from chunk
-            continue
-        for value in values:
+    for values, size in join_chunks(chain((first,), messages)):
+        yield Arrival(values, size, known)
+
+
+def decode_arrivals(arrivals: Iterable[Arrival]) -> Iterator[Record | RecordColumns]:
+    """The records of some messages of one query; where there are many, data change records come by
+    column, before the heartbeats and child partitions that came with them."""
+    some = list(arrivals)
+    values = [value for each in some for value in each.values]
+    large = sum(each.size for each in some) >= FEW_BYTES
+    chunk = decode_chunk(values) if large and all(each.known for each in some) else None
+    if chunk is not None:
+        yield from chunk
+        return
+    yield from decode_one_by_one(some)
+
+
+def decode_one_by_one(arrivals: Iterable[Arrival]) -> Iterator[Record]:
+    """The records of some messages."""
+    for arrival in arrivals:
+        for value in arrival.values:
             yield from decode_row(value)
+
+
+def decode_chunks(results: Iterable[ResultPart]) -> Iterator[Record | RecordColumns]:
+    """As ``records.decode_records``, many records at once as ``decode_arrivals`` gives them."""
+    gathered: list[Arrival] = []
+    size = 0
+    for arrival in read_arrivals(results):
+        gathered.append(arrival)
+        size += arrival.size
+        if size >= CHUNK_BYTES:
+            yield from decode_arrivals(gathered)
+            gathered, size = [], 0
+    yield from decode_arrivals(gathered)
 
 
 def has_known_members(metadata: bytes) -> bool:
@@ -127,28 +167,18 @@ def list_members(array: Any) -> dict[str, Any]:
     return {each.name: each.type_ for each in array.array_element_type.struct_type.fields}
 
 
-def gather_values(results: Iterable[ResultPart]) -> Iterator[tuple[list[bytes], int]]:
-    """The values of some messages, and how long these were."""
-    gathered: list[bytes] = []
-    size = 0
-    for values, length in join_chunks(results):
-        gathered += values
-        size += length
-        if size >= CHUNK_BYTES:
-            yield gathered, size
-            gathered, size = [], 0
-    yield gathered, size
-
-
-def decode_chunk(values: Sequence[bytes]) -> list[RecordColumns | ChildPartition] | None:
+def decode_chunk(values: Sequence[bytes]) -> list[Record | RecordColumns] | None:
     """The records of some rows; None where they are not encoded as Spanner's usually are."""
     try:
-        data, _, children = split_members(merge_structs(values), len(PARTS))
+        data, beats, children = split_members(merge_structs(values), len(PARTS))
         columns = decode_columns(split_members(merge_structs(data), len(FIELDS)))
     except (UnexpectedValueError, DecodeError, pa.ArrowInvalid):
         return None
-    announced = merge_lists(children)
-    return [columns, *(child for each in announced for child in decode_children(parse_list(each)))]
+    records: list[Record | RecordColumns] = [columns] if columns.fields.num_rows else []
+    records += [Heartbeat(decode_timestamp(parse_list(b)[0])) for b in merge_lists(beats)]
+    for each in merge_lists(children):
+        records += decode_children(parse_list(each))
+    return records
 
 
 def split_members(members: Sequence[bytes], width: int) -> list[Sequence[bytes]]:

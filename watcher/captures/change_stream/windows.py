@@ -15,9 +15,13 @@ from watcher.captures.change_stream.messages import decode_messages
 from watcher.captures.change_stream.moving_keys import read_moving_keys
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.record_columns import (
+    Arrival,
     RecordColumns,
+    decode_arrivals,
     decode_chunks,
+    decode_one_by_one,
     make_stream_rows,
+    read_arrivals,
 )
 from watcher.captures.change_stream.records import (
     ChildPartition,
@@ -27,6 +31,7 @@ from watcher.captures.change_stream.records import (
     Record,
     decode_records,
 )
+from watcher.captures.change_stream.repeats import Records
 from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer
 from watcher.captures.change_stream.sizes import RecordSize, decode_sizes
 from watcher.captures.change_stream.spans import divide_window
@@ -293,16 +298,27 @@ class ChangeStreamCapture:
     def open(self, start: int) -> OpenQueries:
         """Queries that stay open, from a timestamp (outside) on."""
         (name,) = self.change_stream.functions
-        return OpenQueries(partial(self._query, name), start)
+
+        def read(token: str | None, start: int) -> Iterator[Arrival]:
+            return read_arrivals(self._execute(name, token, start, None))
+
+        decode = decode_arrivals if self._whole_records else decode_one_by_one
+        return OpenQueries(read, decode, start)
 
     def convert_records(
-        self, records: Iterable[tuple[str, DataRecord]], window: Window
-    ) -> StreamRows | None:
-        """Records with their partitions as changes; None where none passes the filter."""
+        self, records: Iterable[tuple[str, Records]], window: Window
+    ) -> Iterator[StreamRows]:
+        """Records with their partitions as changes, in their order."""
         buffer = ChangeBuffer(window, self.change_stream.keys)
         for token, record in records:
-            self._add(buffer, record, token)
-        return buffer.take() if buffer.rows else None
+            if isinstance(record, DataRecord):
+                self._add(buffer, record, token)
+                continue
+            if buffer.rows:
+                yield buffer.take()
+            yield from self._convert_columns(record, window, token)
+        if buffer.rows:
+            yield buffer.take()
 
     def _query(
         self, name: str, token: str | None, start: int, end: int | None = None

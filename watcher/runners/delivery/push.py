@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
+from collections.abc import Iterable
 
 from watcher.captures import Source, StreamRows
 from watcher.captures.change_stream.open_queries import OpenQueries
-from watcher.captures.change_stream.records import DataRecord
+from watcher.captures.change_stream.repeats import DeliveredRecords, find_newest
 from watcher.captures.streamed_tables import StreamedTables, drop_early
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.failpoints import failpoint
@@ -19,14 +21,6 @@ from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
 SAVE_SECONDS = 1.0
-
-RecordId = tuple[int, str, str]
-"""Commit timestamp, transaction, and the record's sequence in it."""
-
-
-def identify(record: DataRecord) -> RecordId:
-    """What no other record of a change stream has."""
-    return record.commit_timestamp, record.transaction_id, record.sequence
 
 
 class PushDelivery(WindowDelivery):
@@ -61,8 +55,7 @@ class PushDelivery(WindowDelivery):
         self._queries: OpenQueries | None = None
         self._starts: dict[str, int] = {}
         self._saved_at = 0.0
-        self._above: set[RecordId] = set()
-        """What was delivered above the saved watermark."""
+        self._delivered = DeliveredRecords()
 
     def replace_positions(self, positions: Positions) -> None:
         """As ``WindowDelivery.replace_positions``; the queries are opened again."""
@@ -101,17 +94,17 @@ class PushDelivery(WindowDelivery):
     def _deliver_window(self, until: int | None) -> Delivered:
         queries = self._queries or self._open()
         taken = [
-            (partition, record)
-            for partition, record in queries.take(self._seconds)
-            if identify(record) not in self._above
+            (partition, new)
+            for partition, records in queries.take(self._seconds)
+            if (new := self._delivered.drop_repeated(records)) is not None
         ]
         reached = min(self._starts.values())
-        newest = max((record.commit_timestamp for _, record in taken), default=reached)
-        rows = self._tables.convert_records(taken, Window(reached, max(reached, newest)))
-        counts = self._deliver_rows(rows) if rows is not None else {}
+        newest = max((find_newest(records) for _, records in taken), default=reached)
+        window = Window(reached, max(reached, newest))
+        counts = self._deliver_rows(self._tables.convert_records(taken, window))
         # A table that is watched later begins with its own position.
-        watched = frozenset(self._tables.tables)
-        self._above |= {identify(each) for _, each in taken if each.shape.table in watched}
+        for _, records in taken:
+            self._delivered.note(records, self._tables.tables)
         mark = queries.watermark
         drained = until is not None and mark >= until
         if mark > reached and (drained or time.monotonic() - self._saved_at >= SAVE_SECONDS):
@@ -123,18 +116,23 @@ class PushDelivery(WindowDelivery):
 
     def _open(self) -> OpenQueries:
         self._starts = self.read_positions()
+        self._delivered.reopen()
         self._queries = self._tables.open(min(self._starts.values()))
         return self._queries
 
-    def _deliver_rows(self, rows: StreamRows) -> dict[str, int]:
+    def _deliver_rows(self, batches: Iterable[StreamRows]) -> dict[str, int]:
         """What is new for each table goes to the sink."""
         low = min(self._starts.values())
         late = {table: at for table, at in self._starts.items() if at > low}
-        rows = StreamRows(rows.window, drop_early(rows.batch, late), rows.shapes)
-        self._instance.check()
-        self._sink.write(rows)
-        self._sink.flush()
-        return dict(rows.counts)
+        counts: Counter[str] = Counter()
+        for each in batches:
+            rows = StreamRows(each.window, drop_early(each.batch, late), each.shapes)
+            self._instance.check()
+            self._sink.write(rows)
+            counts.update(rows.counts)
+        if counts:
+            self._sink.flush()
+        return dict(counts)
 
     def _advance(self, mark: int) -> None:
         """Saves the watermark."""
@@ -148,7 +146,7 @@ class PushDelivery(WindowDelivery):
         ]
         self._positions.save_all(moves, self._instance.owner)
         self._starts = {table: max(at, mark) for table, at in self._starts.items()}
-        self._above = {each for each in self._above if each[0] > mark}
+        self._delivered.advance(mark)
         self._known = None
         self._saved_at = time.monotonic()
         LOG.info("watermark %s", format_timestamp(mark))
