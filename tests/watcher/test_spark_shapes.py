@@ -21,6 +21,7 @@ from watcher.captures.changes import compute_change_ids, iterate_changes, to_jso
 from watcher.envelopes import AnyEnvelope, make_envelope
 from watcher.envelopes.by_column.batches import encode_batch
 from watcher.envelopes.by_column.messages import MESSAGE
+from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.shapes import (
     ENVELOPE,
     STREAM_ENVELOPE,
@@ -68,12 +69,15 @@ def result_of(work: Callable[[], pa.RecordBatch]) -> object:
         return type(error), str(error)
 
 
+EVERY_COLUMN = pa.schema([*STREAM_ENVELOPE, *CHANGE_FIELDS])
+
+
 @given(any_batches)
 def test_one_form_for_all_tables_is_the_same_by_column(rows: Changed) -> None:
     def by_row() -> pa.RecordBatch:
-        return shape_changes(iterate_changes(rows, DATABASE), STREAM_ENVELOPE)
+        return shape_changes(iterate_changes(rows, DATABASE), EVERY_COLUMN)
 
-    by_column = result_of(lambda: shape_envelope(rows, DATABASE, STREAM_ENVELOPE))
+    by_column = result_of(lambda: shape_envelope(rows, DATABASE, EVERY_COLUMN))
     assert by_column == result_of(by_row)
 
 
@@ -99,7 +103,7 @@ def test_columns_that_are_not_selected_are_left_out(rows: Changed, names: set[st
 
 @given(polled_batches() | streamed_batches(seldom=False))
 def test_one_form_for_all_tables_needs_no_change_by_itself(rows: Changed) -> None:
-    assert render_uniform(rows, STREAM_ENVELOPE).num_rows == rows.batch.num_rows
+    assert render_uniform(rows, EVERY_COLUMN).num_rows == rows.batch.num_rows
 
 
 @given(any_batches, envelopes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -15,6 +15,9 @@ from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.timestamps import to_micros
 from watcher.window import BEGINNING
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 LATEST, EARLIEST = "latest", "earliest"
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
@@ -100,6 +103,43 @@ End = Annotated[Text, AfterValidator(_check_end)]
 """``latest`` or an RFC 3339 timestamp."""
 
 
+UNKNOWN_OPTION = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+WHOLE_NUMBER, NUMBER = "is not a whole number", "is not a number"
+BOOLEAN, TEXT = "is neither true nor false", "is not a text"
+LIST, TABLE = "is not a list", "is not a table of names and values"
+PROBLEMS = {
+    "int_parsing": WHOLE_NUMBER,
+    "int_parsing_size": WHOLE_NUMBER,
+    "int_from_float": WHOLE_NUMBER,
+    "int_type": WHOLE_NUMBER,
+    "float_parsing": NUMBER,
+    "float_type": NUMBER,
+    "finite_number": NUMBER,
+    "bool_parsing": BOOLEAN,
+    "bool_type": BOOLEAN,
+    "string_type": TEXT,
+    "string_too_short": "is too short: at least {min_length} character is needed",
+    "string_too_long": "is too long: at most {max_length} characters are allowed",
+    "too_short": "is too short: at least {min_length} is needed",
+    "too_long": "is too long: at most {max_length} are allowed",
+    "enum": "is not one of {expected}",
+    "literal_error": "is not one of {expected}",
+    "greater_than": "is too small: use more than {gt}",
+    "greater_than_equal": "is too small: use {ge} or more",
+    "less_than": "is too large: use less than {lt}",
+    "less_than_equal": "is too large: use {le} or less",
+    "list_type": LIST,
+    "tuple_type": LIST,
+    "set_type": LIST,
+    "dict_type": TABLE,
+    "mapping_type": TABLE,
+    "model_type": TABLE,
+    "model_attributes_type": TABLE,
+    "dataclass_type": TABLE,
+}
+"""What is wrong with a value, by pydantic's name for it."""
+
+
 class Section(BaseModel):
     """A section of the file. It refuses unknown options."""
 
@@ -140,14 +180,21 @@ def unknown_option(name: str, known: Iterable[str]) -> ConfigurationError:
 
 
 def describe_validation_error(error: ValidationError) -> str:
-    """What pydantic found, as one sentence that names the options."""
-    parts = []
-    for each in error.errors():
-        option = ".".join(str(part) for part in each["loc"])
-        if each["type"] == "missing":
-            parts.append(f"option '{option}' is missing")
-        elif each["type"] == "value_error":
-            parts.append(f"option '{option}': {each['msg'].removeprefix('Value error, ')}")
-        else:
-            parts.append(f"invalid option '{option}': {each['msg']} (got {each['input']!r})")
-    return "; ".join(parts)
+    """What is wrong with which options, as one sentence in words of our own."""
+    return "; ".join(describe_problem(each) for each in error.errors())
+
+
+def describe_problem(found: ErrorDetails) -> str:
+    """One thing that pydantic found."""
+    kind, context = found["type"], found.get("ctx", {})
+    # A value of a list is shown itself: its place says nothing more.
+    places = found["loc"][:-1] if isinstance(found["loc"][-1], int) else found["loc"]
+    option = ".".join(str(place) for place in places)
+    if kind == "missing":
+        return f"option '{option}' is missing"
+    if kind in UNKNOWN_OPTION:
+        return f"unknown option '{option}'"
+    if kind == "value_error":
+        return f"option '{option}': {context['error']}"
+    problem = PROBLEMS.get(kind, "is not valid: the reference says what it takes")
+    return f"option '{option}': {found['input']!r} {problem.format_map(context)}"

@@ -31,8 +31,7 @@ from watcher.spanner.read_options import DirectedRead
 from watcher.tables.values import TableSpec
 
 OUTAGE_SECONDS = 600.0
-COPY_PREFIX = "option."
-"""Spark adds a copy of each option under such a name where a table is created with them in SQL."""
+EXAMPLE = '{"name": "value"}'
 
 
 class SchemaChange(StrEnum):
@@ -83,7 +82,15 @@ def convert_operations(value: object) -> object:
 
 def convert_json(value: object) -> object:
     """A JSON object. Raises ValueError."""
-    return json.loads(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    try:
+        parsed = json.loads(value)
+    except ValueError as error:
+        raise ValueError(f"{value!r} is not JSON: write an object such as {EXAMPLE}") from error
+    if not isinstance(parsed, dict):
+        raise ValueError(f"{value!r} is not a JSON object: write one such as {EXAMPLE}")
+    return parsed
 
 
 def convert_directed_read(value: object) -> object:
@@ -175,6 +182,8 @@ class SourceOptions(SharedSettings):
     """Of a change stream, only changes of transactions with this tag."""
     whole_rows: bool = False
     """Of a change stream: read the values that its capture type leaves out."""
+    change_columns: bool = False
+    """Adds ``_change_type`` and ``_commit_version``, named and typed as in Spark's ``CHANGES``."""
     envelope: Text | None = None
     """Records in another format, as binary ``key`` and ``value``."""
     envelope_options: Annotated[Mapping[str, object], BeforeValidator(convert_json)] = {}
@@ -220,7 +229,6 @@ class SourceOptions(SharedSettings):
 
 def parse_source_options(texts: Mapping[str, str]) -> SourceOptions:
     """Validates Spark's options, whose names ignore case. Raises ConfigurationError."""
-    check_not_of_a_table(texts)
     known = {to_camel(name).lower(): to_camel(name) for name in SourceOptions.model_fields}
     values = {}
     for name, text in texts.items():
@@ -230,19 +238,9 @@ def parse_source_options(texts: Mapping[str, str]) -> SourceOptions:
     try:
         options = SourceOptions.model_validate(values)
     except ValidationError as error:
-        raise ConfigurationError(describe_validation_error(error)) from error
+        raise ConfigurationError(describe_validation_error(error)) from None
     check_combinations(options)
     return options
-
-
-def check_not_of_a_table(texts: Mapping[str, str]) -> None:
-    """Raises ConfigurationError for the options of CREATE TABLE. Spark (4.3) gives them to a source
-    in Python when the table is created, and none of them when it is read."""
-    if any(name.lower().startswith(COPY_PREFIX) for name in texts):
-        raise ConfigurationError(
-            "CREATE TABLE does not work with a source in Python, which Spark reads without the"
-            " table's options: use CREATE TEMPORARY VIEW name USING `spanner-changes` OPTIONS (...)"
-        )
 
 
 def check_combinations(options: SourceOptions) -> None:
@@ -253,6 +251,11 @@ def check_combinations(options: SourceOptions) -> None:
             " tables, an envelope for each change)"
         )
     check_arrow_rows(options)
+    if options.change_columns and (options.envelope is not None or options.arrow_rows):
+        raise ConfigurationError(
+            "'changeColumns' is for columns of tables and for 'tables', whose rows have room for"
+            " them: leave out 'envelope' and 'arrowRows', or it"
+        )
     if options.reads_changes and "snapshot_timestamp" in options.model_fields_set:
         raise ConfigurationError(
             "'snapshotTimestamp' reads whole tables, 'startingTimestamp' and 'endingTimestamp' read"

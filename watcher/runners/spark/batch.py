@@ -25,6 +25,7 @@ from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures, read_slice
 from watcher.runners.spark.spark_versions import PUSHES_FILTERS, check_filters
 from watcher.runners.spark.window_sources import make_window_source
+from watcher.runners.spark.worker_errors import lead_with_sentence
 from watcher.settings.fields import resolve_start
 from watcher.settings.spark import ClearedRows, SourceOptions
 from watcher.spanner.database import connect
@@ -51,6 +52,7 @@ class SlicePartition(InputPartition):
     planned: PlannedSlice
     version: str = field(default_factory=read_version)
 
+    @lead_with_sentence
     def __setstate__(self, state: dict[str, object]) -> None:
         """Raises VersionMismatchError."""
         check_version(str(state["version"]))
@@ -63,6 +65,7 @@ class SnapshotReader(DataSourceReader):
     def __init__(self, scan: Scan) -> None:
         self._scan = scan
 
+    @lead_with_sentence
     def partitions(self) -> Sequence[InputPartition]:
         """Spanner's partitions, all of one read timestamp."""
         with translate_errors(self._scan):
@@ -74,6 +77,7 @@ class SnapshotReader(DataSourceReader):
                 for part in capture.plan(window)
             ]
 
+    @lead_with_sentence
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one of Spanner's partitions."""
         if not isinstance(partition, SlicePartition):
@@ -94,6 +98,7 @@ class WindowReader(DataSourceReader):
     def __init__(self, scan: Scan) -> None:
         self._scan = scan
 
+    @lead_with_sentence
     def partitions(self) -> Sequence[InputPartition]:
         """Slices of about the same size, at most ``shardGroups`` a table. Raises ClearedError when
         rows of the window may have left the index before its end."""
@@ -104,6 +109,7 @@ class WindowReader(DataSourceReader):
             slices = make_window_source(scan).plan_slices(dict.fromkeys(scan.tables, window))
         return [SlicePartition(each) for each in attach_captures(scan, slices)]
 
+    @lead_with_sentence
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a slice."""
         if not isinstance(partition, SlicePartition):
@@ -126,6 +132,7 @@ class FilterPushdown(DataSourceReader):
 
     _scan: Scan
 
+    @lead_with_sentence
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
         """Keeps what Spanner can check; what is left to Spark."""
         self._scan, left = push_filters(self._scan, filters)

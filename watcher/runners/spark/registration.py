@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSource
 
 from watcher.extras import DISTRIBUTION, read_version
 from watcher.runners.spark.source import FORMAT
+from watcher.runners.spark.worker_errors import HIDE_TRACEBACK
 
 LOG = logging.getLogger("watcher.spark")
 PYTHON_VARIABLE = "PYSPARK_PYTHON"
@@ -57,18 +58,19 @@ def make_entry(driver_python: str, driver_version: str) -> type[DataSource]:
     Pickled by value, because it is no attribute of a module: so it can say what is wrong where a
     worker has not installed the product.
     """
-    source_module, extras_module, distribution = (
+    source_module, extras_module, errors_module = (
         "watcher.runners.spark.source",
         "watcher.extras",
-        DISTRIBUTION,
+        "watcher.runners.spark.worker_errors",
     )
-    format_name = FORMAT
+    distribution, format_name, hide_traceback = DISTRIBUTION, FORMAT, HIDE_TRACEBACK
 
     def load(name: str) -> ModuleType:
         try:
             return import_module(name)
         except ModuleNotFoundError as error:
             missing = (error.name or name).partition(".")[0]
+            os.environ[hide_traceback] = "1"  # the process ends with the error
             raise RuntimeError(
                 f"Spark's workers run {sys.executable}, which has no module '{missing}': before the"
                 f" session is made, set PYSPARK_PYTHON to a Python with {distribution}[spark]; the"
@@ -83,7 +85,9 @@ def make_entry(driver_python: str, driver_version: str) -> type[DataSource]:
             return format_name
 
         def __new__(cls, options: Mapping[str, str]) -> DataSource:  # type: ignore[misc]  # the source itself
-            load(extras_module).check_version(driver_version)
+            extras = load(extras_module)
+            with load(errors_module).hidden_traceback():
+                extras.check_version(driver_version)
             source: DataSource = load(source_module).SpannerChanges(options)
             return source
 

@@ -23,6 +23,7 @@ from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.envelopes.by_column.messages import MESSAGE
 from watcher.errors import ConfigurationError
+from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.scan import Scan, narrow_capture
 from watcher.runners.spark.shapes import (
     ENVELOPE,
@@ -82,6 +83,7 @@ def make_shown_schema(options: SourceOptions, captures: Sequence[PollCapture]) -
     if options.arrow_rows:
         return TABLE_BATCHES
     variant = options.json_type is JsonType.VARIANT
+    changes = CHANGE_FIELDS if options.change_columns else ()
     if options.envelope is not None:
         if variant:
             raise ConfigurationError(
@@ -90,11 +92,12 @@ def make_shown_schema(options: SourceOptions, captures: Sequence[PollCapture]) -
             )
         return MESSAGE
     if options.uniform:
-        shown = STREAM_ENVELOPE if options.streamed else ENVELOPE
+        form = STREAM_ENVELOPE if options.streamed else ENVELOPE
+        shown = pa.schema([*form, *changes])
         return use_variants(shown, JSON_FIELDS) if variant else shown
     table = captures[0]
     more = STREAM_FIELDS if options.streamed else ()
-    shown = pa.schema([*table.typed_schema, ID_FIELD, *more])
+    shown = pa.schema([*table.typed_schema, ID_FIELD, *more, *changes])
     return use_variants(shown, json_columns(table.table)) if variant else shown
 
 

@@ -21,6 +21,15 @@ from watcher.envelopes.by_column.batches import encode_batch
 from watcher.envelopes.by_column.cells import NotByColumnError
 from watcher.envelopes.by_column.messages import CHANGE_ID_COLUMN
 from watcher.errors import ConfigurationError
+from watcher.runners.spark.change_columns import (
+    CHANGE_TYPE_COLUMN,
+    CHANGE_TYPES,
+    COMMIT_VERSION_COLUMN,
+    describe_rows,
+    name_change_types,
+    number_commits,
+    number_commits_of_rows,
+)
 from watcher.runners.spark.sent_columns import SentRows, decode_column
 from watcher.runners.spark.uniform import ORIGIN_COLUMNS, render_uniform
 from watcher.settings.spark import SourceOptions
@@ -87,6 +96,10 @@ def shape_column(rows: TableRows, field: pa.Field) -> pa.Array:
         return compute_change_ids(rows)
     if field.name == OPERATION_COLUMN:
         return pa.repeat("READ", rows.batch.num_rows)
+    if field.name == CHANGE_TYPE_COLUMN:
+        return describe_rows(rows)
+    if field.name == COMMIT_VERSION_COLUMN:
+        return number_commits_of_rows(rows)
     if field.name not in rows.batch.schema.names:
         return pa.nulls(rows.batch.num_rows, field.type)
     return convert_column(rows.batch.column(field.name), rows.table.name, field)
@@ -110,6 +123,10 @@ def shape_typed(
             arrays.append(convert_column(own[field.name], table.name, field))
         elif field.name == SHARD_ID_COLUMN:
             arrays.append(pa.nulls(rows.batch.num_rows, field.type))
+        elif field.name == CHANGE_TYPE_COLUMN:
+            arrays.append(name_change_types(rows.batch.column("operation")))
+        elif field.name == COMMIT_VERSION_COLUMN:
+            arrays.append(number_commits(rows.batch.column("commit_timestamp")))
         else:
             arrays.append(rows.batch.column(OF_STREAM[field.name]).cast(field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=shown)
@@ -143,7 +160,7 @@ def shape_changes(changes: Iterable[Change], shown: pa.Schema) -> pa.RecordBatch
 
 
 def make_envelope_row(change: Change) -> dict[str, object]:
-    """A change as a row of ``STREAM_ENVELOPE``."""
+    """A change as a row of ``STREAM_ENVELOPE`` and ``change_columns.CHANGE_FIELDS``."""
     origin, old = change.origin, change.old_values
     return {
         "table": change.table,
@@ -156,6 +173,8 @@ def make_envelope_row(change: Change) -> dict[str, object]:
         "_transaction_id": origin.transaction_id if origin else None,
         "_record_sequence": origin.record_sequence if origin else None,
         "_transaction_tag": origin.transaction_tag if origin else None,
+        CHANGE_TYPE_COLUMN: CHANGE_TYPES[change.operation],
+        COMMIT_VERSION_COLUMN: change.commit_timestamp,
     }
 
 

@@ -25,6 +25,7 @@ from watcher.runners.spark.offsets import Offset
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.spark_versions import ReadEverything
 from watcher.runners.spark.streaming import StreamReader
+from watcher.runners.spark.worker_errors import lead_with_sentence
 
 LOG = logging.getLogger("watcher.spark")
 UNLIMITED = (
@@ -46,6 +47,7 @@ class StartlessReader(StreamReader):
     def __getstate__(self) -> dict[str, object]:
         return super().__getstate__() | {"_planned_to": None, "_limits_hold": self._limits_hold}
 
+    @lead_with_sentence
     def latestOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802 (older Spark's)
         """The end of the next batch; the start itself when there is nothing to deliver."""
         options = self._scan.options
@@ -61,6 +63,7 @@ class StartlessReader(StreamReader):
         self._limits_hold = True
         return self._planned_to
 
+    @lead_with_sentence
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The slices of a batch; none where Spark says from which offset the query continues.
         Raises ConfigurationError where Spark says so after it has asked for an end."""

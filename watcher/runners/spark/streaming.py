@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from watcher.errors import WatcherError
 from watcher.runners.spark.batch import SlicePartition
 from watcher.runners.spark.offsets import Offset
 from watcher.runners.spark.planner import BatchPlanner
@@ -21,6 +22,7 @@ from watcher.runners.spark.spark_versions import (
     SupportsTriggerAvailableNow,
 )
 from watcher.runners.spark.table_batches import BatchWindow
+from watcher.runners.spark.worker_errors import lead_with_sentence
 
 
 @dataclass
@@ -56,10 +58,12 @@ class StreamReader(DataSourceStreamReader):
     def _plan_end(self, start: Offset, limit: ReadLimit) -> Offset:
         return call_with_retries(self._scan, lambda: self._planner.plan_end(start, limit))
 
+    @lead_with_sentence
     def initialOffset(self) -> Offset:  # noqa: N802 (Spark's name)
         """The same at every call: what the options say, not what the time is."""
         return self._planner.offsets.make_first(self._scan.options.starting_timestamp)
 
+    @lead_with_sentence
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The slices of a batch."""
         parts = call_with_retries(self._scan, lambda: self._planner.plan_slices(start, end))
@@ -69,13 +73,16 @@ class StreamReader(DataSourceStreamReader):
         window = call_with_retries(self._scan, lambda: self._planner.describe_window(start, end))
         return slices if window is None else [*slices, WindowPartition(window)]
 
+    @lead_with_sentence
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a slice, as they were at the batch's end."""
         if isinstance(partition, WindowPartition):
-            return iter([partition.window.to_row()])
+            yield partition.window.to_row()
+            return
         assert isinstance(partition, SlicePartition)
-        return read_slice(self._scan, partition.planned)
+        yield from read_slice(self._scan, partition.planned)
 
+    @lead_with_sentence
     def commit(self, end: Offset) -> None:
         """Everything up to ``end`` is in the sink: clearing may follow."""
         call_with_retries(self._scan, lambda: self._planner.commit(end))
@@ -86,6 +93,35 @@ class StreamReader(DataSourceStreamReader):
             self._started.stop()
 
 
+class RefusedReader(DataSourceStreamReader):
+    """What Spark gets in place of a reader that could not be made. It asks for an offset first, and
+    shows what is raised there; raised where a reader is made, the error would be lost: Spark (up to
+    4.3) then stops the reader that it does not have."""
+
+    def __init__(self, error: WatcherError) -> None:
+        self._error = error
+
+    @lead_with_sentence
+    def initialOffset(self) -> Offset:  # noqa: N802 (Spark's name)
+        """Raises the error."""
+        raise self._error
+
+    @lead_with_sentence
+    def latestOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802 (older Spark's)
+        """Raises the error."""
+        raise self._error
+
+    @lead_with_sentence
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:  # noqa: ARG002
+        """Raises the error."""
+        raise self._error
+
+    @lead_with_sentence
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """Raises the error."""
+        raise self._error
+
+
 class ChangesReader(StreamReader, SupportsTriggerAvailableNow):
     """The reader for versions of Spark that say where a batch starts."""
 
@@ -93,10 +129,12 @@ class ChangesReader(StreamReader, SupportsTriggerAvailableNow):
         """``maxRowsPerBatch``."""
         return self._limit
 
+    @lead_with_sentence
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
         """Fixes where ``Trigger.AvailableNow`` ends."""
         call_with_retries(self._scan, self._planner.fix_end)
 
+    @lead_with_sentence
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 (Spark's name)
         """The end of the next batch; the start itself when there is nothing to deliver."""
         return self._plan_end(start, limit)

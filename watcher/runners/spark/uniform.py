@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,6 +13,12 @@ from watcher.envelopes.by_column.changes import ChangeColumns, merge_cells
 from watcher.envelopes.by_column.messages import CHANGE_ID_COLUMN
 from watcher.envelopes.by_column.parts import merge_parts, split_by_shape
 from watcher.json_columns.objects import SPACED, join_object
+from watcher.runners.spark.change_columns import (
+    CHANGE_TYPE_COLUMN,
+    COMMIT_VERSION_COLUMN,
+    name_change_types,
+    number_commits,
+)
 
 ORIGIN_COLUMNS = {
     "_transaction_id": "transaction_id",
@@ -60,7 +68,7 @@ def render_old_values(changes: ChangeColumns) -> pa.Array:
     return pc.if_else(changes.knows_old, objects, None)
 
 
-COLUMNS = {
+COLUMNS: Mapping[str, Callable[[ChangeColumns], pa.Array]] = {
     "table": lambda changes: pa.repeat(changes.shape.table, changes.rows),
     "operation": lambda changes: changes.operations,
     COMMIT_TIMESTAMP_COLUMN: lambda changes: changes.commits,
@@ -68,5 +76,7 @@ COLUMNS = {
     "values": render_row,
     CHANGE_ID_COLUMN: lambda changes: changes.ids,
     "old_values": render_old_values,
+    CHANGE_TYPE_COLUMN: lambda changes: name_change_types(changes.operations),
+    COMMIT_VERSION_COLUMN: lambda changes: number_commits(changes.commits),
 }
 """How each column is made; those of ``ORIGIN_COLUMNS`` are a change stream's own."""
