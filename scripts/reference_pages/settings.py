@@ -91,8 +91,8 @@ def make_configuration_page() -> str:
     return make_page(
         "Configuration of a watcher",
         "The file of `spanner-watcher watch --config`, `check --config`, `page --config` and"
-        " `replicate --config`, and the keyword arguments of `watcher.Watcher`. An example with comments is in"
-        " [Watching without Spark](../watch.md).",
+        " `replicate --config`, and the keyword arguments of `watcher.Watcher`."
+        " An example with comments is in [Watching without Spark](../watch.md).",
         "",
         *TYPES,
         *describe_section(WatchConfig),
