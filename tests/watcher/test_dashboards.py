@@ -16,6 +16,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from fixtures.browser import wait_until
 from fixtures.consumers import consumers_of, watcher_of, write, write_both
 from fixtures.pages import serve_page
 from fixtures.singers import address_of
+from fixtures.watcher_threads import run_in_thread
 from google.cloud.spanner_v1.database import Database
 from prometheus_client import generate_latest
 
@@ -221,13 +223,12 @@ def test_grafanas_own_types_find_what_is_misspelt() -> None:
 
 
 @pytest.fixture
-def busy(music: Database) -> Database:
-    """A database in which every metric has a value: a consumer that polls, one of a change stream,
+def busy(music: Database) -> Iterator[Database]:
+    """A database in which every metric has a value: a consumer that runs, one of a change stream,
     and one in the middle of a backfill."""
     music.update_ddl(["CREATE CHANGE STREAM Everything FOR ALL"]).result(SECONDS)
     consumers_of(music).create()
     write(music, *range(20))
-    watcher_of(music, [], consumer="polls").run_once()
     stream = {"capture": "change-stream", "stream": {"name": "Everything"}, "start": "latest"}
     watcher_of(music, [], consumer="streams", **stream).run_once()
     filling = watcher_of(
@@ -235,8 +236,9 @@ def busy(music: Database) -> Database:
     )
     filling.on_change(lambda change: filling.stop())
     filling.run_once()
-    write_both(music, 1)
-    return music
+    with run_in_thread(watcher_of(music, [], consumer="polls")):
+        write_both(music, 1)
+        yield music
 
 
 CONFIGURATION = """
@@ -310,13 +312,11 @@ def test_a_real_prometheus_answers_every_panel_and_evaluates_every_rule(
         serve_page(busy) as page,
         run_prometheus(tmp_path, page.address.removeprefix("http://")) as server,
     ):
-        empty = [
-            (panel["title"], target["expr"])
-            for panel in panels()
-            for target in panel["targets"]
-            if server.count_series(fill_in(target["expr"])) == 0
-        ]
-        assert empty == []
+        for panel in panels():
+            for target in panel["targets"]:
+                query = fill_in(target["expr"])
+                count = partial(server.count_series, query)
+                assert wait_until(count, f"{panel['title']}: no series of {query}") > 0
         assert server.ask("label/consumer/values") == ["fills", "polls", "streams"]
 
         def find_rules() -> Any:
