@@ -90,9 +90,9 @@ def make_configuration_page() -> str:
     """docs/reference/configuration.md. Raises MissingDescriptionError."""
     return make_page(
         "Configuration of a watcher",
-        "The file of `spanner-watcher watch --config`, `check --config` and `replicate --config`,"
-        " and the keyword arguments of `watcher.Watcher`. An example with comments is in"
-        " [Watching without Spark](../watch.md).",
+        "The file of `spanner-watcher watch --config`, `check --config`, `page --config` and"
+        " `replicate --config`, and the keyword arguments of `watcher.Watcher`."
+        " An example with comments is in [Watching without Spark](../watch.md).",
         "",
         *TYPES,
         *describe_section(WatchConfig),

@@ -1,17 +1,31 @@
-"""The Grafana dashboard and the alert rules load, and ask for metrics that the page serves."""
+"""The Grafana dashboard and the alert rules load, and ask for metrics that the page serves.
+
+Judges from outside, where they are installed: Grafana's own schema of dashboards (its Foundation
+SDK), promtool, and a Prometheus that scrapes the page, loads the rules and answers every panel.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
+import socket
 import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.browser import wait_until
+from fixtures.consumers import consumers_of, watcher_of, write, write_both
+from fixtures.pages import serve_page
 from fixtures.singers import address_of
+from fixtures.watcher_threads import run_in_thread
 from google.cloud.spanner_v1.database import Database
 from prometheus_client import generate_latest
 
@@ -27,6 +41,10 @@ DASHBOARD = DEPLOY / "grafana" / "spanner-watcher.json"
 METRIC = re.compile(r"\bspanner_watcher_\w+")
 LABEL = re.compile(r"(\w+)=~?\"([^\"]*)\"")
 PROMTOOL = shutil.which("promtool")
+PROMETHEUS = shutil.which("prometheus")
+SECONDS = 60
+STARTING = 503
+"""What Prometheus answers until it is ready."""
 
 
 @pytest.fixture
@@ -152,3 +170,160 @@ def test_alerts_fire_for_a_consumer_that_is_stuck_and_for_none_that_has_ended(
     cases = tmp_path / "cases.yml"
     cases.write_text(CASES.format(rules=RULES))
     subprocess.run([PROMTOOL, "test", "rules", str(cases)], check=True, timeout=60)
+
+
+# Grafana's own schema.
+
+
+def find_unknown(written: object, read: object, place: str = "") -> Iterator[str]:
+    """Where what Grafana's types have read differs from what is in the file."""
+    if isinstance(written, dict):
+        for name, value in written.items():
+            if not isinstance(read, dict) or name not in read:
+                yield f"{place}/{name} is unknown"
+            else:
+                yield from find_unknown(value, read[name], f"{place}/{name}")
+    elif isinstance(written, list):
+        if not isinstance(read, list) or len(written) != len(read):
+            yield f"{place} is another list"
+        else:
+            for number, pair in enumerate(zip(written, read, strict=True)):
+                yield from find_unknown(*pair, f"{place}[{number}]")
+    elif written != read:
+        yield f"{place} is {read!r}"
+
+
+def read_as_grafana(dashboard: dict[str, Any]) -> Any:
+    """The dashboard through Grafana's types and back; what they do not know is lost on the way."""
+    models = pytest.importorskip(
+        "grafana_foundation_sdk.models.dashboard", reason="needs grafana-foundation-sdk"
+    )
+    plugins = pytest.importorskip("grafana_foundation_sdk.cog.plugins")
+    encoder = pytest.importorskip("grafana_foundation_sdk.cog.encoder")
+    plugins.register_default_plugins()
+    return json.loads(encoder.JSONEncoder().encode(models.Dashboard.from_json(dashboard)))
+
+
+def test_grafanas_own_types_know_everything_in_the_dashboard() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    assert list(find_unknown(dashboard, read_as_grafana(dashboard))) == []
+
+
+def test_grafanas_own_types_find_what_is_misspelt() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    dashboard["panels"][0]["options"]["colourMode"] = "value"
+    dashboard["panels"][0]["targets"][0]["legend"] = "running"
+    assert list(find_unknown(dashboard, read_as_grafana(dashboard))) == [
+        "/panels[0]/targets[0]/legend is unknown",
+        "/panels[0]/options/colourMode is unknown",
+    ]
+
+
+# A real Prometheus.
+
+
+@pytest.fixture
+def busy(music: Database) -> Iterator[Database]:
+    """A database in which every metric has a value: a consumer that runs, one of a change stream,
+    and one in the middle of a backfill."""
+    music.update_ddl(["CREATE CHANGE STREAM Everything FOR ALL"]).result(SECONDS)
+    consumers_of(music).create()
+    write(music, *range(20))
+    stream = {"capture": "change-stream", "stream": {"name": "Everything"}, "start": "latest"}
+    watcher_of(music, [], consumer="streams", **stream).run_once()
+    filling = watcher_of(
+        music, [], consumer="fills", start="latest", backfill=["Singers"], backfill_rows=2
+    )
+    filling.on_change(lambda change: filling.stop())
+    filling.run_once()
+    with run_in_thread(watcher_of(music, [], consumer="polls")):
+        write_both(music, 1)
+        yield music
+
+
+CONFIGURATION = """
+global: {{scrape_interval: 1s, evaluation_interval: 1s}}
+rule_files: [{rules}]
+scrape_configs:
+  - job_name: spanner-watcher
+    static_configs: [{{targets: ["{target}"]}}]
+"""
+
+
+class PrometheusServer:
+    """Its HTTP API."""
+
+    def __init__(self, port: int) -> None:
+        self._address = f"http://127.0.0.1:{port}/api/v1/"
+
+    def ask(self, path: str, **parameters: str) -> Any:
+        """The data of an answer; None while nothing answers."""
+        query = urllib.parse.urlencode(parameters)
+        try:
+            with urllib.request.urlopen(f"{self._address}{path}?{query}", timeout=10) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            if error.code == STARTING:
+                return None
+            raise AssertionError(f"{path} {parameters}: {error.read().decode()}") from error
+        except OSError:
+            return None
+
+    def count_series(self, expression: str) -> int:
+        """How many series an expression returns now."""
+        answer = self.ask("query", query=expression)
+        return len(answer["result"]) if answer is not None else 0
+
+
+@contextmanager
+def run_prometheus(folder: Path, target: str) -> Iterator[PrometheusServer]:
+    """One that scrapes a page every second and has loaded the rules."""
+    assert PROMETHEUS is not None
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    file = folder / "prometheus.yml"
+    file.write_text(CONFIGURATION.format(rules=RULES, target=target))
+    arguments = (f"--config.file={file}", f"--storage.tsdb.path={folder / 'data'}")
+    log = folder / "prometheus.log"
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            [PROMETHEUS, *arguments, f"--web.listen-address=127.0.0.1:{port}"], stderr=output
+        ) as process,
+    ):
+        server = PrometheusServer(port)
+        try:
+            wait_until(lambda: server.count_series("up == 1"), f"a scrape; see {log}")
+            yield server
+        finally:
+            process.terminate()
+
+
+def fill_in(expression: str) -> str:
+    """An expression as Grafana sends it when all consumers are chosen."""
+    return expression.replace("$consumer", ".*")
+
+
+@pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed")
+def test_a_real_prometheus_answers_every_panel_and_evaluates_every_rule(
+    busy: Database, tmp_path: Path
+) -> None:
+    with (
+        serve_page(busy) as page,
+        run_prometheus(tmp_path, page.address.removeprefix("http://")) as server,
+    ):
+        for panel in panels():
+            for target in panel["targets"]:
+                query = fill_in(target["expr"])
+                count = partial(server.count_series, query)
+                assert wait_until(count, f"{panel['title']}: no series of {query}") > 0
+        assert server.ask("label/consumer/values") == ["fills", "polls", "streams"]
+
+        def find_rules() -> Any:
+            groups = server.ask("rules")["groups"]
+            rules = [rule for group in groups for rule in group["rules"]]
+            return rules if all(rule["health"] != "unknown" for rule in rules) else None
+
+        rules = wait_until(find_rules, "the rules are evaluated")
+    assert len(rules) >= 9
+    assert [(rule["name"], rule.get("lastError")) for rule in rules if rule["health"] != "ok"] == []

@@ -10,25 +10,40 @@ import typer
 from watcher.cli import actions
 from watcher.cli.options import (
     POSITIONS_TABLE,
-    DatabaseOption,
-    EveryOption,
+    OptionalDatabaseOption,
     PositionsTableOption,
-    StalenessOption,
 )
 
 
 def command(
-    database: DatabaseOption,
-    host: Annotated[
-        str,
-        typer.Option("--host", metavar="ADDRESS", help="Where to listen; not loopback: a token."),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
+    database: OptionalDatabaseOption = None,
+    config: Annotated[
+        Path | None,
         typer.Option(
-            "--port", metavar="PORT", min=0, max=65_535, help="0: the system chooses one."
+            "--config",
+            "-c",
+            metavar="FILE",
+            help="A watcher's TOML file: its database and its section [page]; flags override it.",
         ),
-    ] = 8765,
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Where to listen (127.0.0.1); not loopback: a token.",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            metavar="PORT",
+            min=0,
+            max=65_535,
+            help="The port (8765); 0: the system chooses one.",
+        ),
+    ] = None,
     control: Annotated[
         bool,
         typer.Option("--control", help="Allow pause, resume, drain and stop through the page."),
@@ -41,8 +56,19 @@ def command(
             help="Ask for the token in this file, on loopback too, instead of a random one.",
         ),
     ] = None,
-    every: EveryOption = "5s",
-    staleness: StalenessOption = "10s",
+    every: Annotated[
+        str | None,
+        typer.Option("--every", metavar="DURATION", help="How often to read, such as 5s."),
+    ] = None,
+    staleness: Annotated[
+        str | None,
+        typer.Option(
+            "--staleness",
+            metavar="DURATION",
+            help="How old reads may be (10s), so that the nearest replica serves them; 0s: strong"
+            " reads.",
+        ),
+    ] = None,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
 ) -> None:
     """Show all consumers on a live page.
@@ -51,17 +77,16 @@ def command(
     the rows in the indexes. Serves /metrics, /healthz and /readyz, too. Listens on this machine
     alone unless --host says otherwise; then it asks for a token, which is printed at the start.
 
-    Only reads, in reads that are a few seconds old, unless --control is given.
+    Only reads, in reads that are a few seconds old, unless --control is given. A watcher serves
+    the same page beside its work when its file has a section [page].
     """
-    actions.page.serve_page(
-        actions.page.PageRequest(
-            database=database,
-            host=host,
-            port=port,
-            control=control,
-            token_file=token_file,
-            every=every,
-            staleness=staleness,
-            positions_table=positions_table,
-        )
-    )
+    flags = {
+        "database": database,
+        "page.host": host,
+        "page.port": port,
+        "page.control": control or None,
+        "page.token_file": token_file,
+        "page.staleness": staleness,
+        "positions.table": positions_table if positions_table != POSITIONS_TABLE else None,
+    }
+    actions.page.serve_page(config, flags, every)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import logging
 import threading
-
-from waitress.server import create_server
+from importlib import import_module
 
 from watcher.errors import ConfigurationError
+from watcher.extras import require_extras
 from watcher.page.requests import BODY_BYTES_MAX, WsgiApp
 
 THREADS = 6
 CONNECTIONS_MAX = 200
-logging.getLogger("waitress").setLevel(logging.ERROR)
 
 
 class PageServer:
     """Listens from now on; ``start`` answers."""
 
     def __init__(self, app: WsgiApp, host: str, port: int) -> None:
-        """Raises ConfigurationError when the address cannot be listened on."""
+        """Raises ConfigurationError when the address cannot be listened on, MissingExtraError
+        without waitress, which watchers without a page do not need."""
+        require_extras("page")
+        logging.getLogger("waitress").setLevel(logging.ERROR)
         try:
-            self._server = create_server(
+            self._server = import_module("waitress.server").create_server(
                 app,
                 host=host.strip("[]"),
                 port=port,
@@ -35,7 +37,7 @@ class PageServer:
             reason = getattr(error, "strerror", None) or str(error)
             raise ConfigurationError(
                 f"cannot listen on {host}, port {port}: {reason}; choose others with --host and"
-                " --port"
+                " --port, or in [page]"
             ) from error
 
     @property

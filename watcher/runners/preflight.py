@@ -12,8 +12,11 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import consumers_table
 from watcher.errors import WatcherError
+from watcher.extras import require_extras
+from watcher.page.service import choose_token
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.sources import make_queries, resolve_polled, resolve_streamed
+from watcher.settings.sections import PageConfig
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
 from watcher.spanner.failures import suggest_fix
@@ -49,6 +52,8 @@ def check(config: WatchConfig) -> Iterator[Finding]:
         yield from check_polled(config, database)
     if config.delivery.queue is not None:
         yield check_queue(config)
+    if config.page is not None:
+        yield check_page(config.page)
     if config.positions.keep == "spanner" and config.consumer is not None:
         yield check_consumer(config, config.consumer)
     if config.consumer is None:
@@ -137,6 +142,17 @@ def check_queue(config: WatchConfig) -> Finding:
     except WatcherError as error:
         return Finding("destination", False, str(error), "see above")
     return Finding("destination", True, f"{config.delivery.queue} is ready")
+
+
+def check_page(page: PageConfig) -> Finding:
+    """Can the page be served, and who can open it?"""
+    try:
+        require_extras("page")
+        token = choose_token(page)
+    except WatcherError as error:
+        return Finding("page", False, str(error), "see above")
+    who = "with a token" if token is not None else "without a token"
+    return Finding("page", True, f"{page.host}, port {page.port}, {who}")
 
 
 def check_consumer(config: WatchConfig, consumer: str) -> Finding:

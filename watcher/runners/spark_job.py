@@ -42,6 +42,7 @@ UNUSED = (
     "clearing",
     "delivery",
     "metrics",
+    "page",
 )
 """Fields of a watcher's file that a query of Spark has no use for."""
 

@@ -9,6 +9,7 @@ from watcher.captures import Changed
 from watcher.consumers.positions import MemoryPositions
 from watcher.consumers.states import State
 from watcher.errors import ConfigurationError, WatcherError
+from watcher.page.service import WatcherPage
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.delivery.sinks import (
     CallbackEach,
@@ -47,6 +48,7 @@ class Watcher:
         self.config = config if config is not None else parse_watch_config(options)
         self.metrics = Metrics(self.config.consumer or NAMELESS)
         self._totals = Totals()
+        self._page = WatcherPage(self.config)
         self._memory = MemoryPositions()
         self._resolver = TableResolver(self.config)
         self._lifecycle = Lifecycle(self._resolver.queries.fetch_read_timestamp)
@@ -147,6 +149,7 @@ class Watcher:
             self._lifecycle,
             self.metrics,
             self._totals,
+            self._page,
         )
         return open_run(settings, once)
 

@@ -101,6 +101,24 @@ class MetricsConfig(Section):
     """The address to listen on; by default this machine alone can read them."""
 
 
+class PageConfig(Section):
+    """The live page of the database, beside the watcher; needs the extra ``[page]``."""
+
+    host: Text = "127.0.0.1"
+    """Where to listen; by default this machine alone can open it. Elsewhere it asks for a token."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8765
+    """The port; 0 picks a free one."""
+    control: bool = False
+    """Allow pause, resume, drain and stop through the page."""
+    token_file: Path | None = None
+    """Ask for the token in this file, on this machine, too, instead of a random one, which is
+    logged."""
+    every: Annotated[Duration, Field(gt=0)] = 5.0
+    """How often to read."""
+    staleness: Duration = 10.0
+    """How old reads may be, so that the nearest replica serves them; ``0s``: strong reads."""
+
+
 class ReplicaConfig(Section):
     """Where ``spanner-watcher replicate`` keeps copies; compaction and VACUUM of them are the
     owner's."""

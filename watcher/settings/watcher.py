@@ -34,6 +34,7 @@ from watcher.settings.sections import (
     ClearingConfig,
     DeliveryConfig,
     MetricsConfig,
+    PageConfig,
     PositionsConfig,
     ReplicaConfig,
     StreamConfig,
@@ -105,6 +106,8 @@ class WatchConfig(SharedSettings):
     """Where changes go."""
     metrics: MetricsConfig | None = None
     """Prometheus metrics; without this section, none are served."""
+    page: PageConfig | None = None
+    """The live page of the database; without this section, none is served."""
     replica: ReplicaConfig | None = None
     """What ``spanner-watcher replicate`` writes."""
 
@@ -148,6 +151,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "delivery.kafka": KafkaOptions,
     "delivery.pubsub": PubSubOptions,
     "metrics": MetricsConfig,
+    "page": PageConfig,
     "replica": ReplicaConfig,
 }
 
@@ -177,6 +181,7 @@ def check_combinations(config: WatchConfig) -> None:
     elif config.stream != StreamConfig():
         raise ConfigurationError("[stream] needs capture = 'change-stream'")
     check_positions(config)
+    check_page(config)
     if config.delivery.then == "skip" and config.delivery.dead_letters is None:
         raise ConfigurationError(
             "delivery.then = 'skip' needs delivery.dead_letters, the file for refused changes"
@@ -200,6 +205,21 @@ def check_positions(config: WatchConfig) -> None:
         )
     if config.consumer is None:
         raise ConfigurationError("[clearing] needs 'consumer', a name for this watcher")
+
+
+def check_page(config: WatchConfig) -> None:
+    """Checks that the page finds the positions. Raises ConfigurationError."""
+    if config.page is None:
+        return
+    if config.positions.keep != "spanner":
+        raise ConfigurationError(
+            "[page] needs positions.keep = 'spanner', where it reads the positions of all consumers"
+        )
+    if config.positions_address != config.address:
+        raise ConfigurationError(
+            "[page] shows one database: remove positions.database, or run 'spanner-watcher page'"
+            " with that database"
+        )
 
 
 def check_table(name: str, table: TableSpec) -> None:

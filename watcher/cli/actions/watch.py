@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ from watcher.settings.watcher import WatchConfig
 from watcher.spanner.timestamps import format_timestamp
 from watcher.window import BEGINNING
 
+LOG = logging.getLogger("watcher.page")
 TABLES_SHOWN_MAX = 8
 
 
@@ -36,6 +38,8 @@ def watch(path: Path | None, flags: Mapping[str, object], *, once: bool, verbose
     watcher.deliver_to(make_sink(config))
     if ERRORS.is_terminal:
         watcher.on_start(lambda start: print_start(config, start, once))
+    elif config.page is not None and config.page.token_file is None:
+        watcher.on_start(log_token)
     if writes_lines(config):
         stop_when_closed(sys.stdout, lambda: watcher.stop(READER_GONE))
     if once:
@@ -67,7 +71,15 @@ def print_start(config: WatchConfig, start: RunStart, once: bool) -> None:
     )
     ERRORS.print(f"watching {tables} of {config.address} by {by}")
     ERRORS.print(f"since {since}, {whom}")
+    if start.page is not None:
+        ERRORS.print(f"the page is at {start.page}")
     ERRORS.print("ends by itself (--once)" if once else "press Ctrl-C to stop")
+
+
+def log_token(start: RunStart) -> None:
+    """Logs where the page is when nobody else knows its token: a random one."""
+    if start.page is not None and "token=" in start.page:
+        LOG.warning("the page is at %s", start.page)
 
 
 def describe_position(micros: int | None) -> str:

@@ -32,11 +32,15 @@ RENEWALS_PER_LEASE = 4
 @dataclass(frozen=True, slots=True)
 class RunStart:
     """What a run watches: tables by name, the consumer, and from which commit timestamp on
-    (microseconds since 1970; the earliest of the tables, None where there is none)."""
+    (microseconds since 1970; the earliest of the tables, None where there is none).
+
+    ``page`` is the address of the live page, where one is served; it ends with the token unless
+    that is in a file."""
 
     consumer: str
     tables: tuple[str, ...]
     since: int | None
+    page: str | None = None
 
 
 def idle_seconds(idle: int, interval: float) -> float:
@@ -101,7 +105,8 @@ class WatcherRun:
         """What this run is about to deliver."""
         starts = self._windows.read_positions()
         tables = tuple(sorted(self._tables.source.tables))
-        return RunStart(self._lease.consumer, tables, min(starts.values(), default=None))
+        since = min(starts.values(), default=None)
+        return RunStart(self._lease.consumer, tables, since, self._settings.page.link)
 
     # Until stopped.
 

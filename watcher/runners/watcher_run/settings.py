@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from watcher.consumers.positions import MemoryPositions
+from watcher.page.service import WatcherPage
 from watcher.runners.delivery.sinks import Sink
 from watcher.runners.metrics import Metrics
 from watcher.runners.watcher_run.lifecycle import Lifecycle
@@ -28,3 +29,4 @@ class RunSettings:
     lifecycle: Lifecycle
     metrics: Metrics
     totals: Totals
+    page: WatcherPage

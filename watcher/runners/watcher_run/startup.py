@@ -66,6 +66,7 @@ def start(
         connection.lost = True  # the next attempt connects again
         raise
     serve_metrics(settings)
+    settings.page.serve()
     return run
 
 
