@@ -34,6 +34,8 @@ TABLE_HINTS = {
     "INDEX_STRATEGY",
     "SEEKABLE_KEY_SIZE",
 }
+READ_FUNCTIONS = "READ_"
+"""How the functions that read change streams begin; those that exist are no tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,8 @@ class From:
 
     def _table(self, node: exp.Table) -> str:
         if isinstance(node.this, exp.Anonymous):
+            if node.this.name.upper().startswith(READ_FUNCTIONS):
+                raise errors.invalid_argument(f"Table-valued function not found: {node.this.name}")
             raise errors.unimplemented(f"the table function {node.this.name}")
         refuse_other_clauses(node, "this", "db", "catalog", "alias", "sample", "joins", "hints")
         name = ".".join(part.name for part in node.parts)

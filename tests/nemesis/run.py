@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from fixtures.placements import DDL, PLACEMENTS, add_partitions
 from fixtures.server import VARIABLE, connect
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
 from google.cloud.spanner_v1 import KeySet
@@ -30,7 +31,17 @@ from emulator.process import ServerProcess, spawn
 from nemesis import versions
 from nemesis.truth import Row, Truth
 from nemesis.validators import Line, deliveries, find_problems
-from nemesis.writers import ACCOUNTS, COLUMNS, ENTRIES, EVENTS, LOG, WATCHED, Writer, fresh_database
+from nemesis.writers import (
+    ACCOUNTS,
+    COLUMNS,
+    ENTRIES,
+    EVENTS,
+    LOG,
+    LOST,
+    WATCHED,
+    Writer,
+    fresh_database,
+)
 from watcher.change import ValueCapture
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
@@ -74,8 +85,11 @@ class World:
         seed: int,
         capture: Capture = "poll",
         mode: PartitionMode = "IMMUTABLE_KEY_RANGE",
+        *,
+        placed: bool = False,
     ) -> None:
         self.folder = folder
+        self.placed = placed
         self.mode = mode
         self.seed = seed
         self.capture = capture
@@ -85,13 +99,16 @@ class World:
         self.output = folder / "changes.jsonl"
         self.server: ServerProcess = spawn(folder / "data", change_stream_churn_seconds=self.churn)
         self.instance = connect(self.server.address)
-        database = self.instance.database(
-            "nemesis", ddl_statements=[ACCOUNTS, ENTRIES, EVENTS, LOG]
-        )
+        schema = [ACCOUNTS, ENTRIES, EVENTS, LOG]
+        if placed:
+            add_partitions(self.instance)
+            schema = [*DDL[:2], place(ACCOUNTS), ENTRIES, place(EVENTS), LOG]
+        database = self.instance.database("nemesis", ddl_statements=schema)
         database.create().result(60)
         self.captured = self.randomness.choice(list(ValueCapture))
         self._prepare(database)
-        self.transactions = self.randomness.choice([True, False])
+        # A row that is inserted again is in the default placement, and no record links the two.
+        self.transactions = self.randomness.choice([True, False]) or placed
         self.config = self._configure(database)
         self.watcher = self._watch()
 
@@ -102,6 +119,9 @@ class World:
         if self.capture == "change-stream":
             kind = f"value_capture_type = '{self.captured}', partition_mode = '{self.mode}'"
             watched = ", ".join(WATCHED)
+            if self.placed:
+                kind += ", per_placement_tvf = true"
+                watched = ", ".join(f"{table}(Version)" for table in WATCHED)
             stream = f"CREATE CHANGE STREAM Changes FOR {watched} OPTIONS ({kind})"
             database.update_ddl([stream]).result(60)
             return
@@ -127,6 +147,7 @@ class World:
             [delivery]
             to = "{self.output}"
             {self._clear_settings()}
+            {self._stream_settings()}
             """
         )
         return config
@@ -140,6 +161,11 @@ class World:
         if self.capture == "change-stream":
             return ""
         return f'[clearing]\nevery = "{self.randomness.choice([100, 400])}ms"'
+
+    def _stream_settings(self) -> str:
+        if not self.placed:
+            return ""
+        return f'[stream]\nname = "Changes"\nplacements = {json.dumps(PLACEMENTS)}'
 
     def _watch(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -329,6 +355,34 @@ class World:
             self.server.kill()
 
 
+def place(table: str) -> str:
+    """A CREATE TABLE with a placement key, of which the writers know nothing."""
+    key = "Place STRING(MAX) NOT NULL DEFAULT ('default') PLACEMENT KEY"
+    return table.replace("Version STRING(MAX)", f"Version STRING(MAX), {key}")
+
+
+class Mover:
+    """Moves accounts with their entries from placement to placement, and writes nothing else."""
+
+    def __init__(self, world: World, stop: threading.Event) -> None:
+        self.moved = 0
+        self._world = world
+        self._stop = stop
+        self._randomness = random.Random(f"moves {world.seed}")
+
+    def run(self) -> None:
+        """Moves until ``stop`` is set."""
+        choice = self._randomness
+        while not self._stop.wait(choice.uniform(0, 0.05)):
+            row = (choice.randrange(12), choice.choice(PLACEMENTS))
+            try:
+                with self._world.database().batch() as batch:
+                    batch.update("Accounts", ["Id", "Place"], [row])
+            except LOST:
+                continue
+            self.moved += 1
+
+
 def has_positions(positions: SpannerPositions) -> bool:
     """Whether the watcher has saved its positions; it creates their table itself."""
     try:
@@ -378,13 +432,16 @@ def run(
     strikes: bool = True,
     capture: Capture = "poll",
     mode: PartitionMode = "IMMUTABLE_KEY_RANGE",
+    placed: bool = False,
 ) -> Report:
     """A whole run. Raises AssertionError when the watcher or the server fails to obey."""
     before = os.environ.get(VARIABLE)
-    world = World(folder, seed, capture, mode)
+    world = World(folder, seed, capture, mode, placed=placed)
     truth, stop = Truth(), threading.Event()
     writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
     threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
+    mover = Mover(world, stop)
+    threads += [threading.Thread(target=mover.run, daemon=True)] if placed else []
     try:
         world.await_watcher()
         for thread in threads:
@@ -400,6 +457,7 @@ def run(
             thread.join(STOP_SECONDS_MAX)
         failures = [repr(writer.failure) for writer in writers if writer.failure]
         world.finish()
+        world.struck["moved a row"] += mover.moved
         judge = judge_stream if capture == "change-stream" else judge_polling
         return judge(world, truth, failures, None if strikes else 0)
     finally:

@@ -47,3 +47,15 @@ def test_a_change_stream_repeats_nothing_when_nothing_strikes(
     report = run(tmp_path, 13, seconds=3, strikes=False, capture="change-stream", mode=mode)
     assert report.problems == []
     assert report.lines > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "mode"), [(21, "IMMUTABLE_KEY_RANGE"), (22, "MUTABLE_KEY_RANGE")])
+def test_the_functions_of_placements_deliver_every_version_whatever_strikes(
+    tmp_path: Path, seed: int, mode: PartitionMode
+) -> None:
+    report = run(tmp_path, seed, seconds=4, capture="change-stream", mode=mode, placed=True)
+    assert report.problems == []
+    assert report.commits > 20
+    assert report.lines > 20
+    assert report.struck["moved a row"] > 5
