@@ -14,6 +14,8 @@ from importlib import import_module
 
 from pyspark.daemon import manager
 
+from watcher.collector_pause import pause_collector
+
 SOURCE = "watcher.runners.spark.source"
 WITHOUT_SOURCE = frozenset({"pyspark.sql.worker.lookup_data_sources"})
 """Worker modules of Spark's that never load the source."""
@@ -23,9 +25,10 @@ def preload(worker_module: str | None = None) -> None:
     """Imports what a worker needs: the source, and the module of Spark's that the worker runs."""
     if worker_module in WITHOUT_SOURCE:
         return
-    import_module(SOURCE)
-    if worker_module is not None:
-        import_module(worker_module)
+    with pause_collector():
+        import_module(SOURCE)
+        if worker_module is not None:
+            import_module(worker_module)
     # What is collected in a worker would be copied from the daemon's memory just to be looked at.
     gc.freeze()
 
