@@ -13,8 +13,15 @@ from watcher.consumers.positions import Move, Position, Positions
 from watcher.failpoints import failpoint
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.sinks import Sink
-from watcher.runners.delivery.windows import FIXED_TABLES, Delivered, TableFollower, WindowDelivery
+from watcher.runners.delivery.windows import (
+    FIXED_TABLES,
+    Delivered,
+    TableFollower,
+    WindowDelivery,
+    describe_window,
+)
 from watcher.spanner.timestamps import format_timestamp
+from watcher.tracing import OWN, span
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
@@ -108,7 +115,7 @@ class PushDelivery(WindowDelivery):
         reached = min(self._starts.values())
         newest = max((record.commit_timestamp for _, record in taken), default=reached)
         rows = self._tables.convert_records(taken, Window(reached, max(reached, newest)))
-        counts = self._deliver_rows(rows) if rows is not None else {}
+        counts = self._deliver_rows(rows, reached) if rows is not None else {}
         # A table that is watched later begins with its own position.
         watched = frozenset(self._tables.tables)
         self._above |= {identify(each) for _, each in taken if each.shape.table in watched}
@@ -126,8 +133,15 @@ class PushDelivery(WindowDelivery):
         self._queries = self._tables.open(min(self._starts.values()))
         return self._queries
 
-    def _deliver_rows(self, rows: StreamRows) -> dict[str, int]:
+    def _deliver_rows(self, rows: StreamRows, reached: int) -> dict[str, int]:
         """What is new for each table goes to the sink."""
+        with span("window", {f"{OWN}consumer": self._instance.consumer}) as current:
+            counts = self._write_rows(rows)
+            delivered = Delivered(rows.window.end, counts, more=False)
+            describe_window(current, dict.fromkeys(self._starts, reached), delivered)
+        return counts
+
+    def _write_rows(self, rows: StreamRows) -> dict[str, int]:
         low = min(self._starts.values())
         late = {table: at for table, at in self._starts.items() if at > low}
         rows = StreamRows(rows.window, drop_early(rows.batch, late), rows.shapes)
