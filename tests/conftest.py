@@ -11,6 +11,7 @@ pytest_plugins = [
     "fixtures.spark",
     "fixtures.consumers",
     "fixtures.kafka",
+    "fixtures.kafka_broker",
     "fixtures.pubsub",
 ]
 
