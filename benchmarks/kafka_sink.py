@@ -80,7 +80,9 @@ def run_brokers() -> Iterator[str]:
 def serve_brokers(connection: Connection) -> None:
     """Three brokers, until something is received."""
     client = import_module("confluent_kafka")
-    producer = client.Producer({"test.mock.num.brokers": 3, "bootstrap.servers": "mock:1"})
+    producer = client.Producer(
+        {"test.mock.num.brokers": 3, "bootstrap.servers": "mock:1", "log_level": 4}
+    )
     brokers = producer.list_topics(timeout=30).brokers.values()
     connection.send(",".join(f"{broker.host}:{broker.port}" for broker in brokers))
     connection.recv()

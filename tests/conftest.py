@@ -12,6 +12,7 @@ pytest_plugins = [
     "fixtures.spark",
     "fixtures.consumers",
     "fixtures.kafka",
+    "fixtures.kafka_broker",
     "fixtures.pubsub",
 ]
 

@@ -19,6 +19,7 @@ EXTRAS = {
     "page": ("waitress",),
     "pubsub": ("google.cloud.pubsub_v1",),
     "spark": ("pyspark",),
+    "tracing": ("opentelemetry.trace",),
 }
 """The modules that each extra installs."""
 

@@ -14,6 +14,7 @@ from benchmarks.scenarios import (
     latency,
     published,
     server,
+    sinks,
     spark,
     sustained,
     sweeps,
@@ -27,7 +28,7 @@ ALL = (
         for each in (sustained, backlog, latency, published, captures, index, java, debezium)
     ),
     *sweeps.SCENARIOS,
-    *(each.SCENARIO for each in (spark, decode, forms, server)),
+    *(each.SCENARIO for each in (spark, decode, forms, sinks, server)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 

@@ -193,6 +193,18 @@ def test_every_form_of_spark_is_measured() -> None:
         assert all(float(str(row[name])) > 0 for row in result.figures)
 
 
+def test_every_sink_is_measured_and_its_messages_are_counted() -> None:
+    pytest.importorskip("confluent_kafka", reason="needs the extra [kafka]")
+    result = conduct(find_scenario("sinks"), ["rows=2000", "runs=1", "envelopes=plain"])
+    assert result.passed
+    assert [row["sink"] for row in result.figures] == [
+        "callback",
+        "kafka, plain",
+        "kafka-transactions, plain",
+    ]
+    assert all(float(str(row["rows/cpu_s"])) > 0 for row in result.figures)
+
+
 def test_the_server_is_measured_in_memory_and_on_disk() -> None:
     host = os.environ.get("SPANNER_EMULATOR_HOST")
     result = conduct(find_scenario("server"), ["seconds=0.5", "rows=1000"])

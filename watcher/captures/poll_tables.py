@@ -19,7 +19,8 @@ from watcher.errors import VersionExpiredError
 from watcher.spanner.failures import REFUSALS, is_schema_refusal
 from watcher.spanner.sql import Statement, union_statements
 from watcher.spanner.timestamps import format_timestamp
-from watcher.window import Window
+from watcher.tracing import OWN, Kind, describe_database, follow, start_span
+from watcher.window import ShardSlice, Window
 
 LOG = logging.getLogger("watcher.poll")
 Item = TypeVar("Item")
@@ -163,12 +164,21 @@ class PolledTables:
     def read(self, windows: Mapping[str, Window]) -> Iterator[TableRows]:
         """As ``Source.read``."""
         reads = (
-            capture.read(part)
+            read_traced(capture, part)
             for capture, window in ((self._captures[n], w) for n, w in windows.items())
             for part in capture.plan(window)
         )
         for batches in start_ahead(reads):
             yield from batches
+
+
+def read_traced(capture: PollCapture, part: ShardSlice) -> Iterator[TableRows]:
+    """As ``PollCapture.read``, in a span from the query's start to its last row."""
+    attributes = describe_database(capture.queries.address.path, capture.table.name)
+    current = start_span(f"slice {capture.table.name}", attributes, Kind.CLIENT)
+    if part.shards is not None:
+        current.set(f"{OWN}shards", str(part.shards))
+    return follow(current, capture.read(part))
 
 
 def start_ahead(items: Iterable[Item], count: int = AHEAD) -> Iterator[Item]:

@@ -15,6 +15,7 @@ from watcher.captures.change_stream.repeats import Records
 from watcher.captures.limits import WindowLimit
 from watcher.captures.poll import PollCapture
 from watcher.spanner.results.columns import TIMESTAMP
+from watcher.tracing import Kind, Value, describe_database, follow, span, start_span
 from watcher.window import Window
 
 FEW_ROWS = 10_000
@@ -86,7 +87,8 @@ class StreamedTables:
         whole = span_windows(windows)
         self._kept = None
         if not self._is_behind:
-            few = self._capture.read_few(whole, min(max_rows, FEW_ROWS), FEW_BYTES)
+            with span(*self._describe_span()):
+                few = self._capture.read_few(whole, min(max_rows, FEW_ROWS), FEW_BYTES)
             if few is not None:
                 self._kept = whole, few
                 return whole.end
@@ -102,8 +104,17 @@ class StreamedTables:
         starts = {n: windows[n].start if n in windows else whole.end for n in self._tables}
         late = {name: start for name, start in starts.items() if start > whole.start}
         kept = self._take_kept(whole)
-        for changes in self._capture.read_window(whole) if kept is None else kept:
+        for changes in self._read_traced(whole) if kept is None else kept:
             yield StreamRows(whole, drop_early(changes.batch, late), changes.shapes)
+
+    def _read_traced(self, whole: Window) -> Iterator[StreamRows]:
+        return follow(start_span(*self._describe_span()), self._capture.read_window(whole))
+
+    def _describe_span(self) -> tuple[str, Mapping[str, Value], Kind]:
+        """The partitions of a window are read side by side: they are one span."""
+        stream = self._capture.change_stream.name
+        path = self._capture.queries.address.path
+        return f"slice {stream}", describe_database(path, stream), Kind.CLIENT
 
     def _take_kept(self, whole: Window) -> Iterable[StreamRows] | None:
         """What was kept of a window, once: who reads it again reads the stream."""

@@ -24,6 +24,7 @@ from watcher.consumers.positions import Positions
 from watcher.errors import ConfigurationError
 from watcher.failpoints import failpoint
 from watcher.tables.values import WatchedTable
+from watcher.tracing import OWN, Kind, describe_database, span
 from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher.clearing")
@@ -83,6 +84,14 @@ class Clearing:
         ``report_seconds`` behind is reported in the log: it may have ended for good. Cleared-to is
         written before anything is cleared, no higher than the latest row that will be.
         """
+        attributes = describe_database(self._database.name, self._table.name)
+        with span(f"clear {self._table.name}", attributes, Kind.CLIENT) as current:
+            cleared = self._clear(rows_max, report_seconds)
+            current.set(f"{OWN}rows", cleared.rows)
+            current.set(f"{OWN}slowest_consumer", cleared.slowest_consumer)
+        return cleared
+
+    def _clear(self, rows_max: int | None, report_seconds: float | None) -> Cleared:
         safe, slowest = self._read_safe_end()
         self._report(slowest, report_seconds)
         load = read_load(self._database, self._table, safe)

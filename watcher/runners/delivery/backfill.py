@@ -12,6 +12,7 @@ from watcher.failpoints import failpoint
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.sinks import Sink
 from watcher.spanner.timestamps import format_timestamp
+from watcher.tracing import OWN, span
 
 LOG = logging.getLogger("watcher.backfill")
 
@@ -63,6 +64,13 @@ class BackfillDelivery:
     def deliver_page(self) -> dict[str, int]:
         """Delivers the next page; how many rows, by table."""
         table, progress = next(iter(self._waiting.items()))
+        attributes = {f"{OWN}consumer": self._instance.consumer, f"{OWN}table": table}
+        with span("backfill page", attributes) as current:
+            rows = self._deliver_page(table, progress)
+            current.set(f"{OWN}rows", rows)
+        return {table: rows}
+
+    def _deliver_page(self, table: str, progress: BackfillProgress) -> int:
         batches, after = self._captures[table].read_page(progress, self._page_rows)
         try:
             for rows in batches:
@@ -76,7 +84,7 @@ class BackfillDelivery:
         self._save(table, progress, after)
         if after is None:
             LOG.info("table %s is backfilled as of %s", table, format_timestamp(progress.at))
-        return {table: sum(rows.batch.num_rows for rows in batches)}
+        return sum(rows.batch.num_rows for rows in batches)
 
     def _save(self, table: str, before: BackfillProgress, after: BackfillProgress | None) -> None:
         consumer, owner = self._instance.consumer, self._instance.owner

@@ -15,8 +15,15 @@ from watcher.consumers.positions import Move, Position, Positions
 from watcher.failpoints import failpoint
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.sinks import Sink
-from watcher.runners.delivery.windows import FIXED_TABLES, Delivered, TableFollower, WindowDelivery
+from watcher.runners.delivery.windows import (
+    FIXED_TABLES,
+    Delivered,
+    TableFollower,
+    WindowDelivery,
+    describe_window,
+)
 from watcher.spanner.timestamps import format_timestamp
+from watcher.tracing import OWN, span
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
@@ -101,7 +108,8 @@ class PushDelivery(WindowDelivery):
         reached = min(self._starts.values())
         newest = max((find_newest(records) for _, records in taken), default=reached)
         window = Window(reached, max(reached, newest))
-        counts = self._deliver_rows(self._tables.convert_records(taken, window))
+        batches = self._tables.convert_records(taken, window)
+        counts = self._deliver_rows(batches, window, reached) if taken else {}
         # A table that is watched later begins with its own position.
         for _, records in taken:
             self._delivered.note(records, self._tables.tables)
@@ -120,8 +128,17 @@ class PushDelivery(WindowDelivery):
         self._queries = self._tables.open(min(self._starts.values()))
         return self._queries
 
-    def _deliver_rows(self, batches: Iterable[StreamRows]) -> dict[str, int]:
+    def _deliver_rows(
+        self, batches: Iterable[StreamRows], window: Window, reached: int
+    ) -> dict[str, int]:
         """What is new for each table goes to the sink."""
+        with span("window", {f"{OWN}consumer": self._instance.consumer}) as current:
+            counts = self._write_rows(batches)
+            delivered = Delivered(window.end, counts, more=False)
+            describe_window(current, dict.fromkeys(self._starts, reached), delivered)
+        return counts
+
+    def _write_rows(self, batches: Iterable[StreamRows]) -> dict[str, int]:
         low = min(self._starts.values())
         late = {table: at for table, at in self._starts.items() if at > low}
         counts: Counter[str] = Counter()

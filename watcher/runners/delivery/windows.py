@@ -23,6 +23,7 @@ from watcher.runners.delivery.sinks import Sink, WindowSink
 from watcher.runners.delivery.transactions import sort_by_transaction
 from watcher.spanner.failures import MAY_GO_AWAY, classify_error
 from watcher.spanner.timestamps import format_timestamp
+from watcher.tracing import OWN, Span, span
 from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
@@ -66,6 +67,14 @@ class Delivered:
     def total(self) -> int:
         """Rows over all tables."""
         return sum(self.rows.values())
+
+
+def describe_window(current: Span, starts: Mapping[str, int], delivered: Delivered) -> None:
+    """The attributes of a window that was delivered."""
+    current.set(f"{OWN}window.start", format_timestamp(min(starts.values())))
+    current.set(f"{OWN}window.end", format_timestamp(delivered.end))
+    current.set(f"{OWN}tables", sorted(starts))
+    current.set(f"{OWN}rows", delivered.total)
 
 
 class WindowDelivery:
@@ -158,6 +167,7 @@ class WindowDelivery:
             raise
 
     def _deliver_window(self, until: int | None) -> Delivered:
+        began = time.time_ns()
         self._return_to_latest()
         starts: Mapping[str, int] = self.read_positions()
         if not starts:
@@ -166,6 +176,14 @@ class WindowDelivery:
         idle = not look.changed and until is None
         if idle and not self._is_due():
             return Delivered(look.end, {}, more=False)
+        with span(
+            "window", {f"{OWN}consumer": self._instance.consumer}, started_at=began
+        ) as current:
+            delivered = self._deliver_up_to(until, starts, look)
+            describe_window(current, starts, delivered)
+        return delivered
+
+    def _deliver_up_to(self, until: int | None, starts: Mapping[str, int], look: Look) -> Delivered:
         end = look.end if until is None else max(min(look.end, until), *starts.values())
         end = self._least_ends.raise_end(starts, end, look.end)
         starts, look, cut = self._plan_end(starts, look, end)

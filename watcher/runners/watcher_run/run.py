@@ -11,6 +11,7 @@ from watcher.errors import OutputClosedError
 from watcher.runners.delivery.backfill import BackfillDelivery
 from watcher.runners.delivery.push import PushDelivery
 from watcher.runners.delivery.sinks import Sink
+from watcher.runners.delivery.traced import trace_sink
 from watcher.runners.delivery.windows import Delivered, WindowDelivery
 from watcher.runners.schedule import Schedule
 from watcher.runners.watcher_run.clearing import PeriodicClearing
@@ -70,7 +71,7 @@ class WatcherRun:
         self._not_before = 0.0
         self._registrar = Registrar(settings.config.start, connection, lease, settings.resolver)
         self._recovery = Recovery(settings, connection, lease, self._reread_schema)
-        sink = settings.make_sink(lease.check)
+        sink = trace_sink(settings.make_sink(lease.check), settings.config)
         self._windows = self._make_delivery(sink, once)
         self._backfill = BackfillDelivery(
             tables.backfills,
