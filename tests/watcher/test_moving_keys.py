@@ -210,6 +210,30 @@ def test_two_partitions_that_exchange_keys_at_one_timestamp_do_not_wait_for_ever
     assert sorted(changes[2:]) == [(0, 7), (1, 7)]
 
 
+def test_a_move_between_functions_is_waited_for_whatever_tokens_both_have() -> None:
+    """Both functions have a partition p0; the key goes from p1 of one to p0 of the other."""
+    giver = Stream({0: "p1", 1: "p0"}, {"p0": (1, None), "p1": (1, None)})
+    taker = Stream({2: "p0"}, {"p0": (1, None)})
+    giver.change(0, 3)
+    giver.write("p1", PartitionMove(5, "1", ()))
+    giver.change(1, 8)
+    taker.write("p0", PartitionMove(5, "1", ("p1",)))
+    taker.owners[0] = "p0"
+    taker.change(0, 7)
+    streams = {"eu": giver, "us": taker}
+
+    def query(function: str, token: str | None, start: int, end: int) -> Generator[MovingRecord]:
+        return streams[function].query("S", token, start, end)
+
+    for functions in (["eu", "us"], ["us", "eu"]):
+        records = read_moving_keys(query, functions, 1, 9)
+        changes = [(int(r.shape.table), r.commit_timestamp) for _, r in records]
+        assert sorted(changes) == [(0, 3), (0, 7), (1, 8)]
+        assert changes.index((0, 3)) < changes.index((0, 7))
+    alone = [r.commit_timestamp for _, r in read_moving_keys(query, ["us"], 1, 9)]
+    assert alone == [7]
+
+
 def test_a_partition_that_ends_right_after_the_window_begins_is_read() -> None:
     stream = Stream({0: "p0", 1: "p1"}, {"p0": (1, None), "p1": (1, None)})
     stream.change(0, 6)

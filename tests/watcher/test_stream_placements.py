@@ -35,6 +35,8 @@ from watcher.captures.change_stream import (
 )
 from watcher.captures.change_stream.placements import choose_function
 from watcher.errors import StreamNotFoundError
+from watcher.runners.spark.resolution import resolve_scan
+from watcher.settings.spark import parse_source_options
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import read_schema
 from watcher.window import Window
@@ -176,6 +178,33 @@ def test_the_stream_as_a_whole_has_the_placements_that_come_and_go(
     writes.write(20)
     changes = deliver(database)
     assert in_commit_order(placed_versions(changes)) == writes.truth
+
+
+def test_a_scan_of_spark_reads_the_functions_that_are_named(
+    create_placed_database: Callable[..., Database],
+) -> None:
+    database = create_placed_database(*DDL, STREAM.format(MUTABLE))
+    begin = fetch_now(database)
+    writes = PlacedWrites(database, 5)
+    writes.write(30)
+    _, project, _, instance, _, name = database.name.split("/")
+    values = {"project": project, "instance": instance, "database": name, "tables": "T"}
+    values |= {"capture": "change-stream", "stream": "S"}
+    scan = resolve_scan(parse_source_options(values | {"placements": "eu,default"}))
+    assert scan.stream is not None
+    assert scan.stream.change_stream.functions == ("S_eu", "S_default")
+    window = Window(begin, fetch_now(database))
+    changes = [
+        change
+        for part in scan.stream.plan(window)
+        for rows in scan.stream.read(part)
+        for change in iterate_stream_changes(rows, "d")
+    ]
+    told = writes.told_by("eu")
+    for row, versions in writes.told_by("default").items():
+        told[row] = [*told.get(row, []), *versions]
+    expected = {row: each for row, each in told.items() if row[0] == "T"}
+    assert in_commit_order(placed_versions(changes)) == in_commit_order(expected)
 
 
 def test_a_placement_without_a_function_is_refused_with_those_that_have_one(

@@ -93,7 +93,8 @@ class ChangeCapture:
         self._connection.execute('DELETE FROM "$mods"')
         mods = net_changes(noted, schema)
         form = timestamp_from_micros(micros)
-        places = RowPlaces(self._connection, schema, mods)
+        by_places = any(map(is_per_placement, schema.change_streams))
+        places = RowPlaces(self._connection, schema, mods if by_places else ())
         for stream in schema.change_streams:
             partitions = self._partitions[stream.name.casefold()]
             by_placement = is_per_placement(stream)

@@ -117,14 +117,14 @@ class RowPlaces:
         if mod is not None:
             return read_placement(mod, mod.old or mod.new)
         column = owner.placement_key
-        conditions = " AND ".join(f"{quote_name(c.name)} IS ?" for c in key_columns(owner))
+        if column is None:
+            return placements.DEFAULT
+        keys = key_columns(owner)
+        conditions = " AND ".join(f"{quote_name(each.name)} IS ?" for each in keys)
         row = self._connection.execute(
-            f"SELECT {quote_name(column.name if column is not None else '')} "
-            f"FROM {current_table(owner.name)} WHERE {conditions or '1'}",
-            tuple(
-                to_stored(value, c.type.code)
-                for value, c in zip(key, key_columns(owner), strict=True)
-            ),
+            f"SELECT {quote_name(column.name)} FROM {current_table(owner.name)} "
+            f"WHERE {conditions or '1'}",
+            tuple(to_stored(value, each.type.code) for value, each in zip(key, keys, strict=True)),
         ).fetchone()
         return placements.DEFAULT if row is None else str(row[0])
 
