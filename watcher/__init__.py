@@ -48,13 +48,19 @@ def __getattr__(name: str) -> object:
     return value
 
 
-def register(spark: SparkSession) -> None:
-    """Makes ``spark.readStream.format("spanner-changes")`` known to a Spark session."""
+def register(spark: SparkSession, *, prestart: bool = False) -> None:
+    """Makes ``spark.readStream.format("spanner-changes")`` known to a Spark session.
+
+    With ``prestart``, Python workers of a session on this machine start in the background, so that
+    the first batch does not wait for them (docs/spark.md#a-faster-start).
+    """
     require_extras("spark")
     # PySpark takes a second to import, and is not installed where only a watcher runs.
     from watcher.runners import spark as source  # noqa: PLC0415
 
     source.register(spark)
+    if prestart:
+        source.prestart_workers(spark)
 
 
 def progress(spark: SparkSession) -> SourceProgress:

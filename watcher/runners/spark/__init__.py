@@ -7,7 +7,8 @@ from watcher.collector_pause import pause_collector
 
 # Spark starts several Python processes for a first batch, and each imports all of this.
 with pause_collector():
+    from watcher.runners.spark.prestart import prestart_workers
     from watcher.runners.spark.registration import register_source as register
     from watcher.runners.spark.source import FORMAT, SpannerChanges
 
-__all__ = ["FORMAT", "SpannerChanges", "register"]
+__all__ = ["FORMAT", "SpannerChanges", "prestart_workers", "register"]
