@@ -58,7 +58,7 @@ def test_it_says_how_far_a_query_is(
 
 def test_sources_of_others_are_left_out() -> None:
     end = {"version": 2, "database": "d", "source": "T", "position": "2026-01-31T12:00:00Z"}
-    newest = end | {"position": "2026-01-31T12:00:07.5Z"}
+    newest = end | {"position": "2026-01-31T12:00:07.5Z", "rowsBehind": 10_000}
     told = {
         "id": "q",
         "name": None,
@@ -71,3 +71,4 @@ def test_sources_of_others_are_left_out() -> None:
     }
     (progress,) = read_sources(told)
     assert (progress.query, progress.source, progress.seconds_behind) == ("q", "T", 7.5)
+    assert "7.5 s and 10000+ rows behind" in progress.describe()

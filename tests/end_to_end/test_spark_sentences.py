@@ -102,11 +102,11 @@ def test_a_mistake_in_the_options_is_read_at_load(
 ) -> None:
     options, sentence = MISTAKES[name]
     source = options_of(singers) | options
-    for reader in (spark.read, spark.readStream):
-        refusal = read_refusal(
-            lambda r=reader: r.format("spanner-changes").options(**source).load()
-        )
-        check_sentence(refusal, OF_SOURCE, sentence)
+    for load in (
+        spark.read.format("spanner-changes").options(**source).load,
+        spark.readStream.format("spanner-changes").options(**source).load,
+    ):
+        check_sentence(read_refusal(load), OF_SOURCE, sentence)
 
 
 def test_what_is_missing_is_read_at_load(spark: SparkSession, singers: Database) -> None:

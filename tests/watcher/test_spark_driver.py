@@ -675,3 +675,19 @@ def test_pages_of_a_backfill_hold_about_so_many_bytes(create_database: CreateDat
     sizes = list_batch_sizes(query, again=True)
     assert sum(sizes) == 30
     assert 6 <= max(sizes) <= 10
+
+
+def test_progress_counts_the_rows_that_a_batch_leaves(create_database: CreateDatabase) -> None:
+    database = create_database(*watchable_ddl("T"))
+    for number in range(6):
+        write(database, number, Version=number)
+    query = Query(database, tables="T", maxRowsPerBatch="2")
+    behind = []
+    for _ in range(3):
+        assert query.plan()
+        reported = query.reader.reportLatestOffset()
+        assert reported is not None
+        behind.append(reported["rowsBehind"])
+        query.read()
+        query.commit()
+    assert behind == [4, 2, 0]

@@ -87,7 +87,7 @@ class PolledTables:
             if self._samples[name].is_reliable(max_rows):
                 return self._samples[name].find_end(window, max_rows)
         end = max(window.end for window in windows.values())
-        if self._count_up_to(windows, max_rows + 1) <= max_rows:
+        if self.count_up_to(windows, max_rows + 1) <= max_rows:
             return end
         return self._find_cut(windows, end, max_rows)
 
@@ -146,7 +146,7 @@ class PolledTables:
             raise refusal
         return existing, total
 
-    def _count_up_to(self, windows: Mapping[str, Window], limit: int) -> int:
+    def count_up_to(self, windows: Mapping[str, Window], limit: int) -> int:
         """How many rows there are; stops asking tables once there are ``limit``."""
         total = 0
         counts = (self._captures[n].start_count(window, limit) for n, window in windows.items())

@@ -18,6 +18,7 @@ from watcher.errors import (
     TableNotFoundError,
     VersionExpiredError,
 )
+from watcher.runners.spark.backlog import Backlog
 from watcher.runners.spark.consumer import QueryConsumer
 from watcher.runners.spark.offsets import Offset, OffsetPlace, Offsets
 from watcher.runners.spark.pages import BackfillPlace, Pages
@@ -58,6 +59,7 @@ class BatchPlanner:
         self._until: int | None = None
         self._seen: int | None = None
         self._changed: tuple[int, frozenset[str]] | None = None
+        self._backlog: Backlog | None = None
         self._advanced_at = 0.0
         self._consumer = make_consumer(options, scan.queries.outages)
 
@@ -66,8 +68,12 @@ class BatchPlanner:
         self._until = self._scan.queries.fetch_read_timestamp()
 
     def newest_offset(self) -> Offset | None:
-        """The newest timestamp that was seen."""
-        return self.offsets.make(self._seen) if self._seen is not None else None
+        """The newest timestamp that was seen, for Spark's progress; with ``rowsBehind`` where it is
+        known how many rows there are between it and the last batch's end."""
+        if self._seen is None:
+            return None
+        rows = self._backlog.count() if self._backlog is not None else None
+        return self.offsets.make(self._seen) | ({"rowsBehind": rows} if rows is not None else {})
 
     def plan_end(self, start: Offset, limit: ReadLimit) -> Offset:
         """Where the next batch ends."""
@@ -112,14 +118,22 @@ class BatchPlanner:
         moves = bool(look.changed) and end > begin
         ends = self._until is not None or isinstance(limit, ReadEverything)
         if not moves and not first and (recent or ends):
+            self._backlog = self._leave(self._latest, look, begin)
             return start
         end, current, changed = self._resolve_end(place, look, end, limit)
+        self._backlog = self._leave(current, look, end)
         starts = self._list_starts(current.scan.tables, place)
         self._register(starts)
         self._advanced_at = time.monotonic()
         self._changed = (end, changed) if changed is not None else None
         began = format_timestamp(begin) if first else None
         return self.offsets.make(end, None, began, self._list_tables(current.scan))
+
+    def _leave(self, current: ResolvedScan, look: Look, end: int) -> Backlog:
+        """What a batch leaves of what was seen."""
+        rest = Window(end, max(end, look.end))
+        tables = current.scan.tables if look.changed else ()
+        return Backlog(current.windows, dict.fromkeys(tables, rest))
 
     def _resolve_end(
         self, place: OffsetPlace, look: Look, end: int, limit: ReadLimit
@@ -175,6 +189,7 @@ class BatchPlanner:
         limit: ReadLimit,
         began: str | None,
     ) -> Offset:
+        self._backlog = None
         if isinstance(limit, ReadEverything):
             return self.offsets.make(at, None, began, tables)
         most, rows = self._convert_limit(limit), self._scan.options.backfill_rows_per_batch

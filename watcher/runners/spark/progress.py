@@ -23,6 +23,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from watcher.runners.spark.backlog import ROWS_BEHIND_MAX
 from watcher.runners.spark.offsets import parse_micros
 
 LOG = logging.getLogger("watcher.spark")
@@ -35,7 +36,10 @@ class QueryProgress:
     ``query`` is the query's name, or its id. ``position``: every change up to this commit timestamp
     (RFC 3339) was delivered; None before the first batch. ``seconds_behind``: from there to the
     newest timestamp that was seen, None where Spark does not tell it (before 4.2, or before the
-    first batch). ``rows`` is what the batch delivered, ``rows_per_second`` how fast.
+    first batch). ``rows_behind``: how many rows there are between the two, ``ROWS_BEHIND_MAX`` for
+    that many or more; None where Spark does not tell it, during a backfill, and where a batch of a
+    change stream has not everything. ``rows`` is what the batch delivered, ``rows_per_second`` how
+    fast.
     """
 
     query: str
@@ -44,15 +48,19 @@ class QueryProgress:
     batch: int
     position: str | None
     seconds_behind: float | None
+    rows_behind: int | None
     rows: int
     rows_per_second: float
 
     def describe(self) -> str:
         """One line for a log."""
-        behind = "?" if self.seconds_behind is None else f"{self.seconds_behind:.1f}"
+        seconds = "?" if self.seconds_behind is None else f"{self.seconds_behind:.1f}"
+        more = "+" if self.rows_behind == ROWS_BEHIND_MAX else ""
+        rows = "?" if self.rows_behind is None else f"{self.rows_behind}{more}"
         return (
-            f"{self.query}: {self.source} at {self.position or 'its start'}, {behind} s behind,"
-            f" batch {self.batch}: {self.rows} rows, {self.rows_per_second:.0f} rows/s"
+            f"{self.query}: {self.source} at {self.position or 'its start'}, {seconds} s and"
+            f" {rows} rows behind, batch {self.batch}: {self.rows} rows,"
+            f" {self.rows_per_second:.0f} rows/s"
         )
 
 
@@ -121,6 +129,7 @@ def read_source(
         batch=int(told["batchId"]),
         position=position,
         seconds_behind=behind,
+        rows_behind=newest.get("rowsBehind"),
         rows=int(source.get("numInputRows") or 0),
         rows_per_second=float(source.get("processedRowsPerSecond") or 0.0),
     )

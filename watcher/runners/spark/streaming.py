@@ -140,5 +140,6 @@ class ChangesReader(StreamReader, SupportsTriggerAvailableNow):
         return self._plan_end(start, limit)
 
     def reportLatestOffset(self) -> Offset | None:  # noqa: N802 (Spark's name)
-        """The newest timestamp that was seen: what Spark's progress shows. No call is made."""
+        """The newest timestamp that was seen: what Spark's progress shows. A call is made where a
+        batch has left rows, to count them."""
         return self._planner.newest_offset()

@@ -36,6 +36,11 @@ class WindowSource(Protocol):
         """What the tasks of a batch read."""
         ...
 
+    def count_rows(self, windows: Mapping[str, Window], limit: int) -> int | None:
+        """How many rows the windows hold, or about ``limit`` where they hold more; None where only
+        reading them would say it."""
+        ...
+
 
 def make_window_source(scan: Scan) -> WindowSource:
     """That of the query's capture."""
@@ -77,6 +82,10 @@ class PolledWindows:
             # Each slice is then read as of now, and logs it.
             return [part for c in captures for part in c.plan(windows[c.table.name])]
 
+    def count_rows(self, windows: Mapping[str, Window], limit: int) -> int | None:
+        """As ``WindowSource.count_rows``, by the indexes alone."""
+        return self._tables.count_up_to(windows, limit)
+
 
 class StreamedWindows:
     """From a change stream, which is counted by being read."""
@@ -111,3 +120,7 @@ class StreamedWindows:
         begin = min(window.start for window in windows.values())
         end = max(window.end for window in windows.values())
         return self._stream.plan(Window(begin, end))
+
+    def count_rows(self, windows: Mapping[str, Window], limit: int) -> int | None:  # noqa: ARG002
+        """As ``WindowSource.count_rows``: a stream is counted by being read."""
+        return 0 if all(window.empty for window in windows.values()) else None

@@ -1,0 +1,40 @@
+"""What a micro-batch leaves for the next ones, counted for Spark's progress."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from google.api_core.exceptions import GoogleAPICallError, RetryError
+
+from watcher.errors import WatcherError
+from watcher.runners.spark.window_sources import WindowSource
+from watcher.window import Window
+
+LOG = logging.getLogger("watcher.spark")
+ROWS_BEHIND_MAX = 10_000
+"""No more rows are counted: a count must cost little beside the batch."""
+
+
+class Backlog:
+    """The windows between the end of a batch and the newest timestamp that was seen."""
+
+    def __init__(self, source: WindowSource, windows: Mapping[str, Window]) -> None:
+        self._source = source
+        self._windows = {name: window for name, window in windows.items() if not window.empty}
+        self._counted: int | None = None
+        self._done = not self._windows
+        if self._done:
+            self._counted = 0
+
+    def count(self) -> int | None:
+        """How many rows they hold, ``ROWS_BEHIND_MAX`` at most; None where that is not known. A
+        count that fails is logged: it ends no query."""
+        if not self._done:
+            self._done = True
+            try:
+                rows = self._source.count_rows(self._windows, ROWS_BEHIND_MAX)
+                self._counted = None if rows is None else min(rows, ROWS_BEHIND_MAX)
+            except (GoogleAPICallError, RetryError, WatcherError) as error:
+                LOG.info("the rows behind are not known: %s", error)
+        return self._counted
