@@ -52,11 +52,30 @@ def read_expression(reader: TokenReader) -> str:
     return reader.text[first:last].strip()
 
 
+def accept_immediate(reader: TokenReader) -> None:
+    """NOT DEFERRABLE, INITIALLY IMMEDIATE: every constraint is."""
+    reader.accept("NOT", "DEFERRABLE")
+    reader.accept("INITIALLY", "IMMEDIATE")
+
+
+def read_actions(reader: TokenReader) -> OnDelete | None:
+    """MATCH SIMPLE, ON DELETE ..., ON UPDATE NO ACTION; None where NO ACTION is meant."""
+    reader.accept("MATCH", "SIMPLE")
+    reader.accept("ON", "UPDATE", "NO", "ACTION")
+    action = read_on_delete(reader)
+    reader.accept("ON", "UPDATE", "NO", "ACTION")
+    accept_immediate(reader)
+    return action if action is OnDelete.CASCADE else None
+
+
 def ends_expression(reader: TokenReader) -> bool:
     """True where a bare expression ends."""
     if reader.token.kind is TokenKind.END or reader.peek(",") or reader.peek(")"):
         return True
     return any(reader.peek(word) for word in AFTER_EXPRESSION)
+
+
+DAYS_OF_UNIT = {"day": 1, "week": 7}
 
 
 class ColumnClauses:
@@ -65,6 +84,7 @@ class ColumnClauses:
     def __init__(self) -> None:
         self.not_null = False
         self.primary_key = False
+        self.nullable = False
         self.default: str | None = None
         self.on_update: str | None = None
         self.generated: str | None = None
@@ -77,12 +97,15 @@ class ColumnClauses:
     def read(self, reader: TokenReader) -> bool:
         """Reads one clause; False when there is none."""
         name = reader.read_name() if reader.accept("CONSTRAINT") else None
+        if name is not None and not (reader.peek("CHECK") or reader.peek("REFERENCES")):
+            reader.fail("CHECK or REFERENCES")
         if reader.accept("NOT", "NULL"):
             self.not_null = True
         elif reader.accept("NULL"):
-            pass
-        elif reader.accept("PRIMARY", "KEY"):
+            self.nullable = True
+        elif not self.primary_key and reader.accept("PRIMARY", "KEY"):
             self.primary_key = True
+            accept_immediate(reader)
         elif reader.accept("HIDDEN"):
             self.hidden = True
         elif reader.accept("DEFAULT"):
@@ -99,7 +122,7 @@ class ColumnClauses:
         elif reader.accept("CHECK"):
             self.checks.append(Check(name, reader.read_parenthesized()))
         elif reader.accept("REFERENCES"):
-            self.references = (reader.read_path(), reader.read_names(), read_on_delete(reader))
+            self.references = (reader.read_path(), reader.read_names(), read_actions(reader))
         else:
             return False
         return True
@@ -152,11 +175,25 @@ def read_ttl(reader: TokenReader) -> RowDeletionPolicy:
     reader.expect("TTL", "INTERVAL")
     if reader.token.kind is not TokenKind.STRING:
         reader.fail("an interval such as '30 days'")
-    words = reader.advance().text.strip("'").split()
-    if len(words) != 2 or not words[0].isdigit() or words[1].lower() not in ("day", "days"):
+    interval = reader.advance().text.strip("'")
+    days = read_days(interval)
+    if days is None:
         reader.fail("an interval in days such as '30 days'")
     reader.expect("ON")
-    return RowDeletionPolicy(reader.read_name("a column name"), int(words[0]))
+    return RowDeletionPolicy(reader.read_name("a column name"), days, interval)
+
+
+def read_days(interval: str) -> int | None:
+    """The days of weeks and days, as "3 weeks 2 days"; None for another interval."""
+    words = interval.lower().split()
+    if not words or len(words) % 2:
+        return None
+    days = 0
+    for number, unit in zip(words[::2], words[1::2], strict=True):
+        if not number.isdigit() or unit.rstrip("s") not in DAYS_OF_UNIT:
+            return None
+        days += int(number) * DAYS_OF_UNIT[unit.rstrip("s")]
+    return days
 
 
 def read_key_parts(reader: TokenReader) -> tuple[KeyPart, ...]:

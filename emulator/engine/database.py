@@ -31,7 +31,7 @@ from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.versions import SchemaVersions
 from emulator.engine.writer import DatabaseWriter
-from emulator.errors import SpannerError, failed_precondition, unimplemented
+from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.archives import CREATE_ARCHIVES, load_archives
 from emulator.storage.change_streams import CREATE_TABLES as CREATE_STREAM_TABLES
 from emulator.storage.horizon import CREATE_HORIZON, load_horizon
@@ -75,8 +75,6 @@ class Database:
         dialect: Dialect = Dialect.GOOGLESQL,
         query_stats: QueryStats | None = None,
     ) -> None:
-        if dialect is not Dialect.GOOGLESQL:
-            raise unimplemented("The PostgreSQL dialect")
         self.name = name
         self._clock = clock
         self._storage = Storage.temporary() if path is None else Storage(path, durable=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import Dialect, Type, TypeCode
+from emulator.engine.change_streams.json_records import record_to_jsonb
 from emulator.engine.change_streams.mutable import is_mutable
 from emulator.engine.change_streams.reading import Caller, Place, ReadArguments
 from emulator.errors import invalid_argument, unimplemented
@@ -17,7 +18,7 @@ from emulator.values import forms
 from emulator.values.protos import NO_TYPES
 from emulator.values.requests import COMMIT_TIMESTAMP, ResultColumn, Stored
 from emulator.values.timestamp_texts import timestamp_form
-from emulator.values.types import INT64, STRING
+from emulator.values.types import INT64, PG_JSONB, STRING
 from emulator.wire.change_records import encode_record, record_metadata
 from emulator.wire.encoding import RowEncoder, delimit
 from emulator.wire.messages import Message
@@ -43,24 +44,31 @@ def stream_records(
     arguments = read_arguments(call, request)
     caller = Caller(context.check, context.when_gone)
     after = parse_token(request.resume_token)
-    stream = session.database.engine.schema.change_stream(call.stream)
+    schema = session.database.engine.schema
+    stream = schema.change_stream(call.stream)
     as_message = stream is not None and is_mutable(stream)
-    encoder = RowEncoder([STRING if as_message else CHANGE_RECORD])
-    head = delimit(METADATA, stream_metadata(request, as_message).SerializeToString())
+    as_json = schema.dialect is Dialect.POSTGRESQL
+    if as_json and as_message:
+        raise unimplemented("a change stream of mutable key ranges in the PostgreSQL dialect")
+    column = ResultColumn(f"read_json_{call.stream}", PG_JSONB) if as_json else COLUMN
+    encoder = RowEncoder([STRING if as_message else column.type])
+    head = delimit(METADATA, stream_metadata(request, column, as_message).SerializeToString())
     with streams.room():
         records = session.database.engine.change_streams.read(arguments, after, caller)
         for number, (place, text) in enumerate(records, start=1):
             token = delimit(TOKEN, TOKEN_LAYOUT.pack(MAGIC, *place))
             shown = encode_record(text) if as_message else text
+            if as_json:
+                shown = record_to_jsonb(text, CHANGE_RECORD)
             yield head + encoder.encode([(shown,)]) + token
             head = b""
             context.check()
             streams.may_break(number)
 
 
-def stream_metadata(request: Message, as_message: bool) -> Message:
+def stream_metadata(request: Message, column: ResultColumn, as_message: bool) -> Message:
     """The one column, and the transaction's special timestamp when it was asked for."""
-    message = record_metadata(COLUMN.name) if as_message else result_metadata((COLUMN,))
+    message = record_metadata(column.name) if as_message else result_metadata((column,))
     if request.transaction.single_use.read_only.return_read_timestamp:
         message.transaction.read_timestamp.FromNanoseconds(READ_TIMESTAMP)
     return message

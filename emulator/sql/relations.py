@@ -207,9 +207,9 @@ class From:
         if name.upper() in self._context.catalog_types:
             return self._catalog(node, name.upper(), alias)
         view = views.find_view(self._context.schema, name)
-        if view is not None:
+        if view is not None and self._context.means(view.name, name):
             return self._view(node, view, alias)
-        table = self._context.schema.table(name)
+        table = self._context.find_table(name)
         if table is None:
             raise errors.invalid_argument(f"Table not found: {name}")
         self._context.tables[table.name] = None
@@ -247,7 +247,9 @@ class From:
         context.views[name] = None
         try:
             sql, columns = self._compiler.subquery(
-                view_query(view.text, list_bundle_types(context.schema)), None, context
+                view_query(view.text, list_bundle_types(context.schema), context.schema.dialect),
+                None,
+                context,
             )
         finally:
             context.with_queries = outside
