@@ -9,7 +9,6 @@ from ddl.errors import DdlSyntaxError
 from ddl.schema import Dialect
 from ddl.tokens import Token, TokenKind, locate, tokenize
 
-
 DEFAULT_SCHEMA = "public"
 """The schema of the PostgreSQL dialect whose name may be left out."""
 

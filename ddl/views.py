@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ddl.postgres.spelling import quote_part
 from ddl.reader import TokenReader
-from ddl.render import quote_name
 from ddl.schema import Dialect, Schema, Verbatim, find
 
 KIND = "VIEW"
@@ -38,7 +38,7 @@ def read_view(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> View:
     path = reader.read_path("a view name")
     name = text[start : reader.token.start].strip()
     if dialect is Dialect.POSTGRESQL:
-        name = quote_name(path, dialect)
+        name = ".".join(map(quote_part, path.split(".")))
     security = None
     if reader.accept("SQL", "SECURITY"):
         security = "DEFINER" if reader.accept("DEFINER") else "INVOKER"

@@ -99,6 +99,10 @@ class ColumnClauses:
         name = reader.read_name() if reader.accept("CONSTRAINT") else None
         if name is not None and not (reader.peek("CHECK") or reader.peek("REFERENCES")):
             reader.fail("CHECK or REFERENCES")
+        return self._read_key(reader) or self._read_value(reader) or self._read_check(reader, name)
+
+    def _read_key(self, reader: TokenReader) -> bool:
+        """NOT NULL, PRIMARY KEY, HIDDEN."""
         if reader.accept("NOT", "NULL"):
             self.not_null = True
         elif reader.accept("NULL"):
@@ -108,7 +112,13 @@ class ColumnClauses:
             accept_immediate(reader)
         elif reader.accept("HIDDEN"):
             self.hidden = True
-        elif reader.accept("DEFAULT"):
+        else:
+            return False
+        return True
+
+    def _read_value(self, reader: TokenReader) -> bool:
+        """What gives the column its value."""
+        if reader.accept("DEFAULT"):
             self.default = read_expression(reader)
         elif reader.accept("ON", "UPDATE"):
             self.on_update = read_expression(reader)
@@ -119,7 +129,13 @@ class ColumnClauses:
                 reader.expect("VIRTUAL")
         elif reader.accept("GENERATED", "BY", "DEFAULT", "AS", "IDENTITY"):
             self.identity = read_identity(reader)
-        elif reader.accept("CHECK"):
+        else:
+            return False
+        return True
+
+    def _read_check(self, reader: TokenReader, name: str | None) -> bool:
+        """CHECK and REFERENCES."""
+        if reader.accept("CHECK"):
             self.checks.append(Check(name, reader.read_parenthesized()))
         elif reader.accept("REFERENCES"):
             self.references = (reader.read_path(), reader.read_names(), read_actions(reader))

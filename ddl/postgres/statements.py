@@ -20,7 +20,6 @@ from ddl.reader import TokenReader
 from ddl.schema import ChangeStream, Index
 from ddl.steps import Step
 
-
 OPTION_WORDS = {"true", "false", "null"}
 
 
@@ -51,7 +50,7 @@ def read_stream_options(reader: TokenReader) -> tuple[tuple[str, str], ...]:
     if reader.peek("(", ")"):
         reader.expect("(")
         reader.fail("an option")
-    options = []
+    options: list[tuple[str, str]] = []
     for name, value in read_option_list(reader):
         if any(name == other for other, _ in options):
             raise DdlError(

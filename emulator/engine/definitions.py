@@ -12,7 +12,6 @@ from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
 from emulator.errors import invalid_argument
 from emulator.sql.sequences import identity_counter, sequence_counter
 
-
 NEXTVAL = re.compile(r"\bnextval\s*\(\s*'\"?([^'\"]+)", re.IGNORECASE)
 """How the PostgreSQL dialect draws from a sequence."""
 

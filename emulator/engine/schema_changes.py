@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
@@ -64,6 +65,9 @@ ALTERATIONS = {
     *("GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"),
     proto_bundle.ALTER,
 }
+
+
+NULLS = re.compile(r"\bNULLS\s+(FIRST|LAST)\b", re.IGNORECASE)
 
 
 def change_schema(writer: DatabaseWriter, text: str, descriptors: bytes = b"") -> int:
@@ -161,6 +165,8 @@ def parse_step(text: str, dialect: Dialect, type_names: tuple[str, ...]) -> step
         raise unimplemented(f"CREATE {step.item.kind}")
     if dialect is Dialect.POSTGRESQL:
         refuse_missing(step)
+        if isinstance(step, steps.CreateIndex) and NULLS.search(text):
+            raise unimplemented("NULLS FIRST and NULLS LAST of a key of an index")
     inner = step.step if isinstance(step, steps.AlterTableIfExists) else step
     if isinstance(inner, steps.OtherStatement) and inner.kind not in ALTERATIONS:
         raise unimplemented(inner.kind)

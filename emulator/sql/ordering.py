@@ -13,7 +13,6 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import BOOL, FLOATS, STRING
 
-
 NAN_GREATEST = "nan_is_greatest"
 """Key in ``Ordered.meta``: NaN sorts after every number, as its stored form does."""
 

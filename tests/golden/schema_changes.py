@@ -69,7 +69,7 @@ def judge(
     case: Case,
     instance: Instance,
     number: int,
-    dialect: DatabaseDialect = DatabaseDialect.GOOGLE_STANDARD_SQL,
+    dialect: int = DatabaseDialect.GOOGLE_STANDARD_SQL,
 ) -> Outcome:
     """Runs a case in a database of its own; ``number`` tells the databases of a run apart."""
     reason = find_reason(";".join(case.statements))

@@ -54,9 +54,9 @@ def parse_bool(text: str) -> int:
     """true, yes, on, 1 and what they begin with; the same for false."""
     word = text.strip().lower()
     for words, value in ((TRUE_WORDS, 1), (FALSE_WORDS, 0)):
-        if any(each.startswith(word) and (each != words[2] or len(word) > 1) for each in words):
-            if word:
-                return value
+        # "o" could be either.
+        if word and any(each.startswith(word) for each in words if (word, each) != ("o", words[2])):
+            return value
     raise bad_input("boolean", text)
 
 
@@ -135,7 +135,7 @@ def parse_timestamptz(text: str) -> str:
     micros = round(Decimal(f"0.{fraction or 0}") * 10**MICROSECOND_DIGITS)
     try:
         local = datetime(
-            *map(int, (year, month, day, hour or 0, minute or 0, second or 0)),
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0)
         )
         moment = in_zone(local, zone, sign, hours, minutes).astimezone(UTC)
         moment += timedelta(microseconds=micros)

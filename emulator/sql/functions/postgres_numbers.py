@@ -1,4 +1,4 @@
-"""Arithmetic of the PostgreSQL dialect: bigint, double precision, numeric with PostgreSQL's scales."""
+"""Arithmetic of the PostgreSQL dialect, with the scales that PostgreSQL gives numerics."""
 
 from __future__ import annotations
 
@@ -339,7 +339,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_float8_sign": float_function(lambda x: math.copysign(1.0, x) if x else 0.0),
     "pg_to_float4": to_real,
     "pg_numeric_add": numeric_operation(add),
-    "pg_numeric_sub": numeric_operation(lambda a, b: CONTEXT.subtract(a, b)),
+    "pg_numeric_sub": numeric_operation(CONTEXT.subtract),
     "pg_numeric_mul": numeric_operation(multiply),
     "pg_numeric_div": numeric_operation(divide),
     "pg_numeric_mod": numeric_operation(remainder),

@@ -310,7 +310,7 @@ def to_timestamp(seconds: Float) -> str:
     number = read_float(seconds)
     try:
         micros = round(Decimal(repr(number)) * 1_000_000)
-        moment = datetime(1970, 1, 1) + timedelta(microseconds=micros)  # noqa: DTZ001 - UTC
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=micros)
     except (ArithmeticError, ValueError) as error:
         raise out_of_range(f"timestamp out of range: {number}") from error
     return f"{moment.isoformat(timespec='microseconds')}000Z"
@@ -356,7 +356,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_starts_with": lambda value, start: int(value.startswith(start)),
     "pg_ascii": lambda value: ord(value[0]) if value else 0,
     "pg_chr": chr_,
-    "pg_md5": lambda value: hashlib.md5(  # noqa: S324 - what the function is called
+    "pg_md5": lambda value: hashlib.md5(
         value.encode() if isinstance(value, str) else value
     ).hexdigest(),
     "pg_sha256": lambda value: hashlib.sha256(value).digest(),

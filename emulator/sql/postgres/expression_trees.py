@@ -64,10 +64,10 @@ class ExpressionTrees:
 
     def expression(self, node: Node) -> exp.Expr:
         """Any expression. Raises UNIMPLEMENTED, by its name, for what is not supported."""
-        make = getattr(self, f"_make_{node.kind}", None)
+        make = NODES.get(node.kind)
         if make is None:
             raise errors.unimplemented(f"The expression {node.kind}")
-        tree: exp.Expr = make(node)
+        tree = make(self, node)
         node.finish()
         return tree
 
@@ -104,8 +104,8 @@ class ExpressionTrees:
         node.finish()
         return key
 
-    def _make_ColumnRef(self, node: Node) -> exp.Expr:
-        parts = [each for each in node.nodes("fields")]
+    def _make_column_ref(self, node: Node) -> exp.Expr:
+        parts = node.nodes("fields")
         if parts[-1].kind == "A_Star":
             names = [str(each.get("sval")) for each in parts[:-1]]
             if not names:
@@ -116,13 +116,13 @@ class ExpressionTrees:
             names = names[1:]
         return exp.Column(this=exp.to_identifier(names[-1], quoted=True), **qualifiers(names[:-1]))
 
-    def _make_ParamRef(self, node: Node) -> exp.Expr:
+    def _make_param_ref(self, node: Node) -> exp.Expr:
         number = int(node.get("number") or 0)
         if number < 1:
             raise errors.invalid_argument("there is no parameter $0")
         return exp.Parameter(this=exp.Var(this=f"p{number}"))
 
-    def _make_A_Const(self, node: Node) -> exp.Expr:
+    def _make_a_const(self, node: Node) -> exp.Expr:
         if node.get("isnull"):
             return exp.Null()
         if (boolean := node.part("boolval")) is not None:
@@ -135,7 +135,7 @@ class ExpressionTrees:
             return exp.Literal.string(text.text("sval"))
         raise errors.unimplemented("A bit string")
 
-    def _make_TypeCast(self, node: Node) -> exp.Expr:
+    def _make_type_cast(self, node: Node) -> exp.Expr:
         named = node.part("typeName", "TypeName")
         assert named is not None
         type_, modifiers = read_type(named)
@@ -144,7 +144,7 @@ class ExpressionTrees:
         cast.meta[TYPE] = (type_, modifiers)
         return cast
 
-    def _make_BoolExpr(self, node: Node) -> exp.Expr:
+    def _make_bool_expr(self, node: Node) -> exp.Expr:
         operator = node.text("boolop")
         operands = self.expressions(node.nodes("args"))
         if operator == "NOT_EXPR":
@@ -155,28 +155,27 @@ class ExpressionTrees:
             tree = kind(this=tree, expression=operand)
         return tree
 
-    def _make_NullTest(self, node: Node) -> exp.Expr:
+    def _make_null_test(self, node: Node) -> exp.Expr:
         test = exp.Is(this=self.expression(node.node("arg")), expression=exp.Null())
         return exp.Not(this=test) if node.text("nulltesttype") == "IS_NOT_NULL" else test
 
-    def _make_BooleanTest(self, node: Node) -> exp.Expr:
+    def _make_boolean_test(self, node: Node) -> exp.Expr:
         return call(BOOLEAN_TESTS[node.text("booltesttype")], self.expression(node.node("arg")))
 
-    def _make_A_Expr(self, node: Node) -> exp.Expr:
+    def _make_a_expr(self, node: Node) -> exp.Expr:
         kind = node.text("kind")
         names = node.names("name")
         if len(names) > 1 and names[0] != "pg_catalog":
             raise errors.unimplemented(f"the operator {'.'.join(names)}")
-        make = getattr(self, f"_make_{kind}", None)
+        make = KINDS.get(kind)
         if make is None:
             raise errors.unimplemented(f"An expression of the kind {kind.removeprefix('AEXPR_')}")
-        tree: exp.Expr = make(node, names[-1])
-        return tree
+        return make(self, node, names[-1])
 
     def _sides(self, node: Node) -> tuple[exp.Expr, exp.Expr]:
         return self.expression(node.node("lexpr")), self.expression(node.node("rexpr"))
 
-    def _make_AEXPR_OP(self, node: Node, name: str) -> exp.Expr:
+    def _kind_op(self, node: Node, name: str) -> exp.Expr:
         if node.get("lexpr") is None:
             operand = self.expression(node.node("rexpr"))
             if name == "-" and isinstance(operand, exp.Literal) and not operand.is_string:
@@ -187,28 +186,28 @@ class ExpressionTrees:
             return COMPARISONS[name](this=left, expression=right)
         return call(OPERATOR + name, left, right)
 
-    def _make_AEXPR_OP_ANY(self, node: Node, name: str) -> exp.Expr:
+    def _kind_op_any(self, node: Node, name: str) -> exp.Expr:
         left, right = self._sides(node)
         if name != "=":
             raise errors.unimplemented(f"{name} ANY (array)")
         return exp.In(this=left, unnest=exp.Unnest(expressions=[right]))
 
-    def _make_AEXPR_OP_ALL(self, node: Node, name: str) -> exp.Expr:
+    def _kind_op_all(self, node: Node, name: str) -> exp.Expr:
         left, right = self._sides(node)
         if name != "<>":
             raise errors.unimplemented(f"{name} ALL (array)")
         return exp.Not(this=exp.In(this=left, unnest=exp.Unnest(expressions=[right])))
 
-    def _make_AEXPR_DISTINCT(self, node: Node, name: str) -> exp.Expr:
+    def _kind_distinct(self, node: Node, name: str) -> exp.Expr:
         return call("IS DISTINCT FROM", *self._sides(node))
 
-    def _make_AEXPR_NOT_DISTINCT(self, node: Node, name: str) -> exp.Expr:
+    def _kind_not_distinct(self, node: Node, name: str) -> exp.Expr:
         return call("IS NOT DISTINCT FROM", *self._sides(node))
 
-    def _make_AEXPR_NULLIF(self, node: Node, name: str) -> exp.Expr:
+    def _kind_nullif(self, node: Node, name: str) -> exp.Expr:
         return call("NULLIF", *self._sides(node))
 
-    def _make_AEXPR_IN(self, node: Node, name: str) -> exp.Expr:
+    def _kind_in(self, node: Node, name: str) -> exp.Expr:
         items = node.node("rexpr")
         test = exp.In(
             this=self.expression(node.node("lexpr")),
@@ -216,14 +215,14 @@ class ExpressionTrees:
         )
         return test if name == "=" else exp.Not(this=test)
 
-    def _make_AEXPR_LIKE(self, node: Node, name: str) -> exp.Expr:
+    def _kind_like(self, node: Node, name: str) -> exp.Expr:
         test = call(LIKES[name.removeprefix("!")], *self._sides(node))
         return exp.Not(this=test) if name.startswith("!") else test
 
-    def _make_AEXPR_ILIKE(self, node: Node, name: str) -> exp.Expr:
-        return self._make_AEXPR_LIKE(node, name)
+    def _kind_ilike(self, node: Node, name: str) -> exp.Expr:
+        return self._kind_like(node, name)
 
-    def _make_AEXPR_BETWEEN(self, node: Node, name: str) -> exp.Expr:
+    def _kind_between(self, node: Node, name: str) -> exp.Expr:
         low, high = node.node("rexpr").nodes("items")
         return exp.Between(
             this=self.expression(node.node("lexpr")),
@@ -231,10 +230,10 @@ class ExpressionTrees:
             high=self.expression(high),
         )
 
-    def _make_AEXPR_NOT_BETWEEN(self, node: Node, name: str) -> exp.Expr:
-        return exp.Not(this=self._make_AEXPR_BETWEEN(node, name))
+    def _kind_not_between(self, node: Node, name: str) -> exp.Expr:
+        return exp.Not(this=self._kind_between(node, name))
 
-    def _make_CaseExpr(self, node: Node) -> exp.Expr:
+    def _make_case_expr(self, node: Node) -> exp.Expr:
         operand, default = node.get("arg"), node.get("defresult")
         branches = []
         for each in node.nodes("args"):
@@ -248,24 +247,24 @@ class ExpressionTrees:
             default=None if default is None else self.expression(Node.of(default)),
         )
 
-    def _make_CoalesceExpr(self, node: Node) -> exp.Expr:
+    def _make_coalesce_expr(self, node: Node) -> exp.Expr:
         return call("COALESCE", *self.expressions(node.nodes("args")))
 
-    def _make_MinMaxExpr(self, node: Node) -> exp.Expr:
+    def _make_min_max_expr(self, node: Node) -> exp.Expr:
         name = node.text("op").removeprefix("IS_")
         return call(name, *self.expressions(node.nodes("args")))
 
-    def _make_SQLValueFunction(self, node: Node) -> exp.Expr:
+    def _make_sqlvalue_function(self, node: Node) -> exp.Expr:
         operation = node.text("op")
         node.ignore("typmod")
         if operation not in BARE_FUNCTIONS:
             raise errors.unimplemented(f"the function {operation.removeprefix('SVFOP_')}")
         return call(BARE_FUNCTIONS[operation].upper())
 
-    def _make_A_ArrayExpr(self, node: Node) -> exp.Expr:
+    def _make_a_array_expr(self, node: Node) -> exp.Expr:
         return exp.Array(expressions=self.expressions(node.nodes("elements")))
 
-    def _make_A_Indirection(self, node: Node) -> exp.Expr:
+    def _make_a_indirection(self, node: Node) -> exp.Expr:
         tree = self.expression(node.node("arg"))
         for each in node.nodes("indirection"):
             if each.kind != "A_Indices" or each.get("is_slice"):
@@ -274,7 +273,7 @@ class ExpressionTrees:
             each.finish()
         return tree
 
-    def _make_SubLink(self, node: Node) -> exp.Expr:
+    def _make_sub_link(self, node: Node) -> exp.Expr:
         kind = node.text("subLinkType")
         query = self._query(node.node("subselect"))
         if kind == "EXISTS_SUBLINK":
@@ -288,7 +287,7 @@ class ExpressionTrees:
             return exp.In(this=test, query=exp.Subquery(this=query))
         raise errors.unimplemented(f"A subquery of the kind {kind.removesuffix('_SUBLINK')}")
 
-    def _make_FuncCall(self, node: Node) -> exp.Expr:
+    def _make_func_call(self, node: Node) -> exp.Expr:
         names = node.names("funcname")
         if len(names) > 1 and names[0] == "pg_catalog":
             names = names[1:]
@@ -310,8 +309,45 @@ class ExpressionTrees:
             made.meta[FILTER] = self.expression(Node.of(condition))
         return made
 
-    def _make_SetToDefault(self, node: Node) -> exp.Expr:
+    def _make_set_to_default(self, node: Node) -> exp.Expr:
         return exp.Var(this="DEFAULT")
+
+
+NODES: dict[str, Callable[[ExpressionTrees, Node], exp.Expr]] = {
+    "ColumnRef": ExpressionTrees._make_column_ref,
+    "ParamRef": ExpressionTrees._make_param_ref,
+    "A_Const": ExpressionTrees._make_a_const,
+    "TypeCast": ExpressionTrees._make_type_cast,
+    "BoolExpr": ExpressionTrees._make_bool_expr,
+    "NullTest": ExpressionTrees._make_null_test,
+    "BooleanTest": ExpressionTrees._make_boolean_test,
+    "A_Expr": ExpressionTrees._make_a_expr,
+    "CaseExpr": ExpressionTrees._make_case_expr,
+    "CoalesceExpr": ExpressionTrees._make_coalesce_expr,
+    "MinMaxExpr": ExpressionTrees._make_min_max_expr,
+    "SQLValueFunction": ExpressionTrees._make_sqlvalue_function,
+    "A_ArrayExpr": ExpressionTrees._make_a_array_expr,
+    "A_Indirection": ExpressionTrees._make_a_indirection,
+    "SubLink": ExpressionTrees._make_sub_link,
+    "FuncCall": ExpressionTrees._make_func_call,
+    "SetToDefault": ExpressionTrees._make_set_to_default,
+}
+"""By the kind of a node."""
+
+KINDS: dict[str, Callable[[ExpressionTrees, Node, str], exp.Expr]] = {
+    "AEXPR_OP": ExpressionTrees._kind_op,
+    "AEXPR_OP_ANY": ExpressionTrees._kind_op_any,
+    "AEXPR_OP_ALL": ExpressionTrees._kind_op_all,
+    "AEXPR_DISTINCT": ExpressionTrees._kind_distinct,
+    "AEXPR_NOT_DISTINCT": ExpressionTrees._kind_not_distinct,
+    "AEXPR_NULLIF": ExpressionTrees._kind_nullif,
+    "AEXPR_IN": ExpressionTrees._kind_in,
+    "AEXPR_LIKE": ExpressionTrees._kind_like,
+    "AEXPR_ILIKE": ExpressionTrees._kind_ilike,
+    "AEXPR_BETWEEN": ExpressionTrees._kind_between,
+    "AEXPR_NOT_BETWEEN": ExpressionTrees._kind_not_between,
+}
+"""By the kind of an A_Expr."""
 
 
 def function_name(names: list[str]) -> str:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from ddl.schema import Column
 from emulator import errors
 from emulator.sql import constructors, literals, names, operators, subqueries
 from emulator.sql.compiler import Compiler, Handler
@@ -21,7 +22,6 @@ from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.types import BOOL
-from ddl.schema import Column
 
 
 def compile_column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context) -> Typed:
