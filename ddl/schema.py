@@ -169,7 +169,7 @@ class Check:
 class RowDeletionPolicy:
     """ROW DELETION POLICY (OLDER_THAN(column, INTERVAL days DAY)).
 
-    ``interval`` is what the PostgreSQL dialect wrote, as "3 WEEKS 2 DAYS".
+    ``interval`` is what the PostgreSQL dialect wrote otherwise than in days, as "3 WEEKS 2 DAYS".
     """
 
     column: str

@@ -196,7 +196,8 @@ def read_ttl(reader: TokenReader) -> RowDeletionPolicy:
     if days is None:
         reader.fail("an interval in days such as '30 days'")
     reader.expect("ON")
-    return RowDeletionPolicy(reader.read_name("a column name"), days, interval)
+    written = "" if interval == f"{days} days" else interval
+    return RowDeletionPolicy(reader.read_name("a column name"), days, written)
 
 
 def read_days(interval: str) -> int | None:

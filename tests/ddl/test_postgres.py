@@ -141,7 +141,7 @@ def test_what_googlesql_alone_has_is_refused() -> None:
 
 
 names = st.text("abcdefgh_AB 1", min_size=1, max_size=12).filter(lambda n: n.strip() == n)
-PLAIN = ("BOOL", "INT64", "FLOAT64", "NUMERIC", "DATE", "TIMESTAMP", "JSON")
+PLAIN = ("BOOL", "INT64", "FLOAT64", "PG_NUMERIC", "DATE", "TIMESTAMP", "PG_JSONB")
 plain = st.sampled_from([code for code in TypeCode if code.value in PLAIN])
 types: st.SearchStrategy[Type] = st.one_of(
     plain.map(Type),
