@@ -24,7 +24,7 @@ from emulator.sql.scope import CommonTable, Context, Relation, Scope
 from emulator.sql.types import Columns, Typed
 from emulator.sql.views import view_query
 from emulator.values.sqlite_text import quote_name
-from emulator.values.types import INT64
+from emulator.values.types import FLOATS, INT64
 
 WITH_FIELDS = {TypeCode.STRUCT, TypeCode.PROTO}
 TABLE_HINTS = {
@@ -122,6 +122,8 @@ class From:
         first = self._scope.merged.get(folded) or merge_column(left, name)
         second = merge_column(right, name)
         (left_column, other), type_ = unify([first, second], self._context, f"USING ({name})")
+        if self._context.conversions is not None and type_.code in FLOATS:
+            raise errors.unimplemented("USING of a floating-point column")
         sql = {"RIGHT": other.sql, "FULL": f"COALESCE({left_column.sql}, {other.sql})"}.get(
             side, left_column.sql
         )

@@ -204,6 +204,18 @@ def test_names_without_quotes_are_in_lower_case_and_others_are_exact(
             query(database, sql)
 
 
+def test_dml_names_columns_exactly(create_postgres: CreatePostgres) -> None:
+    database = create_postgres('CREATE TABLE t (id bigint PRIMARY KEY, "Name" text)')
+    for sql in ("INSERT INTO t (id, name) VALUES (1, 'a')", "UPDATE t SET name = 'a' WHERE id = 1"):
+        with pytest.raises(InvalidArgument, match='column "name" of relation "t" does not exist'):
+            write(database, sql)
+
+
+def test_three_values_of_logic(singers: Database) -> None:
+    sql = "SELECT NOT NULL, NULL AND false, NULL OR true, NULL IS NULL, NULL = 1, 1 IN (2, NULL)"
+    assert query(singers, sql) == [[None, False, True, True, None, None]]
+
+
 def test_nulls_come_last_upwards_and_nan_after_every_number(singers: Database) -> None:
     upwards = query(singers, "SELECT id FROM singers ORDER BY rating")
     assert upwards == [[1], [3], [2]]

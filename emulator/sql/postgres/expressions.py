@@ -63,7 +63,6 @@ class PostgresExpressions(Expressions):
         exp.And: operators.HANDLERS[exp.And],
         exp.Or: operators.HANDLERS[exp.Or],
         exp.Is: operators.HANDLERS[exp.Is],
-        exp.Not: operators.HANDLERS[exp.Not],
         exp.Subquery: subqueries.HANDLERS[exp.Subquery],
         exp.Exists: subqueries.HANDLERS[exp.Exists],
         exp.Array: constructors.HANDLERS[exp.Array],

@@ -103,6 +103,12 @@ def compile_between(compiler: Compiler, node: exp.Between, scope: Scope, context
     return Typed(f"({' AND '.join(tests)})", BOOL)
 
 
+def compile_not(compiler: Compiler, node: exp.Not, scope: Scope, context: Context) -> Typed:
+    """NOT, of NULL too."""
+    inner = compiler.boolean(node.this, scope, context, "argument of NOT")
+    return Typed(f"(NOT {inner.sql})", BOOL)
+
+
 def compile_in(compiler: Compiler, node: exp.In, scope: Scope, context: Context) -> Typed:
     """x IN (a, b), x IN (SELECT ...), x = ANY(array)."""
     item = compiler.compile(node.this, scope, context)
@@ -425,6 +431,7 @@ CALLS: dict[str, Call] = {
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: compile_literal,
     exp.Neg: compile_negative_number,
+    exp.Not: compile_not,
     exp.Between: compile_between,
     exp.In: compile_in,
     exp.Case: compile_case,

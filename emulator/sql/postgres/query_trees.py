@@ -296,10 +296,11 @@ class QueryTrees:
             source.finish()
         else:
             values = self.query(source)
+        self._expect_columns(table, columns)
         target = exp.Schema(
             this=table, expressions=[exp.to_identifier(name, quoted=True) for name in columns]
         )
-        clause, update = self._on_conflict(node)
+        clause, update = self._on_conflict(node, table)
         returning = self._returning(node)
         node.finish()
         tree = exp.Insert(this=target, expression=values)
@@ -312,7 +313,21 @@ class QueryTrees:
             return []
         return [c.name for c in table.columns if c.generated is None and not c.hidden]
 
-    def _on_conflict(self, node: Node) -> tuple[ConflictClause | None, exp.Expr | None]:
+    def _expect_columns(self, node: exp.Table, names: list[str]) -> None:
+        """Raises INVALID_ARGUMENT for a column that has another name, if only by its case."""
+        table = self._schema.table(".".join(part.name for part in node.parts))
+        if table is None:
+            return
+        known = {column.name for column in table.columns}
+        for name in names:
+            if name not in known:
+                raise errors.invalid_argument(
+                    f'column "{name}" of relation "{table.name}" does not exist'
+                )
+
+    def _on_conflict(
+        self, node: Node, table: exp.Table
+    ) -> tuple[ConflictClause | None, exp.Expr | None]:
         clause = node.part("onConflictClause")
         if clause is None:
             return None, None
@@ -330,16 +345,18 @@ class QueryTrees:
         if clause.text("action") == "ONCONFLICT_UPDATE":
             update = exp.Update(
                 this=exp.Table(this=exp.to_identifier("$target")),
-                expressions=self._assignments(clause),
+                expressions=self._assignments(clause, table),
             )
             where = clause.get("whereClause")
             if where is not None:
                 update.set("where", exp.Where(this=self.expressions.expression(Node.of(where))))
         clause.finish()
+        self._expect_columns(table, columns)
         return ConflictClause(tuple(columns), constraint), update
 
-    def _assignments(self, node: Node) -> list[exp.Expr]:
+    def _assignments(self, node: Node, table: exp.Table) -> list[exp.Expr]:
         pairs: list[exp.Expr] = []
+        self._expect_columns(table, [each.text("name") for each in node.nodes("targetList")])
         for each in node.nodes("targetList"):
             column = exp.Column(this=exp.to_identifier(each.text("name"), quoted=True))
             value = self.expressions.expression(each.node("val"))
@@ -354,9 +371,10 @@ class QueryTrees:
         return exp.Where(this=self.expressions.expression(Node.of(where)))
 
     def _update(self, node: Node) -> Parsed:
+        table = self._target_table(node)
         tree = exp.Update(
-            this=self._target_table(node),
-            expressions=self._assignments(node),
+            this=table,
+            expressions=self._assignments(node, table),
             where=self._where(node),
         )
         returning = self._returning(node)
