@@ -79,7 +79,7 @@ class Postgres:
         data = str(self._folder / "data")
         self.run(
             str(self._programs / "initdb"),
-            *("-D", data, "-U", USER, "-A", "trust", "--locale=C", "-E", "UTF8", "--no-sync"),
+            *("-D", data, "-U", USER, "-A", "trust", "--locale=C.UTF-8", "-E", "UTF8", "--no-sync"),
         )
         options = f"-c listen_addresses='' -c unix_socket_directories={self._folder} -c fsync=off"
         self.run(

@@ -227,8 +227,8 @@ def limit_numeric(form: str, precision: int, scale: int) -> str:
     return to_form(number)
 
 
-def sign(value: int) -> int:
-    """-1, 0, 1."""
+def sign(value: float) -> int:
+    """-1, 0, 1; 0 of NaN, as in PostgreSQL."""
     return (value > 0) - (value < 0)
 
 
@@ -336,7 +336,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_float8_floor": float_function(whole(math.floor)),
     "pg_float8_trunc": float_function(whole(math.trunc)),
     "pg_float8_round": float_function(whole(round)),
-    "pg_float8_sign": float_function(lambda x: math.copysign(1.0, x) if x else 0.0),
+    "pg_float8_sign": lambda value: float(sign(read_float(value))),
     "pg_to_float4": to_real,
     "pg_numeric_add": numeric_operation(add),
     "pg_numeric_sub": numeric_operation(CONTEXT.subtract),
