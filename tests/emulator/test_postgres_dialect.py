@@ -277,6 +277,30 @@ def test_an_index_is_forced_in_a_comment(singers: Database) -> None:
     ]
 
 
+def test_a_watchable_table_is_read_by_its_index(create_postgres: CreatePostgres) -> None:
+    commit = "spanner.pending_commit_timestamp()"
+    database = create_postgres(
+        f"""CREATE TABLE t (id bigint PRIMARY KEY, n bigint,
+            changed spanner.commit_timestamp DEFAULT ({commit}) ON UPDATE ({commit}),
+            shard bigint GENERATED ALWAYS AS
+            (mod(mod(spanner.farm_fingerprint(id::text), 8) + 8, 8)) STORED)""",
+        "CREATE INDEX i ON t (shard, changed) WHERE shard IS NOT NULL AND changed IS NOT NULL",
+    )
+    with database.batch() as batch:
+        batch.insert("t", ["id", "n"], [[1, 1], [2, 2]])
+    write(database, "UPDATE t SET n = 3 WHERE id = 1")
+    sql = (
+        "SELECT id, shard FROM t /*@ force_index=i */"
+        " WHERE shard IS NOT NULL AND changed IS NOT NULL ORDER BY changed DESC"
+    )
+    rows = query(database, sql)
+    assert [row[0] for row in rows] == [1, 2]
+    assert all(0 <= row[1] < 8 for row in rows)
+    tables = list(database.list_tables())
+    assert [table.table_id for table in tables] == ["t"]
+    assert [field.name for field in tables[0].schema] == ["id", "n", "changed", "shard"]
+
+
 def test_views_and_sequences(create_postgres: CreatePostgres) -> None:
     database = create_postgres(
         "CREATE SEQUENCE ids BIT_REVERSED_POSITIVE",

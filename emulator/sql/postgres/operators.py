@@ -106,6 +106,9 @@ def compile_between(compiler: Compiler, node: exp.Between, scope: Scope, context
 def compile_not(compiler: Compiler, node: exp.Not, scope: Scope, context: Context) -> Typed:
     """NOT, of NULL too."""
     inner = compiler.boolean(node.this, scope, context, "argument of NOT")
+    if isinstance(node.this, exp.Is) and inner.sql.endswith(" IS NULL)"):
+        # As SQLite must see it to use an index of rows that are not NULL.
+        return Typed(inner.sql.removesuffix(" IS NULL)") + " IS NOT NULL)", BOOL)
     return Typed(f"(NOT {inner.sql})", BOOL)
 
 
