@@ -9,6 +9,9 @@ from ddl.errors import DdlSyntaxError
 from ddl.schema import Dialect
 from ddl.tokens import Token, TokenKind, locate, tokenize
 
+DEFAULT_SCHEMA = "public"
+"""The schema of the PostgreSQL dialect whose name may be left out."""
+
 
 class TokenReader:
     """Reads one statement. ``accept`` takes what may come, ``expect`` what must.
@@ -28,6 +31,7 @@ class TokenReader:
     ) -> None:
         self.text = text
         self.type_names = type_names
+        self.dialect = dialect
         self._reserved = reserved
         self._tokens = list(tokenize(text, dialect))
         self._position = 0
@@ -95,6 +99,8 @@ class TokenReader:
         parts = [self.read_name(expected)]
         while self.accept("."):
             parts.append(self.read_name(expected))
+        if self.dialect is Dialect.POSTGRESQL and len(parts) == 2 and parts[0] == DEFAULT_SCHEMA:
+            return parts[1]
         return ".".join(parts)
 
     def read_names(self) -> tuple[str, ...]:

@@ -48,9 +48,9 @@ def render_schema(schema: Schema, database: str | None = None) -> list[str]:
     ]
 
 
-def render_type(type_: Type) -> str:
-    """A type as GoogleSQL writes it."""
-    return SPELLINGS[Dialect.GOOGLESQL].write_type(type_)
+def render_type(type_: Type, dialect: Dialect = Dialect.GOOGLESQL) -> str:
+    """A type as a dialect writes it."""
+    return SPELLINGS[dialect].write_type(type_)
 
 
 ROW = "`the row`"
@@ -129,7 +129,11 @@ def render_set_not_null(step: steps.SetNotNull, spelling: Spelling) -> str:
 @_render.register
 def render_set_type(step: steps.SetType, spelling: Spelling) -> str:
     """ALTER COLUMN TYPE."""
-    return render_alter_column(step.table, step.column, spelling.set_type(step.type), spelling)
+    text = render_alter_column(step.table, step.column, spelling.set_type(step.type), spelling)
+    if step.not_null is None:
+        return text
+    column = spelling.quote_name(step.column)
+    return f"{text}, ALTER COLUMN {column} {spelling.set_not_null(step.not_null)}"
 
 
 @_render.register

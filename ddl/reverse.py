@@ -52,7 +52,8 @@ def reverse_set_not_null(step: steps.SetNotNull, before: Schema) -> tuple[Step, 
 @_reverse.register
 def reverse_set_type(step: steps.SetType, before: Schema) -> tuple[Step, ...]:
     old = require_column(require_table(before, step.table), step.column)
-    return (steps.SetType(step.table, step.column, old.type),)
+    not_null = None if step.not_null is None else old.not_null
+    return (steps.SetType(step.table, step.column, old.type, not_null),)
 
 
 @_reverse.register

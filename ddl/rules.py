@@ -10,7 +10,10 @@ from ddl.schema import ChangeStream, Column, Index, Schema, Table, Type, TypeCod
 INDEX_KEY_PARTS_MAX = 16
 COMMIT_TIMESTAMP = "PENDING_COMMIT_TIMESTAMP()"
 NO_KEY_TYPES = frozenset(
-    {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.FLOAT32, TypeCode.TOKENLIST}
+    {
+        *(TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.FLOAT32, TypeCode.TOKENLIST),
+        *(TypeCode.PG_NUMERIC, TypeCode.PG_JSONB),
+    }
 )
 """The types that a primary key, an index and a foreign key cannot have. DDL
 names an ENUM, which may be a key, as it names a PROTO, which may not: only the server knows."""

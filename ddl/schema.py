@@ -20,7 +20,10 @@ class Dialect(Enum):
 
 
 class TypeCode(Enum):
-    """The types of Spanner, by their GoogleSQL names."""
+    """The types of Spanner, by their GoogleSQL names.
+
+    PG_NUMERIC and PG_JSONB are types of the PostgreSQL dialect with values of their own.
+    """
 
     BOOL = "BOOL"
     INT64 = "INT64"
@@ -39,6 +42,8 @@ class TypeCode(Enum):
     ENUM = "ENUM"
     ARRAY = "ARRAY"
     STRUCT = "STRUCT"
+    PG_NUMERIC = "PG_NUMERIC"
+    PG_JSONB = "PG_JSONB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +169,14 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class RowDeletionPolicy:
-    """ROW DELETION POLICY (OLDER_THAN(column, INTERVAL days DAY))."""
+    """ROW DELETION POLICY (OLDER_THAN(column, INTERVAL days DAY)).
+
+    ``interval`` is what the PostgreSQL dialect wrote otherwise than in days, as "3 WEEKS 2 DAYS".
+    """
 
     column: str
     days: int
+    interval: str = ""
 
 
 @dataclass(frozen=True, slots=True)

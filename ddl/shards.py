@@ -31,7 +31,7 @@ POSTGRESQL_TEXT = {
         (
             TypeCode.INT64,
             TypeCode.BOOL,
-            TypeCode.NUMERIC,
+            TypeCode.PG_NUMERIC,
             TypeCode.FLOAT32,
             TypeCode.FLOAT64,
             TypeCode.DATE,

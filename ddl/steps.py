@@ -75,11 +75,15 @@ class SetNotNull:
 
 @dataclass(frozen=True, slots=True)
 class SetType:
-    """ALTER COLUMN c TYPE type, as PostgreSQL writes it."""
+    """ALTER COLUMN c TYPE type [, ALTER COLUMN c SET | DROP NOT NULL], as PostgreSQL writes it.
+
+    ``not_null`` is None where the statement leaves it as it is.
+    """
 
     table: str
     column: str
     type: Type
+    not_null: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,9 @@ def set_not_null(step: steps.SetNotNull, schema: Schema) -> Schema:
 def set_type(step: steps.SetType, schema: Schema) -> Schema:
     """ALTER COLUMN TYPE."""
     column = require_column(require_table(schema, step.table), step.column)
-    return alter_column(steps.AlterColumn(step.table, replace(column, type=step.type)), schema)
+    not_null = column.not_null if step.not_null is None else step.not_null
+    new = replace(column, type=step.type, not_null=not_null)
+    return alter_column(steps.AlterColumn(step.table, new), schema)
 
 
 def set_default(step: steps.SetDefault, schema: Schema) -> Schema:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ddl.postgres.spelling import quote_part
 from ddl.reader import TokenReader
-from ddl.schema import Schema, Verbatim, find
+from ddl.schema import Dialect, Schema, Verbatim, find
 
 KIND = "VIEW"
 
@@ -27,15 +28,17 @@ class View:
 
 
 @lru_cache(maxsize=1_000)
-def read_view(text: str) -> View:
+def read_view(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> View:
     """Reads a whole CREATE VIEW statement. Raises DdlSyntaxError."""
-    reader = TokenReader(text)
+    reader = TokenReader(text, dialect)
     reader.expect("CREATE")
     replaces = reader.accept("OR", "REPLACE")
     reader.expect("VIEW")
     start = reader.token.start
-    reader.read_path("a view name")
+    path = reader.read_path("a view name")
     name = text[start : reader.token.start].strip()
+    if dialect is Dialect.POSTGRESQL:
+        name = ".".join(map(quote_part, path.split(".")))
     security = None
     if reader.accept("SQL", "SECURITY"):
         security = "DEFINER" if reader.accept("DEFINER") else "INVOKER"

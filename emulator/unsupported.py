@@ -11,11 +11,6 @@ def unsupported_method(full_name: str) -> SpannerError:
     return unimplemented(f"The method {name} of {service}")
 
 
-def postgresql() -> SpannerError:
-    """A database in the PostgreSQL dialect."""
-    return unimplemented("The PostgreSQL dialect")
-
-
 def queue_mutation() -> SpannerError:
     """Mutations that send to or acknowledge a queue."""
     return unimplemented("A mutation of a queue (send, ack)")

@@ -52,11 +52,30 @@ def read_expression(reader: TokenReader) -> str:
     return reader.text[first:last].strip()
 
 
+def accept_immediate(reader: TokenReader) -> None:
+    """NOT DEFERRABLE, INITIALLY IMMEDIATE: every constraint is."""
+    reader.accept("NOT", "DEFERRABLE")
+    reader.accept("INITIALLY", "IMMEDIATE")
+
+
+def read_actions(reader: TokenReader) -> OnDelete | None:
+    """MATCH SIMPLE, ON DELETE ..., ON UPDATE NO ACTION; None where NO ACTION is meant."""
+    reader.accept("MATCH", "SIMPLE")
+    reader.accept("ON", "UPDATE", "NO", "ACTION")
+    action = read_on_delete(reader)
+    reader.accept("ON", "UPDATE", "NO", "ACTION")
+    accept_immediate(reader)
+    return action if action is OnDelete.CASCADE else None
+
+
 def ends_expression(reader: TokenReader) -> bool:
     """True where a bare expression ends."""
     if reader.token.kind is TokenKind.END or reader.peek(",") or reader.peek(")"):
         return True
     return any(reader.peek(word) for word in AFTER_EXPRESSION)
+
+
+DAYS_OF_UNIT = {"day": 1, "week": 7}
 
 
 class ColumnClauses:
@@ -65,6 +84,7 @@ class ColumnClauses:
     def __init__(self) -> None:
         self.not_null = False
         self.primary_key = False
+        self.nullable = False
         self.default: str | None = None
         self.on_update: str | None = None
         self.generated: str | None = None
@@ -78,13 +98,26 @@ class ColumnClauses:
     def read(self, reader: TokenReader) -> bool:
         """Reads one clause; False when there is none."""
         name = reader.read_name() if reader.accept("CONSTRAINT") else None
+        if name is not None and not (reader.peek("CHECK") or reader.peek("REFERENCES")):
+            reader.fail("CHECK or REFERENCES")
+        return self._read_key(reader) or self._read_value(reader) or self._read_check(reader, name)
+
+    def _read_key(self, reader: TokenReader) -> bool:
+        """NOT NULL, PRIMARY KEY, PLACEMENT KEY, HIDDEN."""
         if reader.accept("NOT", "NULL"):
             self.not_null = True
-        elif reader.accept("NULL") or self._read_flag(reader):
-            pass
-        elif reader.accept("PRIMARY", "KEY"):
+        elif reader.accept("NULL"):
+            self.nullable = True
+        elif not self.primary_key and reader.accept("PRIMARY", "KEY"):
             self.primary_key = True
-        elif reader.accept("DEFAULT"):
+            accept_immediate(reader)
+        else:
+            return self._read_flag(reader)
+        return True
+
+    def _read_value(self, reader: TokenReader) -> bool:
+        """What gives the column its value."""
+        if reader.accept("DEFAULT"):
             self.default = read_expression(reader)
         elif reader.accept("ON", "UPDATE"):
             self.on_update = read_expression(reader)
@@ -95,10 +128,16 @@ class ColumnClauses:
                 reader.expect("VIRTUAL")
         elif reader.accept("GENERATED", "BY", "DEFAULT", "AS", "IDENTITY"):
             self.identity = read_identity(reader)
-        elif reader.accept("CHECK"):
+        else:
+            return False
+        return True
+
+    def _read_check(self, reader: TokenReader, name: str | None) -> bool:
+        """CHECK and REFERENCES."""
+        if reader.accept("CHECK"):
             self.checks.append(Check(name, reader.read_parenthesized()))
         elif reader.accept("REFERENCES"):
-            self.references = (reader.read_path(), reader.read_names(), read_on_delete(reader))
+            self.references = (reader.read_path(), reader.read_names(), read_actions(reader))
         else:
             return False
         return True
@@ -162,11 +201,26 @@ def read_ttl(reader: TokenReader) -> RowDeletionPolicy:
     reader.expect("TTL", "INTERVAL")
     if reader.token.kind is not TokenKind.STRING:
         reader.fail("an interval such as '30 days'")
-    words = reader.advance().text.strip("'").split()
-    if len(words) != 2 or not words[0].isdigit() or words[1].lower() not in ("day", "days"):
+    interval = reader.advance().text.strip("'")
+    days = read_days(interval)
+    if days is None:
         reader.fail("an interval in days such as '30 days'")
     reader.expect("ON")
-    return RowDeletionPolicy(reader.read_name("a column name"), int(words[0]))
+    written = "" if interval == f"{days} days" else interval
+    return RowDeletionPolicy(reader.read_name("a column name"), days, written)
+
+
+def read_days(interval: str) -> int | None:
+    """The days of weeks and days, as "3 weeks 2 days"; None for another interval."""
+    words = interval.lower().split()
+    if not words or len(words) % 2:
+        return None
+    days = 0
+    for number, unit in zip(words[::2], words[1::2], strict=True):
+        if not number.isdigit() or unit.rstrip("s") not in DAYS_OF_UNIT:
+            return None
+        days += int(number) * DAYS_OF_UNIT[unit.rstrip("s")]
+    return days
 
 
 def read_key_parts(reader: TokenReader) -> tuple[KeyPart, ...]:

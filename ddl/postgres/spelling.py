@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import TypeVar
 
 from ddl.errors import DdlError
 from ddl.postgres.reserved import RESERVED
 from ddl.postgres.types import COMMIT_TIMESTAMP, NAMES
-from ddl.schema import ChangeStream, Column, Index, RowDeletionPolicy, Table, Type, TypeCode
+from ddl.schema import (
+    ChangeStream,
+    Check,
+    Column,
+    ForeignKey,
+    Index,
+    RowDeletionPolicy,
+    Table,
+    Type,
+    TypeCode,
+)
 from ddl.spelling import Options, Spelling
 
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
@@ -18,6 +30,24 @@ def quote_part(part: str) -> str:
     if PLAIN_NAME.match(part) and part not in RESERVED:
         return part
     return '"' + part.replace('"', '""') + '"'
+
+
+STREAM_OPTIONS = ("value_capture_type", "retention_period")
+"""The options of change streams that are shown first."""
+
+
+def stream_order(option: tuple[str, str]) -> int:
+    """The place of an option among those of a change stream."""
+    name = option[0]
+    return STREAM_OPTIONS.index(name) if name in STREAM_OPTIONS else len(STREAM_OPTIONS)
+
+
+Constraint = TypeVar("Constraint", ForeignKey, Check)
+
+
+def named_last(constraints: Iterable[Constraint]) -> list[Constraint]:
+    """Constraints in the order in which Spanner shows them."""
+    return sorted(constraints, key=lambda each: each.name is not None)
 
 
 class PostgreSqlSpelling(Spelling):
@@ -52,16 +82,17 @@ class PostgreSqlSpelling(Spelling):
         return ""
 
     def write_policy(self, policy: RowDeletionPolicy) -> str:
-        return f"TTL INTERVAL '{policy.days} days' ON {self.quote_name(policy.column)}"
+        interval = policy.interval or f"{policy.days} days"
+        return f"TTL INTERVAL '{interval}' ON {self.quote_name(policy.column)}"
 
     def write_drop_policy(self) -> str:
         return "DROP TTL"
 
     def create_table(self, table: Table, if_not_exists: bool = False) -> str:
         lines = [self.write_column(column) for column in table.columns]
-        lines += [self.write_foreign_key(key) for key in table.foreign_keys]
-        lines += [self.write_check(check) for check in table.checks]
-        lines.append(f"PRIMARY KEY {self.write_key(table.primary_key)}")
+        lines.append(f"PRIMARY KEY{self.write_key(table.primary_key)}")
+        lines += [self.write_foreign_key(key) for key in named_last(table.foreign_keys)]
+        lines += [self.write_check(check) for check in named_last(table.checks)]
         body = ",\n".join(f"  {line}" for line in lines)
         optional = "IF NOT EXISTS " if if_not_exists else ""
         text = f"CREATE TABLE {optional}{self.quote_name(table.name)} (\n{body}\n)"
@@ -90,8 +121,10 @@ class PostgreSqlSpelling(Spelling):
 
     def create_change_stream(self, stream: ChangeStream) -> str:
         text = f"CREATE CHANGE STREAM {self.quote_name(stream.name)}{self.write_watches(stream)}"
-        options = self.write_stream_options(stream.options)
-        return text + (f" WITH {options}" if stream.options else "")
+        kept = sorted(
+            (option for option in stream.options if option[1].lower() != "null"), key=stream_order
+        )
+        return text + (f" WITH {self.write_stream_options(kept)}" if kept else "")
 
     def alter_database(self, database: str, options: Options) -> str:
         pairs = tuple(options)

@@ -13,11 +13,14 @@ from ddl.clauses import (
     read_option_list,
     read_watches,
 )
+from ddl.errors import DdlError
 from ddl.postgres.parts import read_key_parts
 from ddl.postgres.tables import read_alter_table, read_create_table
 from ddl.reader import TokenReader
 from ddl.schema import ChangeStream, Index
 from ddl.steps import Step
+
+OPTION_WORDS = {"true", "false", "null"}
 
 
 def read_create(reader: TokenReader) -> Step:
@@ -38,8 +41,30 @@ def read_create_change_stream(reader: TokenReader) -> Step:
     reader.accept("IF", "NOT", "EXISTS")
     name = reader.read_path()
     tables, for_all = read_watches(reader) if reader.accept("FOR") else ((), False)
-    options = read_option_list(reader) if reader.accept("WITH") else ()
+    options = read_stream_options(reader) if reader.accept("WITH") else ()
     return steps.CreateChangeStream(ChangeStream(name, tables, for_all, options))
+
+
+def read_stream_options(reader: TokenReader) -> tuple[tuple[str, str], ...]:
+    """(a = b, ...): each once; words are true, false and null alone, in quotes or not."""
+    if reader.peek("(", ")"):
+        reader.expect("(")
+        reader.fail("an option")
+    options: list[tuple[str, str]] = []
+    for name, value in read_option_list(reader):
+        if any(name == other for other, _ in options):
+            raise DdlError(
+                f"Contains duplicate change stream option '{name}' in <CREATE CHANGE STREAM>"
+                " statement."
+            )
+        word = value.strip("'").lower()
+        if not value.startswith("'") and word not in OPTION_WORDS:
+            raise DdlError(
+                f"Failed to provide valid option value for '{name}' in <CREATE CHANGE STREAM>"
+                " statement."
+            )
+        options.append((name, word if word in OPTION_WORDS else value))
+    return tuple(options)
 
 
 def read_create_index(reader: TokenReader) -> Step:
@@ -49,7 +74,11 @@ def read_create_index(reader: TokenReader) -> Step:
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     name = reader.read_path("an index name")
     reader.expect("ON")
+    if reader.peek("ONLY"):
+        reader.fail("a table name without ONLY")
     table = reader.read_path("a table name")
+    reader.accept("*")
+    reader.accept("USING", "BTREE")
     parts = read_key_parts(reader)
     storing = reader.read_names() if reader.accept("INCLUDE") else ()
     parent = reader.read_path("a table name") if reader.accept("INTERLEAVE", "IN") else None
@@ -65,7 +94,7 @@ def read_alter(reader: TokenReader) -> Step:
     if reader.accept("INDEX"):
         return read_alter_index(reader, ("INCLUDE", "COLUMN"))
     if reader.accept("CHANGE", "STREAM"):
-        return read_alter_change_stream(reader, read_option_list)
+        return read_alter_change_stream(reader, read_stream_options)
     if reader.accept("DATABASE"):
         return read_alter_database(reader)
     return read_alter_verbatim(reader)

@@ -5,13 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ddl import steps
-from ddl.clauses import read_foreign_key, read_interleave, read_on_delete, starts_constraint
-from ddl.postgres.parts import read_column, read_expression, read_key_parts, read_ttl
+from ddl.clauses import read_interleave, read_on_delete, read_some_names, starts_constraint
+from ddl.errors import DdlError
+from ddl.postgres.parts import (
+    accept_immediate,
+    read_actions,
+    read_column,
+    read_expression,
+    read_key_parts,
+    read_ttl,
+)
 from ddl.postgres.types import read_type
 from ddl.reader import TokenReader
 from ddl.schema import Check, Column, ForeignKey, KeyPart, OnDelete, Table
 from ddl.steps import Step
 
+RESERVED_PREFIX = "pg_"
 IDENTITY_CHANGES = (("RESTART",), ("SET", "SKIP"), ("SET", "NO"))
 
 
@@ -23,6 +32,7 @@ class PostgreSqlTableBody:
         self.foreign_keys: list[ForeignKey] = []
         self.checks: list[Check] = []
         self.primary_key: tuple[KeyPart, ...] = ()
+        self.has_primary_key = False
 
     def read(self, reader: TokenReader) -> None:
         """Reads the body, with its parentheses."""
@@ -34,12 +44,15 @@ class PostgreSqlTableBody:
 
     def _read_item(self, reader: TokenReader) -> None:
         name = reader.read_name() if reader.accept("CONSTRAINT") else None
-        if reader.accept("PRIMARY", "KEY"):
-            self.primary_key = read_key_parts(reader)
+        if name is None and reader.accept("PRIMARY", "KEY"):
+            self._set_primary_key(read_key_parts(reader))
+            accept_immediate(reader)
         elif reader.accept("CHECK"):
             self.checks.append(Check(name, reader.read_parenthesized()))
         elif reader.peek("FOREIGN", "KEY"):
             self.foreign_keys.append(read_foreign_key(reader, name))
+        elif name is not None:
+            reader.fail("CHECK or FOREIGN KEY")
         else:
             self._read_column(reader)
 
@@ -49,15 +62,31 @@ class PostgreSqlTableBody:
         self.columns.append(column)
         self.checks += clauses.checks
         if clauses.primary_key:
-            self.primary_key = (KeyPart(column.name),)
+            if clauses.nullable:
+                raise DdlError("Nullable <PRIMARY KEY> columns are not supported.")
+            self._set_primary_key((KeyPart(column.name),))
         if clauses.references is not None:
             table, columns, action = clauses.references
             self.foreign_keys.append(ForeignKey(None, (column.name,), table, columns, action))
+
+    def _set_primary_key(self, key: tuple[KeyPart, ...]) -> None:
+        if self.has_primary_key:
+            raise DdlError("Primary key can be only defined once.")
+        self.primary_key, self.has_primary_key = key, True
 
     def complete_columns(self) -> tuple[Column, ...]:
         """The columns; in PostgreSQL those of the primary key are NOT NULL without saying so."""
         names = {part.column for part in self.primary_key}
         return tuple(replace(c, not_null=True) if c.name in names else c for c in self.columns)
+
+
+def read_foreign_key(reader: TokenReader, name: str | None) -> ForeignKey:
+    """FOREIGN KEY (...) REFERENCES t (...) and what follows."""
+    reader.expect("FOREIGN", "KEY")
+    columns = read_some_names(reader)
+    reader.expect("REFERENCES")
+    table = reader.read_path("a table name")
+    return ForeignKey(name, columns, table, read_some_names(reader), read_actions(reader))
 
 
 def read_create_table(reader: TokenReader) -> Step:
@@ -66,6 +95,10 @@ def read_create_table(reader: TokenReader) -> Step:
     name = reader.read_path("a table name")
     body = PostgreSqlTableBody()
     body.read(reader)
+    if not body.has_primary_key:
+        raise DdlError(f'Primary key must be defined for table "{name}".')
+    if name.rpartition(".")[2].startswith(RESERVED_PREFIX):
+        raise DdlError(f"'{RESERVED_PREFIX}' is not supported as a prefix for a table name.")
     table = Table(
         name,
         body.complete_columns(),
@@ -94,7 +127,9 @@ def read_alter_table(reader: TokenReader) -> Step:
         return steps.DropConstraint(table, reader.read_name("a constraint name"))
     if reader.accept("DROP"):
         reader.accept("COLUMN")
-        return steps.DropColumn(table, reader.read_name("a column name"))
+        column = reader.read_name("a column name")
+        reader.accept("RESTRICT")
+        return steps.DropColumn(table, column)
     if reader.accept("ALTER"):
         reader.accept("COLUMN")
         return read_alter_column(reader, table)
@@ -136,4 +171,18 @@ def read_alter_column(reader: TokenReader, table: str) -> Step:
         return steps.OtherStatement("ALTER IDENTITY", reader.text)
     reader.accept("SET", "DATA")
     reader.expect("TYPE")
-    return steps.SetType(table, name, read_type(reader)[0])
+    type_ = read_type(reader)[0]
+    if not reader.accept(","):
+        return steps.SetType(table, name, type_)
+    reader.expect("ALTER")
+    reader.accept("COLUMN")
+    if reader.read_name("a column name") != name:
+        raise DdlError(
+            "Both actions (<SET DATA TYPE> and <{SET|DROP} NOT NULL>) of <ALTER TABLE ALTER COLUMN>"
+            " statement should be applied to the same column."
+        )
+    not_null = reader.accept("SET")
+    if not not_null:
+        reader.expect("DROP")
+    reader.expect("NOT", "NULL")
+    return steps.SetType(table, name, type_, not_null)

@@ -68,7 +68,7 @@ def constraint_usages(schema: Schema) -> Iterator[tuple[Table, str, Table, tuple
                 name = key.label or f"FK_{last}_{split_name(target.name)[1]}_{number}"
                 yield table, name, target, key.referenced_columns
     for table, name, clause in check_rows(schema):
-        yield table, name, table, find_referenced_columns(clause, table)
+        yield table, name, table, find_referenced_columns(clause, table, schema.dialect)
 
 
 def constraint_table_usage(schema: Schema) -> Iterator[Row]:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import apsw
 
-from ddl.schema import Schema
+from ddl.schema import Dialect, Schema
 from emulator.catalog import constraints, objects, routines, tables
+from emulator.catalog.postgres import POSTGRES_CONTENTS, user_view_columns
 from emulator.sql.functions import register
 from emulator.values.columns import View
+from emulator.values.postgres_tables import POSTGRES_VIEWS
 from emulator.values.sqlite_text import quote_name
 from emulator.values.system_tables import VIEWS, Row
 
@@ -70,16 +72,19 @@ def fill(
     ``user_views`` are the columns of the database's own views, by their names. ``system`` gives
     the rows of a table of SPANNER_SYS. A table about what this server does not have is empty.
     """
+    postgres = schema.dialect is Dialect.POSTGRESQL
+    contents = POSTGRES_CONTENTS if postgres else CONTENTS
+    list_columns = user_view_columns if postgres else tables.user_view_columns
     for name in names:
-        columns = VIEWS[name]
+        columns = POSTGRES_VIEWS[name] if postgres else VIEWS[name]
         listed = ", ".join(quote_name(column) for column, _ in columns)
         database.execute(f"CREATE TABLE {quote_name(name)} ({listed})")
-        if name in CONTENTS:
-            rows = list(CONTENTS[name](schema))
+        if name in contents:
+            rows = list(contents[name](schema))
         else:
             rows = list(system(name)) if system is not None and name.startswith(SYSTEM) else []
         if name == VIEW_COLUMNS:
-            rows += tables.user_view_columns(user_views)
+            rows += list_columns(user_views)
         marks = ", ".join("?" * len(columns))
         with database:
             database.executemany(f"INSERT INTO {quote_name(name)} VALUES ({marks})", rows)

@@ -13,7 +13,7 @@ from emulator.values.system_tables import Row
 def view_rows(schema: Schema) -> Iterator[Row]:
     """The database's own views."""
     for item in views.list_views(schema):
-        read = views.read_view(item.text)
+        read = views.read_view(item.text, schema.dialect)
         yield "", *split_name(item.name), read.query, read.security
 
 

@@ -50,5 +50,5 @@ def column_column_usage(schema: Schema) -> Iterator[Row]:
     """The columns on which generated columns depend."""
     for table in schema.tables:
         for column in table.columns:
-            for name in find_referenced_columns(column.generated or "", table):
+            for name in find_referenced_columns(column.generated or "", table, schema.dialect):
                 yield "", *split_name(table.name), name, column.name

@@ -32,7 +32,7 @@ from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.engine.versions import SchemaVersions
 from emulator.engine.writer import DatabaseWriter
-from emulator.errors import SpannerError, failed_precondition, unimplemented
+from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.archives import CREATE_ARCHIVES, load_archives
 from emulator.storage.change_streams import CREATE_TABLES as CREATE_STREAM_TABLES
 from emulator.storage.change_streams import add_placements
@@ -78,8 +78,6 @@ class Database:
         query_stats: QueryStats | None = None,
         instance_partitions: InstancePartitions = tuple,
     ) -> None:
-        if dialect is not Dialect.GOOGLESQL:
-            raise unimplemented("The PostgreSQL dialect")
         self.name = name
         self._clock = clock
         self._instance_partitions = instance_partitions

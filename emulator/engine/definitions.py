@@ -3,6 +3,7 @@ schema."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from ddl import placements, sequences, steps, views
@@ -11,6 +12,9 @@ from ddl.schema import Column, Identity, Schema, Table, Verbatim
 from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
 from emulator.errors import invalid_argument
 from emulator.sql.sequences import identity_counter, sequence_counter
+
+NEXTVAL = re.compile(r"\bnextval\s*\(\s*'\"?([^'\"]+)", re.IGNORECASE)
+"""How the PostgreSQL dialect draws from a sequence."""
 
 
 def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
@@ -50,7 +54,7 @@ def counters_to_restart(before: Schema, step: steps.Step) -> dict[str, int]:
 def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
     """CREATE VIEW, CREATE SEQUENCE, CREATE PLACEMENT; other objects are as they are."""
     if item.kind == views.KIND:
-        view = views.read_view(item.text)
+        view = views.read_view(item.text, schema.dialect)
         if view.security is None:
             raise invalid_argument(f"View `{view.name}` is missing the SQL SECURITY clause.")
         if not (view.replaces and views.find_view(schema, item.name)):
@@ -104,11 +108,17 @@ def refuse_used_sequence(schema: Schema, name: str) -> None:
     """A sequence from which a default draws cannot be dropped."""
     for table in schema.tables:
         for column in table.columns:
-            if column.default and name.casefold() in sequences.find_sequence_names(column.default):
+            if column.default and name.casefold() in drawn_sequences(column.default):
                 raise SchemaError(
                     f"Cannot drop SEQUENCE `{name}` on which there is a dependent column: "
                     f"{table.name}.{column.name}."
                 )
+
+
+def drawn_sequences(expression: str) -> set[str]:
+    """The sequences, in lower case, from which an expression draws, in either dialect."""
+    named = {name.casefold() for name in NEXTVAL.findall(expression)}
+    return named | sequences.find_sequence_names(expression)
 
 
 def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity, bool]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ddl import steps
 from ddl.protos import list_bundle_types
-from ddl.schema import Schema, Type, Verbatim
+from ddl.render import quote_name
+from ddl.schema import Dialect, Schema, Type, Verbatim
 from ddl.views import KIND, find_view, list_views
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.sql.compile import compile_statement
@@ -27,7 +28,7 @@ def view_columns(schema: Schema, view: Verbatim) -> Columns:
 
 def compile_view(schema: Schema, view: Verbatim) -> CompiledQuery:
     """The query over the whole view. Raises SpannerError for an invalid view."""
-    name = ".".join(f"`{part}`" for part in view.name.split("."))
+    name = quote_name(view.name, schema.dialect)
     query = compile_statement(
         f"SELECT v.* FROM {name} AS v", schema, {}, table_source((), counted=False)
     )
@@ -45,7 +46,8 @@ def check_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
         try:
             query = compile_view(after, view)
             if defines(step, view):
-                check_strict_names(view.text, list_bundle_types(after))
+                if after.dialect is Dialect.GOOGLESQL:
+                    check_strict_names(view.text, list_bundle_types(after))
                 check_names(after, view, query.columns)
         except SpannerError as error:
             raise refusal(before, step, view, error) from error
@@ -123,7 +125,8 @@ def altered_kind(step: steps.Step) -> str:
 
 def check_names(schema: Schema, view: Verbatim, columns: Sequence[ResultColumn]) -> None:
     """Every column of a view has a name of its own (the compiler invents $n for the others)."""
-    if has_value_rows(view.text, list_bundle_types(schema)):
+    values = schema.dialect is Dialect.GOOGLESQL
+    if values and has_value_rows(view.text, list_bundle_types(schema)):
         return
     seen: set[str] = set()
     for number, column in enumerate(columns, 1):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import Dialect, Type, TypeCode
+from emulator.engine.change_streams.json_records import record_to_jsonb
 from emulator.engine.change_streams.mutable import is_mutable
 from emulator.engine.change_streams.reading import Caller, ReadArguments
 from emulator.errors import invalid_argument, unimplemented
 from emulator.services.calls import RpcContext
-from emulator.services.record_messages import RecordWriter, parse_token
+from emulator.services.record_messages import OtherForm, RecordWriter, parse_token
 from emulator.services.sessions import Session
 from emulator.services.streams import Streams
 from emulator.sql.change_streams import CHANGE_RECORD, TIMESTAMP, ReadCall
@@ -17,14 +19,16 @@ from emulator.values import forms
 from emulator.values.protos import NO_TYPES
 from emulator.values.requests import COMMIT_TIMESTAMP, ResultColumn, Stored
 from emulator.values.timestamp_texts import timestamp_form
-from emulator.values.types import INT64, STRING
-from emulator.wire.change_records import record_metadata
+from emulator.values.types import INT64, PG_JSONB, STRING
+from emulator.wire.change_records import encode_record, record_metadata
 from emulator.wire.messages import Message
 from emulator.wire.types import result_metadata
 from emulator.wire.values import decoder
 
 PLAN = 1
 COLUMN = ResultColumn("ChangeRecord", CHANGE_RECORD)
+AS_MESSAGE = OtherForm(STRING, encode_record)
+AS_JSON = OtherForm(PG_JSONB, partial(record_to_jsonb, type_=CHANGE_RECORD))
 READ_TIMESTAMP = 2**63 - 2
 """What Spanner says for the read timestamp of such a query; it must not be used."""
 
@@ -40,10 +44,15 @@ def stream_records(
     arguments = read_arguments(call, request)
     caller = Caller(context.check, context.when_gone)
     after = parse_token(request.resume_token)
-    stream = session.database.engine.schema.change_stream(call.stream)
+    schema = session.database.engine.schema
+    stream = schema.change_stream(call.stream)
     as_message = stream is not None and is_mutable(stream)
-    metadata = stream_metadata(request, as_message).SerializeToString()
-    writer = RecordWriter(as_message, metadata)
+    as_json = schema.dialect is Dialect.POSTGRESQL
+    if as_json and as_message:
+        raise unimplemented("a change stream of mutable key ranges in the PostgreSQL dialect")
+    column = ResultColumn(f"read_json_{call.stream}", PG_JSONB) if as_json else COLUMN
+    metadata = stream_metadata(request, column, as_message).SerializeToString()
+    writer = RecordWriter(metadata, AS_JSON if as_json else AS_MESSAGE if as_message else None)
     with streams.room():
         number = 0
         for ready in session.database.engine.change_streams.read(arguments, after, caller):
@@ -56,9 +65,9 @@ def stream_records(
                     streams.may_break(number)
 
 
-def stream_metadata(request: Message, as_message: bool) -> Message:
+def stream_metadata(request: Message, column: ResultColumn, as_message: bool) -> Message:
     """The one column, and the transaction's special timestamp when it was asked for."""
-    message = record_metadata(COLUMN.name) if as_message else result_metadata((COLUMN,))
+    message = record_metadata(column.name) if as_message else result_metadata((column,))
     if request.transaction.single_use.read_only.return_read_timestamp:
         message.transaction.read_timestamp.FromNanoseconds(READ_TIMESTAMP)
     return message

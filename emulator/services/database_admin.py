@@ -11,8 +11,9 @@ from google.protobuf.empty_pb2 import Empty
 from ddl.errors import DdlError
 from ddl.parse import parse_statement
 from ddl.protos import KIND, list_bundle_types, read_bundle, read_bundle_change
+from ddl.schema import Dialect
 from ddl.steps import AlterDatabase, CreateVerbatim, OtherStatement, Step
-from emulator import limits, unsupported
+from emulator import limits
 from emulator.catalog.routines import role_rows
 from emulator.engine.clock import wall_micros
 from emulator.engine.schema_rules.options import retention_seconds
@@ -27,7 +28,10 @@ from emulator.wire import times
 from emulator.wire.messages import Message
 
 SERVICE = "/google.spanner.admin.database.v1.DatabaseAdmin/"
-READY, GOOGLESQL, POSTGRESQL = 2, 1, 2
+READY = 2
+DIALECTS = {0: Dialect.GOOGLESQL, 1: Dialect.GOOGLESQL, 2: Dialect.POSTGRESQL}
+"""The numbers of DatabaseDialect."""
+DIALECT_NUMBERS = {Dialect.GOOGLESQL: 1, Dialect.POSTGRESQL: 2}
 DATABASE_ID = re.compile(r"[a-z][a-z0-9_-]{0,28}[a-z0-9]\Z")
 OPERATION_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
 CREATE_DATABASE = re.compile(
@@ -79,16 +83,22 @@ class DatabaseAdmin:
                 " lower-case letters, digits, '_' and '-', begin with a letter and end with a"
                 " letter or a digit."
             )
-        if request.database_dialect == POSTGRESQL:
-            raise unsupported.postgresql()
+        dialect = DIALECTS.get(request.database_dialect)
+        if dialect is None:
+            raise invalid_argument(
+                f"Invalid CreateDatabase request: there is no dialect {request.database_dialect}."
+            )
+        if dialect is Dialect.POSTGRESQL:
+            refuse_extra_statements(request)
         self._registry.instance(request.parent)
         name = f"{request.parent}/databases/{identifier}"
         if name in self._registry.databases:
             raise already_exists(f"Database already exists: {name}")
         statements = list(request.extra_statements)
         check_syntax(statements)
+        descriptors = request.proto_descriptors
         proto = database_message(
-            self._registry.create_database(name, statements, request.proto_descriptors)
+            self._registry.create_database(name, statements, descriptors, dialect)
         )
         operation = operation_name(name)
         self._registry.start_operation(operation, m.CreateDatabaseMetadata(database=name))
@@ -140,7 +150,8 @@ class DatabaseAdmin:
             )
         if request.operation_id and not OPERATION_ID.match(request.operation_id):
             raise invalid_argument(f"Invalid operation id: {request.operation_id}")
-        check_syntax(statements, list_bundle_types(database.engine.schema))
+        schema = database.engine.schema
+        check_syntax(statements, list_bundle_types(schema), schema.dialect)
         name = operation_name(database.name, request.operation_id)
         return run_in_background(
             self._registry,
@@ -221,7 +232,22 @@ class DatabaseAdmin:
         return Empty()
 
 
-def check_syntax(statements: Sequence[str], type_names: Sequence[str] = ()) -> None:
+def refuse_extra_statements(request: Message) -> None:
+    """Spanner creates a database of the PostgreSQL dialect empty."""
+    if request.extra_statements:
+        raise invalid_argument(
+            "DDL statements other than <CREATE DATABASE> are not allowed in database creation"
+            " request for PostgreSQL-enabled databases."
+        )
+    if request.proto_descriptors:
+        raise invalid_argument("The PostgreSQL dialect has no proto bundles.")
+
+
+def check_syntax(
+    statements: Sequence[str],
+    type_names: Sequence[str] = (),
+    dialect: Dialect = Dialect.GOOGLESQL,
+) -> None:
     """Syntax errors and retention periods that Spanner does not offer are answered at once, before
     anything is executed.
 
@@ -230,7 +256,7 @@ def check_syntax(statements: Sequence[str], type_names: Sequence[str] = ()) -> N
     names = set(type_names)
     for statement in statements:
         try:
-            step = parse_statement(statement, type_names=names)
+            step = parse_statement(statement, dialect, names)
             names |= types_named(step)
         except DdlError as error:
             raise refuse_syntax(statement, error) from error
@@ -262,7 +288,7 @@ def database_message(database: HostedDatabase) -> Message:
     proto = m.DatabaseProto(
         name=database.name,
         state=READY,
-        database_dialect=GOOGLESQL,
+        database_dialect=DIALECT_NUMBERS[database.engine.schema.dialect],
         enable_drop_protection=database.drop_protection,
         version_retention_period=text_option(database, "version_retention_period", "1h"),
         default_leader=text_option(database, "default_leader", ""),

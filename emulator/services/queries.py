@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from ddl.schema import Dialect, Schema
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction
@@ -33,13 +34,20 @@ from emulator.services.transactions import (
     add_precommit_token,
     expect_writable,
 )
-from emulator.sql.change_streams import read_call
+from emulator.sql.change_streams import ReadCall, read_call
+from emulator.sql.postgres import change_streams as postgres_streams
 from emulator.wire import messages as m
 from emulator.wire.keys import key_decoders, read_key_set
 from emulator.wire.messages import Message
 from emulator.wire.status import to_status
 from emulator.wire.tokens import Resume
 from emulator.wire.types import result_metadata
+
+
+def find_read_call(sql: str, schema: Schema) -> ReadCall | None:
+    """The call of a change stream's read function that a query consists of, or None."""
+    read = postgres_streams.read_call if schema.dialect is Dialect.POSTGRESQL else read_call
+    return read(sql, schema)
 
 
 class QueryMethods:
@@ -55,7 +63,7 @@ class QueryMethods:
     def execute_sql(self, request: Message, context: RpcContext) -> Message:
         """Runs a statement; the whole result in one message."""
         session = self._sessions.get(request.session)
-        if read_call(request.sql, session.database.engine.schema) is not None:
+        if find_read_call(request.sql, session.database.engine.schema) is not None:
             change_streams.refuse_unary()
         statement, selected, _ = self._prepare(session, request, context)
         stats = session.database.engine.query_stats
@@ -66,7 +74,7 @@ class QueryMethods:
     def execute_streaming(self, request: Message, context: RpcContext) -> Iterator[bytes]:
         """Runs a statement; a query's stream can be resumed."""
         session = self._sessions.get(request.session)
-        call = read_call(request.sql, session.database.engine.schema)
+        call = find_read_call(request.sql, session.database.engine.schema)
         if call is not None:
             yield from change_streams.stream_records(call, session, request, self._streams, context)
             return

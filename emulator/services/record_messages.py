@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
+from ddl.schema import Type
 from emulator import limits
 from emulator.engine.change_streams.reading import Place
 from emulator.errors import invalid_argument
 from emulator.sql.change_streams import CHANGE_RECORD
-from emulator.values.types import STRING
-from emulator.wire.change_records import encode_record
 from emulator.wire.encoding import RowEncoder
 from emulator.wire.record_encoding import frame_change_record
 from emulator.wire.results import MessageWriter
@@ -19,12 +19,21 @@ TOKEN_LAYOUT = struct.Struct(">4sqq")
 MAGIC = b"swc1"
 
 
+@dataclass(frozen=True, slots=True)
+class OtherForm:
+    """The type of a record's column, and what makes its stored form of a stored ChangeRecord."""
+
+    type: Type
+    show: Callable[[str], str]
+
+
 class RecordWriter:
     """Puts records together to messages, and cuts those that are too long for one."""
 
-    def __init__(self, as_message: bool, metadata: bytes) -> None:
-        self._as_message = as_message
-        self._encoder = RowEncoder([STRING if as_message else CHANGE_RECORD])
+    def __init__(self, metadata: bytes, other: OtherForm | None = None) -> None:
+        """``other``: how records are shown that are not a ``ChangeRecord``."""
+        self._show = other.show if other is not None else None
+        self._encoder = RowEncoder([other.type if other is not None else CHANGE_RECORD])
         self._writer = MessageWriter(self._encoder, metadata, limits.PIECE_BYTES)
         self._place: Place | None = None
 
@@ -35,8 +44,8 @@ class RecordWriter:
 
     def add(self, place: Place, text: str) -> Iterator[bytes]:
         """A record goes into the next message; gives the messages that had to go out first."""
-        if self._as_message:
-            text = encode_record(text)
+        if self._show is not None:
+            text = self._show(text)
             data = self._encoder.encode([(text,)])
         else:
             data = frame_change_record(text)

@@ -18,6 +18,7 @@ import grpc
 from google.longrunning.operations_pb2 import Operation
 
 from ddl.placements import read_placements
+from ddl.schema import Dialect
 from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
 from emulator.engine.query_stats import COUNTED_EACH, QueryStats
@@ -175,13 +176,17 @@ class Registry:
             return [d for name, d in sorted(self.databases.items()) if name.startswith(prefix)]
 
     def create_database(
-        self, name: str, statements: list[str], descriptors: bytes = b""
+        self,
+        name: str,
+        statements: list[str],
+        descriptors: bytes = b"",
+        dialect: Dialect = Dialect.GOOGLESQL,
     ) -> HostedDatabase:
         """A new database with its first schema; nothing is left of it when a statement fails."""
         if name in self.databases:
             raise already_exists(f"Database already exists: {name}")
         file = f"{uuid.uuid4().hex}.sqlite" if self._data_dir is not None else ""
-        created = self._open(name, file, wall_micros())
+        created = self._open(name, file, wall_micros(), dialect)
         try:
             created.engine.update_ddl(statements, descriptors=descriptors)
             created.engine.end_creation()
@@ -275,6 +280,7 @@ class Registry:
                         "file": d.file,
                         "create_time_micros": d.create_time_micros,
                         "drop_protection": d.drop_protection,
+                        "dialect": d.engine.schema.dialect.value,
                     }
                     for d in self.databases.values()
                 ],
@@ -288,7 +294,7 @@ class Registry:
                 os.fsync(stream.fileno())
             written.replace(self._data_dir / FILE)
 
-    def _open(self, name: str, file: str, created: int) -> HostedDatabase:
+    def _open(self, name: str, file: str, created: int, dialect: Dialect) -> HostedDatabase:
         path = self._data_dir / DIRECTORY / file if self._data_dir is not None else None
         stats = QueryStats(self._count_scans_each)
         instance = name.partition("/databases/")[0]
@@ -297,7 +303,12 @@ class Registry:
             return [p.name.rpartition("/")[2] for p in self.partitions_of(instance)]
 
         engine = Database(
-            name, path, self.clock, query_stats=stats, instance_partitions=list_partitions
+            name,
+            path,
+            self.clock,
+            dialect=dialect,
+            query_stats=stats,
+            instance_partitions=list_partitions,
         )
         return HostedDatabase(name, file, created, engine)
 
@@ -311,7 +322,9 @@ class Registry:
             partition = InstancePartitionProto.FromString(base64.b64decode(text))
             self.instance_partitions[partition.name] = partition
         for item in content.get("databases", []):
-            opened = self._open(item["name"], item["file"], item["create_time_micros"])
+            # Files of older versions hold databases of GoogleSQL alone, and do not say so.
+            dialect = Dialect(item.get("dialect", Dialect.GOOGLESQL.value))
+            opened = self._open(item["name"], item["file"], item["create_time_micros"], dialect)
             opened.drop_protection = item["drop_protection"]
             self.databases[opened.name] = opened
         for text in content.get("operations", []):

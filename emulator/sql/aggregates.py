@@ -29,7 +29,10 @@ from emulator.values.types import (
     array,
 )
 
-UNGROUPABLE = {TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.PROTO}
+UNGROUPABLE = {
+    *(TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.PROTO),
+    TypeCode.PG_JSONB,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ from emulator.values.types import FLOATS, NUMERIC, STRING
 
 def coerce(item: Typed, target: Type, context: Context) -> Typed | None:
     """The item converted to the target type where Spanner does so implicitly, else None."""
+    if context.conversions is not None:
+        return context.conversions.coerce(item, target, context)
     target = drop_length(target)
     if item.type is None:
         if item.parameter is not None:
@@ -95,6 +97,8 @@ def require(item: Typed, target: Type, context: Context, where: str) -> Typed:
 
 def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed], Type]:
     """Converts all items to one type, for CASE, COALESCE, IN and set operations."""
+    if context.conversions is not None:
+        return context.conversions.unify(items, context, where)
     known_types = [complete_type(i, items) for i in items if i.type is not None]
     firm = [complete_type(i, items) for i in items if i.type is not None and i.literal is None]
     target = common_type(firm) if firm else common_type(known_types)

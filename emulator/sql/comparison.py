@@ -32,7 +32,10 @@ def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:
 
 
 def to_comparable(item: Typed) -> Typed:
-    """The item in a form that SQLite compares and sorts: intervals by their length."""
+    """The item in a form that SQLite compares and sorts: intervals by their length, numerics of
+    the PostgreSQL dialect by their keys."""
+    if item.type is not None and item.type.code is TypeCode.PG_NUMERIC:
+        return Typed(f"pg_numeric_key({item.sql})", item.type)
     if item.type is None or item.type.code is not TypeCode.INTERVAL:
         return item
     return Typed(f"fn_interval_order({item.sql})", item.type)

@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 import grpc
 from sqlglot import exp
 
-from ddl.dialect import Parsed, parse_expression, parse_query
+from ddl.dialect import Parsed, parse_query
 from ddl.errors import DdlSyntaxError
 from ddl.protos import list_bundle_types
-from ddl.schema import Index, Schema, Table, Type, TypeCode
+from ddl.schema import Dialect, Index, Schema, Table, Type, TypeCode
 from emulator import errors
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
@@ -22,12 +22,18 @@ from emulator.sql.dml import DmlCompiler, table_scope
 from emulator.sql.grammar import check as grammar
 from emulator.sql.grammar.places import mark_place
 from emulator.sql.long_lists import fold_long_lists
+from emulator.sql.postgres import query_trees
+from emulator.sql.postgres.casts import PostgresConversions
+from emulator.sql.postgres.casts import assign as postgres_assign
+from emulator.sql.postgres.expressions import PostgresDml, PostgresQueries
 from emulator.sql.queries import QueryCompiler
+from emulator.sql.schema_texts import read_schema_expression
 from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
 from emulator.sql.size_limits import check_size
 from emulator.sql.statements import CompiledQuery, Expression, Statement, TableSource
 from emulator.sql.types import Columns, Typed, drop_length, name_of
+from emulator.values.postgres_tables import POSTGRES_VIEWS
 from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name
 from emulator.values.system_tables import VIEWS
@@ -35,6 +41,8 @@ from emulator.values.types import STRING
 
 QUERIES = QueryCompiler()
 DML = DmlCompiler(QUERIES)
+POSTGRES_QUERIES = PostgresQueries()
+POSTGRES_DML = PostgresDml(POSTGRES_QUERIES)
 NAME_NOT_FOUND = re.compile(r"(?:Table not found|Type not found|Unrecognized name): ([\w.]+)")
 FIRST_WORD = re.compile(r"\s*([A-Za-z_]+)\b")
 OTHER_STATEMENTS = {
@@ -72,6 +80,8 @@ def compile_statement(
 
     As ``compile_parsed``. Where a long list does not fit as an array, its items may fit one by one.
     """
+    if schema.dialect is Dialect.POSTGRESQL:
+        return compile_postgres(sql, schema, types, source)
     folded = fold_long_lists(sql)
     if folded.lists:
         try:
@@ -79,6 +89,23 @@ def compile_statement(
         except SpannerError:
             return compile_whole(sql, schema, types, source)
     return compile_whole(sql, schema, types, source)
+
+
+def compile_postgres(
+    sql: str, schema: Schema, types: Mapping[str, Type], source: TableSource
+) -> Statement:
+    """As ``compile_statement``, in the PostgreSQL dialect."""
+    try:
+        refuse_long_query(sql)
+        parsed = query_trees.read_statement(sql, schema)
+        return compile_read(parsed, sql, postgres_context(schema, source, types))
+    except RecursionError as error:
+        raise nested_too_deeply() from error
+
+
+def postgres_context(schema: Schema, source: TableSource, types: Mapping[str, Type]) -> Context:
+    """The state of compiling a statement of the PostgreSQL dialect."""
+    return Context(schema, source, types, POSTGRES_VIEWS, conversions=PostgresConversions())
 
 
 def compile_whole(
@@ -122,15 +149,24 @@ def compile_parsed(
     its place asks for, and STRING where nothing says (as Spanner reads an untyped JSON string).
     Raises INVALID_ARGUMENT for what is wrong, UNIMPLEMENTED for what is not supported.
     """
+    refuse_long_query(sql)
+    parsed = read_statement(sql, list_bundle_types(schema))
+    return compile_read(parsed, sql, Context(schema, source, types, VIEWS, lists))
+
+
+def refuse_long_query(sql: str) -> None:
+    """Raises INVALID_ARGUMENT for a statement that is too long."""
     if len(sql) > QUERY_CHARACTERS_MAX:
         raise errors.invalid_argument(
             f"Query string length of {len(sql)} exceeds maximum allowed length of"
             f" {QUERY_CHARACTERS_MAX}"
         )
-    parsed = read_statement(sql, list_bundle_types(schema))
+
+
+def compile_read(parsed: Parsed, sql: str, context: Context) -> Statement:
+    """Compiles a statement that was read; nothing of it is passed over in silence."""
     hints.check_statement_hints(parsed.hints, STATEMENT_HINTS)
     hints.check_keyword_hints(parsed.keyword_hints)
-    context = Context(schema, source, types, VIEWS, lists)
     tree = parsed.tree
     nodes = record(tree, *(parsed.returning or ()))
     check_size(nodes)
@@ -143,15 +179,18 @@ def compile_tree(parsed: Parsed, sql: str, context: Context) -> Statement:
     """Compiles a statement that was read."""
     tree = parsed.tree
     refuse_in_conditions(tree)
+    postgres = context.schema.dialect is Dialect.POSTGRESQL
+    dml = POSTGRES_DML if postgres else DML
     if isinstance(tree, exp.Insert):
-        return DML.insert(parsed, context)
+        return dml.insert(parsed, context)
     if isinstance(tree, exp.Update):
-        return DML.update(parsed, context)
+        return dml.update(parsed, context)
     if isinstance(tree, exp.Delete):
-        return DML.delete(parsed, context)
+        return dml.delete(parsed, context)
     if not isinstance(tree, exp.Query):
         raise unread_statement(sql)
-    text, columns = QUERIES.query(tree, None, context)
+    queries = POSTGRES_QUERIES if postgres else QUERIES
+    text, columns = queries.query(tree, None, context)
     refuse_structs(columns)
     if context.uses_commit:
         raise errors.invalid_argument(
@@ -186,6 +225,8 @@ def read_statement(sql: str, type_names: Collection[str] = ()) -> Parsed:
 
 def read_tree(sql: str, schema: Schema) -> exp.Expr:
     """The tree of a statement that has been compiled; most need no rewriting for that."""
+    if schema.dialect is Dialect.POSTGRESQL:
+        return query_trees.read_statement(sql, schema).tree
     try:
         return parse_query(sql).tree
     except DdlSyntaxError:
@@ -221,16 +262,16 @@ def compile_expression(
 
     With a ``target`` it is converted to the type of the column that takes it.
     """
-    text = grammar.read_expression(sql, list_bundle_types(schema))
-    try:
-        tree = parse_expression(text)
-    except DdlSyntaxError as error:
-        raise unread_statement(sql) from error
+    tree = read_schema_expression(sql, schema)
     nodes = record(tree)
+    postgres = schema.dialect is Dialect.POSTGRESQL
     context = Context(schema, refuse_tables, {}, {})
+    if postgres:
+        context = postgres_context(schema, refuse_tables, {})
     alias = "$t"
     scope: Scope = table_scope(table, alias)
-    typed = QUERIES.expressions.compile(tree, scope, context)
+    queries = POSTGRES_QUERIES if postgres else QUERIES
+    typed = queries.expressions.compile(tree, scope, context)
     refuse_unread(nodes)
     if target is not None:
         typed = assign(typed, target, context)
@@ -248,6 +289,8 @@ def compile_expression(
 def assign(typed: Typed, target: Type, context: Context) -> Typed:
     """A value as the type of its column. Raises INVALID_ARGUMENT if it does not convert."""
     converted = coerce(typed, target, context)
+    if converted is None and context.conversions is not None:
+        converted = postgres_assign(typed, target, context)
     if converted is None:
         raise errors.invalid_argument(
             f"Expected type {name_of(target)}; found {name_of(typed.type)}"

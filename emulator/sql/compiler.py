@@ -15,6 +15,8 @@ from emulator.sql.types import Columns, Typed
 class Compiler(Protocol):
     """Compiles expressions, and the queries inside them."""
 
+    columns_before_aliases: bool
+
     def compile(self, node: exp.Expr, scope: Scope, context: Context) -> Typed:
         """One expression. Raises INVALID_ARGUMENT, or UNIMPLEMENTED for an unsupported one."""
         ...

@@ -6,16 +6,15 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.dialect import Parsed, parse_expression
-from ddl.protos import list_bundle_types
+from ddl.dialect import Parsed
 from ddl.schema import Column, Schema, Table
 from ddl.upserts import ConflictClause
 from emulator import errors
 from emulator.sql.coerce import require
-from emulator.sql.grammar.check import read_expression
 from emulator.sql.proto_updates import FieldUpdates
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.relations import find_forced_index, relation_columns, table_relation
+from emulator.sql.schema_texts import read_schema_expression
 from emulator.sql.scope import Context, Relation, Scope
 from emulator.sql.set_operations import outer_columns
 from emulator.sql.statements import Delete, Insert, OnConflict, Returning, Update
@@ -189,8 +188,11 @@ class DmlCompiler:
             return self._default(column, context)
         item = self._expressions.compile(node, scope, context)
         self._check_pending(node, column)
-        where = f"Value for column {column.name}"
-        return require(item, column.type, context, where).sql
+        return self.convert(item, column, context, f"Value for column {column.name}").sql
+
+    def convert(self, item: Typed, column: Column, context: Context, where: str) -> Typed:
+        """A value as its column takes it. Raises INVALID_ARGUMENT."""
+        return require(item, column.type, context, where)
 
     def _check_pending(self, node: exp.Expr, column: Column) -> None:
         """Spanner: PENDING_COMMIT_TIMESTAMP() only as the whole value of such a column."""
@@ -229,7 +231,7 @@ class DmlCompiler:
             )
         names = [f'"c{number}"' for number in range(len(outputs))]
         values = [
-            require(replace(item, sql=name), column.type, context, f"Value for {column.name}").sql
+            self.convert(replace(item, sql=name), column, context, f"Value for {column.name}").sql
             for name, item, column in zip(names, outer_columns(outputs), columns, strict=True)
         ]
         listed = ", ".join(names)
@@ -294,8 +296,8 @@ def conflict_keys(
 
 def default_value(column: Column, queries: QueryCompiler, context: Context) -> Typed:
     """The DEFAULT of a column as its type."""
-    text = read_expression(column.default or "NULL", list_bundle_types(context.schema))
-    item = queries.expressions.compile(parse_expression(text), Scope(), context)
+    tree = read_schema_expression(column.default or "NULL", context.schema)
+    item = queries.expressions.compile(tree, Scope(), context)
     return require(item, column.type, context, f"The default of {column.name}")
 
 
@@ -304,7 +306,7 @@ def target_table(node: exp.Expr | None, context: Context) -> Table:
     if not isinstance(node, exp.Table):
         raise errors.invalid_argument("DML needs a table to write to")
     name = ".".join(part.name for part in node.parts)
-    table = context.schema.table(name)
+    table = context.find_table(name)
     if table is None:
         raise errors.invalid_argument(f"Table not found: {name}")
     return table

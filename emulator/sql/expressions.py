@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from sqlglot import exp
 
 from emulator import errors
@@ -26,7 +29,13 @@ CONSTANTS = (exp.Literal, exp.Parameter, exp.Null, exp.Boolean)
 
 
 class Expressions:
-    """Compiles expressions; ``query`` is how queries inside them are compiled."""
+    """Compiles expressions; ``query`` is how queries inside them are compiled.
+
+    ``columns_before_aliases``: a name in GROUP BY is a column first, then an item's alias.
+    """
+
+    columns_before_aliases = False
+    handlers: ClassVar[Mapping[type[exp.Expr], Handler]] = HANDLERS
 
     def __init__(self, query: Subquery) -> None:
         self._query = query
@@ -37,7 +46,7 @@ class Expressions:
             grouped = self._find_group_key(node, scope, context)
             if grouped is not None:
                 return grouped
-        handler = HANDLERS.get(type(node))
+        handler = self.handlers.get(type(node))
         if node is None:  # what the parser makes of some broken lists
             raise errors.invalid_argument("Syntax error: an expression is missing")
         if handler is None:

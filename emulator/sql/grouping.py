@@ -50,7 +50,8 @@ def group_key(
             for each in query.expressions
             if isinstance(each, exp.Alias) and each.alias.casefold() == node.name.casefold()
         ]
-        if match:
+        hidden = compiler.columns_before_aliases and scope.find(node.name, None) is not None
+        if match and not hidden:
             target = match[0]
     inner = target.this if isinstance(target, exp.Alias) else target
     if has_aggregate(inner):

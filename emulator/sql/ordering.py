@@ -13,6 +13,9 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import BOOL, FLOATS, STRING
 
+NAN_GREATEST = "nan_is_greatest"
+"""Key in ``Ordered.meta``: NaN sorts after every number, as its stored form does."""
+
 
 def order_operand(node: exp.Expr) -> tuple[exp.Expr, exp.Expr | None]:
     """What a key of ORDER BY is of, and its collation."""
@@ -51,6 +54,8 @@ def order_terms(item: Typed, ordered: exp.Ordered) -> str:
     if ordered.args.get("with_fill"):
         raise errors.unimplemented("ORDER BY ... WITH FILL")
     item = to_comparable(item)
+    if item.type is not None and item.type.code is TypeCode.PG_JSONB:
+        raise errors.unimplemented("ORDER BY of jsonb")
     # SQLite takes a plain number for the place of a column, and makes one of FALSE AND x.
     plain = item.literal is not None or (
         item.type == BOOL and not isinstance(ordered.this, exp.Column | exp.Literal)
@@ -61,7 +66,7 @@ def order_terms(item: Typed, ordered: exp.Ordered) -> str:
     nulls = ""
     if bool(ordered.args.get("nulls_first")) == bool(down):
         nulls = " NULLS FIRST" if down else " NULLS LAST"
-    if item.type is not None and item.type.code in FLOATS:
+    if item.type is not None and item.type.code in FLOATS and not ordered.meta.get(NAN_GREATEST):
         number = f"({sql} <> 'NaN')"
         return f"{number}{down}{nulls}, {sql}{down}{nulls}"
     return f"{sql}{down}{nulls}"

@@ -21,13 +21,16 @@ from emulator.sql.scope import CommonTable, Context, Scope
 from emulator.sql.set_operations import combine_queries, is_exact, operands_of
 from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of
 from emulator.values.sqlite_text import quote_name
-from emulator.values.types import INTERVAL
+from emulator.values.types import INTERVAL, PG_NUMERIC
 
 SELECT_CLAUSES = (
     *("with_", "with", "kind", "expressions", "distinct", "from_", "from", "joins", "laterals"),
     *("where", "group", "having", "order", "limit", "offset", "locks", "hint", "windows"),
     "qualify",
 )
+
+KEYED = {INTERVAL, PG_NUMERIC}
+"""Types of which equal values may be written in several ways."""
 
 PATH_PARTS = ("this", "table", "db")
 """The parts of a name in a tree, the last first."""
@@ -119,7 +122,7 @@ class QueryCompiler:
         rest += having
         scope.windows_allowed = True
         distinct = self._distinct(node, outputs)
-        intervals = distinct and any(each.type == INTERVAL for each in outputs)
+        intervals = distinct and any(each.type in KEYED for each in outputs)
         if node.args.get("qualify") is not None:
             sql = self._compile_qualify(node, outputs, rest, distinct, scope, context)
         elif scope.aliases_inside:
@@ -316,7 +319,7 @@ def select_items(outputs: Columns) -> list[str]:
 
 
 def distinct_rows(outputs: Columns, sql: str) -> str:
-    """DISTINCT where equal intervals (a month, 30 days) are one."""
+    """DISTINCT where equal values (a month, 30 days) are one."""
     names = list(map(quote_name, distinct_names([each.name for each in outputs])))
     keys = [
         to_comparable(replace(each.typed, sql=name)).sql

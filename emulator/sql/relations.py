@@ -24,7 +24,7 @@ from emulator.sql.scope import CommonTable, Context, Relation, Scope
 from emulator.sql.types import Columns, Typed
 from emulator.sql.views import view_query
 from emulator.values.sqlite_text import quote_name
-from emulator.values.types import INT64
+from emulator.values.types import FLOATS, INT64
 
 WITH_FIELDS = {TypeCode.STRUCT, TypeCode.PROTO}
 TABLE_HINTS = {
@@ -124,6 +124,8 @@ class From:
         first = self._scope.merged.get(folded) or merge_column(left, name)
         second = merge_column(right, name)
         (left_column, other), type_ = unify([first, second], self._context, f"USING ({name})")
+        if self._context.conversions is not None and type_.code in FLOATS:
+            raise errors.unimplemented("USING of a floating-point column")
         sql = {"RIGHT": other.sql, "FULL": f"COALESCE({left_column.sql}, {other.sql})"}.get(
             side, left_column.sql
         )
@@ -211,9 +213,9 @@ class From:
         if name.upper() in self._context.catalog_types:
             return self._catalog(node, name.upper(), alias)
         view = views.find_view(self._context.schema, name)
-        if view is not None:
+        if view is not None and self._context.means(view.name, name):
             return self._view(node, view, alias)
-        table = self._context.schema.table(name)
+        table = self._context.find_table(name)
         if table is None:
             raise errors.invalid_argument(f"Table not found: {name}")
         self._context.tables[table.name] = None
@@ -251,7 +253,9 @@ class From:
         context.views[name] = None
         try:
             sql, columns = self._compiler.subquery(
-                view_query(view.text, list_bundle_types(context.schema)), None, context
+                view_query(view.text, list_bundle_types(context.schema), context.schema.dialect),
+                None,
+                context,
             )
         finally:
             context.with_queries = outside

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from sqlglot import exp
 
-from ddl.schema import Schema, Type
+from ddl.schema import Dialect, Schema, Table, Type
 from emulator import errors
 from emulator.sql.statements import Bindings, TableSource
 from emulator.sql.types import Typed, distinct_names, drop_length
@@ -185,12 +186,24 @@ class CommonTable:
     value: bool = False
 
 
+class Conversions(Protocol):
+    """What becomes of another type by itself, in a dialect other than GoogleSQL."""
+
+    def coerce(self, item: Typed, target: Type, context: Context) -> Typed | None:
+        """The item as the target type; None where it does not become one by itself."""
+        ...
+
+    def unify(self, items: list[Typed], context: Context, where: str) -> tuple[list[Typed], Type]:
+        """All items as one type."""
+        ...
+
+
 @dataclass(slots=True)
 class Context:
     """The state of compiling one statement.
 
     ``draws`` says that it takes values of sequences; ``open_views`` are the views inside of which
-    it is compiled at the moment.
+    it is compiled at the moment. ``conversions`` are None in GoogleSQL.
     """
 
     schema: Schema
@@ -208,6 +221,7 @@ class Context:
     views: dict[str, None] = field(default_factory=dict)
     open_views: list[str] = field(default_factory=list)
     counter: int = 0
+    conversions: Conversions | None = None
     declared_types: Mapping[str, Type] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -218,6 +232,15 @@ class Context:
     def protos(self) -> ProtoTypes:
         """The types of the proto bundle."""
         return types_of(self.schema)
+
+    def find_table(self, name: str) -> Table | None:
+        """The table of this name; in the PostgreSQL dialect case matters."""
+        table = self.schema.table(name)
+        return table if table is not None and self.means(table.name, name) else None
+
+    def means(self, name: str, written: str) -> bool:
+        """Whether a statement that writes a name means the object that has it but for case."""
+        return self.schema.dialect is Dialect.GOOGLESQL or name == written
 
     def alias(self) -> str:
         """A name that no statement can write."""

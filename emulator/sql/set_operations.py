@@ -6,17 +6,19 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.schema import TypeCode
+from ddl.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.aggregates import UNGROUPABLE
 from emulator.sql.coerce import unify
+from emulator.sql.comparison import to_comparable
 from emulator.sql.compiler import refuse_other_clauses
 from emulator.sql.composites import field_of
 from emulator.sql.scope import Context
 from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of, refuse_interval
 from emulator.values.sqlite_text import quote_name
-from emulator.values.types import INTERVAL
+from emulator.values.types import INTERVAL, PG_NUMERIC
 
+KEYED = {INTERVAL, PG_NUMERIC}
 Compiled = tuple[str, Columns]
 KNOWN = ("this", "expression", "distinct", "with_", "with", "order", "limit", "offset")
 
@@ -71,9 +73,9 @@ def combine_queries(node: exp.SetOperation, operands: list[Compiled], context: C
         convert_operand(sql, listed, names)
         for (sql, _), listed in zip(operands, converted, strict=True)
     ]
-    intervals = [each.type == INTERVAL for each in columns]
-    if mode == "DISTINCT" and any(intervals):
-        return distinct_intervals(word, texts, names, intervals), tuple(columns)
+    if mode == "DISTINCT" and any(each.type in KEYED for each in columns):
+        types = [each.type for each in columns]
+        return distinct_by_keys(texts, names, types), tuple(columns)
     return join_operands(word, mode, texts, names), tuple(columns)
 
 
@@ -90,6 +92,8 @@ def combine_columns(
             )
         if not operation.startswith("UNION"):
             refuse_interval(type_, operation)
+            if type_ == PG_NUMERIC:
+                raise errors.unimplemented(f"numeric in {operation}")
     known = [each for each in items if each.type is not None or each.parameter]
     base = known[0] if known else items[0]
     unknown = all(each.type is None for each in items)
@@ -104,14 +108,9 @@ def combine_columns(
     return Output(items[0].column, typed), [each.sql for each in converted]
 
 
-def distinct_intervals(
-    word: str, operands: list[str], names: list[str], intervals: list[bool]
-) -> str:
-    """UNION DISTINCT with intervals: equal ones (a month, 30 days) are one row."""
-    keys = [
-        f"fn_interval_order({name})" if interval else name
-        for name, interval in zip(names, intervals, strict=True)
-    ]
+def distinct_by_keys(operands: list[str], names: list[str], types: list[Type]) -> str:
+    """UNION DISTINCT where equal values (a month, 30 days) are one."""
+    keys = [to_comparable(Typed(name, type_)).sql for name, type_ in zip(names, types, strict=True)]
     together = " UNION ALL ".join(operands)
     return f"SELECT {', '.join(names)} FROM ({together}) GROUP BY {', '.join(keys)}"
 

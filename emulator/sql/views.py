@@ -8,19 +8,26 @@ from sqlglot import exp
 
 from ddl.dialect import parse_query
 from ddl.errors import DdlSyntaxError
+from ddl.schema import Dialect, Schema
 from ddl.views import read_view
 from emulator import errors
 from emulator.sql.grammar.check import read_view_query
+from emulator.sql.postgres.parser import parse_statement
+from emulator.sql.postgres.query_trees import read_statement
 from emulator.sql.sequences import FUNCTIONS
 
 
 @lru_cache(maxsize=1_000)
-def view_query(text: str, type_names: tuple[str, ...]) -> exp.Query:
+def view_query(
+    text: str, type_names: tuple[str, ...], dialect: Dialect = Dialect.GOOGLESQL
+) -> exp.Query:
     """The query of a CREATE VIEW statement; ``type_names`` are the types of the proto bundle.
 
     Raises INVALID_ARGUMENT for an invalid view.
     """
-    query = read_view(text).query
+    query = read_view(text, dialect).query
+    if dialect is Dialect.POSTGRESQL:
+        return read_postgres_query(query)
     text_read = read_view_query(query, type_names)
     try:
         tree = parse_query(text_read).tree
@@ -32,6 +39,17 @@ def view_query(text: str, type_names: tuple[str, ...]) -> exp.Query:
     if kind_of_rows(tree) == "STRUCT":
         # The fields of such rows are the columns of the view.
         innermost_query(tree).set("kind", None)
+    return tree
+
+
+def read_postgres_query(query: str) -> exp.Query:
+    """The query of a view of the PostgreSQL dialect, which locks nothing."""
+    if "lockingClause" in parse_statement(query).get("SelectStmt", {}):
+        raise errors.invalid_argument("Unexpected lock mode in query")
+    tree = read_statement(query, Schema(Dialect.POSTGRESQL)).tree
+    if not isinstance(tree, exp.Query):
+        raise errors.invalid_argument("A view is defined by a query")
+    check_view_query(tree)
     return tree
 
 

@@ -27,6 +27,8 @@ STORAGE_CLASSES = {
     TypeCode.DATE: "TEXT",
     TypeCode.TIMESTAMP: "TEXT",
     TypeCode.JSON: "TEXT",
+    TypeCode.PG_NUMERIC: "TEXT",
+    TypeCode.PG_JSONB: "TEXT",
     TypeCode.UUID: "TEXT",
     TypeCode.INTERVAL: "TEXT",
     TypeCode.ARRAY: "TEXT",
@@ -44,6 +46,7 @@ LENGTHS_MAX = {
     TypeCode.STRING: 2_621_440,
     TypeCode.BYTES: 10_485_760,
     TypeCode.JSON: 10_485_760,
+    TypeCode.PG_JSONB: 10_485_760,
     TypeCode.PROTO: 10_485_760,
 }
 """What MAX means: characters of a STRING, bytes of the others."""

@@ -2,9 +2,9 @@
 
 The form in which a Spanner value is stored (``Stored``). SQL functions and the wire use it too:
 
-=========  =================  ======================================================================
+========== =================  ======================================================================
 Spanner    SQLite             form
-=========  =================  ======================================================================
+========== =================  ======================================================================
 BOOL       INTEGER            0 or 1
 INT64      INTEGER
 FLOAT64    REAL               NaN is the text 'NaN' (SQLite has none); infinities are REAL
@@ -17,6 +17,8 @@ DATE       TEXT               'YYYY-MM-DD'
 TIMESTAMP  TEXT               'YYYY-MM-DDTHH:MM:SS.fffffffffZ', always nine digits, so that text
                               sorts as time
 JSON       TEXT               Spanner's normal form (keys sorted, no blanks)
+PG_NUMERIC TEXT               a key that sorts as the number, a colon, the number as it is printed
+PG_JSONB   TEXT               PostgreSQL's normal form
 UUID       TEXT               lower case with dashes
 INTERVAL   TEXT               ISO 8601
 PROTO      BLOB               the bytes of the message, as they were sent
@@ -25,5 +27,5 @@ ARRAY      TEXT               JSON array of the elements' forms; BYTES and PROTO
                               null, FLOAT infinities as the strings 'Infinity' and '-Infinity'
 STRUCT     TEXT               JSON array of the fields' forms (in query results only)
 NULL       NULL               of any type
-=========  =================  ======================================================================
+========== =================  ======================================================================
 """

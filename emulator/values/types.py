@@ -16,6 +16,8 @@ TIMESTAMP = Type(TypeCode.TIMESTAMP)
 JSON = Type(TypeCode.JSON)
 UUID = Type(TypeCode.UUID)
 INTERVAL = Type(TypeCode.INTERVAL)
+PG_NUMERIC = Type(TypeCode.PG_NUMERIC)
+PG_JSONB = Type(TypeCode.PG_JSONB)
 
 NUMBERS = {TypeCode.INT64, TypeCode.FLOAT32, TypeCode.FLOAT64, TypeCode.NUMERIC}
 FLOATS = {TypeCode.FLOAT32, TypeCode.FLOAT64}

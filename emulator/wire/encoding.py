@@ -16,6 +16,7 @@ from itertools import chain, compress
 
 from ddl.schema import Type, TypeCode
 from emulator.values.forms import base64_text, numeric_to_text, timestamp_to_text
+from emulator.values.pg_numeric import text_of_form
 from emulator.values.requests import Stored
 
 Row = tuple[Stored, ...]
@@ -30,7 +31,10 @@ NULL_VALUE = NULL_TEXT.encode()
 NUMBER = b"\x12\x09\x11"
 DOUBLE = struct.Struct("<d")
 
-PLAIN = {TypeCode.STRING, TypeCode.DATE, TypeCode.JSON, TypeCode.UUID, TypeCode.INTERVAL}
+PLAIN = {
+    *(TypeCode.STRING, TypeCode.DATE, TypeCode.JSON, TypeCode.UUID, TypeCode.INTERVAL),
+    TypeCode.PG_JSONB,
+}
 
 
 ANY_TEXT = PLAIN - {TypeCode.DATE, TypeCode.UUID}
@@ -72,6 +76,7 @@ TEXT_HEADS = [head.decode("latin-1") for head in HEADS]
 TO_TEXT: dict[TypeCode, Callable[..., str]] = {
     TypeCode.INT64: str,
     TypeCode.NUMERIC: numeric_to_text,
+    TypeCode.PG_NUMERIC: text_of_form,
     TypeCode.TIMESTAMP: timestamp_to_text,
     TypeCode.BYTES: base64_text,
     TypeCode.PROTO: base64_text,

@@ -33,6 +33,14 @@ CODES = {
 
 BY_NUMBER = {number: code for code, number in CODES.items()}
 
+ANNOTATIONS = {
+    TypeCode.PG_NUMERIC: (TypeCode.NUMERIC, 2),
+    TypeCode.PG_JSONB: (TypeCode.JSON, 3),
+}
+"""The types of the PostgreSQL dialect: the code that is sent, and its TypeAnnotationCode."""
+
+BY_ANNOTATION = {(CODES[code], number): type_ for type_, (code, number) in ANNOTATIONS.items()}
+
 
 def read_type(proto: Message, types: ProtoTypes, depth: int = 0) -> Type:
     """A type that a client declares; ``types`` are those of the proto bundle.
@@ -40,6 +48,8 @@ def read_type(proto: Message, types: ProtoTypes, depth: int = 0) -> Type:
     Raises INVALID_ARGUMENT when it makes no sense, NOT_FOUND when it is not in the bundle.
     """
     code = BY_NUMBER.get(proto.code)
+    if proto.type_annotation:
+        code = BY_ANNOTATION.get((proto.code, proto.type_annotation))
     if code is None or depth > limits.ARRAY_DEPTH_MAX:
         raise invalid_argument(f"Invalid type: unknown code {proto.code}.")
     if code in (TypeCode.PROTO, TypeCode.ENUM):
@@ -69,7 +79,10 @@ def read_named_type(proto: Message, code: TypeCode, types: ProtoTypes) -> Type:
 
 def fill_type(proto: Message, type_: Type) -> None:
     """Writes a type into its proto."""
-    proto.code = CODES.get(type_.code, 0)
+    code, annotation = ANNOTATIONS.get(type_.code, (type_.code, 0))
+    proto.code = CODES.get(code, 0)
+    if annotation:
+        proto.type_annotation = annotation
     if type_.proto_name is not None:
         proto.proto_type_fqn = type_.proto_name
     if type_.element is not None:

@@ -17,7 +17,8 @@ from ddl.schema import Type, TypeCode
 from emulator.errors import SpannerError
 from emulator.sql.functions.intervals import parse_iso
 from emulator.unsupported import parameter_type
-from emulator.values import forms
+from emulator.values import forms, pg_numeric
+from emulator.values.jsonb import jsonb_form
 from emulator.values.protos import ProtoTypes
 from emulator.values.requests import COMMIT_TIMESTAMP, Stored
 from emulator.wire.messages import Message
@@ -174,6 +175,24 @@ def document(value: Message) -> Stored:
         raise ValueError(f"Expected JSON: {error}.") from error
 
 
+def pg_numeric_value(value: Message) -> Stored:
+    """The numeric of the PostgreSQL dialect."""
+    text = text_of(value, "PG_NUMERIC")
+    try:
+        return None if text is None else pg_numeric.numeric_form(pg_numeric.parse_numeric(text))
+    except ValueError as error:
+        raise ValueError(f"Expected PG_NUMERIC: {error}.") from error
+
+
+def pg_jsonb_value(value: Message) -> Stored:
+    """The jsonb of the PostgreSQL dialect."""
+    text = text_of(value, "PG_JSONB")
+    try:
+        return None if text is None else jsonb_form(text)
+    except ValueError as error:
+        raise ValueError(f"Expected PG_JSONB: {error}.") from error
+
+
 def uuid(value: Message) -> Stored:
     """UUID in its usual writing."""
     text = text_of(value, "UUID")
@@ -206,6 +225,8 @@ SCALARS: dict[TypeCode, Decoder] = {
     TypeCode.JSON: document,
     TypeCode.UUID: uuid,
     TypeCode.INTERVAL: interval,
+    TypeCode.PG_NUMERIC: pg_numeric_value,
+    TypeCode.PG_JSONB: pg_jsonb_value,
 }
 
 

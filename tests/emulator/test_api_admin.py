@@ -158,8 +158,6 @@ def test_what_is_not_supported_is_named(instance: Instance) -> None:
     backup = instance.backup("backup", database="nowhere", expire_time=None)
     with pytest.raises(exceptions.MethodNotImplemented, match="GetBackup"):
         backup.exists()
-    with pytest.raises(exceptions.MethodNotImplemented, match="PostgreSQL"):
-        instance.database("pg-database", database_dialect=2).create()
 
 
 @pytest.mark.ddl(TABLE, "CREATE ROLE reader")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fixtures.server import connect
+from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 
 from emulator.process import ServerProcess, spawn
 from golden import compliance, grammar, out_of_scope, schema_changes
@@ -37,10 +38,19 @@ def run_schema_changes(server: ServerProcess, folder: Path) -> Iterator[Outcome]
         yield schema_changes.judge(case, instance, number)
 
 
+def run_postgresql_schema_changes(server: ServerProcess, folder: Path) -> Iterator[Outcome]:
+    """The same in the PostgreSQL dialect."""
+    instance = connect(server.address)
+    cases = schema_changes.read_cases(folder, schema_changes.POSTGRESQL_PART)
+    for number, case in enumerate(cases):
+        yield schema_changes.judge(case, instance, number, DatabaseDialect.POSTGRESQL)
+
+
 PARTS: dict[str, Part] = {
     "compliance": run_compliance,
     "grammar": run_grammar,
     "schema_changes": run_schema_changes,
+    "schema_changes_pg": run_postgresql_schema_changes,
 }
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import grpc
 from google.api_core.exceptions import GoogleAPICallError
+from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
@@ -21,6 +22,7 @@ from golden.out_of_scope import find_reason
 from golden.outcomes import OUT_OF_SCOPE, Outcome
 
 PART = "schema_changes"
+POSTGRESQL_PART = "schema_changes_pg"
 SAME = "the same"
 OTHER_WORDS = "the same, in other words"
 
@@ -37,14 +39,14 @@ class Case:
     @property
     def expects_refusal(self) -> bool:
         """Whether one of the statements must be refused; a lone semicolon is an empty schema."""
-        text = self.expected.strip().strip(";")
+        text = self.expected.strip().strip("^$;")
         return bool(text) and (text.startswith("ERROR:") or "CREATE " not in text.upper())
 
 
-def read_cases(folder: Path) -> Iterator[Case]:
+def read_cases(folder: Path, part: str = PART) -> Iterator[Case]:
     """The cases of all files."""
-    for path in sorted((folder / PART).glob("*.test")):
-        yield from read_file(f"{PART}/{path.name}", path.read_text(encoding="utf-8"))
+    for path in sorted((folder / part).glob("*.test")):
+        yield from read_file(f"{part}/{path.name}", path.read_text(encoding="utf-8"))
 
 
 def read_file(name: str, text: str) -> Iterator[Case]:
@@ -63,12 +65,17 @@ def read_file(name: str, text: str) -> Iterator[Case]:
             yield Case(f"{name}:{start}", statements, wanted, "regex" in notes)
 
 
-def judge(case: Case, instance: Instance, number: int) -> Outcome:
+def judge(
+    case: Case,
+    instance: Instance,
+    number: int,
+    dialect: int = DatabaseDialect.GOOGLE_STANDARD_SQL,
+) -> Outcome:
     """Runs a case in a database of its own; ``number`` tells the databases of a run apart."""
     reason = find_reason(";".join(case.statements))
     if reason is not None:
         return Outcome(case.name, OUT_OF_SCOPE, False, reason)
-    database = instance.database(f"schema-change-{number}")
+    database = instance.database(f"schema-change-{number}", database_dialect=dialect)
     database.create().result(60)
     try:
         return compare(case, database)
@@ -86,7 +93,7 @@ def compare(case: Case, database: Database) -> Outcome:
     if case.expects_refusal:
         return fault(case, "accepted, must be refused", "OK")
     database.reload()
-    text = "".join(f"{statement};\n" for statement in database.ddl_statements)
+    text = "".join(f"{statement};\n" for statement in database.ddl_statements) or ";"
     if agrees(case, case.expected, text):
         return Outcome(case.name, SAME, False, "")
     return fault(case, "another schema", text)

@@ -11,6 +11,7 @@ from ddl.schema import Column, Type, TypeCode
 from emulator.engine.write_plans import PENDING_TEXT
 from emulator.storage.sqlite import PENDING
 from emulator.values import forms
+from emulator.values.pg_numeric import text_of_form
 
 ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -54,6 +55,8 @@ def scalar_to_json(value: Json, type_: Type, commit_text: str) -> Json:
         return forms.timestamp_to_text(commit_text if value == PENDING_TEXT else value)
     if code is TypeCode.NUMERIC and isinstance(value, str):
         return forms.numeric_to_text(value)
+    if code is TypeCode.PG_NUMERIC and isinstance(value, str):
+        return text_of_form(value)
     return value
 
 
@@ -66,7 +69,11 @@ def float_to_json(value: Json) -> Json:
 
 def type_to_json(type_: Type) -> dict[str, Json]:
     """A type as the API's Type message in JSON."""
-    shown_type: dict[str, Json] = {"code": type_.code.value}
+    shown_type: dict[str, Json] = {
+        "code": type_.code.value.removeprefix("PG_").replace("JSONB", "JSON")
+    }
+    if type_.code in {TypeCode.PG_NUMERIC, TypeCode.PG_JSONB}:
+        shown_type["type_annotation"] = type_.code.value
     if type_.proto_name is not None:
         shown_type["proto_type_fqn"] = type_.proto_name
     if type_.element is not None:

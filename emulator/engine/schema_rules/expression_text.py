@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 from sqlglot import exp
 
-from ddl.dialect import parse_expression
-from ddl.errors import DdlSyntaxError
+from ddl.schema import Schema
 from ddl.tokens import Token, TokenKind
 from emulator.errors import failed_precondition, invalid_argument
-from emulator.sql.grammar.check import read_expression
+from emulator.sql.schema_texts import read_schema_expression
 
 DEPTH_MAX = 20
-CALLED_VOLATILE = frozenset({"GENERATE_UUID", "NEW_UUID", "RAND", "GET_NEXT_SEQUENCE_VALUE"})
+CALLED_VOLATILE = frozenset(
+    {"GENERATE_UUID", "NEW_UUID", "RAND", "GET_NEXT_SEQUENCE_VALUE", "NOW", "NEXTVAL"}
+)
 CURRENT = frozenset({"CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_DATETIME", "CURRENT_TIME"})
 """Functions that are called without parentheses, too."""
 NOT_COUNTED = (exp.Identifier, exp.Paren, exp.DataType, exp.Var, exp.If)
@@ -40,13 +41,9 @@ def refuse_volatile_functions(tokens: list[Token], use: str) -> None:
             )
 
 
-def refuse_depth(text: str, type_names: Collection[str]) -> None:
+def refuse_depth(text: str, schema: Schema) -> None:
     """Expressions are nested so deep and no deeper."""
-    text = read_expression(text, type_names)
-    try:
-        depth = measure_depth(parse_expression(text))
-    except DdlSyntaxError as error:
-        raise invalid_argument(f"Syntax error: {error}") from error
+    depth = measure_depth(read_schema_expression(text, schema))
     if depth > DEPTH_MAX:
         raise invalid_argument(
             f"Expression depth of {depth} exceeds the maximum allowed depth of {DEPTH_MAX}."

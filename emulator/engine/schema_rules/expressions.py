@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.protos import list_bundle_types
 from ddl.references import find_referenced_columns
 from ddl.rules import COMMIT_TIMESTAMP, normalize
 from ddl.schema import Check, Column, Schema, Table, Type, TypeCode
@@ -58,7 +57,7 @@ def check_column_expression(
             check_default(schema, table, column)
         refuse_other_commit_default(column)
     if column.generated is not None:
-        refuse_commit_timestamp_source(table, column)
+        refuse_commit_timestamp_source(schema, table, column)
         if column.default is not None:
             raise failed_precondition(
                 f"Column {table.name}.{column.name} with a DEFAULT value cannot be a generated"
@@ -151,9 +150,9 @@ def refuse_commit_timestamp(column: Column | None) -> None:
         )
 
 
-def refuse_commit_timestamp_source(table: Table, column: Column) -> None:
+def refuse_commit_timestamp_source(schema: Schema, table: Table, column: Column) -> None:
     """No generated column is made of a commit timestamp."""
-    for name in find_referenced_columns(column.generated or "", table):
+    for name in find_referenced_columns(column.generated or "", table, schema.dialect):
         source = table.column(name)
         if source is not None and source.allow_commit_timestamp:
             raise failed_precondition(
@@ -181,7 +180,7 @@ def check_expression(
     text: str, table: Table, schema: Schema, target: Type, use: str, *, may_vary: bool = False
 ) -> tuple[str, ...]:
     """Checks an expression; returns the columns that it names. Raises SpannerError."""
-    tokens = list(tokenize(text))
+    tokens = list(tokenize(text, schema.dialect))
     words = set(list_words(tokens))
     for number, token in enumerate(tokens):
         if token.text == "@" and tokens[number + 1].kind is TokenKind.WORD:
@@ -203,7 +202,7 @@ def check_expression(
         raise locate_error(SpannerError(error.code, message), f"({text})") from error
     if not may_vary:
         refuse_volatile_functions(tokens, use)
-    refuse_depth(text, list_bundle_types(schema))
+    refuse_depth(text, schema)
     return columns
 
 

@@ -21,6 +21,10 @@ from emulator.sql.functions import (
     json,
     network,
     numbers,
+    postgres_aggregates,
+    postgres_casts,
+    postgres_numbers,
+    postgres_text,
     protos,
     regular_expressions,
     text,
@@ -37,9 +41,16 @@ UNFORESEEN = (ArithmeticError, ValueError)
 MODULES = (
     *(casts, numbers, bits, text, regular_expressions, collation, network),
     *(time, arrays, json, intervals, protos),
+    *(postgres_numbers, postgres_casts, postgres_text),
 )
 
-SEEING_NULL = json.SEEING_NULL | formatting.SEEING_NULL | numbers.SEEING_NULL | protos.SEEING_NULL
+SEEING_NULL = {
+    **json.SEEING_NULL,
+    **formatting.SEEING_NULL,
+    **numbers.SEEING_NULL,
+    **protos.SEEING_NULL,
+    **postgres_text.SEEING_NULL,
+}
 NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 """Functions that see NULL arguments; of all others NULL gives NULL."""
 
@@ -55,7 +66,7 @@ def register(connection: apsw.Connection) -> None:
         deterministic = name not in text.RANDOM
         connection.create_scalar_function(name, chosen, deterministic=deterministic)
         connection.create_scalar_function(f"safe_{name}", safe(chosen), deterministic=deterministic)
-    for name, factory in aggregates.AGGREGATES.items():
+    for name, factory in (aggregates.AGGREGATES | postgres_aggregates.AGGREGATES).items():
         connection.create_aggregate_function(name, factory)
     for name, factory in extremes.AGGREGATES.items():
         connection.create_aggregate_function(name, factory)

@@ -2,7 +2,7 @@
 CREATE TABLE change_sets (
   change_set_id character varying(36) NOT NULL,
   commit_timestamp spanner.commit_timestamp,
-  PRIMARY KEY (change_set_id)
+  PRIMARY KEY(change_set_id)
 );
 ALTER TABLE change_sets ADD COLUMN shard_id bigint GENERATED ALWAYS AS (mod(mod(spanner.farm_fingerprint(change_set_id), 16) + 16, 16)) VIRTUAL;
 CREATE INDEX change_sets_by_shard_and_time ON change_sets (shard_id, commit_timestamp) WHERE shard_id IS NOT NULL AND commit_timestamp IS NOT NULL;

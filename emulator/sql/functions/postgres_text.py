@@ -1,0 +1,388 @@
+"""Functions of text, bytea, jsonb and times, as the PostgreSQL dialect has them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from emulator.errors import invalid_argument, out_of_range
+from emulator.sql.functions.numbers import Float, read_float
+from emulator.sql.functions.postgres_numbers import to_form
+from emulator.values import jsonb
+from emulator.values.timestamp_texts import DEFAULT_ZONE
+
+BLANKS = " "
+TRUNCATED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+
+
+def substring(value: str | bytes, start: int, length: int | None = None) -> str | bytes:
+    """From a place that counts from 1, and may lie before the text."""
+    if length is None:
+        return value[max(start - 1, 0) :]
+    if length < 0:
+        raise out_of_range("negative substring length not allowed")
+    return value[max(start - 1, 0) : max(start - 1 + length, 0)]
+
+
+def left(value: str, count: int) -> str:
+    """The first characters; all but the last ones where the count is negative."""
+    return value[:count]
+
+
+def right(value: str, count: int) -> str:
+    """The last characters; all but the first ones where the count is negative."""
+    if count == 0:
+        return ""
+    return value[-count:]
+
+
+def pad(value: str, length: int, filling: str, *, before: bool) -> str:
+    """A text of so many characters."""
+    if length <= len(value):
+        return value[: max(length, 0)]
+    if not filling:
+        return value
+    missing = length - len(value)
+    added = (filling * (missing // len(filling) + 1))[:missing]
+    return added + value if before else value + added
+
+
+def split_part(value: str, delimiter: str, place: int) -> str:
+    """The part at a place, from the end where it is negative."""
+    if place == 0:
+        raise out_of_range("field position must not be zero")
+    parts = value.split(delimiter) if delimiter else [value]
+    index = place - 1 if place > 0 else len(parts) + place
+    return parts[index] if 0 <= index < len(parts) else ""
+
+
+def position(value: str | bytes, wanted: str | bytes) -> int:
+    """Where a text begins in another, from 1; 0 where it does not."""
+    return value.find(wanted) + 1  # type: ignore[arg-type]
+
+
+def translate(value: str, old: str, new: str) -> str:
+    """Characters for characters; what has none goes."""
+    table: dict[int, str | None] = {}
+    for place, character in enumerate(old):
+        table.setdefault(ord(character), new[place] if place < len(new) else None)
+    return value.translate(table)
+
+
+def replace(value: str, old: str, new: str) -> str:
+    """Nothing is replaced for an empty text."""
+    return value.replace(old, new) if old else value
+
+
+def chr_(code: int) -> str:
+    """The character of a code point."""
+    if code == 0:
+        raise out_of_range("null character not permitted")
+    try:
+        return chr(code)
+    except (ValueError, OverflowError) as error:
+        raise out_of_range(f"requested character too large for encoding: {code}") from error
+
+
+def encode(value: bytes, form: str) -> str:
+    """bytea as text."""
+    if form == "hex":
+        return value.hex()
+    if form == "base64":
+        text = base64.b64encode(value).decode()
+        return "\n".join(text[i : i + 76] for i in range(0, len(text), 76))
+    raise invalid_argument(f'unrecognized encoding: "{form}"')
+
+
+def decode(text: str, form: str) -> bytes:
+    """text as bytea."""
+    try:
+        if form == "hex":
+            return bytes.fromhex(text)
+        if form == "base64":
+            return base64.b64decode("".join(text.split()), validate=True)
+    except ValueError as error:
+        raise invalid_argument(f"invalid {form} data") from error
+    raise invalid_argument(f'unrecognized encoding: "{form}"')
+
+
+def concat(*values: str | None) -> str:
+    """All that are not NULL."""
+    return "".join(value for value in values if value is not None)
+
+
+def concat_ws(separator: str | None, *values: str | None) -> str | None:
+    """All that are not NULL, with a separator between."""
+    if separator is None:
+        return None
+    return separator.join(value for value in values if value is not None)
+
+
+def like(value: str, pattern: str) -> int:
+    """LIKE: % is any characters, _ one, a backslash quotes the next."""
+    if pattern.endswith("\\") and (len(pattern) - len(pattern.rstrip("\\"))) % 2:
+        raise invalid_argument("LIKE pattern must not end with escape character")
+    return int(matches(value, pattern))
+
+
+def matches(value: str, pattern: str) -> bool:
+    """Whether a text fits a pattern: the places at which the pattern may stand, one by one."""
+    tokens: list[str | None] = []
+    place = 0
+    while place < len(pattern):
+        character = pattern[place]
+        if character == "\\":
+            place += 1
+            tokens.append(pattern[place])
+        elif character == "%":
+            tokens.append("")
+        else:
+            tokens.append(None if character == "_" else character)
+        place += 1
+    places = {0}
+    for token in tokens:
+        if token == "":
+            places = set(range(min(places), len(value) + 1)) if places else set()
+        else:
+            places = {
+                p + 1 for p in places if p < len(value) and (token is None or value[p] == token)
+            }
+    return len(value) in places
+
+
+MISSING = object()
+
+
+def json_get(document: str, key: str | int) -> str | None:
+    """->: a member or an element as jsonb; NULL where there is none."""
+    found = find_member(document, key)
+    return None if found is MISSING else jsonb.write_document(found)  # type: ignore[arg-type]
+
+
+def json_get_text(document: str, key: str | int) -> str | None:
+    """->>: the same as text; NULL of null."""
+    found = find_member(document, key)
+    if found is MISSING or found is None:
+        return None
+    return found if isinstance(found, str) else jsonb.write_document(found)  # type: ignore[arg-type]
+
+
+def find_member(document: str, key: str | int) -> object:
+    """A member of an object by its name, an element of an array by its place."""
+    parsed = jsonb.parse_document(document)
+    if isinstance(key, str):
+        return parsed.get(key, MISSING) if isinstance(parsed, dict) else MISSING
+    if isinstance(parsed, dict):
+        return MISSING
+    if not isinstance(parsed, list):
+        # PostgreSQL takes a scalar for an array of one.
+        return parsed if key in (0, -1) else MISSING
+    index = key if key >= 0 else len(parsed) + key
+    return parsed[index] if 0 <= index < len(parsed) else MISSING
+
+
+def json_exists(document: str, key: str) -> int:
+    """?: whether a text is a member's name, an element, or the whole."""
+    parsed = jsonb.parse_document(document)
+    if isinstance(parsed, dict | list):
+        return int(key in parsed)
+    return int(parsed == key)
+
+
+def json_contains(document: str, other: str) -> int:
+    """@>: whether a document has all that another has."""
+    whole, part = jsonb.parse_document(document), jsonb.parse_document(other)
+    if isinstance(whole, list) and not isinstance(part, list | dict):
+        return int(any(equal(item, part) for item in whole))
+    return int(contains(whole, part))
+
+
+def contains(whole: jsonb.Document, part: jsonb.Document) -> bool:
+    """Objects by their members, arrays by their elements in any order."""
+    if isinstance(whole, dict) and isinstance(part, dict):
+        return all(key in whole and contains(whole[key], value) for key, value in part.items())
+    if isinstance(whole, list) and isinstance(part, list):
+        return all(any(contains(item, wanted) for item in whole) for wanted in part)
+    return equal(whole, part)
+
+
+def equal(left_: jsonb.Document, right_: jsonb.Document) -> bool:
+    """Equal scalars of one kind; true is not 1."""
+    if isinstance(left_, bool) or isinstance(right_, bool):
+        return left_ is right_
+    return type(left_) is type(right_) and left_ == right_
+
+
+def json_typeof(document: str) -> str:
+    """The kind of a document."""
+    parsed = jsonb.parse_document(document)
+    if parsed is None:
+        return "null"
+    kinds = {bool: "boolean", Decimal: "number", str: "string", list: "array", dict: "object"}
+    return kinds[type(parsed)]
+
+
+def json_array_length(document: str) -> int:
+    """The number of elements."""
+    parsed = jsonb.parse_document(document)
+    if not isinstance(parsed, list):
+        kind = "an object" if isinstance(parsed, dict) else "a scalar"
+        raise invalid_argument(f"cannot get array length of {kind}")
+    return len(parsed)
+
+
+def array_length(array: str, dimension: int) -> int | None:
+    """The number of elements; NULL of an empty array, and of a dimension that is not 1."""
+    items = json.loads(array)
+    return len(items) if items and dimension == 1 else None
+
+
+def moment_of(form: str) -> datetime:
+    """A time in the default zone."""
+    return datetime.fromisoformat(form[:26] + "+00:00").astimezone(DEFAULT_ZONE)
+
+
+def extract_timestamptz(field: str, form: str) -> str:
+    """A field of a time in the default zone, as a numeric."""
+    moment, name = moment_of(form), field.lower()
+    seconds = Decimal(moment.second * 1_000_000 + moment.microsecond)
+    scaled = {"second": -6, "milliseconds": -3, "microseconds": 0}
+    if name in scaled:
+        return to_form(seconds.scaleb(scaled[name]))
+    if name == "epoch":
+        micros = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        return to_form(Decimal(micros).scaleb(-6))
+    if name in {"hour", "minute"}:
+        return to_form(Decimal(getattr(moment, name)))
+    return extract_date(field, moment.date().isoformat())
+
+
+def extract_date(field: str, form: str) -> str:
+    """A field of a date, as a numeric."""
+    day, name = date.fromisoformat(form), field.lower()
+    values = {
+        "year": day.year,
+        "month": day.month,
+        "day": day.day,
+        "quarter": (day.month + 2) // 3,
+        "dow": day.isoweekday() % 7,
+        "isodow": day.isoweekday(),
+        "doy": day.timetuple().tm_yday,
+        "week": day.isocalendar().week,
+        "isoyear": day.isocalendar().year,
+        "epoch": (day - date(1970, 1, 1)).days * 86_400,
+    }
+    if name not in values:
+        raise invalid_argument(f'unit "{field}" is not supported for this type')
+    return to_form(Decimal(values[name]))
+
+
+def truncate_timestamptz(field: str, form: str) -> str:
+    """date_trunc in the default zone."""
+    name = field.lower()
+    if name not in TRUNCATED:
+        raise invalid_argument(f'unit "{field}" is not supported for date_trunc')
+    local = moment_of(form).replace(tzinfo=None, microsecond=0)
+    if TRUNCATED.index(name) <= TRUNCATED.index("day"):
+        local = local.replace(hour=0, minute=0, second=0)
+    if name == "hour":
+        local = local.replace(minute=0, second=0)
+    if name == "minute":
+        local = local.replace(second=0)
+    if name == "week":
+        local -= timedelta(days=local.weekday())
+    if name == "month":
+        local = local.replace(day=1)
+    if name == "quarter":
+        local = local.replace(month=(local.month - 1) // 3 * 3 + 1, day=1)
+    if name == "year":
+        local = local.replace(month=1, day=1)
+    moment = local.replace(tzinfo=DEFAULT_ZONE).astimezone(UTC).replace(tzinfo=None)
+    return f"{moment.isoformat(timespec='microseconds')}000Z"
+
+
+def to_timestamp(seconds: Float) -> str:
+    """Seconds since 1970 as a time."""
+    number = read_float(seconds)
+    try:
+        micros = round(Decimal(repr(number)) * 1_000_000)
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=micros)
+    except (ArithmeticError, ValueError) as error:
+        raise out_of_range(f"timestamp out of range: {number}") from error
+    return f"{moment.isoformat(timespec='microseconds')}000Z"
+
+
+def add_days(form: str, days: int) -> str:
+    """A date that many days later."""
+    try:
+        return (date.fromisoformat(form) + timedelta(days=days)).isoformat()
+    except OverflowError as error:
+        raise out_of_range("date out of range") from error
+
+
+def make_date(year: int, month: int, day: int) -> str:
+    """A date of its parts."""
+    try:
+        return date(year, month, day).isoformat()
+    except (ValueError, OverflowError) as error:
+        raise out_of_range(
+            f"date field value out of range: {year}-{month:02d}-{day:02d}"
+        ) from error
+
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "pg_lower": str.lower,
+    "pg_upper": str.upper,
+    "pg_length": len,
+    "pg_octet_length": lambda value: len(value.encode() if isinstance(value, str) else value),
+    "pg_substring": substring,
+    "pg_left": left,
+    "pg_right": right,
+    "pg_lpad": lambda value, length, filling=" ": pad(value, length, filling, before=True),
+    "pg_rpad": lambda value, length, filling=" ": pad(value, length, filling, before=False),
+    "pg_btrim": lambda value, characters=BLANKS: value.strip(characters) if characters else value,
+    "pg_ltrim": lambda value, characters=BLANKS: value.lstrip(characters) if characters else value,
+    "pg_rtrim": lambda value, characters=BLANKS: value.rstrip(characters) if characters else value,
+    "pg_replace": replace,
+    "pg_translate": translate,
+    "pg_reverse": lambda value: value[::-1],
+    "pg_repeat": lambda value, count: value * count,
+    "pg_split_part": split_part,
+    "pg_strpos": position,
+    "pg_starts_with": lambda value, start: int(value.startswith(start)),
+    "pg_ascii": lambda value: ord(value[0]) if value else 0,
+    "pg_chr": chr_,
+    "pg_md5": lambda value: hashlib.md5(
+        value.encode() if isinstance(value, str) else value
+    ).hexdigest(),
+    "pg_sha256": lambda value: hashlib.sha256(value).digest(),
+    "pg_sha512": lambda value: hashlib.sha512(value).digest(),
+    "pg_encode": encode,
+    "pg_decode": decode,
+    "pg_to_hex": lambda value: f"{value & ((1 << 64) - 1):x}",
+    "pg_like": like,
+    "pg_ilike": lambda value, pattern: like(value.lower(), pattern.lower()),
+    "pg_concat_bytea": lambda first, second: first + second,
+    "pg_json_get": json_get,
+    "pg_json_get_text": json_get_text,
+    "pg_json_exists": json_exists,
+    "pg_json_contains": json_contains,
+    "pg_jsonb_typeof": json_typeof,
+    "pg_jsonb_array_length": json_array_length,
+    "pg_array_length": array_length,
+    "pg_extract_timestamptz": extract_timestamptz,
+    "pg_extract_date": extract_date,
+    "pg_date_trunc": truncate_timestamptz,
+    "pg_to_timestamp": to_timestamp,
+    "pg_add_days": add_days,
+    "pg_days_between": lambda a, b: (date.fromisoformat(a) - date.fromisoformat(b)).days,
+    "pg_make_date": make_date,
+}
+SEEING_NULL: dict[str, Callable[..., object]] = {
+    "pg_concat": concat,
+    "pg_concat_ws": concat_ws,
+}

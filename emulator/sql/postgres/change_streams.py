@@ -1,0 +1,81 @@
+"""The read functions of change streams: ``SELECT * FROM spanner.read_json_<stream>(...)``."""
+
+from __future__ import annotations
+
+import re
+
+from ddl.schema import ChangeStream, Schema
+from emulator import errors
+from emulator.sql.change_streams import ARGUMENTS, ReadArgument, ReadCall, wrong_call
+from emulator.sql.postgres.nodes import Node
+from emulator.sql.postgres.parser import parse_statement
+
+NAMED = re.compile(r"\bread_(json|proto_bytes)_", re.IGNORECASE)
+JSON, PROTO_BYTES = "read_json_", "read_proto_bytes_"
+
+
+def read_call(sql: str, schema: Schema) -> ReadCall | None:
+    """The call that a query consists of; None when it calls no read function."""
+    if not schema.change_streams or NAMED.search(sql) is None:
+        return None
+    statement = Node.of(parse_statement(sql))
+    sources = statement.nodes("fromClause") if statement.kind == "SelectStmt" else []
+    if len(sources) != 1 or sources[0].kind != "RangeFunction":
+        return None
+    (functions,) = sources[0].nodes("functions")
+    called = functions.nodes("items")[0]
+    names = called.names("funcname") if called.kind == "FuncCall" else []
+    if len(names) != 2 or names[0] != "spanner":
+        return None
+    stream = find_stream(names[1], schema)
+    if stream is None:
+        raise errors.invalid_argument(f"function {'.'.join(names)} does not exist")
+    expect_whole_query(statement, sources[0], names[1])
+    called.ignore("funcformat")
+    nodes = called.nodes("args")
+    called.finish()
+    if len(nodes) != len(ARGUMENTS):
+        raise wrong_call(f"it takes {len(ARGUMENTS)} arguments, not {len(nodes)}")
+    values = [read_argument(node, place) for place, node in enumerate(nodes)]
+    return ReadCall(stream.name, "", dict(zip(ARGUMENTS, values, strict=True)))
+
+
+def find_stream(function: str, schema: Schema) -> ChangeStream | None:
+    """The stream whose read function has this name."""
+    if function.startswith(PROTO_BYTES):
+        raise errors.unimplemented(f"the function spanner.{function}")
+    stream = schema.change_stream(function.removeprefix(JSON))
+    return stream if stream is not None and JSON + stream.name == function else None
+
+
+def expect_whole_query(statement: Node, source: Node, name: str) -> None:
+    """Raises UNIMPLEMENTED unless a query only selects the one column of a read function."""
+    targets = statement.nodes("targetList")
+    fields = [each.node("val") for each in targets]
+    shown = [each.nodes("fields")[-1] if each.kind == "ColumnRef" else each for each in fields]
+    plain = len(shown) == 1 and (shown[0].kind == "A_Star" or shown[0].get("sval") == name)
+    if not plain or targets[0].get("name"):
+        raise errors.unimplemented(
+            "a change stream TVF combined with any other SQL (records are read using"
+            f" `SELECT * FROM spanner.{name}(<args>)`)"
+        )
+    statement.ignore("op", "limitOption")
+    statement.finish()
+    source.ignore("alias", "is_rowsfrom")
+    source.finish()
+
+
+def read_argument(node: Node, place: int) -> ReadArgument:
+    """An argument: a parameter or a literal. Raises INVALID_ARGUMENT for another expression."""
+    while node.kind == "TypeCast":
+        node = node.node("arg")
+    if node.kind == "ParamRef":
+        return ReadArgument(parameter=f"p{node.get('number')}")
+    if node.kind == "A_Const":
+        if node.get("isnull"):
+            return ReadArgument()
+        if (text := node.part("sval")) is not None:
+            return ReadArgument(text=text.text("sval"))
+        if (number := node.part("ival")) is not None:
+            return ReadArgument(text=str(number.get("ival") or 0))
+    raise wrong_call(f"argument {place + 1} is neither a literal nor a query parameter")

@@ -1,0 +1,104 @@
+"""Scalar expressions of the PostgreSQL dialect -> SQLite text with Spanner's types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from sqlglot import exp
+
+from ddl.schema import Column
+from emulator import errors
+from emulator.sql import constructors, literals, names, operators, subqueries
+from emulator.sql.compiler import Compiler, Handler
+from emulator.sql.dml import DmlCompiler
+from emulator.sql.expressions import Expressions
+from emulator.sql.postgres import casts, functions
+from emulator.sql.postgres import operators as postgres_operators
+from emulator.sql.postgres.aggregates import CALLED, compile_aggregate
+from emulator.sql.postgres.type_names import show_type
+from emulator.sql.queries import QueryCompiler
+from emulator.sql.scope import Context, Scope
+from emulator.sql.types import Typed
+from emulator.values.types import BOOL
+
+
+def compile_column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context) -> Typed:
+    """A column: a name in quotes keeps its case, and case matters."""
+    if isinstance(node.this, exp.Star):
+        raise errors.invalid_argument("* is not allowed here")
+    name, qualifier = node.name, node.table
+    node.args.get("db")
+    if not qualifier and isinstance(node.parent, exp.Ordered):
+        alias = scope.aliases.get(name.casefold())
+        if alias is not None:
+            return alias
+    relation = scope.relation(qualifier) if qualifier else None
+    if qualifier and (relation is None or relation.alias != qualifier):
+        raise errors.invalid_argument(f'missing FROM-clause entry for table "{qualifier}"')
+    found = scope.find(name, qualifier or None)
+    if found is None or found.column != name:
+        written = f"{qualifier}.{name}" if qualifier else f'"{name}"'
+        raise errors.invalid_argument(f"column {written} does not exist")
+    return replace(scope.resolve(name, qualifier or None), column=name)
+
+
+def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+    """A function, an aggregate, or an operator."""
+    if node.name in CALLED:
+        return compile_aggregate(compiler, node, scope, context)
+    return functions.compile_call(compiler, node, scope, context)
+
+
+class PostgresExpressions(Expressions):
+    """Compiles expressions; what is not said here is the same in both dialects."""
+
+    columns_before_aliases = True
+    handlers: ClassVar[Mapping[type[exp.Expr], Handler]] = {
+        exp.Parameter: names.HANDLERS[exp.Parameter],
+        exp.Alias: names.HANDLERS[exp.Alias],
+        exp.Null: literals.HANDLERS[exp.Null],
+        exp.Boolean: literals.HANDLERS[exp.Boolean],
+        exp.And: operators.HANDLERS[exp.And],
+        exp.Or: operators.HANDLERS[exp.Or],
+        exp.Is: operators.HANDLERS[exp.Is],
+        exp.Subquery: subqueries.HANDLERS[exp.Subquery],
+        exp.Exists: subqueries.HANDLERS[exp.Exists],
+        exp.Array: constructors.HANDLERS[exp.Array],
+        **postgres_operators.HANDLERS,
+        exp.Column: compile_column,
+        exp.Anonymous: compile_call,
+    }
+
+    def boolean(self, node: exp.Expr, scope: Scope, context: Context, where: str) -> Typed:
+        """An expression that must be boolean."""
+        item = self.compile(node, scope, context)
+        converted = casts.coerce(item, BOOL, context)
+        if converted is None:
+            raise errors.invalid_argument(
+                f"{where} must be type boolean, not type {show_type(item.type)}"
+            )
+        return converted
+
+
+class PostgresQueries(QueryCompiler):
+    """Compiles queries of the dialect."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expressions = PostgresExpressions(self.query)
+
+
+class PostgresDml(DmlCompiler):
+    """Compiles INSERT, UPDATE and DELETE of the dialect: columns take more than operators do."""
+
+    def convert(self, item: Typed, column: Column, context: Context, where: str) -> Typed:
+        """A value as its column takes it. Raises INVALID_ARGUMENT."""
+        converted = casts.assign(item, column.type, context)
+        if converted is None:
+            raise errors.invalid_argument(
+                f'column "{column.name}" is of type {show_type(column.type)} but expression is of'
+                f" type {show_type(item.type)}"
+            )
+        return converted

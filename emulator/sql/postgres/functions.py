@@ -1,0 +1,324 @@
+"""The functions of the PostgreSQL dialect: what they take, what they give."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ddl import sequences as ddl_sequences
+from ddl.schema import Type
+from emulator import errors
+from emulator.sql import sequences
+from emulator.sql.compiler import Call, Compiler
+from emulator.sql.postgres import casts, operators
+from emulator.sql.postgres.type_names import show_type
+from emulator.sql.scope import Context, Scope
+from emulator.sql.signatures import Signature, Signatures
+from emulator.sql.types import Typed
+from emulator.values.sqlite_text import quote_text
+from emulator.values.types import (
+    BOOL,
+    BYTES,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    PG_JSONB,
+    PG_NUMERIC,
+    STRING,
+    TIMESTAMP,
+)
+
+UNSUPPORTED = """
+age array_cat array_remove array_replace array_to_string array_upper cardinality cbrt
+clock_timestamp cosh date_part date_bin decode degrees every format format_type gen_random_uuid
+generate_series initcap json_array json_object justify_days justify_hours justify_interval
+jsonb_agg jsonb_array_elements jsonb_build_array jsonb_build_object jsonb_each jsonb_each_text
+jsonb_extract_path jsonb_extract_path_text jsonb_insert jsonb_object jsonb_object_agg
+jsonb_object_keys jsonb_pretty jsonb_query_array jsonb_set jsonb_strip_nulls make_interval
+make_timestamptz overlay percentile_cont pi quote_ident quote_literal radians random
+regexp_match regexp_matches regexp_replace regexp_split_to_array regexp_substr row_number rank
+dense_rank lag lead first_value last_value ntile scale set_masklen sinh stddev stddev_samp
+string_to_array substring_regex tanh textregexeq textregexne timezone to_char to_date to_json
+to_jsonb to_number trim_array trim_scale var_samp variance width_bucket bit_and bit_or bit_xor
+unnest array_position array_prepend array_append spanner.generate_uuid
+spanner.int64_array_to_pgarray spanner.date_add spanner.timestamptz_add
+spanner.timestamptz_subtract spanner.map_double_to_int spanner.json_query_array
+spanner.float32_array spanner.float64_array spanner.int64_array spanner.bool_array
+spanner.string_array spanner.lax_bool spanner.lax_int64 spanner.get_table_column_identity_state
+spanner.cosine_distance spanner.dot_product spanner.euclidean_distance
+spanner.approx_cosine_distance spanner.search spanner.score spanner.tokenize_fulltext
+spanner.tokenize_substring spanner.tokenize_ngrams spanner.soundex spanner.token spanner.snippet
+spanner.search_substring spanner.search_ngrams
+"""
+"""Functions that Spanner has in this dialect and this server has not."""
+
+
+def add_text(table: Signatures) -> None:
+    """Functions of text and bytea."""
+    table.add("LOWER UPPER", [STRING], STRING)
+    table.add("LENGTH CHAR_LENGTH CHARACTER_LENGTH", [STRING], INT64, "pg_length")
+    table.add("LENGTH", [BYTES], INT64, "pg_length")
+    for type_ in (STRING, BYTES):
+        table.add("OCTET_LENGTH", [type_], INT64)
+        table.add("SUBSTR SUBSTRING", [type_, INT64, INT64], type_, "pg_substring", optional=1)
+        table.add("STRPOS POSITION", [type_, type_], INT64, "pg_strpos")
+        table.add("MD5", [type_], STRING)
+        table.add("SPANNER.FARM_FINGERPRINT", [type_], INT64, "farm_fingerprint")
+    table.add("LEFT RIGHT REPEAT", [STRING, INT64], STRING)
+    table.add("LPAD RPAD", [STRING, INT64, STRING], STRING, optional=1)
+    table.add("BTRIM LTRIM RTRIM", [STRING, STRING], STRING, optional=1)
+    table.add("REPLACE TRANSLATE", [STRING, STRING, STRING], STRING)
+    table.add("REVERSE", [STRING], STRING)
+    table.add("SPLIT_PART", [STRING, STRING, INT64], STRING)
+    table.add("STARTS_WITH", [STRING, STRING], BOOL)
+    table.add("ASCII", [STRING], INT64)
+    table.add("CHR", [INT64], STRING)
+    table.add("SHA256 SHA512", [BYTES], BYTES)
+    table.add("ENCODE", [BYTES, STRING], STRING)
+    table.add("DECODE", [STRING, STRING], BYTES)
+    table.add("TO_HEX", [INT64], STRING)
+
+
+def add_numbers(table: Signatures) -> None:
+    """Arithmetic, rounding, mathematics; between two conversions double precision is taken."""
+    kinds = ((INT64, "int8"), (FLOAT64, "float8"), (PG_NUMERIC, "numeric"), (FLOAT32, "float8"))
+    for type_, kind in kinds:
+        table.add("ABS", [type_], type_, f"pg_{kind}_abs")
+    for name in ("CEIL", "CEILING", "FLOOR", "ROUND", "TRUNC", "SIGN"):
+        word = "ceil" if name == "CEILING" else name.lower()
+        table.add(name, [FLOAT64], FLOAT64, f"pg_float8_{word}")
+        table.add(name, [PG_NUMERIC], PG_NUMERIC, f"pg_numeric_{word}")
+    table.add("ROUND", [PG_NUMERIC, INT64], PG_NUMERIC, "pg_numeric_round")
+    table.add("TRUNC", [PG_NUMERIC, INT64], PG_NUMERIC, "pg_numeric_trunc")
+    table.add("MOD", [INT64, INT64], INT64, "pg_int8_mod")
+    table.add("MOD", [PG_NUMERIC, PG_NUMERIC], PG_NUMERIC, "pg_numeric_mod")
+    table.add("DIV", [PG_NUMERIC, PG_NUMERIC], PG_NUMERIC, "pg_numeric_quotient")
+    for name in ("SQRT", "EXP", "LN", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN"):
+        table.add(name, [FLOAT64], FLOAT64, f"pg_float8_{name.lower()}")
+    table.add("LOG LOG10", [FLOAT64], FLOAT64, "pg_float8_log")
+    table.add("ATAN2", [FLOAT64, FLOAT64], FLOAT64, "pg_float8_atan2")
+    table.add("POWER POW", [FLOAT64, FLOAT64], FLOAT64, "pg_float8_power")
+    table.add("SPANNER.BIT_REVERSE", [INT64, BOOL], INT64, "fn_bit_reverse")
+
+
+def add_other(table: Signatures) -> None:
+    """Functions of jsonb and times."""
+    table.add("JSONB_TYPEOF", [PG_JSONB], STRING)
+    table.add("JSONB_ARRAY_LENGTH", [PG_JSONB], INT64)
+    table.add("EXTRACT", [STRING, DATE], PG_NUMERIC, "pg_extract_date")
+    table.add("EXTRACT", [STRING, TIMESTAMP], PG_NUMERIC, "pg_extract_timestamptz")
+    table.add("DATE_TRUNC", [STRING, TIMESTAMP], TIMESTAMP)
+    table.add("TO_TIMESTAMP", [FLOAT64], TIMESTAMP)
+    table.add("MAKE_DATE", [INT64, INT64, INT64], DATE)
+
+
+def build_signatures() -> Signatures:
+    """All of them, with the names that SQLite knows them by."""
+    plain = Signatures()
+    for add in (add_text, add_numbers, add_other):
+        add(plain)
+    table = Signatures()
+    for name, overloads in plain.items():
+        for each in overloads:
+            function = each.function
+            if function.startswith("fn_") and function != "fn_bit_reverse":
+                function = f"pg_{function.removeprefix('fn_')}"
+            added = Signature(each.arguments, each.result, function, each.optional, each.rest)
+            table.setdefault(name, []).append(added)
+    return table
+
+
+SIGNATURES = build_signatures()
+NO_NUMERIC = {"SQRT", "EXP", "LN", "LOG", "LOG10", "POWER", "POW"}
+"""Functions that PostgreSQL has for numeric, too; here they are of double precision only."""
+
+
+def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+    """A function, or what is written like one."""
+    special = CALLS.get(node.name)
+    if special is not None:
+        return special(compiler, node, scope, context)
+    name = node.name.lower()
+    if node.name not in SIGNATURES:
+        if name in UNSUPPORTED.split():
+            raise errors.unimplemented(f"the function {name}")
+        raise errors.invalid_argument(f"function {name} does not exist")
+    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    if node.name in NO_NUMERIC and any(item.type == PG_NUMERIC for item in items):
+        raise errors.unimplemented(f"the function {name} of numeric")
+    return choose_overload(node.name, items, context)
+
+
+def choose_overload(name: str, items: list[Typed], context: Context) -> Typed:
+    """The signature that needs the fewest conversions."""
+    fitting = [each for each in SIGNATURES[name] if each.fits(items)]
+    for signature in sorted(fitting, key=lambda each: count_conversions(each, items)):
+        types = signature.argument_types(len(items))
+        if any(not may_be(item, type_) for item, type_ in zip(items, types, strict=True)):
+            continue
+        converted = [casts.coerce(i, t, context) for i, t in zip(items, types, strict=True)]
+        listed = ", ".join(each.sql for each in converted if each is not None)
+        return Typed(f"{signature.function}({listed})", signature.result)
+    shown = ", ".join("unknown" if casts.is_unknown(i) else show_type(i.type) for i in items)
+    raise errors.invalid_argument(f"function {name.lower()}({shown}) does not exist")
+
+
+def may_be(item: Typed, type_: Type) -> bool:
+    """Whether an argument becomes of a type by itself."""
+    if item.type is None or casts.is_unknown(item) or item.type == type_:
+        return True
+    return type_.code in casts.IMPLICIT.get(item.type.code, ())
+
+
+def count_conversions(signature: Signature, items: list[Typed]) -> int:
+    """How many arguments are of another type; a text without a type is a text first."""
+    count = 0
+    for item, type_ in zip(items, signature.argument_types(len(items)), strict=True):
+        if item.type is None or casts.is_unknown(item):
+            count += type_ != STRING
+        else:
+            count += 2 * (item.type != type_)
+    return count
+
+
+def compile_coalesce(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """COALESCE."""
+    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    unified, type_ = casts.unify(items, context, "COALESCE")
+    if len(unified) == 1:
+        return Typed(unified[0].sql, type_)
+    return Typed(f"coalesce({', '.join(each.sql for each in unified)})", type_)
+
+
+def compile_nullif(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """NULLIF: the first, unless both are equal."""
+    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    (left, right), type_ = operators.match(items, "=", context)
+    test = operators.compare(left, "=", right, type_)
+    first = items[0] if items[0].type is not None else left
+    return Typed(f"CASE WHEN {test} THEN NULL ELSE {first.sql} END", first.type)
+
+
+def compile_extreme(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """GREATEST and LEAST: NULLs do not count."""
+    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    unified, type_ = casts.unify(items, context, node.name)
+    sign = ">=" if node.name == "GREATEST" else "<="
+    result = unified[0]
+    for item in unified[1:]:
+        test = operators.compare(result, sign, item, type_)
+        result = Typed(
+            f"CASE WHEN {item.sql} IS NULL OR {test} THEN {result.sql} ELSE {item.sql} END", type_
+        )
+    return Typed(f"({result.sql})", type_)
+
+
+def compile_concat(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """concat and concat_ws: of values of any type."""
+    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    if not items:
+        raise errors.invalid_argument(f"function {node.name.lower()}() does not exist")
+    texts = [concatenated_text(item, context) for item in items]
+    listed = ", ".join(each.sql for each in texts if each is not None)
+    return Typed(f"pg_{node.name.lower()}({listed})", STRING)
+
+
+def concatenated_text(item: Typed, context: Context) -> Typed | None:
+    """An argument of concat as text: a boolean is t or f there."""
+    if item.type == BOOL:
+        return Typed(f"CASE {item.sql} WHEN 1 THEN 't' WHEN 0 THEN 'f' END", STRING)
+    return casts.assign(item, STRING, context)
+
+
+def compile_array_length(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """array_length(array, dimension)."""
+    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    if len(items) != 2 or items[0].type is None or items[0].type.element is None:
+        shown = ", ".join(show_type(item.type) for item in items)
+        raise errors.invalid_argument(f"function array_length({shown}) does not exist")
+    dimension = casts.coerce(items[1], INT64, context)
+    if dimension is None:
+        raise errors.invalid_argument("the dimension of array_length must be a bigint")
+    return Typed(f"pg_array_length({items[0].sql}, {dimension.sql})", INT64)
+
+
+def compile_now(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+    """now() and CURRENT_TIMESTAMP: one for the whole statement."""
+    refuse_arguments(node)
+    context.uses_now = True
+    return Typed(":now_", TIMESTAMP)
+
+
+def compile_today(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+    """CURRENT_DATE."""
+    refuse_arguments(node)
+    context.uses_now = True
+    return Typed("pg_timestamptz_to_date(:now_)", DATE)
+
+
+def compile_pending(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """spanner.pending_commit_timestamp()."""
+    refuse_arguments(node)
+    context.uses_commit = True
+    return Typed(":commit_", TIMESTAMP)
+
+
+def refuse_arguments(node: exp.Anonymous) -> None:
+    """Raises INVALID_ARGUMENT where a function has any."""
+    if node.expressions:
+        raise errors.invalid_argument(f"function {node.name.lower()} takes no arguments")
+
+
+def compile_nextval(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """nextval('sequence'): drawn anew for each row."""
+    context.draws = True
+    return Typed(f"next_value_({quote_text(counter_of(compiler, node, scope, context))})", INT64)
+
+
+def compile_sequence_state(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """spanner.get_internal_sequence_state('sequence')."""
+    return sequences.counter_state(counter_of(compiler, node, scope, context))
+
+
+def counter_of(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> str:
+    """The counter of the sequence that a text names."""
+    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    if len(items) != 1 or not casts.is_unknown(items[0]):
+        raise errors.unimplemented(f"{node.name.lower()} of anything but a name in quotes")
+    written = str(items[0].literal)
+    name = written[1:-1] if written.startswith('"') else written.lower()
+    sequence = ddl_sequences.find_sequence(context.schema, name.removeprefix("public."))
+    if sequence is None:
+        raise errors.invalid_argument(f"Sequence not found: {name}")
+    return sequences.sequence_counter(sequence.name)
+
+
+CALLS: dict[str, Call] = {
+    **operators.CALLS,
+    "COALESCE": compile_coalesce,
+    "NULLIF": compile_nullif,
+    **dict.fromkeys(("GREATEST", "LEAST"), compile_extreme),
+    **dict.fromkeys(("CONCAT", "CONCAT_WS"), compile_concat),
+    "ARRAY_LENGTH": compile_array_length,
+    **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP"), compile_now),
+    "CURRENT_DATE": compile_today,
+    "PENDING_COMMIT_TIMESTAMP": compile_pending,
+    "NEXTVAL": compile_nextval,
+    "SPANNER.GET_INTERNAL_SEQUENCE_STATE": compile_sequence_state,
+}

@@ -1,0 +1,110 @@
+"""The names of types: of casts, and as messages and columns write them."""
+
+from __future__ import annotations
+
+from ddl.schema import Type, TypeCode
+from emulator import errors
+from emulator.sql.postgres.nodes import Node
+from emulator.values.types import (
+    BOOL,
+    BYTES,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    INTERVAL,
+    PG_JSONB,
+    PG_NUMERIC,
+    STRING,
+    TIMESTAMP,
+    UUID,
+    array,
+)
+
+BY_NAME = {
+    "bool": BOOL,
+    "int8": INT64,
+    "bigint": INT64,
+    "float4": FLOAT32,
+    "float8": FLOAT64,
+    "numeric": PG_NUMERIC,
+    "text": STRING,
+    "varchar": STRING,
+    "bytea": BYTES,
+    "date": DATE,
+    "timestamptz": TIMESTAMP,
+    "jsonb": PG_JSONB,
+    "uuid": UUID,
+    "interval": INTERVAL,
+}
+SHOWN = {
+    TypeCode.BOOL: "boolean",
+    TypeCode.INT64: "bigint",
+    TypeCode.FLOAT32: "real",
+    TypeCode.FLOAT64: "double precision",
+    TypeCode.PG_NUMERIC: "numeric",
+    TypeCode.STRING: "text",
+    TypeCode.BYTES: "bytea",
+    TypeCode.DATE: "date",
+    TypeCode.TIMESTAMP: "timestamp with time zone",
+    TypeCode.PG_JSONB: "jsonb",
+    TypeCode.UUID: "uuid",
+    TypeCode.INTERVAL: "interval",
+}
+SHORT = {
+    TypeCode.BOOL: "bool",
+    TypeCode.INT64: "int8",
+    TypeCode.FLOAT32: "float4",
+    TypeCode.FLOAT64: "float8",
+    TypeCode.TIMESTAMP: "timestamptz",
+}
+"""The names of types where they name columns, as far as these differ from the others."""
+
+
+def read_type(node: Node) -> tuple[Type, tuple[int, ...]]:
+    """A type as a cast names it, and its modifiers. Raises UNIMPLEMENTED for another one."""
+    parts = node.names("names")
+    if len(parts) > 1 and parts[0] in {"pg_catalog", "spanner"}:
+        owner, *parts = parts
+        parts = parts if owner == "pg_catalog" else [owner, *parts]
+    name = ".".join(parts)
+    type_ = BY_NAME.get(name)
+    if type_ is None:
+        raise errors.unimplemented(f"the type {name}")
+    modifiers = tuple(integer_of(each) for each in node.nodes("typmods"))
+    if modifiers and type_ not in {STRING, PG_NUMERIC}:
+        raise errors.unimplemented(f"the type {name} with a modifier")
+    bounds = node.nodes("arrayBounds")
+    if len(bounds) > 1:
+        raise errors.invalid_argument("Multi-dimensional arrays are not supported.")
+    node.ignore("typemod")
+    node.finish()
+    if bounds:
+        if modifiers:
+            raise errors.unimplemented(f"an array of {name} with a modifier")
+        return array(type_), ()
+    return type_, modifiers
+
+
+def integer_of(node: Node) -> int:
+    """The number that a constant is."""
+    value = node.get("ival")
+    if node.kind != "A_Const" or value is None:
+        raise errors.invalid_argument("Type modifiers must be simple constants")
+    return int(value.get("ival", 0))
+
+
+def show_type(type_: Type | None) -> str:
+    """A type as messages write it."""
+    if type_ is None:
+        return "unknown"
+    if type_.element is not None:
+        return f"{show_type(type_.element)}[]"
+    return SHOWN.get(type_.code, type_.code.value.lower())
+
+
+def name_column(type_: Type) -> str:
+    """The name of a column that is a constant, cast to a type."""
+    if type_.element is not None:
+        return name_column(type_.element)
+    return SHORT.get(type_.code, show_type(type_))

@@ -1,0 +1,412 @@
+"""Databases of the PostgreSQL dialect in the embedded server, through the client."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.server import connect
+from google.api_core.exceptions import (
+    GoogleAPICallError,
+    InvalidArgument,
+    MethodNotImplemented,
+    OutOfRange,
+)
+from google.cloud.spanner_admin_database_v1 import DatabaseDialect
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, TypeAnnotationCode, param_types
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.instance import Instance
+
+from emulator.process import spawn
+
+NUMBERS = itertools.count()
+CreatePostgres = Callable[..., Database]
+ALL_TYPES = """
+CREATE TABLE "All" (
+  id bigint PRIMARY KEY, b bool, r real, d double precision, n numeric, s varchar(20), x bytea,
+  day date, ts timestamptz, j jsonb, texts text[], numerics numeric[], doubles float8[]
+)
+"""
+SINGERS = """
+CREATE TABLE singers (
+  id bigint PRIMARY KEY, name varchar NOT NULL, rating double precision,
+  budget numeric DEFAULT 1.50,
+  upper_name varchar GENERATED ALWAYS AS (upper(name)) STORED,
+  changed spanner.commit_timestamp, CHECK (id > 0)
+)
+"""
+BY_NAME = "CREATE INDEX by_name ON singers (name) WHERE name IS NOT NULL"
+
+
+@pytest.fixture
+def create_postgres(instance: Instance) -> Iterator[CreatePostgres]:
+    """Creates databases of the dialect with the given statements."""
+    created: list[Database] = []
+
+    def create(*statements: str) -> Database:
+        name = f"pg-{os.getpid()}-{next(NUMBERS)}"
+        database: Database = instance.database(name, database_dialect=DatabaseDialect.POSTGRESQL)
+        database.create().result(60)
+        created.append(database)
+        if statements:
+            database.update_ddl(list(statements)).result(60)
+        return database
+
+    yield create
+    for database in created:
+        database.drop()
+
+
+@pytest.fixture
+def singers(create_postgres: CreatePostgres) -> Database:
+    """A database with a table of three singers."""
+    database = create_postgres(SINGERS, BY_NAME)
+    rows = [[1, "Ann", 1.5], [2, "Bo", None], [3, "Cy", float("nan")]]
+    with database.batch() as batch:
+        batch.insert("singers", ["id", "name", "rating"], rows)
+    return database
+
+
+def query(database: Database, sql: str, **params: Any) -> list[list[Any]]:
+    """The rows of a query; the types of parameters follow from their values."""
+    kinds = {int: param_types.INT64, str: param_types.STRING}
+    types = {name: kinds[type(value)] for name, value in params.items()}
+    with database.snapshot() as snapshot:
+        return list(snapshot.execute_sql(sql, params=params, param_types=types))
+
+
+def write(database: Database, *statements: str) -> list[list[Any]]:
+    """Runs DML in one transaction; the rows that the last statement returns."""
+
+    def work(transaction: Any) -> list[list[Any]]:
+        rows: list[list[Any]] = []
+        for sql in statements:
+            rows = list(transaction.execute_sql(sql))
+        return rows
+
+    return list(database.run_in_transaction(work))
+
+
+def refusal(call: Callable[[], object]) -> GoogleAPICallError:
+    """The error that a call raises."""
+    with pytest.raises(GoogleAPICallError) as caught:
+        call()
+    return caught.value
+
+
+def test_a_database_keeps_its_dialect_over_a_restart(tmp_path: Path) -> None:
+    with spawn(data_dir=tmp_path) as server:
+        database = connect(server.address).database(
+            "kept", database_dialect=DatabaseDialect.POSTGRESQL
+        )
+        database.create().result(60)
+        database.update_ddl([SINGERS]).result(60)
+        with database.batch() as batch:
+            batch.insert("singers", ["id", "name"], [[1, "Ann"]])
+    with spawn(data_dir=tmp_path) as server:
+        database = connect(server.address).database("kept")
+        database.reload()
+        assert database.database_dialect == DatabaseDialect.POSTGRESQL
+        assert query(database, "SELECT name::text || '!' FROM singers") == [["Ann!"]]
+
+
+def test_it_is_created_empty(instance: Instance) -> None:
+    database = instance.database("pg-extra", [SINGERS], database_dialect=DatabaseDialect.POSTGRESQL)
+    error = refusal(lambda: database.create().result(60))
+    assert isinstance(error, InvalidArgument)
+    assert "not allowed in database creation request" in (error.message or "")
+
+
+def test_the_schema_is_written_in_the_dialect(create_postgres: CreatePostgres) -> None:
+    database = create_postgres(
+        'CREATE TABLE Parent (Id int8, "Name" varchar(20), PRIMARY KEY(Id))',
+        """CREATE TABLE child (id bigint, at spanner.commit_timestamp, gone timestamptz,
+           n bigint GENERATED BY DEFAULT AS IDENTITY (BIT_REVERSED_POSITIVE),
+           PRIMARY KEY (id, n)) INTERLEAVE IN PARENT parent ON DELETE CASCADE
+           TTL INTERVAL '2 weeks' ON gone""",
+        'CREATE UNIQUE INDEX by_name ON public.parent ("Name" DESC) WHERE "Name" IS NOT NULL',
+        "CREATE CHANGE STREAM s FOR child(gone) WITH (retention_period = '2d')",
+        "ALTER TABLE parent ADD COLUMN more jsonb",
+    )
+    database.reload()
+    assert "\n".join(database.ddl_statements) == (
+        "CREATE TABLE parent (\n"
+        "  id bigint NOT NULL,\n"
+        '  "Name" character varying(20),\n'
+        "  more jsonb,\n"
+        "  PRIMARY KEY(id)\n"
+        ")\n"
+        "CREATE TABLE child (\n"
+        "  id bigint NOT NULL,\n"
+        "  at spanner.commit_timestamp,\n"
+        "  gone timestamp with time zone,\n"
+        "  n bigint NOT NULL GENERATED BY DEFAULT AS IDENTITY (BIT_REVERSED_POSITIVE),\n"
+        "  PRIMARY KEY(id, n)\n"
+        ") INTERLEAVE IN PARENT parent ON DELETE CASCADE TTL INTERVAL '2 weeks' ON gone\n"
+        'CREATE UNIQUE INDEX by_name ON parent ("Name" DESC) WHERE "Name" IS NOT NULL\n'
+        "CREATE CHANGE STREAM s FOR child(gone) WITH (retention_period = '2d')"
+    )
+
+
+def test_values_of_every_type_come_back_as_they_went_in(create_postgres: CreatePostgres) -> None:
+    database = create_postgres(ALL_TYPES)
+    columns = ["id", "b", "r", "d", "n", "s", "x", "day", "ts", "j", "texts", "numerics", "doubles"]
+    digits = "12345678901234567890123456789012345678901234567890.10"
+    moment = datetime(2024, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)
+    row: Sequence[Any] = [
+        *(1, True, 1.5, 2.5, digits, "text", b"aGk=", date(2024, 1, 2), moment),
+        *('{"bb":1, "a":[1.50]}', ["x", None], ["1.10", "NaN"], [0.5, None]),
+    ]
+    with database.batch() as batch:
+        batch.insert("All", columns, [row, [2, *[None] * 12]])
+    with database.snapshot() as snapshot:
+        results = snapshot.read("All", columns, KeySet(all_=True))
+        first, second = list(results)
+    assert first[:4] == [1, True, 1.5, 2.5]
+    assert first[4] == Decimal(digits)
+    assert first[5:9] == ["text", b"aGk=", date(2024, 1, 2), moment]
+    assert dict(first[9]) == {"a": [1.5], "bb": 1}
+    assert first[10] == ["x", None]
+    assert [str(each) for each in first[11]] == ["1.10", "NaN"]
+    assert second == [2, *[None] * 12]
+    annotations = {field.name: field.type_.type_annotation for field in results.fields}
+    assert annotations["n"] == TypeAnnotationCode.PG_NUMERIC
+    assert annotations["j"] == TypeAnnotationCode.PG_JSONB
+    assert query(database, 'SELECT j::text FROM "All" WHERE id = 1') == [['{"a": [1.50], "bb": 1}']]
+
+
+def test_a_numeric_keeps_its_scale_and_compares_by_its_value(
+    create_postgres: CreatePostgres,
+) -> None:
+    database = create_postgres("CREATE TABLE t (id bigint PRIMARY KEY, n numeric)")
+    write(database, "INSERT INTO t VALUES (1, 1.0), (2, 1.00), (3, -2), (4, 'NaN'), (5, 1e3)")
+    assert query(database, "SELECT n::text FROM t ORDER BY n, id") == [
+        *(["-2"], ["1.0"], ["1.00"], ["1000"], ["NaN"])
+    ]
+    assert query(database, "SELECT count(*) FROM t WHERE n = 1") == [[2]]
+    assert query(database, "SELECT count(*) FROM (SELECT DISTINCT n FROM t) AS d") == [[4]]
+    assert query(database, "SELECT max(n)::text, min(n)::text FROM t") == [["NaN", "-2"]]
+
+
+def test_names_without_quotes_are_in_lower_case_and_others_are_exact(
+    create_postgres: CreatePostgres,
+) -> None:
+    database = create_postgres('CREATE TABLE "Mixed" (id bigint PRIMARY KEY, "Name" text)')
+    assert query(database, 'SELECT ID, "Name" FROM "Mixed"') == []
+    for sql in ("SELECT id FROM Mixed", 'SELECT Name FROM "Mixed"', 'SELECT "ID" FROM "Mixed"'):
+        with pytest.raises(InvalidArgument):
+            query(database, sql)
+
+
+def test_dml_names_columns_exactly(create_postgres: CreatePostgres) -> None:
+    database = create_postgres('CREATE TABLE t (id bigint PRIMARY KEY, "Name" text)')
+    for sql in ("INSERT INTO t (id, name) VALUES (1, 'a')", "UPDATE t SET name = 'a' WHERE id = 1"):
+        with pytest.raises(InvalidArgument, match='column "name" of relation "t" does not exist'):
+            write(database, sql)
+
+
+def test_three_values_of_logic(singers: Database) -> None:
+    sql = "SELECT NOT NULL, NULL AND false, NULL OR true, NULL IS NULL, NULL = 1, 1 IN (2, NULL)"
+    assert query(singers, sql) == [[None, False, True, True, None, None]]
+
+
+def test_nulls_come_last_upwards_and_nan_after_every_number(singers: Database) -> None:
+    upwards = query(singers, "SELECT id FROM singers ORDER BY rating")
+    assert upwards == [[1], [3], [2]]
+    assert query(singers, "SELECT id FROM singers ORDER BY rating DESC") == upwards[::-1]
+    first = query(singers, "SELECT id FROM singers ORDER BY rating NULLS FIRST LIMIT 1")
+    assert first == [[2]]
+    assert query(singers, "SELECT id FROM singers WHERE rating > 1e300") == [[3]]
+
+
+def test_parameters_are_numbered(singers: Database) -> None:
+    sql = "SELECT name FROM singers WHERE id = $1 OR name = $2 ORDER BY id"
+    assert query(singers, sql, p1=1, p2="Cy") == [["Ann"], ["Cy"]]
+
+
+def test_dml_returns_rows_and_meets_conflicts(singers: Database) -> None:
+    upsert = (
+        "INSERT INTO singers (id, name) VALUES (1, 'Amy'), (4, 'Di') ON CONFLICT (id)"
+        " DO UPDATE SET name = excluded.name RETURNING id, upper_name, budget::text AS money"
+    )
+    assert sorted(write(singers, upsert)) == [[1, "AMY", "1.50"], [4, "DI", "1.50"]]
+    nothing = "INSERT INTO singers (id, name) VALUES (1, 'No') ON CONFLICT DO NOTHING RETURNING id"
+    assert write(singers, nothing) == []
+    assert write(singers, "UPDATE singers SET budget = id WHERE id = 4 RETURNING budget::text") == [
+        ["4"]
+    ]
+    assert write(singers, "DELETE FROM singers WHERE id > 1 RETURNING id") == [[2], [3], [4]]
+
+
+def test_a_commit_timestamp_is_written_by_mutations_and_by_dml(singers: Database) -> None:
+    with singers.batch() as batch:
+        batch.update("singers", ["id", "changed"], [[1, COMMIT_TIMESTAMP]])
+    write(singers, "UPDATE singers SET changed = spanner.pending_commit_timestamp() WHERE id = 2")
+    rows = query(singers, "SELECT id FROM singers WHERE changed IS NOT NULL ORDER BY changed")
+    assert rows == [[1], [2]]
+
+
+def test_queries_join_group_and_nest(singers: Database) -> None:
+    sql = (
+        "WITH q AS (SELECT id, name FROM singers WHERE id < 3)"
+        " SELECT q.name, count(*) FILTER (WHERE s.id > 1) AS n, sum(s.id)::text FROM q"
+        " LEFT JOIN singers s ON s.id >= q.id"
+        " WHERE EXISTS (SELECT 1 FROM singers i WHERE i.id = q.id)"
+        " GROUP BY q.name HAVING count(*) > 0 ORDER BY 1 DESC OFFSET 0"
+    )
+    assert query(singers, sql) == [["Bo", 2, "5"], ["Ann", 2, "6"]]
+    union = "SELECT id FROM singers EXCEPT SELECT 2 UNION ALL SELECT 9 ORDER BY id DESC LIMIT 2"
+    assert query(singers, union) == [[9], [3]]
+
+
+def test_an_index_is_forced_in_a_comment(singers: Database) -> None:
+    hint = "/*@ force_index=by_name */"
+    sql = f"SELECT id FROM singers {hint} AS s WHERE s.name IS NOT NULL AND id = 1"
+    assert query(singers, sql) == [[1]]
+    unknown = "SELECT id FROM singers /*@ force_index=missing */"
+    error = refusal(lambda: query(singers, unknown))
+    assert "does not have a secondary index called missing" in (error.message or "")
+    assert query(singers, "SELECT '/*@ force_index=missing */' FROM singers LIMIT 1") == [
+        ["/*@ force_index=missing */"]
+    ]
+
+
+def test_a_watchable_table_is_read_by_its_index(create_postgres: CreatePostgres) -> None:
+    commit = "spanner.pending_commit_timestamp()"
+    database = create_postgres(
+        f"""CREATE TABLE t (id bigint PRIMARY KEY, n bigint,
+            changed spanner.commit_timestamp DEFAULT ({commit}) ON UPDATE ({commit}),
+            shard bigint GENERATED ALWAYS AS
+            (mod(mod(spanner.farm_fingerprint(id::text), 8) + 8, 8)) STORED)""",
+        "CREATE INDEX i ON t (shard, changed) WHERE shard IS NOT NULL AND changed IS NOT NULL",
+    )
+    with database.batch() as batch:
+        batch.insert("t", ["id", "n"], [[1, 1], [2, 2]])
+    write(database, "UPDATE t SET n = 3 WHERE id = 1")
+    sql = (
+        "SELECT id, shard FROM t /*@ force_index=i */"
+        " WHERE shard IS NOT NULL AND changed IS NOT NULL ORDER BY changed DESC"
+    )
+    rows = query(database, sql)
+    assert [row[0] for row in rows] == [1, 2]
+    assert all(0 <= row[1] < 8 for row in rows)
+    tables = list(database.list_tables())
+    assert [table.table_id for table in tables] == ["t"]
+    assert [field.name for field in tables[0].schema] == ["id", "n", "changed", "shard"]
+
+
+def test_views_and_sequences(create_postgres: CreatePostgres) -> None:
+    database = create_postgres(
+        "CREATE SEQUENCE ids BIT_REVERSED_POSITIVE",
+        "CREATE TABLE t (id bigint DEFAULT nextval('ids') PRIMARY KEY, name text)",
+        'CREATE VIEW "Named" SQL SECURITY INVOKER AS SELECT id, name FROM t WHERE name IS NOT NULL',
+    )
+    write(database, "INSERT INTO t (name) VALUES ('a'), (NULL), ('b')")
+    assert query(database, 'SELECT name FROM "Named" ORDER BY name') == [["a"], ["b"]]
+    assert query(database, "SELECT count(DISTINCT id) FROM t WHERE id > 0") == [[3]]
+    error = refusal(lambda: database.update_ddl(["DROP SEQUENCE ids"]).result(60))
+    assert "dependent column" in (error.message or "")
+
+
+def test_information_schema_is_in_lower_case(singers: Database) -> None:
+    sql = (
+        "SELECT column_name, data_type, spanner_type, is_nullable FROM information_schema.columns"
+        " WHERE table_schema = 'public' AND table_name = 'singers' ORDER BY ordinal_position"
+    )
+    assert query(singers, sql)[:4] == [
+        ["id", "bigint", "bigint", "NO"],
+        ["name", "character varying", "character varying", "NO"],
+        ["rating", "double precision", "double precision", "YES"],
+        ["budget", "numeric", "numeric", "YES"],
+    ]
+    option = "SELECT option_value FROM information_schema.database_options"
+    assert query(singers, f"{option} WHERE option_name = 'database_dialect'") == [["POSTGRESQL"]]
+    index = "SELECT filter FROM information_schema.indexes WHERE index_name = 'by_name'"
+    assert query(singers, index) == [["name IS NOT NULL"]]
+
+
+def test_a_change_stream_is_read_as_json(create_postgres: CreatePostgres) -> None:
+    database = create_postgres(
+        "CREATE TABLE t (id bigint PRIMARY KEY, n numeric, j jsonb)",
+        "CREATE CHANGE STREAM s FOR ALL WITH (value_capture_type = 'NEW_ROW')",
+    )
+    start = datetime.now(UTC)
+    write(database, "INSERT INTO t VALUES (1, 1.10, '{\"b\": 1}')")
+    end = datetime.now(UTC)
+    sql = "SELECT * FROM spanner.read_json_s($1, $2, $3, $4, null)"
+    types = {
+        "p1": param_types.TIMESTAMP,
+        "p2": param_types.TIMESTAMP,
+        "p3": param_types.STRING,
+        "p4": param_types.INT64,
+    }
+
+    def read(token: str | None) -> list[dict[str, Any]]:
+        values = {"p1": start, "p2": end, "p3": token, "p4": 1_000}
+        with database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(sql, params=values, param_types=types)
+            return [record for (record,) in rows]
+
+    children = [
+        child["token"]
+        for record in read(None)
+        for child in record["child_partitions_record"]["child_partitions"]
+    ]
+    records = [record for token in children for record in read(token)]
+    (change,) = (r["data_change_record"] for r in records if "data_change_record" in r)
+    assert change["table_name"] == "t"
+    assert change["mod_type"] == "INSERT"
+    assert change["mods"][0]["keys"] == {"id": "1"}
+    assert change["mods"][0]["new_values"] == {"n": "1.10", "j": '{"b": 1}'}
+    kinds = {each["name"]: each["type"] for each in change["column_types"]}
+    assert kinds["n"] == {"code": "NUMERIC", "type_annotation": "PG_NUMERIC"}
+    commit = datetime.fromisoformat(change["commit_timestamp"])
+    assert start - timedelta(seconds=1) <= commit <= end + timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ("SELECT rank() OVER (ORDER BY id) FROM singers", "A window function (OVER)"),
+        ("SELECT * FROM singers, LATERAL (SELECT 1) AS x", "LATERAL"),
+        ("SELECT to_char(1, '9')", "the function to_char"),
+        ("SELECT DISTINCT ON (id) id FROM singers", "SELECT DISTINCT ON"),
+        ("SELECT '1 day'::interval", "a literal of the type interval"),
+        ("SELECT 1::int2", "the type int2"),
+        ("SELECT * FROM pg_catalog.pg_class", "the table pg_catalog.pg_class"),
+        ("WITH RECURSIVE q AS (SELECT 1) SELECT * FROM q", "WITH RECURSIVE"),
+        ("SELECT 1.5 ^ 2", "^ of numeric"),
+    ],
+)
+def test_what_is_missing_is_named(singers: Database, sql: str, name: str) -> None:
+    error = refusal(lambda: query(singers, sql))
+    assert isinstance(error, MethodNotImplemented)
+    assert name in (error.message or "")
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "words"),
+    [
+        ("SELECT 1 +", InvalidArgument, "syntax error at end of input"),
+        ("SELECT `id` FROM singers", InvalidArgument, "syntax error"),
+        ("SELECT missing FROM singers", InvalidArgument, 'column "missing" does not exist'),
+        ("SELECT 1 + true", InvalidArgument, "operator does not exist: bigint + boolean"),
+        ("SELECT 'x'::bigint", InvalidArgument, "invalid input syntax for type bigint"),
+        ("SELECT countif(true)", InvalidArgument, "function countif does not exist"),
+        ("SELECT 9223372036854775807 + 1", OutOfRange, "bigint out of range"),
+        ("SELECT id / 0 FROM singers", OutOfRange, "division by zero"),
+        ("SELECT id FROM singers WHERE name", InvalidArgument, "must be type boolean"),
+    ],
+)
+def test_refusals_are_postgresqls(
+    singers: Database, sql: str, kind: type[GoogleAPICallError], words: str
+) -> None:
+    error = refusal(lambda: query(singers, sql))
+    assert isinstance(error, kind)
+    assert words in (error.message or "")

@@ -1,0 +1,31 @@
+"""A sample of random expressions, in the embedded server and in a real PostgreSQL."""
+
+from __future__ import annotations
+
+import pytest
+from google.cloud.spanner_admin_database_v1 import DatabaseDialect
+from google.cloud.spanner_v1.instance import Instance
+
+from postgres_reference.expressions import Generator
+from postgres_reference.run import classify, compare
+from postgres_reference.server import find_programs, run_postgres
+
+EXPRESSIONS = 300
+SEED = 20_240_229
+
+
+def test_expressions_have_the_values_that_postgresql_gives_them(instance: Instance) -> None:
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("no PostgreSQL is installed: apt-get install postgresql")
+    generator = Generator(SEED)
+    expressions = [generator.expression() for _ in range(EXPRESSIONS)]
+    database = instance.database("pg-sample", database_dialect=DatabaseDialect.POSTGRESQL)
+    database.create().result(60)
+    try:
+        with run_postgres(programs) as postgres:
+            found = list(compare(database, postgres, expressions))
+    finally:
+        database.drop()
+    assert [each for each in found if each and classify(each) == "different"] == []
+    assert sum(each is None for each in found) > EXPRESSIONS * 0.9
