@@ -176,6 +176,13 @@ def test_a_section_that_makes_no_sense_is_refused(
     assert message in result.stderr
 
 
+@pytest.mark.parametrize("command", ["watch", "page", "check"])
+def test_a_database_that_is_not_named_is_an_error_that_says_how(command: str) -> None:
+    result = run_command(command)
+    assert result.returncode == 2
+    assert "'database' is missing: name it with --database" in result.stderr
+
+
 def test_a_port_that_is_taken_ends_the_watcher(music: Database, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         file = write_file(tmp_path, music, "")

@@ -23,6 +23,10 @@ def load_config(path: Path | None, flags: Mapping[str, object]) -> WatchConfig:
             values[section] = {**read_section(values, section), option: value}
         else:
             values[option] = value
+    if "database" not in values:
+        raise ConfigurationError(
+            "option 'database' is missing: name it with --database, or in a file with --config"
+        )
     return parse_watch_config(values)
 
 
