@@ -23,7 +23,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spar
 OF_SOURCE = r"\[PYTHON_DATA_SOURCE_ERROR\] Failed to [\w ]+: "
 OF_STREAM = r"\[PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR\] Failed when [\w ]+: "
 OF_QUERY = r"\[STREAM_FAILED\] Query \[id = [\w-]+, runId = [\w-]+\] terminated with exception: "
-OF_TASK = r"\[PYTHON_EXCEPTION\] An exception was thrown from the Python worker: "
+OF_TASK = (
+    r"(?:\[PYTHON_EXCEPTION\] An exception was thrown from the Python worker|Job aborted .*): "
+)
 PYDANTIC = re.compile("Input should|pydantic|should have at least|validation error|errors.pydantic")
 
 MISTAKES = {

@@ -39,6 +39,9 @@ def test_a_temporary_view_reads_the_source(spark: SparkSession, database: Databa
 
 @pytest.fixture
 def drop_tables(spark: SparkSession) -> Iterator[None]:
+    catalog = spark.conf.get("spark.sql.catalog.spark_catalog", "") or "builtin"
+    if catalog != "builtin":
+        pytest.skip(f"with {catalog} Spark reads no table of a source in Python")
     yield
     for name in ("spanner_t", "spanner_singers", "named"):
         spark.sql(f"DROP TABLE IF EXISTS {name}")
