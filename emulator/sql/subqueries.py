@@ -90,10 +90,11 @@ def in_unnest(
         raise errors.invalid_argument(
             f"Second argument of IN UNNEST must be an array but was {name_of(values.type)}"
         )
-    if not isinstance(node.expressions[0], exp.Parameter):
+    widened = coerce(item, values.type.element, context)
+    is_literal = item.literal is not None and widened is not None
+    if not (is_literal or isinstance(node.expressions[0], exp.Parameter)):
         # A long list of items is an array of a parameter, too.
         refuse_other_number(item, values.type.element)
-    widened = coerce(item, values.type.element, context)
     left, right = widened, Typed('"value"', values.type.element)
     if left is None:
         (left, right), _ = unify([item, right], context, "operator IN")
@@ -106,7 +107,7 @@ def in_unnest(
 
 def refuse_other_number(item: Typed, element: Type) -> None:
     """A number is looked for among those of its type; an INT64 also where it fits in exactly."""
-    known = item.type is None or item.literal is not None or item.type.code is element.code
+    known = item.type is None or item.type.code is element.code
     numbers = item.type is not None and {item.type.code, element.code} <= NUMBERS
     fits = item.type == INT64 and element.code in {TypeCode.NUMERIC, TypeCode.FLOAT64}
     if numbers and not known and not fits:
