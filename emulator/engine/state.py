@@ -56,6 +56,8 @@ class CompiledStatement:
         self, as_of: frozenset[str], *, counted: bool = False, within: str = ""
     ) -> Statement:
         """The statement for one way of reading its tables; compiled once for each."""
+        if self._variants and self._reads_no_table():
+            return self.plain
         key = (as_of, counted, within)
         statement = self._variants.get(key)
         if statement is None:
@@ -66,6 +68,10 @@ class CompiledStatement:
             self._variants[key] = statement
         return statement
 
+    def _reads_no_table(self) -> bool:
+        """Whether every variant is the same, as of an INSERT of values."""
+        return not (self.plain.tables or isinstance(self.plain, Update | Delete))
+
     def conditions(self) -> tuple[TableConditions, ...]:
         """What the statement asks of the tables that it reads; a transaction locks what fits."""
         if self._conditions is None:
@@ -73,7 +79,10 @@ class CompiledStatement:
             tables = self.plain.tables
             if isinstance(self.plain, Update | Delete):
                 tables = (*tables, self.plain.table)
-            self._conditions = statement_conditions(self.text, self.schema, types, tables)
+            found: tuple[TableConditions, ...] = ()
+            if tables:
+                found = statement_conditions(self.text, self.schema, types, tables)
+            self._conditions = found
         return self._conditions
 
     def find_partitioned_table(self) -> tuple[str, str | None]:

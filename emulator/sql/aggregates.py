@@ -133,6 +133,7 @@ def read_argument(
         last = last.this
     ignoring = isinstance(last, exp.IgnoreNulls)
     if isinstance(last, exp.IgnoreNulls | exp.RespectNulls):
+        refuse_null_handling(name)
         last = last.this
     if others:
         others[-1] = last
@@ -151,6 +152,7 @@ def read_argument(
             f"Aggregate functions with DISTINCT cannot be used with arguments of type"
             f" {name_of(item.type)}"
         )
+    refuse_more_arguments(name, others)
     if ignoring:
         rows = f" FILTER (WHERE {item.sql} IS NOT NULL)"
     check_distinct_order(distinct, sorted_by, item)
@@ -161,6 +163,20 @@ def read_argument(
     if (limit or order) and name not in {"ARRAY_AGG", "STRING_AGG", "ARRAY_CONCAT_AGG"}:
         raise errors.invalid_argument(f"ORDER BY and LIMIT are not supported in {name}")
     return AggregateArgument(item, more, distinct, order, rows, limit, extreme)
+
+
+def refuse_null_handling(name: str) -> None:
+    """ARRAY_CONCAT_AGG passes over NULL anyway."""
+    if name == "ARRAY_CONCAT_AGG":
+        raise errors.invalid_argument(
+            f"IGNORE NULLS and RESPECT NULLS are not allowed for aggregate function {name}"
+        )
+
+
+def refuse_more_arguments(name: str, others: list[exp.Expr]) -> None:
+    """STRING_AGG alone has a second argument."""
+    if others and name != "STRING_AGG":
+        raise errors.invalid_argument(f"No matching signature for aggregate function {name}")
 
 
 def check_distinct_order(distinct: str, sorted_by: list[Typed], item: Typed) -> None:

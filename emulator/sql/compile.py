@@ -53,6 +53,8 @@ OTHER_STATEMENTS = {
 }
 """The first words of GoogleSQL's statements that are neither queries nor DML."""
 
+UNNAMED = re.compile(r"\$\d+\Z")
+"""What a column without a name is called inside a statement."""
 TYPE_MISMATCH = re.compile(r"Expected type .+; found .+")
 NO_LISTS: Mapping[str, tuple[str, Type]] = {}
 STATEMENT_HINTS = {
@@ -201,7 +203,7 @@ def compile_tree(parsed: Parsed, sql: str, context: Context) -> Statement:
         raise errors.unimplemented("a query over both INFORMATION_SCHEMA and tables")
     return CompiledQuery(
         text,
-        tuple(ResultColumn(each.name, each.type) for each in columns),
+        tuple(ResultColumn(UNNAMED.sub("", each.name), each.type) for each in columns),
         context.bindings(STRING),
         tuple(context.tables),
         tuple(context.catalog),

@@ -160,10 +160,10 @@ class Scope:
             return self.locals[folded]
         if folded in self.merged:
             return self.merged[folded]
-        # The alias of a value hides a field of that name in the value.
-        named = {id(r): r.value for r in self.relations if r.alias.casefold() == folded}
-        columns = [c for r in self.relations if not named.get(id(r)) for c in r.columns_named(name)]
-        columns += [value for value in named.values() if value is not None]
+        # The alias of a value hides columns of that name, and a field of it in the value.
+        columns = [r.value for r in self.relations if r.alias.casefold() == folded and r.value]
+        if not columns:
+            columns = [c for r in self.relations for c in r.columns_named(name)]
         if len(columns) > 1:
             raise errors.invalid_argument(f"Column name {name} is ambiguous")
         if columns:

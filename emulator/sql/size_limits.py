@@ -26,7 +26,7 @@ CHAINS = (exp.And, exp.Or)
 
 
 def check_size(nodes: Sequence[exp.Expr]) -> None:
-    """Raises INVALID_ARGUMENT for a statement that is too large; ``nodes`` are those of its tree."""
+    """Raises INVALID_ARGUMENT for a tree that is too large; ``nodes`` are those of it."""
     for node in nodes:
         if isinstance(node, exp.Struct):
             check_struct(node)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from ddl.schema import Type, TypeCode
 from emulator import errors
 from emulator.limits import IN_ITEMS_MAX
 from emulator.sql.coerce import coerce, require, unify
@@ -14,7 +15,7 @@ from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
 from emulator.sql.composites import elements, refuse_array_of_arrays, wrap_one_column
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Columns, Typed, name_of
-from emulator.values.types import BOOL, array
+from emulator.values.types import BOOL, INT64, NUMBERS, array
 
 
 class Subquery(Protocol):
@@ -90,6 +91,10 @@ def in_unnest(
             f"Second argument of IN UNNEST must be an array but was {name_of(values.type)}"
         )
     widened = coerce(item, values.type.element, context)
+    is_literal = item.literal is not None and widened is not None
+    if not (is_literal or isinstance(node.expressions[0], exp.Parameter)):
+        # A long list of items is an array of a parameter, too.
+        refuse_other_number(item, values.type.element)
     left, right = widened, Typed('"value"', values.type.element)
     if left is None:
         (left, right), _ = unify([item, right], context, "operator IN")
@@ -98,6 +103,18 @@ def in_unnest(
     if right.sql != '"value"':
         source = f'(SELECT {right.sql} AS "value" FROM {source})'
     return Typed(test_row_membership(left, '"value"', source, right.type), BOOL)
+
+
+def refuse_other_number(item: Typed, element: Type) -> None:
+    """A number is looked for among those of its type; an INT64 also where it fits in exactly."""
+    known = item.type is None or item.type.code is element.code
+    numbers = item.type is not None and {item.type.code, element.code} <= NUMBERS
+    fits = item.type == INT64 and element.code in {TypeCode.NUMERIC, TypeCode.FLOAT64}
+    if numbers and not known and not fits:
+        raise errors.invalid_argument(
+            "No matching signature for operator IN UNNEST for argument types:"
+            f" {name_of(item.type)}, ARRAY<{name_of(element)}>"
+        )
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

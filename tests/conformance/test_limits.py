@@ -134,3 +134,24 @@ def test_the_largest_bytes_are_written_and_read_inside_an_array_of_structs(
     commit(database, insert("V", "I X", (1, largest)))
     ((structs,),) = rows(database, "SELECT ARRAY(SELECT AS STRUCT X FROM V)")
     assert structs == [[largest.encode()]]
+
+
+@pytest.mark.parametrize(
+    ("query", "limit"),
+    [
+        (f"SELECT 1 WHERE {' OR '.join(f'{n} = 1' for n in range(1_001))}", "functions"),
+        (" UNION ALL ".join(["SELECT 1"] * 201), "UNION operations"),
+        (f"SELECT {'STRUCT(' * 16}1{')' * 16}", "nested struct types"),
+    ],
+)
+def test_a_statement_has_limits_of_size(database: Database, query: str, limit: str) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match=f"Number of {limit} exceeds the maximum"):
+        rows(database, query)
+
+
+def test_a_statement_within_the_limits_is_answered(database: Database) -> None:
+    assert rows(database, " UNION ALL ".join(["SELECT 1"] * 200)) == [[1]] * 200
+    terms = " OR ".join(f"x = {n}" for n in range(900))
+    assert rows(database, f"SELECT x FROM UNNEST([5, 950]) AS x WHERE {terms}") == [[5]]
+    nested = f"{'STRUCT(' * 15}1 AS a{' AS a)' * 14})"
+    assert rows(database, f"SELECT {nested}{'.a' * 15}") == [[1]]

@@ -9,6 +9,7 @@ from fixtures.queries import ask
 from google.api_core import exceptions
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
+from talk import rows
 
 pytestmark = pytest.mark.ddl(
     "CREATE TABLE Users (UserId INT64, Name STRING(MAX), Age INT64) PRIMARY KEY (UserId)",
@@ -148,3 +149,44 @@ def test_what_is_too_large_is_refused(database: Database) -> None:
         ask(database, f"SELECT u0.Age FROM Users u0 {joins}")
     with pytest.raises(exceptions.InvalidArgument, match="Query string length"):
         ask(database, f"SELECT '{'a' * 1024 * 1024}'")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 1.5 IN UNNEST(x.L) FROM (SELECT [1] AS L) AS x",
+        "SELECT NUMERIC '1' + x IN UNNEST([1.5]) FROM UNNEST([1]) AS x",
+        "SELECT COUNT(DISTINCT x, x) FROM UNNEST([1]) AS x",
+        "SELECT ARRAY_CONCAT_AGG(x.L IGNORE NULLS) FROM (SELECT [1] AS L) AS x",
+    ],
+)
+def test_arguments_of_other_types_or_numbers_are_refused(database: Database, query: str) -> None:
+    with pytest.raises(exceptions.InvalidArgument):
+        rows(database, query)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "COSINE_DISTANCE([1e200, 1.0], [1.0, 1.0])",
+        "EUCLIDEAN_DISTANCE([1e200], [-1e200])",
+        "DOT_PRODUCT([1e200], [1e200])",
+    ],
+)
+def test_a_distance_that_overflows_is_out_of_range(database: Database, call: str) -> None:
+    with pytest.raises(exceptions.OutOfRange, match="double overflow"):
+        rows(database, f"SELECT {call}")
+
+
+def test_the_name_of_an_element_hides_a_column_of_that_name(database: Database) -> None:
+    query = "SELECT f FROM (SELECT 1 AS F, ['a', 'b'] AS W) AS x, UNNEST(x.W) AS f ORDER BY f"
+    assert rows(database, query) == [["a"], ["b"]]
+
+
+def test_a_timestamp_of_the_last_hours_is_truncated_in_a_zone_that_is_past_them(
+    database: Database,
+) -> None:
+    last = "TIMESTAMP '9999-12-31 23:59:59+00'"
+    query = f"SELECT STRING(TIMESTAMP_TRUNC({last}, %s, 'Asia/Tokyo'), 'UTC')"
+    assert rows(database, query % "MONTH") == [["9999-12-31 15:00:00+00"]]
+    assert rows(database, query % "ISOWEEK") == [["9999-12-26 15:00:00+00"]]

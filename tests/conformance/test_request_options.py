@@ -102,3 +102,26 @@ def test_a_hint_or_an_option_names_a_version_that_there_is(
     change = f"ALTER DATABASE `{database.database_id}` SET OPTIONS (optimizer_version = {value})"
     with pytest.raises(exceptions.InvalidArgument, match=refused):
         database.update_ddl([change]).result(10)
+
+
+@pytest.mark.parametrize("package", ["latest", "LATEST", ""])
+def test_the_latest_package_of_statistics_may_be_asked_for(
+    database: Database, package: str
+) -> None:
+    options = {"optimizer_statistics_package": package}
+    with database.snapshot() as snapshot:
+        assert list(snapshot.execute_sql("SELECT 1", query_options=options)) == [[1]]
+
+
+def test_a_package_of_statistics_that_there_is_not_is_refused(database: Database) -> None:
+    refused = "Requested optimizer statistics package not found: auto_x"
+    options = {"optimizer_statistics_package": "auto_x"}
+    for text, query_options in (
+        ("SELECT 1", options),
+        ("@{OPTIMIZER_STATISTICS_PACKAGE=auto_x} SELECT 1", None),
+    ):
+        with (
+            database.snapshot() as snapshot,
+            pytest.raises(exceptions.InvalidArgument, match=refused),
+        ):
+            list(snapshot.execute_sql(text, query_options=query_options))

@@ -12,8 +12,12 @@ REFERENCE_CANNOT = {
 }
 """By a regular expression that the reference's refusal matches."""
 NO_ROWS = re.compile(r"LIMIT 0\b")
-OPERANDS = re.compile(r"\b(AND|OR|IN)\b|STRUCT\(|\) (=|<>) \(")
-"""GoogleSQL does not say which operands of these are computed when others decide."""
+DECIDED = re.compile(r"\b(AND|OR)\b")
+"""An operand that another one has decided: GoogleSQL leaves open whether it is computed."""
+EMPTY_SIDE = re.compile(r"\bINTERSECT\b")
+"""An empty side decides that nothing of the other one is needed."""
+DROPPED = re.compile(r"SELECT \* EXCEPT \(v\)")
+"""A column that the query around leaves out."""
 EDGE_YEARS = re.compile(r"%c'.*(0001-01-01|9999-12-31)")
 
 
@@ -35,6 +39,10 @@ def find_uncomputed(sql: str) -> str | None:
         return "the reference computes values of rows that LIMIT 0 leaves out"
     if sql.startswith("WITH "):
         return "the reference computes columns of WITH for rows that no result needs"
-    if OPERANDS.search(sql):
-        return "the reference computes operands that do not decide the result"
+    if EMPTY_SIDE.search(sql):
+        return "the reference computes a side of INTERSECT although the other one is empty"
+    if DROPPED.search(sql):
+        return "the reference computes columns that EXCEPT leaves out"
+    if DECIDED.search(sql):
+        return "the reference computes operands of AND and OR that do not decide the result"
     return None

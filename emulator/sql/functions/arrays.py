@@ -9,6 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from emulator.errors import SpannerError, out_of_range
+from emulator.sql.functions.numbers import write_float
 from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
 GENERATED_MAX = 16_000
@@ -183,24 +184,42 @@ def read_vectors(left: str, right: str) -> tuple[list[float], list[float]]:
 def dot_product(left: str, right: str) -> float | str:
     """DOT_PRODUCT."""
     first, second = read_vectors(left, right)
-    product = sum(a * b for a, b in zip(first, second, strict=True))
-    return "NaN" if math.isnan(product) else float(product)
+    return write_float(add_products(first, second))
 
 
 def euclidean_distance(left: str, right: str) -> float | str:
     """EUCLIDEAN_DISTANCE."""
-    distance = math.dist(*read_vectors(left, right))
-    return "NaN" if math.isnan(distance) else distance
+    pairs = list(zip(*read_vectors(left, right), strict=True))
+    apart = [check_finite(a - b, a, b) for a, b in pairs]
+    return write_float(math.sqrt(add_products(apart, apart)))
 
 
 def cosine_distance(left: str, right: str) -> float | str:
     """COSINE_DISTANCE: not of a vector of zeros."""
     first, second = read_vectors(left, right)
+    product = add_products(first, second)
+    add_products(first, first)
+    add_products(second, second)
     lengths = math.hypot(*first) * math.hypot(*second)
     if lengths == 0:
         raise out_of_range("Cannot compute cosine distance against zero vector.")
-    distance = 1 - sum(a * b for a, b in zip(first, second, strict=True)) / lengths
-    return "NaN" if math.isnan(distance) else distance
+    return write_float(1 - product / lengths)
+
+
+def add_products(first: list[float], second: list[float]) -> float:
+    """The sum of the products. Raises OUT_OF_RANGE where finite numbers overflow."""
+    total = 0.0
+    for one, other in zip(first, second, strict=True):
+        product = check_finite(one * other, one, other)
+        total = check_finite(total + product, total, product)
+    return total
+
+
+def check_finite(result: float, *operands: float) -> float:
+    """A result that is finite if its operands are. Raises OUT_OF_RANGE."""
+    if math.isinf(result) and not any(map(math.isinf, operands)):
+        raise out_of_range(f"double overflow: {' and '.join(f'{each:g}' for each in operands)}")
+    return result
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {

@@ -78,14 +78,37 @@ def timestamp_trunc(form: str, unit: str, zone: str) -> str:
         value = nanos(form)
         shift = 0
         if unit in {"MINUTE", "HOUR"}:
-            offset = local_time(form, zone_of(zone)).offset
-            shift = offset // timedelta(seconds=1) * 1_000_000_000
+            shift = offset_nanos(form, zone)
         return timestamp_from_nanos(value - (value + shift) % NANOS[unit])
+    if form >= LAST_DAY and is_past_last_day(form, zone):
+        return trunc_past_last_day(form, unit, zone)
     first_day = date_trunc(date_in(form, zone), unit, "TIMESTAMP_TRUNC")
     try:
         return timestamp_form(first_day, zone_of(zone))
     except ValueError as error:
         raise out_of_range(f"Truncating to {unit} gives no TIMESTAMP: {error}") from error
+
+
+LAST_DAY = "9999-12-31"
+NEXT_MIDNIGHT_NANOS = 253_402_300_800 * 1_000_000_000
+"""What follows the last day: east of Greenwich its last hours belong to the day after it."""
+
+
+def offset_nanos(form: str, zone: str) -> int:
+    """How far a zone is ahead of UTC at a time."""
+    return local_time(form, zone_of(zone)).offset // timedelta(seconds=1) * 1_000_000_000
+
+
+def is_past_last_day(form: str, zone: str) -> bool:
+    """Whether the day in a zone is one after the last that a DATE can be."""
+    return nanos(form) + offset_nanos(form, zone) >= NEXT_MIDNIGHT_NANOS
+
+
+def trunc_past_last_day(form: str, unit: str, zone: str) -> str:
+    """TIMESTAMP_TRUNC on the first day of the year 10000, a Saturday of the ISO year 9999."""
+    if unit in {"DAY", "MONTH", "QUARTER", "YEAR"}:
+        return timestamp_from_nanos(NEXT_MIDNIGHT_NANOS - offset_nanos(form, zone))
+    return timestamp_form(date_trunc(LAST_DAY, unit, "TIMESTAMP_TRUNC"), zone_of(zone))
 
 
 WEEK_STARTS = {"WEEK": 6, "ISOWEEK": 0}
