@@ -182,7 +182,8 @@ def render_set_row_deletion_policy(step: steps.SetRowDeletionPolicy, spelling: S
     """ADD | REPLACE | DROP ROW DELETION POLICY."""
     if step.policy is None:
         return render_alter_table(step.table, spelling.write_drop_policy(), spelling)
-    action = f"{'REPLACE' if step.replaces else 'ADD'} {spelling.write_policy(step.policy)}"
+    word = spelling.replace_policy if step.replaces else "ADD"
+    action = f"{word} {spelling.write_policy(step.policy)}"
     return render_alter_table(step.table, action, spelling)
 
 

@@ -33,6 +33,8 @@ class Spelling(ABC):
     key_separator: str
     """What stands between a keyword or a table and the parenthesis after it."""
     skip_range_separator: str
+    replace_policy = "REPLACE"
+    """The word that puts another row deletion policy in place of one."""
     stored_column: str
     """The keyword for a column that an index stores."""
 

@@ -56,6 +56,7 @@ class PostgreSqlSpelling(Spelling):
     key_separator = " "
     skip_range_separator = " "
     stored_column = "INCLUDE COLUMN"
+    replace_policy = "ALTER"
 
     def quote_name(self, name: str) -> str:
         return ".".join(map(quote_part, name.split(".")))

@@ -117,8 +117,8 @@ def read_alter_table(reader: TokenReader) -> Step:
     reader.accept("ONLY")
     table = reader.read_path("a table name")
     if reader.peek("ADD", "TTL") or reader.peek("ALTER", "TTL"):
-        reader.advance()
-        return steps.SetRowDeletionPolicy(table, read_ttl(reader))
+        replaces = reader.advance().text.upper() == "ALTER"
+        return steps.SetRowDeletionPolicy(table, read_ttl(reader), replaces)
     if reader.accept("DROP", "TTL"):
         return steps.SetRowDeletionPolicy(table, None)
     if reader.accept("ADD"):
