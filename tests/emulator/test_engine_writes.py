@@ -312,7 +312,7 @@ def test_a_closed_transaction_is_refused(singers: Database) -> None:
 def test_defaults_are_computed_for_rows_that_do_not_name_the_column() -> None:
     ddl = (
         "CREATE TABLE T (K INT64, V INT64 DEFAULT (7), "
-        "At TIMESTAMP NOT NULL DEFAULT (CURRENT_TIMESTAMP())) PRIMARY KEY (K)"
+        "`At` TIMESTAMP NOT NULL DEFAULT (CURRENT_TIMESTAMP())) PRIMARY KEY (K)"
     )
     with open_database(ddl) as database:
         committed = write(database, INSERT, "T", "K", (1,))

@@ -171,7 +171,7 @@ def test_what_a_task_refuses(
     spark: SparkSession, create_database: Callable[..., Database], tmp_path: Path
 ) -> None:
     exact = create_database(
-        "CREATE TABLE Exact (At TIMESTAMP, Number INT64) PRIMARY KEY (Number)",
+        "CREATE TABLE Exact (`At` TIMESTAMP, Number INT64) PRIMARY KEY (Number)",
         "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')",
     )
     with exact.batch() as written:

@@ -47,7 +47,7 @@ SCHEMAS = {
     "nothing": "",
     "every type": """CREATE TABLE T (
         Id INT64 NOT NULL, Bo BOOL, F3 FLOAT32, F6 FLOAT64, Nu NUMERIC, St STRING(12),
-        Sm STRING(MAX), By BYTES(7), Bm BYTES(MAX), Da DATE NOT NULL, Ti TIMESTAMP, Js JSON,
+        Sm STRING(MAX), `By` BYTES(7), Bm BYTES(MAX), Da DATE NOT NULL, Ti TIMESTAMP, Js JSON,
         Uu UUID, Ai ARRAY<INT64>, "As" ARRAY<STRING(5)>, Ve ARRAY<FLOAT32>(vector_length=>3)
         ) PRIMARY KEY (Id)""".replace('"As"', "`As`"),
     "keys": """CREATE TABLE T (A INT64, B STRING(9), C DATE) PRIMARY KEY (C DESC, A, B DESC);

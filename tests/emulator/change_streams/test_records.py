@@ -180,7 +180,7 @@ def test_dml_in_a_transaction_has_commit_timestamps_and_every_type(database: Dat
 
 @pytest.mark.ddl(
     "CREATE TABLE Numbers (Id INT64, N INT64, Ns ARRAY<INT64>, "
-    "At INT64 OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)",
+    "`At` INT64 OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)",
     ALL,
 )
 def test_only_commit_timestamp_columns_show_the_commit_timestamp(database: Database) -> None:
