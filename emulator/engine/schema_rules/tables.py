@@ -31,6 +31,7 @@ def check_tables(change: SchemaChange) -> None:
     if isinstance(change.step, steps.CreateIndex):
         check_index_parent(change.after, change.step.index)
         refuse_stored_keys(change.after, change.step.index)
+        refuse_missing_filters(change.after, change.step.index)
 
 
 def refuse_drop_under_streams(change: SchemaChange) -> None:
@@ -219,6 +220,19 @@ def refuse_stored_keys(schema: Schema, index: Index) -> None:
             raise failed_precondition(
                 f"Index {index.name} specifies stored column {part.column} which is a key of table"
                 f" {index.table}."
+            )
+
+
+def refuse_missing_filters(schema: Schema, index: Index) -> None:
+    """What WHERE ... IS NOT NULL names is in the index: a part of its key, or stored."""
+    table = schema.table(index.table)
+    keys = (*index.parts, *(table.primary_key if table is not None else ()))
+    kept = {name.casefold() for name in (*(part.column for part in keys), *index.storing)}
+    for name in index.where_not_null:
+        if name.casefold() not in kept:
+            raise invalid_argument(
+                f"Index {index.name} filters on column {name}, which is neither a part of its key"
+                " nor stored in it."
             )
 
 
