@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from interleavings.actors import LONG_SECONDS, Run
 from interleavings.judges import Expectation
 
-ROWS = "CREATE TABLE Rows (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
+ROWS = "CREATE TABLE `Rows` (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
 
 Body = Callable[[Run], object]
 

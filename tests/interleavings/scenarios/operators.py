@@ -70,16 +70,16 @@ INDEX_AGAIN = Variant(
 def begin_with_column(run: Run) -> None:
     """A is registered; rows are there of before and of after a column came."""
     begin_with_rows(run)
-    alter(run, "ALTER TABLE Rows ADD COLUMN Extra STRING(MAX)")
+    alter(run, "ALTER TABLE `Rows` ADD COLUMN Extra STRING(MAX)")
     run.write(("Rows", 2, "2.1"), columns={"Extra": "2"})
 
 
 def drop_and_add(run: Run) -> None:
     """That column goes, and another one comes."""
-    alter(run, "ALTER TABLE Rows DROP COLUMN Extra")
+    alter(run, "ALTER TABLE `Rows` DROP COLUMN Extra")
     run.record.drop_column("Extra")
     run.write(("Rows", 1, "1.1"))
-    alter(run, "ALTER TABLE Rows ADD COLUMN More STRING(MAX)")
+    alter(run, "ALTER TABLE `Rows` ADD COLUMN More STRING(MAX)")
     run.write(("Rows", 4, "4.0"), columns={"More": "4"})
 
 
@@ -103,9 +103,9 @@ SPARK_COLUMNS = Variant(
     quiet=(),
 )
 TIMED = (
-    f"CREATE TABLE Rows (Id INT64, Version STRING(MAX), Minute STRING(20), {STAMP})"
+    f"CREATE TABLE `Rows` (Id INT64, Version STRING(MAX), Minute STRING(20), {STAMP})"
     " PRIMARY KEY (Id)",
-    "CREATE NULL_FILTERED INDEX RowsByTime ON Rows(Minute, LastModified)",
+    "CREATE NULL_FILTERED INDEX RowsByTime ON `Rows`(Minute, LastModified)",
 )
 BY_TIME = {
     "table": {"Rows": {"shard": "time", "shard_column": "Minute", "shard_interval": "minute"}}

@@ -32,7 +32,7 @@ def shard(count: int) -> str:
 
 def index(table: str) -> str:
     """The index that ``ddl`` makes."""
-    return f"CREATE NULL_FILTERED INDEX {table}ByShardAndTime ON {table}(ShardId, LastModified)"
+    return f"CREATE NULL_FILTERED INDEX {table}ByShardAndTime ON `{table}`(ShardId, LastModified)"
 
 
 FRESH = (
@@ -80,7 +80,7 @@ NEW_TABLE = Variant(
 
 def add_column(run: Run) -> None:
     """A column is added and written to at once."""
-    alter(run, "ALTER TABLE Rows ADD COLUMN Extra STRING(MAX)")
+    alter(run, "ALTER TABLE `Rows` ADD COLUMN Extra STRING(MAX)")
     run.write(("Rows", 1, "1.1"), columns={"Extra": "1"})
     run.write(("Rows", 4, "4.0"), columns={"Extra": "4"})
 
@@ -98,9 +98,9 @@ ADD_COLUMN = Variant(
 
 def reshard(run: Run) -> None:
     """Two shards become eight, while applications write."""
-    alter(run, "DROP INDEX RowsByShardAndTime", "ALTER TABLE Rows DROP COLUMN ShardId")
+    alter(run, "DROP INDEX RowsByShardAndTime", "ALTER TABLE `Rows` DROP COLUMN ShardId")
     run.write(*(("Rows", key, f"{key}.0") for key in range(4, 10)))
-    alter(run, f"ALTER TABLE Rows ADD COLUMN {shard(8)}", index("Rows"))
+    alter(run, f"ALTER TABLE `Rows` ADD COLUMN {shard(8)}", index("Rows"))
     run.write(("Rows", 1, "1.1"), ("Rows", 10, "10.0"))
 
 
