@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import codecs
 import functools
 import hashlib
@@ -20,6 +21,7 @@ from emulator.limits import TEXT_FUNCTION_BYTES_MAX
 from emulator.values import forms
 
 Text = str | bytes
+BLANKS = re.compile(r"[ \t\n\v\f\r]")
 RANDOM = {"fn_generate_uuid"}
 
 
@@ -225,16 +227,19 @@ def ascii_case(upper: bool) -> Callable[[bytes], bytes]:
 def from_hex(text: str) -> bytes:
     """FROM_HEX: an odd number of digits gets a zero in front."""
     try:
-        return bytes.fromhex(text if len(text) % 2 == 0 else "0" + text)
+        return binascii.unhexlify(text if len(text) % 2 == 0 else "0" + text)
     except ValueError as error:
         raise out_of_range(f"Failed to decode invalid hexadecimal string: {text!r}") from error
 
 
 def from_base64(text: str) -> bytes:
-    """FROM_BASE64: blanks do not count, and padding may be missing."""
-    digits = "".join(text.split())
-    padding = "" if digits.endswith("=") else "=" * (-len(digits) % 4)
+    """FROM_BASE64: blanks do not count; padding is = or a dot, all of it or none."""
+    padded = BLANKS.sub("", text)
+    digits = padded.rstrip("=.")
+    padding = "=" * (-len(digits) % 4)
     try:
+        if len(padded) - len(digits) not in (0, len(padding)):
+            raise ValueError("too much padding, or too little")
         return base64.b64decode(digits + padding, validate=True)
     except ValueError as error:
         raise out_of_range(f"Failed to decode invalid base64 string: {text!r}") from error
