@@ -153,5 +153,5 @@ def test_a_statement_within_the_limits_is_answered(database: Database) -> None:
     assert rows(database, " UNION ALL ".join(["SELECT 1"] * 200)) == [[1]] * 200
     terms = " OR ".join(f"x = {n}" for n in range(900))
     assert rows(database, f"SELECT x FROM UNNEST([5, 950]) AS x WHERE {terms}") == [[5]]
-    nested = f"{'STRUCT(' * 15}1 AS a{' AS a)' * 14})"
+    nested = f"{'STRUCT(' * 15}1 AS a{') AS a' * 14})"
     assert rows(database, f"SELECT {nested}{'.a' * 15}") == [[1]]

@@ -135,7 +135,7 @@ def test_a_sequence_that_skips_everything_is_exhausted_until_it_is_altered(
 @pytest.mark.ddl(SEQUENCE, USERS)
 def test_a_sequence_that_is_created_again_begins_again(database: Database) -> None:
     insert(database, "a")
-    with pytest.raises(exceptions.FailedPrecondition, match="Cannot drop sequence `seq`"):
+    with pytest.raises(exceptions.FailedPrecondition, match="Cannot drop SEQUENCE `seq`"):
         ddl(database, "DROP SEQUENCE seq")
     ddl(
         database,

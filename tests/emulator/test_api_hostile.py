@@ -254,7 +254,7 @@ def test_what_cannot_be_answered_is_refused_in_few_words(database: Database, sql
             "SELECT REGEXP_CONTAINS('a', 'a**')",
             "Cannot parse regular expression: bad repetition operator: **",
         ),
-        (" UNION ALL ".join(["SELECT 1"] * 600), "has too many operands, columns, or arguments"),
+        (" UNION ALL ".join(["SELECT 1"] * 600), "Number of UNION operations exceeds"),
     ],
     ids=lambda text: text[:30],
 )
@@ -278,7 +278,7 @@ def test_a_condition_may_have_many_terms(database: Database, word: str) -> None:
     with database.batch() as batch:
         batch.insert("T", ("K", "V"), [(k, "a") for k in range(3)])
     operator = "=" if word == "OR" else "<>"
-    condition = f" {word} ".join(f"K {operator} {n}" for n in range(1, 3_000))
+    condition = f" {word} ".join(f"K {operator} {n}" for n in range(1, 900))
     with database.snapshot() as snapshot:
         rows = list(snapshot.execute_sql(f"SELECT K FROM T WHERE {condition} ORDER BY K"))
     assert rows == ([[1], [2]] if word == "OR" else [[0]])

@@ -113,7 +113,7 @@ BAD = [
     pytest.param(
         ("ddl", "apply", "-d", "{db}", "-t", "Singers", "--shards", "0"),
         2,
-        "greater than or equal to 1",
+        "option 'shards': 0 is too small: use 1 or more",
         id="shard count 0",
     ),
     pytest.param(

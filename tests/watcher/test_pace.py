@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -45,7 +46,9 @@ def test_a_slow_sink_saves_its_position_again_and_again(
         with database.batch() as batch:
             batch.insert("Singers", ("SingerId", "LastName"), [(key, "name")])
     now = [0.0]
-    monkeypatch.setattr(windows, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(
+        windows, "time", SimpleNamespace(monotonic=lambda: now[0], time_ns=time.time_ns)
+    )
     monkeypatch.setattr(pace, "ROWS_FIRST", 20)
     monkeypatch.setattr(pace, "WINDOW_SECONDS", 5.0)
     delivered: list[Change] = []

@@ -155,8 +155,8 @@ def test_the_command_takes_the_section_and_flags_override_it(
     ("page", "more", "message"),
     [
         ("prot = 1", "", "unknown option 'prot'; did you mean 'port'?"),
-        ("control = 3", "", "invalid option 'page.control'"),
-        ("token_file = 3", "", "invalid option 'page.token_file'"),
+        ("control = 3", "", "option 'page.control': 3 is neither true nor false"),
+        ("token_file = 3", "", "option 'page.token_file': 3 is no path"),
         ('token_file = "nowhere"', "", "cannot read the token file nowhere"),
         ('host = "192.0.2.1"', "", "cannot listen on 192.0.2.1"),
         ("", 'positions = { keep = "memory" }', "[page] needs positions.keep = 'spanner'"),

@@ -118,6 +118,7 @@ PROBLEMS = {
     "bool_parsing": BOOLEAN,
     "bool_type": BOOLEAN,
     "string_type": TEXT,
+    "path_type": "is no path of a file",
     "string_too_short": "is too short: at least {min_length} character is needed",
     "string_too_long": "is too long: at most {max_length} characters are allowed",
     "too_short": "is too short: at least {min_length} is needed",

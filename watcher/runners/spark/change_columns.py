@@ -27,13 +27,14 @@ CHANGE_TYPES = {
 }
 """A row of a backfill or of a snapshot is new to its reader, as in the first version of a table of
 Delta's."""
-OPERATIONS = pa.array([str(operation) for operation in CHANGE_TYPES])
-WORDS = pa.array(list(CHANGE_TYPES.values()))
 
 
 def name_change_types(operations: pa.Array) -> pa.Array:
     """Operations, as texts, in Spark's words."""
-    return WORDS.take(pc.index_in(operations.cast(pa.string()), OPERATIONS))
+    # Made here: pyarrow imports pandas for its first array of Python's values.
+    known = pa.array([str(operation) for operation in CHANGE_TYPES])
+    words = pa.array(list(CHANGE_TYPES.values()))
+    return words.take(pc.index_in(operations.cast(pa.string()), known))
 
 
 def describe_rows(rows: TableRows) -> pa.Array:
