@@ -62,8 +62,8 @@ OF_A_STATEMENT = {
     "ALTER PLACEMENT eu SET OPTIONS (default_leader = 'x')": "FailedPrecondition: Placement eu"
     " cannot be altered: create a new placement, update the placement key of its rows with"
     " partitioned DML, and drop the old one.",
-    "ALTER PLACEMENT lost SET OPTIONS (default_leader = 'x')": "NotFound: Placement not found: lost",
-    "DROP PLACEMENT lost": "NotFound: Placement not found: lost",
+    "ALTER PLACEMENT pl SET OPTIONS (default_leader = 'x')": "NotFound: Placement not found: pl",
+    "DROP PLACEMENT pl": "NotFound: Placement not found: pl",
     "ALTER TABLE T DROP COLUMN Place": "FailedPrecondition: Cannot drop placement key column"
     " T.Place.",
     "ALTER TABLE T ALTER COLUMN Place STRING(MAX) NOT NULL": "FailedPrecondition: Cannot drop"
@@ -102,8 +102,8 @@ def test_statements_that_may_find_nothing_to_do(
     database.update_ddl(
         [
             "CREATE PLACEMENT IF NOT EXISTS eu OPTIONS (instance_partition = 'asia')",
-            "DROP PLACEMENT IF EXISTS lost",
-            "ALTER PLACEMENT IF EXISTS lost SET OPTIONS (default_leader = 'x')",
+            "DROP PLACEMENT IF EXISTS pl",
+            "ALTER PLACEMENT IF EXISTS pl SET OPTIONS (default_leader = 'x')",
             "ALTER TABLE T ADD COLUMN More INT64",
             "ALTER TABLE T DROP COLUMN More",
         ]
