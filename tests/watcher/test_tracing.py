@@ -50,9 +50,13 @@ class Spans:
             if each.instrumentation_scope is not None and each.instrumentation_scope.name == tracer
         ]
 
+    def named(self, name: str) -> list[ReadableSpan]:
+        """Those of ours with this name."""
+        return [each for each in self.made_by(OURS) if each.name == name]
+
     def one(self, name: str) -> ReadableSpan:
         """The only one of ours with this name."""
-        (found,) = [each for each in self.made_by(OURS) if each.name == name]
+        (found,) = self.named(name)
         return found
 
     def names_inside(self, outer: ReadableSpan) -> set[str]:
@@ -170,6 +174,24 @@ def test_a_change_stream_is_one_slice_a_window(music: Database, spans: Spans) ->
     window = spans.one("window")
     assert attributes_of(window)["spanner_watcher.rows"] == 2
     assert {"slice Everything", "write", "flush"} <= spans.names_inside(window)
+
+
+def test_open_queries_have_a_window_for_what_came_together(music: Database, spans: Spans) -> None:
+    music.update_ddl(["CREATE CHANGE STREAM Everything FOR Singers"]).result(SECONDS)
+    stream = {
+        "capture": "change-stream",
+        "stream": {"name": "Everything", "push": True},
+        "start": "latest",
+    }
+    watcher_of(music, [], consumer="me", **stream).run_once()
+    write(music, 1, 2)
+    spans.clear()
+    watcher_of(music, [], consumer="me", **stream).run_once()
+    windows = spans.named("window")
+    rows = [attributes_of(each)["spanner_watcher.rows"] for each in windows]
+    assert rows
+    assert sum(row for row in rows if isinstance(row, int)) == 2
+    assert all({"write", "flush"} <= spans.names_inside(each) for each in windows)
 
 
 def test_a_queue_is_described_as_opentelemetry_describes_it(
