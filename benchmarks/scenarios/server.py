@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -29,6 +31,10 @@ from benchmarks.go_client import build as go_client
 from benchmarks.processes import RunError
 from benchmarks.scenario import Bench, Figure, Scenario
 from emulator.process import spawn
+
+LARGE_COMMIT_ROWS = 5_000
+LONG_LIST_ITEMS = 10_000
+LARGE_REQUESTS = 5
 
 Storage = Literal["memory", "disk"]
 Client = Literal["python", "go"]
@@ -71,11 +77,15 @@ def run(settings: ServerSettings, bench: Bench) -> None:
         stack.callback(restore_environment, os.environ.get("SPANNER_EMULATOR_HOST"))
         for storage in settings.storages:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="spanner-watcher-"))
-            places = [Path(folder) / name if storage == "disk" else None for name in ("a", "b")]
+            places = [
+                Path(folder) / name if storage == "disk" else None for name in ("a", "b", "c")
+            ]
             bench.show(RunProgress(f"server, {storage}", "commits", 0, 0, 0))
             figure: Figure = {"storage": storage, **measure_commits(settings, places[0])}
+            bench.show(RunProgress(f"server, {storage}", "large requests", 0, 0, 0))
+            figure |= measure_large_requests(places[1])
             bench.show(RunProgress(f"server, {storage}", "a large table", 0, 0, 0))
-            bench.add(figure | measure_large_table(settings.rows, places[1]))
+            bench.add(figure | measure_large_table(settings.rows, places[2]))
 
 
 def measure_commits(settings: ServerSettings, data_dir: Path | None) -> Figure:
@@ -131,6 +141,33 @@ CLIENTS: dict[Client, Callable[[ServerSettings, Database], Commits]] = {
     "python": commit_with_python,
     "go": commit_with_go,
 }
+
+
+def measure_large_requests(data_dir: Path | None) -> Figure:
+    """One commit of many rows, and one query with a long list: the median of a few each."""
+    rows, items = LARGE_COMMIT_ROWS, LONG_LIST_ITEMS
+    with spawn(data_dir) as server:
+        database = singers.create_database(server.address)
+        commits = [
+            measure_seconds(partial(singers.commit, database, run * rows, rows))
+            for run in range(LARGE_REQUESTS)
+        ]
+        # Another list each time, so that no plan is there already.
+        lists = [
+            measure_seconds(partial(singers.count_listed, database, run, items))
+            for run in range(LARGE_REQUESTS)
+        ]
+    return {
+        f"commit_of_{rows}_s": round(statistics.median(commits), 3),
+        f"in_{items}_s": round(statistics.median(lists), 3),
+    }
+
+
+def measure_seconds(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 def measure_large_table(rows: int, data_dir: Path | None) -> Figure:
