@@ -38,9 +38,11 @@ PARSE_STATEMENT = emulator.engine.schema_changes.parse_step
 
 
 @lru_cache(maxsize=256)
-def parse_statement_once(text: str, dialect: Dialect, type_names: tuple[str, ...]) -> Step:
+def parse_statement_once(
+    text: str, dialect: Dialect, type_names: tuple[str, ...], *, strict: bool = False
+) -> Step:
     """The step of a DDL statement, which is a value, too."""
-    return PARSE_STATEMENT(text, dialect, type_names)
+    return PARSE_STATEMENT(text, dialect, type_names, strict=strict)
 
 
 BEGIN_STATE = SchemaState.__init__
