@@ -225,13 +225,17 @@ def read_on_delete(reader: TokenReader) -> OnDelete | None:
     return OnDelete.NO_ACTION
 
 
-def read_foreign_key(reader: TokenReader, name: str | None) -> ForeignKey:
+def read_foreign_key(
+    reader: TokenReader,
+    name: str | None,
+    read_actions: Callable[[TokenReader], OnDelete | None] = read_on_delete,
+) -> ForeignKey:
     """FOREIGN KEY (...) REFERENCES t (...) [ON DELETE ...]."""
     reader.expect("FOREIGN", "KEY")
     columns = read_some_names(reader)
     reader.expect("REFERENCES")
     table = reader.read_path("a table name")
-    return ForeignKey(name, columns, table, read_some_names(reader), read_on_delete(reader))
+    return ForeignKey(name, columns, table, read_some_names(reader), read_actions(reader))
 
 
 def read_some_names(reader: TokenReader) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ddl import steps
-from ddl.clauses import read_interleave, read_on_delete, read_some_names, starts_constraint
+from ddl.clauses import read_foreign_key, read_interleave, read_on_delete, starts_constraint
 from ddl.errors import DdlError
 from ddl.postgres.parts import (
     accept_immediate,
@@ -50,7 +50,7 @@ class PostgreSqlTableBody:
         elif reader.accept("CHECK"):
             self.checks.append(Check(name, reader.read_parenthesized()))
         elif reader.peek("FOREIGN", "KEY"):
-            self.foreign_keys.append(read_foreign_key(reader, name))
+            self.foreign_keys.append(read_foreign_key(reader, name, read_actions))
         elif name is not None:
             reader.fail("CHECK or FOREIGN KEY")
         else:
@@ -78,15 +78,6 @@ class PostgreSqlTableBody:
         """The columns; in PostgreSQL those of the primary key are NOT NULL without saying so."""
         names = {part.column for part in self.primary_key}
         return tuple(replace(c, not_null=True) if c.name in names else c for c in self.columns)
-
-
-def read_foreign_key(reader: TokenReader, name: str | None) -> ForeignKey:
-    """FOREIGN KEY (...) REFERENCES t (...) and what follows."""
-    reader.expect("FOREIGN", "KEY")
-    columns = read_some_names(reader)
-    reader.expect("REFERENCES")
-    table = reader.read_path("a table name")
-    return ForeignKey(name, columns, table, read_some_names(reader), read_actions(reader))
 
 
 def read_create_table(reader: TokenReader) -> Step:
@@ -145,7 +136,7 @@ def read_add(reader: TokenReader, table: str) -> Step:
         name = reader.read_name() if reader.accept("CONSTRAINT") else None
         if reader.accept("CHECK"):
             return steps.AddCheck(table, Check(name, reader.read_parenthesized()))
-        return steps.AddForeignKey(table, read_foreign_key(reader, name))
+        return steps.AddForeignKey(table, read_foreign_key(reader, name, read_actions))
     reader.accept("COLUMN")
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     return steps.AddColumn(table, read_column(reader)[0], if_not_exists)

@@ -181,12 +181,9 @@ class DatabaseAdmin:
     def list_operations(self, request: Message, context: RpcContext) -> Message:
         """The operations of an instance's databases."""
         self._registry.instance(request.parent)
-        prefix = f"{request.parent}/databases/"
-        names = sorted(name for name in self._registry.operations if name.startswith(prefix))
-        listed, token = cut_page(names, request)
-        answer = m.ListDatabaseOperationsResponse(next_page_token=token)
-        answer.operations.extend(self._registry.operation(name) for name in listed)
-        return answer
+        operations = self._registry.operations_below(f"{request.parent}/databases/")
+        listed, token = cut_page(operations, request)
+        return m.ListDatabaseOperationsResponse(operations=listed, next_page_token=token)
 
     def list_roles(self, request: Message, context: RpcContext) -> Message:
         """The roles of a database, the system's among them."""

@@ -115,12 +115,9 @@ class InstancePartitions:
     def list_operations(self, request: Message, context: RpcContext) -> Message:
         """What has worked on the partitions of an instance; all of it is done."""
         self._registry.instance(request.parent)
-        prefix = f"{request.parent}/instancePartitions/"
-        names = sorted(n for n in self._registry.operations if n.startswith(prefix))
-        shown, token = cut_page(names, request)
-        answer = m.ListInstancePartitionOperationsResponse(next_page_token=token)
-        answer.operations.extend(self._registry.operation(name) for name in shown)
-        return answer
+        operations = self._registry.operations_below(f"{request.parent}/instancePartitions/")
+        shown, token = cut_page(operations, request)
+        return m.ListInstancePartitionOperationsResponse(operations=shown, next_page_token=token)
 
     def _show(self, kept: Message) -> Message:
         """A partition with the databases that have placements in it."""

@@ -45,9 +45,8 @@ class Operations:
         """The operations under a name."""
         prefix = request.name.rstrip("/")
         prefix = prefix if prefix.endswith("/operations") else prefix + "/operations"
-        names = [name for name in self._registry.operations if name.startswith(prefix + "/")]
         return operations_pb2.ListOperationsResponse(
-            operations=[self._registry.operation(name) for name in sorted(names)]
+            operations=self._registry.operations_below(prefix + "/")
         )
 
     def cancel(self, request: Message, context: RpcContext) -> Message:

@@ -228,6 +228,12 @@ class Registry:
             copy.CopyFrom(operation)
             return copy
 
+    def operations_below(self, prefix: str) -> list[Message]:
+        """Copies of the operations whose names begin like this, by name."""
+        with self._lock:
+            names = sorted(name for name in self.operations if name.startswith(prefix))
+            return [self.operation(name) for name in names]
+
     def change_operation(self, name: str, change: Callable[[Message], None]) -> None:
         """Changes an operation, if it was not deleted meanwhile; wakes those who wait for it."""
         with self._lock:

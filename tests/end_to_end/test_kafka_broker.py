@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from fixtures.commands import run_watch_to
-from fixtures.kafka import Record, load_client, read_records
+from fixtures.kafka import balances, load_client, read_records, values_of
 from fixtures.kafka_broker import Broker
 from fixtures.queue_records import account_changes, assert_in_order, assert_tells_the_truth
 from fixtures.singers import address_of, write_singers
@@ -49,14 +49,6 @@ def make_watcher(database: Database, broker: Broker, topic: str, **more: Any) ->
     )
     watcher.deliver_to(open_queue(watcher.config))
     return watcher
-
-
-def values_of(records: list[Record]) -> list[bytes]:
-    return [record.value for record in records if record.value is not None]
-
-
-def balances(records: list[Record]) -> list[int]:
-    return [json.loads(value)["values"]["Balance"] for value in values_of(records)]
 
 
 @pytest.mark.parametrize("transactional", [False, True])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fixtures.commands import run_watch_to
 from fixtures.envelope_examples import EXAMPLES, Options, example_change
-from fixtures.kafka import MockCluster, Record, read_records
+from fixtures.kafka import MockCluster, balances, read_records, values_of
 from fixtures.queue_records import account_changes, assert_in_order, assert_tells_the_truth
 from fixtures.singers import address_of, write_singers
 from fixtures.watcher_threads import run_without_error
@@ -58,14 +58,6 @@ def make_watcher(database: Database, cluster: MockCluster, **delivery: Any) -> W
     )
     watcher.deliver_to(open_queue(watcher.config))
     return watcher
-
-
-def values_of(records: list[Record]) -> list[bytes]:
-    return [record.value for record in records if record.value is not None]
-
-
-def balances(records: list[Record]) -> list[int]:
-    return [json.loads(value)["values"]["Balance"] for value in values_of(records)]
 
 
 # What arrives.

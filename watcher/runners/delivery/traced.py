@@ -11,9 +11,6 @@ from watcher.settings.destinations import TABLE_FIELD, KafkaDestination
 from watcher.settings.watcher import WatchConfig
 from watcher.tracing import OWN, Kind, Value, span
 
-SYSTEMS = {"kafka": "kafka", "pubsub": "gcp_pubsub"}
-"""OpenTelemetry's names of queues, by our own."""
-
 
 class TracedSink:
     """As the sink inside, with a span for each batch and for each flush."""
@@ -74,10 +71,9 @@ def describe_sink(config: WatchConfig) -> dict[str, Value]:
     queue = config.delivery.queue
     if queue is None:
         return {f"{OWN}envelope": config.delivery.envelope}
-    kafka = isinstance(queue, KafkaDestination)
     templated = TABLE_FIELD in queue.topic
     attributes: dict[str, Value] = {
-        "messaging.system": SYSTEMS["kafka" if kafka else "pubsub"],
+        "messaging.system": "kafka" if isinstance(queue, KafkaDestination) else "gcp_pubsub",
         "messaging.operation.name": "send",
         "messaging.operation.type": "send",
         f"messaging.destination.{'template' if templated else 'name'}": queue.topic,

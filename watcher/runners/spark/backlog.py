@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import cached_property
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
@@ -22,19 +23,16 @@ class Backlog:
     def __init__(self, source: WindowSource, windows: Mapping[str, Window]) -> None:
         self._source = source
         self._windows = {name: window for name, window in windows.items() if not window.empty}
-        self._counted: int | None = None
-        self._done = not self._windows
-        if self._done:
-            self._counted = 0
 
-    def count(self) -> int | None:
+    @cached_property
+    def rows(self) -> int | None:
         """How many rows they hold, ``ROWS_BEHIND_MAX`` at most; None where that is not known. A
         count that fails is logged: it ends no query."""
-        if not self._done:
-            self._done = True
-            try:
-                rows = self._source.count_rows(self._windows, ROWS_BEHIND_MAX)
-                self._counted = None if rows is None else min(rows, ROWS_BEHIND_MAX)
-            except (GoogleAPICallError, RetryError, WatcherError) as error:
-                LOG.info("the rows behind are not known: %s", error)
-        return self._counted
+        if not self._windows:
+            return 0
+        try:
+            rows = self._source.count_rows(self._windows, ROWS_BEHIND_MAX)
+        except (GoogleAPICallError, RetryError, WatcherError) as error:
+            LOG.info("the rows behind are not known: %s", error)
+            return None
+        return None if rows is None else min(rows, ROWS_BEHIND_MAX)

@@ -72,7 +72,7 @@ class BatchPlanner:
         known how many rows there are between it and the last batch's end."""
         if self._seen is None:
             return None
-        rows = self._backlog.count() if self._backlog is not None else None
+        rows = self._backlog.rows if self._backlog is not None else None
         return self.offsets.make(self._seen) | ({"rowsBehind": rows} if rows is not None else {})
 
     def plan_end(self, start: Offset, limit: ReadLimit) -> Offset:
