@@ -14,6 +14,7 @@ from emulator import faults as fault_module
 from emulator import limits
 from emulator.engine.query_stats import COUNTED_EACH
 from emulator.faults import FaultInjector, Faults
+from emulator.ports import find_port
 from emulator.services.calls import Call, Dispatcher
 from emulator.services.churn import Churner
 from emulator.services.database_admin import DatabaseAdmin
@@ -75,7 +76,7 @@ def start(
     change_stream_churn_seconds: float = 0.0,
     count_scans_each: int = COUNTED_EACH,
 ) -> Server:
-    """Starts a server; port 0 takes a free one. In memory without ``data_dir``.
+    """Starts a server; port 0 takes a free one (``find_port``). In memory without ``data_dir``.
 
     Partitions of change streams split, merge or move at the churn's interval; 0 is never. Of each
     text every ``count_scans_each``-th execution counts its scanned rows for SPANNER_SYS.
@@ -100,7 +101,7 @@ def start(
     dispatcher = Dispatcher(calls, injector)
     server = make_grpc_server(transport, dispatcher.handlers, dispatcher)
     try:
-        bound = server.add_insecure_port(f"{host}:{port}")
+        bound = server.add_insecure_port(f"{host}:{port or find_port(host)}")
     except RuntimeError as error:
         registry.close()
         raise StartError(

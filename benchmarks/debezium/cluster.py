@@ -10,10 +10,11 @@ import time
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from benchmarks.processes import RunError
+from emulator.ports import find_port
 
 STORAGE_TOOL = "kafka.tools.StorageTool"
 BROKER = "kafka.Kafka"
@@ -35,10 +36,9 @@ class Ports:
     @classmethod
     def choose(cls) -> Ports:
         """Three that are free now."""
-        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-        numbers = [each.getsockname()[1] for each in sockets]
-        for each in sockets:
-            each.close()
+        numbers: dict[int, None] = {}
+        while len(numbers) < len(fields(cls)):
+            numbers[find_port()] = None
         return cls(*numbers)
 
     @property

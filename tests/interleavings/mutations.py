@@ -281,7 +281,7 @@ def freeze_streams() -> Iterator[None]:
 
     with (
         patch_everywhere("resolve_scan_again", resolve),
-        patch_attribute(ChangeFilter, "_accepts_table", takes_listed),
+        patch_attribute(ChangeFilter, "accepts_table", takes_listed),
     ):
         yield
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.apply import read_schema
 from emulator.__main__ import DEFAULT_PORT
+from emulator.ports import find_port
 from watcher.cli import clear, emulator, options
 from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
@@ -92,12 +92,6 @@ def test_clear_counts_first_and_then_empties_the_index(singers: Database) -> Non
     assert (cleared["rows"], cleared["slowest_consumer"]) == (10, "reader")
     capture = capture_of(singers)
     assert capture.count(Window(0, capture.look(0)[0].end)) == 0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 BAD = [
@@ -202,7 +196,7 @@ def test_bad_input_is_one_clear_sentence_and_changes_nothing(
 def test_a_server_that_is_not_there_is_said_within_seconds() -> None:
     address = "spanner://projects/p/instances/instance/databases/d"
     result = run(
-        "watch", "-d", address, "-t", "Singers", SPANNER_EMULATOR_HOST=f"127.0.0.1:{free_port()}"
+        "watch", "-d", address, "-t", "Singers", SPANNER_EMULATOR_HOST=f"127.0.0.1:{find_port()}"
     )
     assert result.returncode == 3
     assert "nothing answers at SPANNER_EMULATOR_HOST" in result.stderr

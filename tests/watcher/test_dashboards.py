@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 import urllib.error
 import urllib.parse
@@ -29,6 +28,7 @@ from fixtures.watcher_threads import run_in_thread
 from google.cloud.spanner_v1.database import Database
 from prometheus_client import generate_latest
 
+from emulator.ports import find_port
 from watcher.consumers.positions import TABLE
 from watcher.consumers.states import State
 from watcher.overview.observer import Observer
@@ -279,8 +279,7 @@ class PrometheusServer:
 def run_prometheus(folder: Path, target: str) -> Iterator[PrometheusServer]:
     """One that scrapes a page every second and has loaded the rules."""
     assert PROMETHEUS is not None
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = find_port()
     file = folder / "prometheus.yml"
     file.write_text(CONFIGURATION.format(rules=RULES, target=target))
     arguments = (f"--config.file={file}", f"--storage.tsdb.path={folder / 'data'}")

@@ -6,7 +6,6 @@ import importlib
 import os
 import pkgutil
 import re
-import socket
 import subprocess
 import sys
 import tomllib
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import watcher
 from ddl.errors import DdlError
+from emulator.ports import find_port
 from watcher.errors import WatcherError
 from watcher.settings.watcher import parse_watch_config
 
@@ -69,9 +69,7 @@ def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
     section = (ROOT / "README.md").read_text().split("## Without Spark")[1].split("\n## ")[0]
     trial, server, commands = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
     (program,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = str(find_port())
     (tmp_path / "program.py").write_text(program.replace("watcher.run()", "watcher.run_once()"))
     script = RUN_README + "\n".join(
         [

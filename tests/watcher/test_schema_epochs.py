@@ -396,6 +396,30 @@ def test_tables_that_come_while_it_runs_are_watched_from_their_first_row(
         assert deliver(database, **given) == []
 
 
+def test_a_table_that_comes_while_it_is_written_to_is_pushed_once(
+    create_database: CreateDatabase,
+) -> None:
+    database = create_database(*watchable_ddl("T"), "CREATE CHANGE STREAM S FOR ALL")
+    given = CAPTURES["push"] | {"tables": ["*"], "refresh": 0}
+    deliver(database, **given)
+    seen = ChangeCollector()
+    watcher = Watcher(**options(database, **given))
+    watcher.on_change(seen)
+    positions = SpannerPositions(database)
+    written = [("T", 1)]
+    with run_without_error(watcher):
+        write(database, 1)
+        seen.wait(1)
+        change_schema(database, *watchable_ddl("U"))
+        more = 10
+        while more:  # until some rows after it was registered
+            written.append(("U", len(written) + 1))
+            write(database, len(written), table="U")
+            more -= "U" in positions.load_all("c")
+        seen.wait_until(lambda: set(written) <= set(row_ids(seen.changes)))
+    assert sorted(row_ids(seen.changes)) == sorted(written)
+
+
 DROP_U = ("DROP INDEX UByTime", "DROP TABLE U")
 
 

@@ -58,6 +58,10 @@ class StreamedTables:
         """The change stream."""
         return self._capture.change_stream
 
+    def reads(self, table: str) -> bool:
+        """Whether changes of a table are delivered, also when it came after this value."""
+        return self._capture.change_filter.accepts_table(table)
+
     def plan(self, window: Window) -> Sequence[StreamSlice]:
         """The partitions that are active when a window begins: one call."""
         return self._capture.plan(window)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -108,15 +108,16 @@ class DeliveredRecords:
         self._above: list[tuple[int, pa.RecordBatch | list[RecordId]]] = []
         self._repeated: set[RecordId] = set()
 
-    def note(self, records: Records, tables: Collection[str]) -> None:
-        """Records were delivered, as far as they are of these tables."""
+    def note(self, records: Records, reads: Callable[[str], bool]) -> None:
+        """Records were delivered, as far as they are of tables that are read."""
         ids: pa.RecordBatch | list[RecordId]
         if isinstance(records, DataRecord):
-            ids = list_ids(records) if records.shape.table in tables else []
+            ids = list_ids(records) if reads(records.shape.table) else []
         else:
-            names = pa.array(list(tables), pa.string())
-            watched = pc.is_in(records.fields.column("table"), value_set=names)
-            ids = records.fields.select(ID_FIELDS).filter(watched)
+            tables = records.fields.column("table")
+            names = [name for name in tables.unique().to_pylist() if reads(name)]
+            read = pc.is_in(tables, value_set=pa.array(names, pa.string()))
+            ids = records.fields.select(ID_FIELDS).filter(read)
         if len(ids):
             self._above.append((find_newest(records), ids))
 

@@ -74,12 +74,13 @@ class ChangeFilter:
     def accepts_kind(self, table: str, operation: Operation, tag: str) -> bool:
         """True where records of a table, an operation and a transaction tag are read."""
         return (
-            self._accepts_table(table)
+            self.accepts_table(table)
             and (not self.operations or operation in self.operations)
             and (self.tag is None or tag == self.tag)
         )
 
-    def _accepts_table(self, name: str) -> bool:
+    def accepts_table(self, name: str) -> bool:
+        """True where changes of a table are read."""
         if not self.tables or name in self.tables:
             return True
         return self.selection is not None and self.selection.includes(name)

@@ -110,9 +110,10 @@ class PushDelivery(WindowDelivery):
         window = Window(reached, max(reached, newest))
         batches = self._tables.convert_records(taken, window)
         counts = self._deliver_rows(batches, window, reached) if taken else {}
-        # A table that is watched later begins with its own position.
+        # Also of tables that the schema has not been read for yet: once they are registered, the
+        # queries are opened again, from the watermark on.
         for _, records in taken:
-            self._delivered.note(records, self._tables.tables)
+            self._delivered.note(records, self._tables.reads)
         mark = queries.watermark
         drained = until is not None and mark >= until
         if mark > reached and (drained or time.monotonic() - self._saved_at >= SAVE_SECONDS):
