@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fixtures.singers import SINGERS, address_of, make_watchable
+from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
 from ddl import change_streams
@@ -38,7 +38,7 @@ MUSIC = "; ".join(
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from watcher.cli import main; main()", "ddl", *arguments],
+        [*WARM_PYTHON, "-c", "from watcher.cli import main; main()", "ddl", *arguments],
         capture_output=True,
         text=True,
         check=False,

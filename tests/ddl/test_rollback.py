@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 
 import pytest
 from fixtures.singers import SINGERS, address_of
+from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
@@ -113,8 +113,8 @@ def test_apply_killed_at_any_moment_is_finished_by_the_next(
     with database.batch() as batch:
         batch.insert("Singers", ("SingerId", "LastName"), [(k, "n") for k in range(2_000)])
     arguments = ["ddl", "apply", "-d", str(address_of(database)), "-t", "*", "--stored"]
-    command = [sys.executable, "-u", "-c", "from watcher.cli import main; main()", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"COLUMNS": "80"})
+    command = ["-u", "-c", "from watcher.cli import main; main()", *arguments]
+    process = WarmProcess(command, stdout=subprocess.PIPE, env=os.environ | {"COLUMNS": "80"})
     assert process.stdout is not None
     process.stdout.readline()  # the plan is shown: what follows is the work
     time.sleep(delay)  # where in the work it strikes; every place must do
@@ -122,7 +122,7 @@ def test_apply_killed_at_any_moment_is_finished_by_the_next(
     process.wait()
     process.stdout.close()
     options = WatchOptions(stored=True)
-    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    again = subprocess.run([*WARM_PYTHON, *command], capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     after = read_schema(database)
     assert make_plan(after, ["Singers", "Albums"], options).empty

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 from fixtures.server import connect
+from fixtures.warm_python import WARM_PYTHON
 from google.api_core import exceptions
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
@@ -131,7 +131,7 @@ def test_a_commit_whose_answer_is_lost_took_place(database: Database, faults: Se
 
 
 def test_an_unknown_fault_is_refused_by_name() -> None:
-    command = [sys.executable, "-m", "emulator", "--port", "0", "--fault"]
+    command = [*WARM_PYTHON, "-m", "emulator", "--port", "0", "--fault"]
     for fault, message in (
         ("thunder=1", "Unknown fault thunder"),
         ("latency_seconds=much", "name=number"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from fixtures.engine_world import (
     query,
     write,
 )
+from fixtures.warm_python import WarmProcess
 
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
@@ -56,11 +56,7 @@ threading.Event().wait()
 
 def kill_under_load(path: Path, first: int, lines: int) -> list[tuple[int, int, int]]:
     """What a process acknowledged before it was killed in the middle of its work."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", LOAD, NAME, str(path), str(first)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    process = WarmProcess(["-c", LOAD, NAME, str(path), str(first)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:
         head = [process.stdout.readline() for _ in range(lines)]

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from fixtures.placements import DDL, PLACEMENTS, add_partitions
 from fixtures.server import VARIABLE, connect
+from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
@@ -167,16 +167,9 @@ class World:
             return ""
         return f'[stream]\nname = "Changes"\nplacements = {json.dumps(PLACEMENTS)}'
 
-    def _watch(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                "from watcher.cli import main; main()",
-                "watch",
-                "--config",
-                str(self.config),
-            ],
+    def _watch(self) -> WarmProcess:
+        return WarmProcess(
+            ["-c", "from watcher.cli import main; main()", "watch", "--config", str(self.config)],
             stderr=(self.folder / "watcher.log").open("ab"),
         )
 
@@ -314,7 +307,7 @@ class World:
             )
 
     def _watch_once(self) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from watcher.cli import main; main()"]
+        command = [*WARM_PYTHON, "-c", "from watcher.cli import main; main()"]
         command += ["watch", "--config", str(self.config), "--once"]
         return subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=STOP_SECONDS_MAX

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
+from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
 from ddl.apply import apply_plan, read_schema
@@ -98,7 +98,7 @@ def test_a_killed_backfill_goes_on_with_the_same_snapshot(old: Database, tmp_pat
         lease = "1s"
         """
     )
-    command = [sys.executable, "-c", "from watcher.cli import main; main()"]
+    command = [*WARM_PYTHON, "-c", "from watcher.cli import main; main()"]
     command += ["watch", "--config", str(config), "--once"]
     killed = subprocess.run(
         command,

@@ -6,13 +6,13 @@ import logging
 import os
 import signal
 import subprocess
-import sys
 from typing import Any
 
 import pytest
 from fixtures.consumers import ALBUMS, make_tables_watchable, write
 from fixtures.selections import store_selection
 from fixtures.singers import SINGERS, address_of, capture_of
+from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
 from ddl.apply import read_schema
@@ -203,7 +203,7 @@ def test_cleared_to_is_written_before_anything_is_cleared(singers: Database) -> 
     latest = write(singers, 1, 2)
     positions_of(singers, ("ready", "Singers", now(singers)))
     crashed = subprocess.run(
-        [sys.executable, "-c", CLEAR, "clear", "-d", str(address_of(singers)), "-t", "Singers"],
+        [*WARM_PYTHON, "-c", CLEAR, "clear", "-d", str(address_of(singers)), "-t", "Singers"],
         env=os.environ | {VARIABLE: "after-cleared-to-before-clearing"},
         check=False,
         capture_output=True,

@@ -13,6 +13,7 @@ from typing import get_args
 import pytest
 from fixtures.commands import run_command
 from fixtures.singers import address_of, capture_of, write_singers
+from fixtures.warm_python import SOCKET
 from google.cloud.spanner_v1.database import Database
 
 from ddl.apply import read_schema
@@ -278,6 +279,6 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(HIDE.format(modules=modules))
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    result = run(command, PYTHONPATH=path)
+    result = run(command, PYTHONPATH=path, **{SOCKET: ""})
     assert result.returncode == 2
     assert f"missing libraries ({', '.join(modules)}): {advice}" in result.stderr

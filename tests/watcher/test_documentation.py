@@ -7,9 +7,10 @@ import os
 import pkgutil
 import re
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
+
+from fixtures.warm_python import WARM_PYTHON
 
 import watcher
 from ddl.errors import DdlError
@@ -59,8 +60,8 @@ def test_every_error_is_in_the_list_of_exit_codes_with_its_code() -> None:
 
 RUN_README = r"""
 set -e
-spanner-watcher() { "$PYTHON" -c 'from watcher.cli import main; main()' "$@"; }
-python() { "$PYTHON" "$@"; }
+spanner-watcher() { $PYTHON -c 'from watcher.cli import main; main()' "$@"; }
+python() { $PYTHON "$@"; }
 wait_for_server() { until grep -q 'listening on' "$FOLDER/log"; do sleep 0.1; done; }
 """
 
@@ -80,7 +81,7 @@ def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
             "wait_for_server",
             commands,
             "echo == program",
-            '"$PYTHON" "$FOLDER/program.py"',
+            '$PYTHON "$FOLDER/program.py"',
         ]
     )
     result = subprocess.run(
@@ -90,7 +91,7 @@ def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
         check=False,
         timeout=300,
         cwd=ROOT,
-        env=os.environ | {"PYTHON": sys.executable, "FOLDER": str(tmp_path)},
+        env=os.environ | {"PYTHON": " ".join(WARM_PYTHON), "FOLDER": str(tmp_path)},
     )
     assert result.returncode == 0, result.stderr
     trial_output, _, rest = result.stdout.partition("== server")

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from base64 import b64encode
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from fixtures.server import connect
 from fixtures.singers import SINGERS, address_of, make_watchable
+from fixtures.warm_python import WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
@@ -24,7 +24,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 from emulator.process import ServerProcess, spawn
 from watcher.spanner.database import open_database
 
-COMMAND = [sys.executable, "-u", "-c", "from watcher.cli import main; main()"]
+COMMAND = ["-u", "-c", "from watcher.cli import main; main()"]
 SECONDS_MAX = 60
 OUTAGE_SECONDS = 8.0
 BEGINS = re.compile(r"does not answer; retrying")
@@ -53,11 +53,10 @@ class World:
             'refresh = "1h"\ngrace = "60s"\n'
         )
         self.log = folder / "watch.log"
-        self.process = subprocess.Popen(
+        self.process = WarmProcess(
             [*COMMAND, "watch", "--config", str(config)],
             stdout=subprocess.PIPE,
             stderr=self.log.open("w"),
-            text=True,
         )
 
     def await_key(self, key: int) -> None:
@@ -92,7 +91,8 @@ class World:
 
     def cpu_seconds(self) -> float:
         """What the process has used, in user and system mode."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
+        status = Path(f"/proc/{self.process.find_command()}/stat").read_text()
+        fields = status.rsplit(") ", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:

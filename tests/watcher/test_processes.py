@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 from fixtures.server import connect
 from fixtures.singers import SINGERS, address_of, make_watchable
+from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.api_core import exceptions
 from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
@@ -22,14 +22,14 @@ from emulator.process import spawn
 from watcher.consumers.positions import SpannerPositions
 from watcher.runners.signals import EXIT_GAVE_UP
 
-COMMAND = [sys.executable, "-u", "-c", "from watcher.cli import main; main()"]
+COMMAND = ["-u", "-c", "from watcher.cli import main; main()"]
 STOP_SECONDS_MAX = 60
 
 
 @contextmanager
 def run_process(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, text=True, env=os.environ | environment
+    process = WarmProcess(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, env=os.environ | environment
     )
     try:
         yield process
@@ -150,7 +150,7 @@ def test_the_emulator_has_the_faults_it_is_started_with() -> None:
 
 def test_the_emulator_refuses_an_unknown_fault() -> None:
     ended = subprocess.run(
-        [*COMMAND, "emulator", "--port", "0", "--fault", "thunder=1"],
+        [*WARM_PYTHON, *COMMAND, "emulator", "--port", "0", "--fault", "thunder=1"],
         check=False,
         capture_output=True,
         text=True,

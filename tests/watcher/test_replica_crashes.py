@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from fixtures.consumers import expire_lease
 from fixtures.replicas import CONSUMER, assert_equal, last_cut, read_rows
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
+from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
 from watcher.failpoints import VARIABLE
@@ -37,7 +37,7 @@ def run_replicate(
     arguments += [flag for name in TABLES for flag in ("-t", name)] + ["--consumer", CONSUMER]
     arguments += ["--stream", stream] if stream else []
     done = subprocess.run(
-        [sys.executable, "-c", "from watcher.cli import main; main()", *arguments],
+        [*WARM_PYTHON, "-c", "from watcher.cli import main; main()", *arguments],
         capture_output=True,
         text=True,
         timeout=300,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 
 import pytest
+from fixtures.warm_python import WARM_PYTHON
 
 STOP_SECONDS_MAX = 60
 # The signal goes to a thread that is not the main one, which waits for a lock meanwhile.
@@ -39,7 +39,7 @@ print("stopped")
 def run_script(**values: object) -> subprocess.CompletedProcess[str]:
     """A process that got the signal."""
     return subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(**values)],
+        [*WARM_PYTHON, "-c", SCRIPT.format(**values)],
         capture_output=True,
         text=True,
         check=False,
@@ -75,7 +75,7 @@ schedule.wait()
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_signal_ends_the_process_at_once(number: signal.Signals) -> None:
     with subprocess.Popen(
-        [sys.executable, "-u", "-c", HANGING.format(grace=10 * STOP_SECONDS_MAX)],
+        [*WARM_PYTHON, "-u", "-c", HANGING.format(grace=10 * STOP_SECONDS_MAX)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -17,6 +17,7 @@ from fixtures.commands import (
 )
 from fixtures.consumers import consumers_of
 from fixtures.singers import SINGERS, address_of, write_singers
+from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 
@@ -217,7 +218,7 @@ def test_a_reader_that_has_gone_ends_other_commands_quietly() -> None:
     )
     for arguments in (["--help"], ["ddl", "advise", "--nodes", "3", "--peak-writes", "20000"]):
         result = subprocess.run(
-            [PROGRAM[0], "-c", program, *arguments],
+            [*WARM_PYTHON, "-c", program, *arguments],
             stderr=subprocess.PIPE,
             text=True,
             check=False,
