@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -68,19 +69,26 @@ class ServerProcess:
             self._process.stdout.close()
 
 
+def start_python(arguments: list[str]) -> subprocess.Popen[str]:
+    """A Python like this one, whose output can be read."""
+    return subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True)
+
+
 def spawn(
     data_dir: Path | None = None,
     port: int = 0,
     change_stream_churn_seconds: float = 0.0,
     faults: Faults | None = None,
     count_scans: bool = False,
+    start: Callable[[list[str]], subprocess.Popen[str]] = start_python,
 ) -> ServerProcess:
     """Starts a server on loopback and returns when it serves; ``faults`` from the start. With
     ``count_scans`` SPANNER_SYS counts the rows that every execution scans, not those of a sample.
+    ``start`` starts a Python with the given arguments.
 
     Raises RuntimeError when it does not come up; why is on its standard error.
     """
-    command = [sys.executable, "-m", "emulator", "--port", str(port)]
+    command = ["-m", "emulator", "--port", str(port)]
     if change_stream_churn_seconds:
         command += ["--change-stream-churn", str(change_stream_churn_seconds)]
     if count_scans:
@@ -90,7 +98,7 @@ def spawn(
             command += ["--fault", f"{name}={value}"]
     if data_dir is not None:
         command += ["--data-dir", str(data_dir)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = start(command)
     line = process.stdout.readline().strip() if process.stdout is not None else ""
     if not line.startswith(READY):
         process.kill()

@@ -20,14 +20,12 @@ from fixtures.music import (
     describe_music,
     serialize,
 )
-from fixtures.server import CreateDatabase, connect
+from fixtures.server import CreateDatabase, connect, spawn
 from google.api_core import exceptions
 from google.cloud.spanner_admin_database_v1 import GetDatabaseDdlRequest
 from google.cloud.spanner_v1.database import Database
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from talk import commit, dml, insert, rows
-
-from emulator.process import spawn
 
 SINGERS = f"""CREATE TABLE Singers (
   Id INT64, Info {SINGER}, Infos ARRAY<{SINGER}>, Genre `{GENRE}`, Genres ARRAY<{GENRE}>, Mood Mood

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from fixtures.warm_python import WARM_PYTHON
 from google.api_core import exceptions
 from google.cloud.spanner_v1 import KeySet
@@ -14,7 +14,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from emulator.faults import Faults
-from emulator.process import ServerProcess, spawn
+from emulator.process import ServerProcess
 
 TABLE = "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"
 pytestmark = pytest.mark.ddl(TABLE)

@@ -7,12 +7,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
-
-from emulator.process import spawn
 
 TABLE = "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"
 ROWS_IN_COMMIT = 5

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from google.cloud.spanner_v1.database import Database
-
-from emulator.process import spawn
 
 TABLE = "CREATE TABLE T (K INT64) PRIMARY KEY (K)"
 QUERY = "SELECT K FROM T"

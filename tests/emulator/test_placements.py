@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 from fixtures.placements import DDL, add_partitions
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from google.api_core import exceptions
 from google.cloud.spanner_admin_instance_v1.types import InstancePartition
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
-
-from emulator.process import spawn
 
 EU = DDL[0]
 T = DDL[2]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from google.api_core.exceptions import (
     GoogleAPICallError,
     InvalidArgument,
@@ -22,8 +22,6 @@ from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, TypeAnnotationCode, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
-
-from emulator.process import spawn
 
 NUMBERS = itertools.count()
 CreatePostgres = Callable[..., Database]

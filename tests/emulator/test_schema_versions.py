@@ -11,13 +11,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from fixtures.server import CreateDatabase, connect
+from fixtures.server import CreateDatabase, connect, spawn
 from google.api_core import exceptions
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from schema_model import SchemaWorld, now, rows
-
-from emulator.process import spawn
 
 EVERYTHING = KeySet(all_=True)
 SEEDS = range(int(os.environ.get("SCHEMA_SEEDS", "2")))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from fixtures.placements import DDL, PLACEMENTS, add_partitions
-from fixtures.server import VARIABLE, connect
+from fixtures.server import VARIABLE, connect, spawn
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
 from google.cloud.spanner_v1 import KeySet
@@ -27,7 +27,7 @@ from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from emulator.faults import Faults
-from emulator.process import ServerProcess, spawn
+from emulator.process import ServerProcess
 from nemesis import versions
 from nemesis.truth import Row, Truth
 from nemesis.validators import Line, deliveries, find_problems

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from fixtures.everything import rows as everything_rows
 from fixtures.everything import write as write_everything
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from fixtures.singers import address_of, fetch_now
 from fixtures.versions import (
     TABLES,
@@ -28,7 +28,6 @@ from hypothesis import strategies as st
 
 from ddl.parse import parse_schema
 from ddl.schema import Dialect
-from emulator.process import spawn
 from watcher.captures.change_stream import (
     ChangeFilter,
     ChangeStreamCapture,

@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from fixtures.singers import SINGERS, address_of, make_watchable
 from fixtures.warm_python import WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from emulator.process import ServerProcess, spawn
+from emulator.process import ServerProcess
 from watcher.spanner.database import open_database
 
 COMMAND = ["-u", "-c", "from watcher.cli import main; main()"]
@@ -91,7 +91,7 @@ class World:
 
     def cpu_seconds(self) -> float:
         """What the process has used, in user and system mode."""
-        status = Path(f"/proc/{self.process.find_command()}/stat").read_text()
+        status = Path(f"/proc/{self.process.command_pid}/stat").read_text()
         fields = status.rsplit(") ", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

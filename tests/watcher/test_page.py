@@ -13,11 +13,10 @@ import pytest
 from fixtures.commands import run_command
 from fixtures.consumers import consumers_of, watcher_of, write
 from fixtures.pages import Page, serve_page
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
-from emulator.process import spawn
 from watcher.consumers.states import Command, ConsumerProgress, State
 
 SECONDS = 60

@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from fixtures.singers import SINGERS, address_of, make_watchable
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.api_core import exceptions
 from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 
-from emulator.process import spawn
 from watcher.consumers.positions import SpannerPositions
 from watcher.runners.signals import EXIT_GAVE_UP
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
-from emulator.process import ServerProcess, spawn
+from emulator.process import ServerProcess
 from watcher.errors import UnavailableError
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from fixtures.singers import address_of, fetch_now
 from fixtures.versions import TABLES, Writes, versions_by_row
 from google.cloud.spanner_v1.database import Database
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.process import spawn
 from watcher import Change, Watcher
 from watcher.captures.change_stream import (
     ChangeFilter,

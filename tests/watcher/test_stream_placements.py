@@ -20,12 +20,12 @@ from fixtures.placements import (
     in_commit_order,
     placed_versions,
 )
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from fixtures.singers import address_of, fetch_now
 from fixtures.versions import PARTITION_MODES, with_each_mode
 from google.cloud.spanner_v1.database import Database
 
-from emulator.process import ServerProcess, spawn
+from emulator.process import ServerProcess
 from watcher import Change, Watcher
 from watcher.captures.change_stream import (
     ChangeStreamCapture,

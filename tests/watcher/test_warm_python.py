@@ -72,7 +72,7 @@ def test_signals_end_the_command_itself(number: signal.Signals) -> None:
         assert process.stdout.readline() == "begun\n"
         process.send_signal(number)
         assert process.wait() in (-number, 1)
-        assert not Path(f"/proc/{process.find_command()}").exists()
+        assert not Path(f"/proc/{process.command_pid}").exists()
 
 
 def test_a_launcher_that_is_killed_takes_its_command_along() -> None:

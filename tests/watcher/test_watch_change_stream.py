@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from fixtures.singers import address_of
 from fixtures.versions import (
     TABLES,
@@ -25,7 +25,6 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
 
-from emulator.process import spawn
 from watcher import Change, Operation, Watcher
 from watcher.captures import StreamRows
 from watcher.captures.change_stream import record_columns

@@ -12,14 +12,12 @@ from datetime import datetime
 from itertools import pairwise
 
 import pytest
-from fixtures.server import connect
+from fixtures.server import connect, spawn
 from google.api_core.exceptions import OutOfRange
 from google.cloud.spanner import KeySet
 from google.cloud.spanner_v1.batch import Batch
 from google.cloud.spanner_v1.database import Database
 from stream_reader import StreamContents, now, parse_fields, read_all, records
-
-from emulator.process import spawn
 
 TABLE = "CREATE TABLE T (Id INT64, Version INT64) PRIMARY KEY (Id)"
 STREAM = "CREATE CHANGE STREAM S FOR T"
