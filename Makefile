@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark soak explore conformance reference lint format bench docs dist clean
+.PHONY: help setup demo check test test-spark soak explore conformance reference lint format bench docs dist clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -20,6 +20,9 @@ $(STAMP): pyproject.toml scripts/bootstrap.sh
 
 demo: $(STAMP) ## the whole data path on this machine: Spanner -> Spark -> Parquet, verified row by row
 	@$(BIN)/spanner-watcher demo $(DEMO_ARGS)
+
+check: $(STAMP) lint ## for daily work: lint, then the tests that are quick and need no Spark
+	@$(BIN)/python -m pytest -m "not slow and not spark" -n auto --dist loadgroup $(PYTEST_ARGS)
 
 test: $(STAMP) lint ## lint, then every test
 	@$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
