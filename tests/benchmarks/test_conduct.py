@@ -20,6 +20,8 @@ from benchmarks.scenarios import find_scenario
 from benchmarks.screen import print_result
 from watcher.errors import ConfigurationError
 
+pytestmark = pytest.mark.slow
+
 TINY = ("interval=0.1", "rows=200", "seconds=1.5", "transactions=20", "mutations=10", "shards=4")
 LATENCY = (*TINY, "rates=200")
 
@@ -95,7 +97,6 @@ def test_no_result_is_said_to_be_none(tmp_path: Path) -> None:
         ScenarioResult.load(tmp_path / "y.json")
 
 
-@pytest.mark.slow
 def test_one_row_lost_in_a_hundred_thousand_fails_the_scenario() -> None:
     result = conduct(find_scenario("backlog"), ["sizes=100000", "shards=4", "drop=100000"])
     assert not result.passed
@@ -138,7 +139,6 @@ def test_a_change_stream_delivers_every_version(capture: str) -> None:
     assert verdict.superseded == 0
 
 
-@pytest.mark.slow
 def test_without_an_index_the_table_is_scanned() -> None:
     result = conduct(find_scenario("index"), [*TINY, "rows=2000", "seconds=2"])
     assert result.passed
@@ -151,7 +151,6 @@ def test_without_an_index_the_table_is_scanned() -> None:
 SPARK = (*TINY, "partitions=2", "triggers=0", "seconds=4")
 
 
-@pytest.mark.slow
 @pytest.mark.spark
 def test_what_spark_writes_into_files_is_verified() -> None:
     result = conduct(find_scenario("spark"), [*SPARK, "sinks=parquet", "backlogs=", "warm_up=1"])
@@ -164,7 +163,6 @@ def test_what_spark_writes_into_files_is_verified() -> None:
     assert run.processes["spark"].peak_mb > 100
 
 
-@pytest.mark.slow
 @pytest.mark.spark
 def test_a_change_stream_through_spark_delivers_every_version() -> None:
     """Few keys: most versions are replaced within a window."""
@@ -240,7 +238,6 @@ def test_the_server_is_measured_on_no_other_database() -> None:
         conduct(find_scenario("server"), database="projects/p/instances/i/databases/d")
 
 
-@pytest.mark.slow
 def test_captures_are_compared_at_the_same_load() -> None:
     result = conduct(find_scenario("captures"), TINY)
     assert result.passed

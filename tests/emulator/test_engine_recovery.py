@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from fixtures.warm_python import WarmProcess
 
 from emulator.engine.clock import Clock
 from emulator.engine.database import Database
+
+KILLS = int(os.environ.get("ENGINE_KILLS", "15"))
 
 LOAD = """
 import sys, threading
@@ -103,7 +106,7 @@ def test_many_kills_of_the_same_database(tmp_path: Path) -> None:
     with open_database(*WATCHED, path=path):
         pass
     acknowledged: list[tuple[int, int, int]] = []
-    for turn in range(50):
+    for turn in range(KILLS):
         acknowledged += kill_under_load(path, turn * 1_000_000, 1 + turn * 5)
         with open_database(path=path) as database:
             check(database, acknowledged)

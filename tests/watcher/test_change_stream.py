@@ -47,7 +47,7 @@ from watcher.window import Window
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
 OLD_AND_NEW = STREAM.format("OLD_AND_NEW_VALUES")
-ROUNDS = int(os.environ.get("CHANGE_STREAM_ROUNDS", "150"))
+ROUNDS = int(os.environ.get("CHANGE_STREAM_ROUNDS", "60"))
 
 
 def capture_of(database: Database, name: str | None = None) -> ChangeStreamCapture:
@@ -89,6 +89,7 @@ def create_churning_database() -> Iterator[Callable[[str], Database]]:
         yield create
 
 
+@pytest.mark.slow
 @with_each_mode
 @pytest.mark.parametrize("seed", range(3))
 def test_every_version_comes_once_and_in_order_while_partitions_move(

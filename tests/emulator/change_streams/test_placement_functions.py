@@ -3,6 +3,7 @@ from partitions of its own, while partitions change, rows move, and placements c
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -41,6 +42,7 @@ from watcher.tables.discovery import read_schema
 from watcher.window import Window
 
 IMMUTABLE, MUTABLE = PARTITION_MODES
+SEEDS = int(os.environ.get("PLACEMENT_SEEDS", "1"))
 
 
 def read_rows(
@@ -96,8 +98,9 @@ def read_function(
     return placed_versions(changes)
 
 
+@pytest.mark.slow
 @with_each_mode
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_each_function_tells_its_placement_while_partitions_change(
     create_placed_database: Callable[..., Database],
     faults: Callable[..., None],
@@ -206,6 +209,7 @@ def test_keys_move_with_rows_that_a_stream_does_not_show(
     }
 
 
+@pytest.mark.slow
 @with_each_mode
 def test_placements_come_and_go_while_a_stream_is_read(
     create_placed_database: Callable[..., Database], faults: Callable[..., None], mode: str
