@@ -27,7 +27,7 @@ from watcher.spanner.timestamps import format_timestamp, to_micros
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
-WINDOWS = int(os.environ.get("REPLICA_WINDOWS", "30"))
+WINDOWS = int(os.environ.get("REPLICA_WINDOWS", "10"))
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from nemesis.run import PartitionMode, run
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [2, 5])
-def test_everything_is_delivered_whatever_strikes(tmp_path: Path, seed: int) -> None:
-    report = run(tmp_path, seed, seconds=4)
+def test_everything_is_delivered_whatever_strikes(tmp_path: Path) -> None:
+    report = run(tmp_path, 2, seconds=4)
     assert report.problems == []
     assert report.commits > 20
     assert report.lines > 20
@@ -26,10 +25,7 @@ def test_nothing_comes_twice_when_nothing_strikes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("seed", "mode"),
-    [(11, "IMMUTABLE_KEY_RANGE"), (12, "IMMUTABLE_KEY_RANGE"), (14, "MUTABLE_KEY_RANGE")],
-)
+@pytest.mark.parametrize(("seed", "mode"), [(11, "IMMUTABLE_KEY_RANGE"), (14, "MUTABLE_KEY_RANGE")])
 def test_a_change_stream_delivers_every_version_whatever_strikes(
     tmp_path: Path, seed: int, mode: PartitionMode
 ) -> None:
