@@ -26,8 +26,8 @@ from emulator.services.registry import HostedDatabase, Registry
 from emulator.values.requests import Committed
 from emulator.wire.messages import Message
 
-MARK, RUN = b"swtx", secrets.token_bytes(4)
-"""Every transaction id begins with these: the mark of an id, and this run of the server."""
+MARK = b"swtx"
+"""Every transaction id begins with this, then comes the run of the server."""
 
 SESSION_TYPE = "google.spanner.v1.Session"
 Engine = ReadOnlyTransaction | ReadWriteTransaction | PartitionedDmlTransaction
@@ -107,6 +107,7 @@ class Sessions:
     def __init__(self, registry: Registry, faults: FaultInjector) -> None:
         self._registry = registry
         self._faults = faults
+        self._run = MARK + secrets.token_bytes(4)
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
         self._transactions: OrderedDict[bytes, SessionTransaction] = OrderedDict()
@@ -169,7 +170,7 @@ class Sessions:
 
     def begin(self, session: Session, engine: Engine) -> SessionTransaction:
         """Gives a transaction an id. In a plain session it replaces the previous one."""
-        begun = SessionTransaction(new_id(), session.name, engine, session.multiplexed)
+        begun = SessionTransaction(self._new_id(), session.name, engine, session.multiplexed)
         if not session.multiplexed and not isinstance(engine, ReadOnlyTransaction):
             before, session.active = session.active, begun
             session.latest = begun
@@ -201,7 +202,7 @@ class Sessions:
     def transaction(self, session: Session, identifier: bytes) -> SessionTransaction:
         """A transaction of this session. Raises NOT_FOUND or, in another session, refuses."""
         transaction = self._transactions.get(identifier)
-        if transaction is None and is_of_earlier_run(identifier):
+        if transaction is None and self._is_of_earlier_run(identifier):
             raise aborted("The transaction was lost when the server restarted.")
         if transaction is None:
             raise not_found(f"Transaction not found: {identifier.hex()}")
@@ -209,16 +210,14 @@ class Sessions:
             raise foreign_transaction(identifier)
         return transaction
 
+    def _new_id(self) -> bytes:
+        """A transaction id that a later run of the server recognizes as one."""
+        return self._run + secrets.token_bytes(8)
 
-def new_id() -> bytes:
-    """A transaction id that a later run of the server recognizes as one."""
-    return MARK + RUN + secrets.token_bytes(8)
-
-
-def is_of_earlier_run(identifier: bytes) -> bool:
-    """Whether an earlier run of the server began a transaction. Spanner answers ABORTED for a lost
-    transaction, so that clients retry it."""
-    return identifier.startswith(MARK) and not identifier.startswith(MARK + RUN)
+    def _is_of_earlier_run(self, identifier: bytes) -> bool:
+        """Whether another run of the server began a transaction. Spanner answers ABORTED for a lost
+        transaction, so that clients retry it."""
+        return identifier.startswith(MARK) and not identifier.startswith(self._run)
 
 
 def foreign_transaction(identifier: bytes) -> SpannerError:

@@ -314,6 +314,7 @@ MUTATIONS = (
         "1",
         "backfill",
         ignore_cleared,
+        seed=2,
     ),
     Mutation(
         "a start at 'latest' does not read cleared-to",
@@ -345,6 +346,7 @@ MUTATIONS = (
         "1",
         "frozen",
         lambda: patch_attribute(watcher.runners.watcher, "RetryingSink", deliver_unchecked),
+        seed=2,
     ),
     Mutation("columns are those of the start", "2", "add-column", freeze_schema),
     Mutation("index and shards are those of the start", "2", "reshard", freeze_schema),
