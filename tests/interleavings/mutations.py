@@ -340,7 +340,9 @@ MUTATIONS = (
         "takeover-backfill",
         skip_lease_checks,
     ),
-    Mutation("backfill progress is a blind write", "1", "frozen-backfill", write_progress_blindly),
+    Mutation(
+        "backfill progress is a blind write", "1", "frozen-backfill", write_progress_blindly, seed=6
+    ),
     Mutation(
         "the lease is looked at before a batch only",
         "1",
@@ -376,7 +378,7 @@ MUTATIONS = (
         seed=21,
     ),
     Mutation("a query starts earlier in two commits", "1", "spark-earlier", go_back_in_two_commits),
-    Mutation("a query registers without cleared-to", "1", "spark-earliest", ignore_cleared),
+    Mutation("a query registers without cleared-to", "1", "spark-earliest", ignore_cleared, seed=3),
     Mutation("a query reads the shards of its start", "1", "spark-reshard", freeze_schema),
     Mutation("a cut batch has what changed as of now", "1", "spark-cut", cut_as_of_now),
     Mutation("a query ignores new tables", "1", "spark-new-table", freeze_tables),
