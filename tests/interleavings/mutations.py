@@ -327,6 +327,7 @@ MUTATIONS = (
         "1",
         "backfill",
         hide_cleared,
+        seed=7,
     ),
     Mutation(
         "positions are saved whoever owns the lease",
@@ -380,7 +381,7 @@ MUTATIONS = (
     Mutation("a query starts earlier in two commits", "1", "spark-earlier", go_back_in_two_commits),
     Mutation("a query registers without cleared-to", "1", "spark-earliest", ignore_cleared, seed=3),
     Mutation("a query reads the shards of its start", "1", "spark-reshard", freeze_schema),
-    Mutation("a cut batch has what changed as of now", "1", "spark-cut", cut_as_of_now),
+    Mutation("a cut batch has what changed as of now", "1", "spark-cut", cut_as_of_now, seed=5),
     Mutation("a query ignores new tables", "1", "spark-new-table", freeze_tables),
     Mutation(
         "a new table begins at the query's position", "1", "spark-new-table", begin_at_position
