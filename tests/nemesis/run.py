@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from fixtures.pace import allow
 from fixtures.placements import DDL, PLACEMENTS, add_partitions
 from fixtures.server import VARIABLE, connect, spawn
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
@@ -176,7 +177,7 @@ class World:
     def await_watcher(self) -> None:
         """Until the watcher is registered: what is written from then on comes in many windows."""
         positions = SpannerPositions(self.database())
-        deadline = time.monotonic() + STOP_SECONDS_MAX
+        deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
         while not has_positions(positions):
             self.revive()
             time.sleep(0.05)
@@ -192,7 +193,7 @@ class World:
 
     def stop_watcher(self) -> None:
         self.watcher.send_signal(signal.SIGTERM)
-        self.watcher.wait(STOP_SECONDS_MAX)
+        self.watcher.wait(allow(STOP_SECONDS_MAX))
         self.watcher = self._watch()
 
     def freeze_watcher(self) -> None:
@@ -287,7 +288,7 @@ class World:
         """Stops the faults, lets the watcher deliver everything, and ends it."""
         self.quiet()
         self.revive()
-        deadline = time.monotonic() + STOP_SECONDS_MAX
+        deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
         while self.watcher.poll() is None:
             self._ask(Command.DRAIN)
             time.sleep(0.2)
@@ -310,7 +311,7 @@ class World:
         command = [*WARM_PYTHON, "-c", "from watcher.cli import main; main()"]
         command += ["watch", "--config", str(self.config), "--once"]
         return subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=STOP_SECONDS_MAX
+            command, capture_output=True, text=True, check=False, timeout=allow(STOP_SECONDS_MAX)
         )
 
     def changes(self) -> list[dict[str, Any]]:
@@ -447,7 +448,7 @@ def run(
         world.quiet()
         stop.set()
         for thread in threads:
-            thread.join(STOP_SECONDS_MAX)
+            thread.join(allow(STOP_SECONDS_MAX))
         failures = [repr(writer.failure) for writer in writers if writer.failure]
         world.finish()
         world.struck["moved a row"] += mover.moved
@@ -463,7 +464,7 @@ def run(
 
 def slow(truth: Truth, ends: float) -> bool:
     """Whether a busy machine has written so little that the run should continue for a while."""
-    return len(truth.commits) < COMMITS_MIN and time.monotonic() < ends + STOP_SECONDS_MAX
+    return len(truth.commits) < COMMITS_MIN and time.monotonic() < ends + allow(STOP_SECONDS_MAX)
 
 
 def judge_polling(world: World, truth: Truth, failures: list[str], crashes: int | None) -> Report:

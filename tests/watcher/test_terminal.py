@@ -16,6 +16,7 @@ from fixtures.commands import (
     run_with_reader_of_one_line,
 )
 from fixtures.consumers import consumers_of
+from fixtures.pace import allow
 from fixtures.singers import SINGERS, address_of, write_singers
 from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
@@ -309,7 +310,7 @@ def test_try_shows_changes_and_what_to_do_next() -> None:
 
 
 def test_try_prints_json_alone_and_ends_by_itself() -> None:
-    result = run_command("try", "--seconds", "4", "--json")
+    result = run_command("try", "--seconds", str(allow(4)), "--json")
     assert (result.returncode, result.stderr) == (0, "")
     first, *_ = map(json.loads, result.stdout.splitlines())
     assert (first["table"], first["key"]) == ("Singers", {"SingerId": 1})
@@ -324,7 +325,7 @@ def test_ctrl_c_ends_try_quietly() -> None:
             if "UPSERT" in line:
                 break
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=allow(60))
     assert (process.returncode, errors) == (0, "")
     assert "everything has ended" in output
 
