@@ -394,6 +394,7 @@ MUTATIONS = (
         "1",
         "cut",
         lambda: patch_attribute(LeastEnds, "raise_end", keep_end),
+        seed=9,
     ),
     Mutation(
         "no end is planned ahead",
