@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ddl.errors import MissingObjectError, PlanError
-from ddl.names import make_unknown_table_error
+from ddl.names import make_unknown_table_error, require_column, require_table
 from ddl.schema import ChangeStream, ChangeStreamTable, Schema
 from ddl.steps import AlterChangeStream, CreateChangeStream, DropChangeStream
 from ddl.suggestions import suggest_name
@@ -24,7 +25,7 @@ FLAGS = (
 RETENTION = re.compile(r"(\d+)([dhms])\Z")
 SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 RETENTION_MIN, RETENTION_MAX = 86_400, 30 * 86_400
-WATCHED = re.compile(r"([A-Za-z_][\w.]*)(?:\(([^)]*)\))?\Z")
+WATCHED = re.compile(r"([^\s()][^()]*)(?:\(([^)]*)\))?\Z")
 
 
 def parse_watch(text: str) -> ChangeStreamTable:
@@ -35,9 +36,9 @@ def parse_watch(text: str) -> ChangeStreamTable:
             f"invalid table '{text}': use T, T(column, column), or T() for the key alone"
         )
     if match.group(2) is None:
-        return ChangeStreamTable(match.group(1))
+        return ChangeStreamTable(match.group(1).strip())
     columns = tuple(each.strip() for each in match.group(2).split(",") if each.strip())
-    return ChangeStreamTable(match.group(1), columns)
+    return ChangeStreamTable(match.group(1).strip(), columns)
 
 
 def make_stream_options(
@@ -65,7 +66,10 @@ def make_stream_options(
 
 
 def create(schema: Schema, stream: ChangeStream) -> CreateChangeStream:
-    """The step that creates a stream. Raises PlanError for what Spanner would refuse."""
+    """The step that creates a stream. Raises PlanError for what Spanner would refuse.
+
+    Tables and columns get the names that the schema has, whatever their case.
+    """
     if schema.change_stream(stream.name) is not None:
         raise PlanError(f"change stream {stream.name} exists: use alter, or another name")
     if len(schema.change_streams) >= STREAMS_MAX:
@@ -73,24 +77,46 @@ def create(schema: Schema, stream: ChangeStream) -> CreateChangeStream:
             f"the database has {STREAMS_MAX} change streams, Spanner's limit: drop one first"
         )
     check_watches(schema, stream, others=schema.change_streams)
-    return CreateChangeStream(stream)
+    return CreateChangeStream(replace(stream, watches=find_watches(schema, stream)))
 
 
-def alter(schema: Schema, stream: ChangeStream, changes: frozenset[str]) -> AlterChangeStream:
-    """The step that changes tables or options of a stream. Raises PlanError."""
-    if schema.change_stream(stream.name) is None:
+def alter(
+    schema: Schema, stream: ChangeStream, changes: frozenset[str]
+) -> tuple[AlterChangeStream, ...]:
+    """The steps that change tables and options of a stream: a statement of Spanner's changes
+    either. Raises PlanError."""
+    existing = schema.change_stream(stream.name)
+    if existing is None:
         raise make_missing_error(schema, stream.name)
-    others = tuple(s for s in schema.change_streams if s.name.casefold() != stream.name.casefold())
+    others = tuple(s for s in schema.change_streams if s is not existing)
     if "watches" in changes:
         check_watches(schema, stream, others)
-    return AlterChangeStream(stream, changes)
+    new = replace(stream, name=existing.name, watches=find_watches(schema, stream))
+    return tuple(
+        AlterChangeStream(new, frozenset({change}))
+        for change in ("watches", "options")
+        if change in changes
+    )
 
 
 def drop(schema: Schema, name: str) -> DropChangeStream:
     """The step that drops a stream and its records. Raises PlanError for an unknown one."""
-    if schema.change_stream(name) is None:
+    stream = schema.change_stream(name)
+    if stream is None:
         raise make_missing_error(schema, name)
-    return DropChangeStream(name)
+    return DropChangeStream(stream.name)
+
+
+def find_watches(schema: Schema, stream: ChangeStream) -> tuple[ChangeStreamTable, ...]:
+    """What a stream watches, by the names that the schema has."""
+    found = []
+    for each in stream.watches:
+        table = require_table(schema, each.table)
+        columns = None
+        if each.columns is not None:
+            columns = tuple(require_column(table, name).name for name in each.columns)
+        found.append(ChangeStreamTable(table.name, columns))
+    return tuple(found)
 
 
 def make_missing_error(schema: Schema, name: str) -> MissingObjectError:

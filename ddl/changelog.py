@@ -6,6 +6,7 @@ from ddl.errors import PlanError
 from ddl.names import choose_free_name, make_unknown_table_error
 from ddl.schema import (
     Column,
+    Dialect,
     Interleave,
     KeyPart,
     OnDelete,
@@ -24,15 +25,19 @@ def make_history_table(
     *,
     interleaved: bool = True,
     name: str | None = None,
-    timestamp: str = "ChangedAt",
+    timestamp: str | None = None,
     keep_days: int | None = None,
 ) -> CreateTable:
     """The step that creates a history table: a table's key, the commit timestamp, its columns.
 
     An interleaved history is stored beside its row and deleted with it; one that stands apart
     outlives its row. ``keep_days`` deletes older versions. The commit timestamp comes last in the
-    key, because first it would be a hot spot. Raises PlanError.
+    key, because first it would be a hot spot. Without a ``name`` and the name of the ``timestamp``
+    they are DocumentsHistory and ChangedAt; documents_history and changed_at in PostgreSQL's
+    dialect. Raises PlanError.
     """
+    postgres = schema.dialect is Dialect.POSTGRESQL
+    timestamp = timestamp or ("changed_at" if postgres else "ChangedAt")
     table = schema.table(table_name)
     if table is None:
         raise make_unknown_table_error(schema, table_name)
@@ -46,6 +51,7 @@ def make_history_table(
         )
     if keep_days is not None and keep_days < 1:
         raise PlanError(f"invalid --keep-days {keep_days}: use at least 1")
+    suffix = "_history" if postgres else "History"
     stamp = Column(timestamp, Type(TypeCode.TIMESTAMP), not_null=True, allow_commit_timestamp=True)
     keys = {part.column.casefold() for part in table.primary_key}
     columns = [
@@ -54,7 +60,7 @@ def make_history_table(
         if column.generated is None or column.name.casefold() in keys
     ]
     history = Table(
-        choose_free_name(schema, name or f"{table.name}History"),
+        choose_free_name(schema, name or table.name, "" if name else suffix),
         tuple(
             [c for c in columns if c.name.casefold() in keys]
             + [stamp]

@@ -247,9 +247,13 @@ def read_some_names(reader: TokenReader) -> tuple[str, ...]:
 
 
 def read_not_null_columns(reader: TokenReader) -> tuple[str, ...]:
-    """a IS NOT NULL AND b IS NOT NULL ...: the names of the columns."""
+    """a IS NOT NULL AND (b IS NOT NULL) ...: the names of the columns."""
     names: list[str] = []
     while not names or reader.accept("AND"):
+        if reader.accept("("):
+            names += read_not_null_columns(reader)
+            reader.expect(")")
+            continue
         names.append(reader.read_name("a column name"))
         reader.expect("IS", "NOT", "NULL")
     return tuple(names)

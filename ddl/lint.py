@@ -7,13 +7,47 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ddl.references import find_referenced_columns
-from ddl.schema import Column, Index, KeyPart, Schema, Table, TypeCode
+from ddl.render import SPELLINGS, render_step
+from ddl.schema import (
+    Column,
+    Dialect,
+    Index,
+    KeyPart,
+    RowDeletionPolicy,
+    Schema,
+    Table,
+    TypeCode,
+)
 from ddl.shards import shard_values
+from ddl.steps import AlterDatabase, SetDefault, SetOnUpdate, SetRowDeletionPolicy
 
 SHARDS_MAX = 100
 RETENTION = re.compile(r"(\d+)\s*([dhms])")
 SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 RETENTION_DEFAULT_SECONDS = 3_600
+NEXT_VALUE = re.compile(
+    r"""NEXT_SEQUENCE_VALUE\(\s*SEQUENCE\s+([\w.`]+)|\bNEXTVAL\(\s*'([^']+)'""", re.I
+)
+"""The next value of a sequence, in both dialects."""
+QUOTES = re.compile(r"""[`"]""")
+STRINGS = {
+    Dialect.GOOGLESQL: re.compile(r"""'[^']*'|"[^"]*\""""),
+    Dialect.POSTGRESQL: re.compile(r"'[^']*'"),
+}
+"""Literals; what PostgreSQL puts in double quotes is a name."""
+DIFFERENCES = {
+    Dialect.GOOGLESQL: (
+        "allow_commit_timestamp differs from that of the parent {0}",
+        "set the option on both, or on neither",
+    ),
+    Dialect.POSTGRESQL: (
+        "its type is not that of the parent {0}: one of them is SPANNER.COMMIT_TIMESTAMP",
+        "use the same type for both",
+    ),
+}
+"""Why and how to fix a key column that only a parent or only its child fills with timestamps."""
+DATABASE = "database_id"
+"""Stands for the name of the database in a statement of a fix."""
 SKEW_MAX = 3.0
 """A shard with more than this many times its share of rows is skewed."""
 
@@ -86,17 +120,19 @@ def check_key_is_not_monotonic(schema: Schema, context: LintContext) -> Iterator
                 "monotonic-key-first",
                 place,
                 f"{column.name} comes from a sequence that is not bit-reversed",
-                "use sequence_kind = 'bit_reversed_positive', or a UUID",
+                f"use {SPELLINGS[schema.dialect].bit_reversed}, or a UUID",
             )
 
 
 def takes_plain_sequence(schema: Schema, column: Column) -> bool:
     """True for a default from a sequence that is not bit-reversed."""
-    match = re.search(r"NEXT_SEQUENCE_VALUE\(\s*SEQUENCE\s+([\w.`]+)", column.default or "", re.I)
+    match = NEXT_VALUE.search(column.default or "")
     if match is None:
         return False
-    sequence = match.group(1).replace("`", "").casefold()
+    sequence = QUOTES.sub("", match.group(1) or match.group(2)).casefold()
     sequences = {v.name.casefold(): v.text for v in schema.verbatim if v.kind == "SEQUENCE"}
+    if schema.options.get("default_sequence_kind"):
+        return False  # the only kind there is
     return "bit_reversed" not in sequences.get(sequence, "bit_reversed").lower()
 
 
@@ -119,11 +155,12 @@ def check_interleaved_options(schema: Schema, context: LintContext) -> Iterator[
         for part in parent.primary_key:
             own, above = table.column(part.column), parent.column(part.column)
             if own and above and own.allow_commit_timestamp != above.allow_commit_timestamp:
+                why, fix = DIFFERENCES[schema.dialect]
                 yield LintFinding(
                     "interleaved-option-differs",
                     f"{table.name}.{own.name}",
-                    f"allow_commit_timestamp differs from that of the parent {parent.name}",
-                    "set the option on both, or on neither",
+                    why.format(parent.name),
+                    fix,
                 )
 
 
@@ -152,7 +189,8 @@ def check_index_is_null_filtered(schema: Schema, context: LintContext) -> Iterat
                 "index-not-null-filtered",
                 f"{table.name}, index {index.name}",
                 "cleared rows stay in it: it grows with the table",
-                "make it NULL_FILTERED",
+                "make it "
+                + SPELLINGS[schema.dialect].write_null_filter(part.column for part in index.parts),
             )
 
 
@@ -160,13 +198,14 @@ def check_proof_is_possible(schema: Schema, context: LintContext) -> Iterator[Li
     """Polls prove NOT NULL for shard and timestamp; a third key part has no such proof."""
     for table, index, _, _ in list_poll_indexes(schema):
         if is_null_filtered(index) and len(index.parts) > 2:
-            others = ", ".join(part.column for part in index.parts[2:])
+            names = (part.column for part in index.parts[2:])
+            others = SPELLINGS[schema.dialect].quote_names(names)
             yield LintFinding(
                 "null-filtered-without-proof",
                 f"{table.name}, index {index.name}",
                 f"polls do not prove that {others} is not NULL, so Spanner rejects FORCE_INDEX;"
                 " rows where it is NULL are not in the index",
-                f"use STORING ({others}) instead",
+                f"use {SPELLINGS[schema.dialect].stored_columns} ({others}) instead",
             )
 
 
@@ -215,7 +254,7 @@ def check_processed_may_be_null(schema: Schema, context: LintContext) -> Iterato
     for table, _, shard, _ in list_poll_indexes(schema):
         if not (shard.generated or "").lstrip().upper().startswith("CASE"):
             continue
-        for name in find_referenced_columns(shard.generated or "", table):
+        for name in find_referenced_columns(shard.generated or "", table, schema.dialect):
             column = table.column(name)
             if column and column.type.code is TypeCode.BOOL and column.not_null:
                 yield LintFinding(
@@ -230,12 +269,14 @@ def check_on_update_is_set(schema: Schema, context: LintContext) -> Iterator[Lin
     """Without ON UPDATE a poll misses changes that do not set the timestamp."""
     for table, _, _, stamp in list_poll_indexes(schema):
         if context.written_by_others and stamp.on_update is None:
+            pending = SPELLINGS[schema.dialect].commit_timestamp
+            default = SetDefault(table.name, stamp.name, pending)
+            on_update = SetOnUpdate(table.name, stamp.name, pending)
             yield LintFinding(
                 "on-update-missing",
                 f"{table.name}.{stamp.name}",
                 "no poll sees an UPDATE that does not set it",
-                f"ALTER TABLE {table.name} ALTER COLUMN {stamp.name} SET DEFAULT"
-                " (PENDING_COMMIT_TIMESTAMP()), then SET ON UPDATE of the same",
+                f"{render_step(default, schema.dialect)}; {render_step(on_update, schema.dialect)}",
             )
 
 
@@ -248,8 +289,10 @@ def check_history_is_deleted(schema: Schema, context: LintContext) -> Iterator[L
                 "history-without-deletion-policy",
                 table.name,
                 "it grows with every change, and nothing deletes old rows",
-                f"ALTER TABLE {table.name} ADD ROW DELETION POLICY"
-                f" (OLDER_THAN({last.name}, INTERVAL 30 DAY))",
+                render_step(
+                    SetRowDeletionPolicy(table.name, RowDeletionPolicy(last.name, 30)),
+                    schema.dialect,
+                ),
             )
 
 
@@ -266,7 +309,9 @@ def check_version_retention(schema: Schema, context: LintContext) -> Iterator[Li
             "the database",
             f"versions are kept for {retention_seconds} s, but the longest replay needs"
             f" {context.longest_replay:.0f} s",
-            "ALTER DATABASE ... SET OPTIONS (version_retention_period = '7d')",
+            render_step(
+                AlterDatabase(DATABASE, (("version_retention_period", "'7d'"),)), schema.dialect
+            ),
         )
 
 
@@ -279,7 +324,7 @@ def check_queries_without_or(schema: Schema, context: LintContext) -> Iterator[L
         if column.allow_commit_timestamp
     }
     for query in context.queries:
-        without_strings = re.sub(r"'[^']*'|\"[^\"]*\"", "''", query)
+        without_strings = STRINGS[schema.dialect].sub("''", query)
         words = {word.casefold() for word in re.findall(r"\w+", without_strings)}
         if "or" in words and words & stamps:
             yield LintFinding(

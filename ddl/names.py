@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 from ddl.errors import DuplicateNameError, MissingObjectError, NameNotFoundError
-from ddl.schema import Column, Schema, Table
+from ddl.schema import Column, Dialect, Schema, Table
 from ddl.suggestions import suggest_name
 
-NAME_LENGTH_MAX = 128
+NAME_LENGTH_MAX = {Dialect.GOOGLESQL: 128, Dialect.POSTGRESQL: 63}
+"""In bytes. PostgreSQL's parser cuts longer names off, without an error."""
 OWN_PREFIXES = ("SpannerWatcher",)
 """Tables with these prefixes keep the product's own state: nobody is shown them, and a glob never
 selects them."""
@@ -71,10 +73,14 @@ def is_taken(schema: Schema, name: str) -> bool:
     return any(same_name(taken, name) for taken in list_names(schema))
 
 
-def choose_free_name(schema: Schema, preferred: str) -> str:
-    """The preferred name, or that name with the first number that makes it free."""
-    name, number = preferred, 2
-    while is_taken(schema, name):
-        suffix = str(number)
-        name, number = preferred[: NAME_LENGTH_MAX - len(suffix)] + suffix, number + 1
+def choose_free_name(schema: Schema, owner: str, suffix: str) -> str:
+    """The name of a new object of the table ``owner``: that name and the suffix, else with the
+    first number that makes it free. It stands in the same named schema, and is never too long."""
+    place, dot, last = owner.rpartition(".")
+    length_max = NAME_LENGTH_MAX[schema.dialect]
+    numbers = (str(number) if number > 1 else "" for number in count(1))
+    for end in (suffix + number for number in numbers):
+        name = place + dot + last.encode()[: length_max - len(end)].decode(errors="ignore") + end
+        if not is_taken(schema, name):
+            break
     return name

@@ -6,9 +6,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from ddl.schema import Dialect
 from ddl.strategies import Modulo, Strategy
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+"""The name of something that may be new."""
+ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+"""The name of an existing column, which the PostgreSQL dialect allows to have any characters."""
 SHARDS_MAX = 1_000
 
 
@@ -21,7 +25,7 @@ class WatchOptions(BaseModel):
     """How the table is made watchable."""
     shards: Annotated[int, Field(ge=1, le=SHARDS_MAX)] = 16
     """The exact number of distinct values of the shard."""
-    shard_key: tuple[Name, ...] | None = None
+    shard_key: tuple[ColumnName, ...] | None = None
     """The columns to hash; without it the primary key, with which a row never changes its shard."""
     timestamp_column: Name = "LastModified"
     """The name of the commit-timestamp column."""
@@ -31,7 +35,7 @@ class WatchOptions(BaseModel):
     """The name of the column that clearing sets, with the strategy ``processed``."""
     index: Name | None = None
     """The name of the index; without it, one is chosen."""
-    storing: tuple[Name, ...] = ()
+    storing: tuple[ColumnName, ...] = ()
     """Columns that the index stores, to avoid a join with the table."""
     stored: bool = False
     """Store the shard in the table, too; this writes every row once."""
@@ -44,8 +48,10 @@ class WatchOptions(BaseModel):
     change_stream: Name = "SpannerWatcherStream"
     """The name of the change stream, with the strategy ``change-stream``."""
 
-    def use_postgresql_names(self) -> WatchOptions:
-        """The options with PostgreSQL's lower-case names for those that were not set."""
+    def for_dialect(self, dialect: Dialect) -> WatchOptions:
+        """The options with PostgreSQL's lower-case names, in that dialect, where none were set."""
+        if dialect is not Dialect.POSTGRESQL:
+            return self
         set_names = self.model_fields_set
         names = {
             "timestamp_column": "last_modified",

@@ -138,7 +138,8 @@ def list_new_indexes(steps: list[tuple[Step, PlanStatement]]) -> set[str]:
 def describe_cost(step: Step, backfill: bool) -> str:
     """What a statement costs Spanner, in words."""
     if isinstance(step, CreateIndex):
-        entries = "rows whose shard and timestamp are not NULL" if step.index.null_filtered else ""
+        filters = step.index.null_filtered or step.index.where_not_null
+        entries = "rows whose shard and timestamp are not NULL" if filters else ""
         return (
             f"reads the table once in the background, writes an entry for {entries or 'each row'};"
             " afterwards one more write for each change of a row"

@@ -7,15 +7,16 @@ from functools import singledispatch
 
 from ddl import steps
 from ddl.errors import DdlError
-from ddl.googlesql.spelling import GoogleSqlSpelling
+from ddl.googlesql import spelling as googlesql
 from ddl.grants import render_grants
 from ddl.postgres.spelling import PostgreSqlSpelling
 from ddl.schema import Dialect, Schema, Type
 from ddl.spelling import Spelling
 from ddl.steps import Step
 
+ROW = googlesql.ROW
 SPELLINGS: dict[Dialect, Spelling] = {
-    Dialect.GOOGLESQL: GoogleSqlSpelling(),
+    Dialect.GOOGLESQL: googlesql.GoogleSqlSpelling(),
     Dialect.POSTGRESQL: PostgreSqlSpelling(),
 }
 KINDS_BEFORE_TABLES = frozenset({"PROTO BUNDLE", "SEQUENCE", "PLACEMENT"})
@@ -53,15 +54,18 @@ def render_type(type_: Type, dialect: Dialect = Dialect.GOOGLESQL) -> str:
     return SPELLINGS[dialect].write_type(type_)
 
 
-ROW = "`the row`"
-"""No column has a space in its name."""
+def row_alias(table: str, columns: Iterable[str], dialect: Dialect = Dialect.GOOGLESQL) -> str:
+    """What follows a table in a query with these columns, if its name would hide one of them."""
+    return SPELLINGS[dialect].write_row_alias(table, columns)
 
 
-def row_alias(table: str, columns: Iterable[str]) -> str:
-    """What follows a table in a query with these columns, if one of them has the table's name: in
-    GoogleSQL the name of a table means its row, and hides the column. Else nothing."""
-    name = table.rsplit(".", maxsplit=1)[-1].casefold()
-    return f" AS {ROW}" if name in {column.casefold() for column in columns} else ""
+def render_source(
+    table: str, columns: Iterable[str], dialect: Dialect, index: str | None = None
+) -> str:
+    """A table in FROM, in a query with these columns that reads an index, if one is given."""
+    spelling = SPELLINGS[dialect]
+    hint = spelling.write_index_hint(index) if index is not None else ""
+    return spelling.quote_name(table) + hint + spelling.write_row_alias(table, columns)
 
 
 def quote_name(name: str, dialect: Dialect = Dialect.GOOGLESQL) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ddl.errors import PlanError
-from ddl.names import NAME_LENGTH_MAX, choose_free_name, is_taken
+from ddl.names import choose_free_name, is_taken
 from ddl.options import WatchOptions
-from ddl.render import quote_name
-from ddl.rules import COMMIT_TIMESTAMP
+from ddl.render import SPELLINGS, quote_name, render_type
+from ddl.rules import normalize
 from ddl.schema import Column, Dialect, Index, KeyPart, Schema, Table, Type, TypeCode
 from ddl.shards import shard_expression
 from ddl.steps import AddColumn, CreateIndex, SetColumnOptions, SetDefault, SetOnUpdate, Step
@@ -48,7 +48,7 @@ def add_timestamp(schema: Schema, table: Table, options: WatchOptions) -> list[R
         column = new
     elif column.type.code is not TypeCode.TIMESTAMP or column.generated is not None:
         raise PlanError(
-            f"{place} exists and is not a plain TIMESTAMP column:"
+            f"{place} exists and is not a plain {name_type(TypeCode.TIMESTAMP, schema)} column:"
             " choose another name with --timestamp-column"
         )
     elif not column.allow_commit_timestamp and schema.dialect is Dialect.POSTGRESQL:
@@ -76,8 +76,7 @@ def add_timestamp(schema: Schema, table: Table, options: WatchOptions) -> list[R
 
 def automate_timestamp(schema: Schema, table: Table, column: Column) -> list[RequiredStep]:
     """DEFAULT and ON UPDATE of the commit-timestamp column."""
-    prefix = "SPANNER." if schema.dialect is Dialect.POSTGRESQL else ""
-    pending = prefix + COMMIT_TIMESTAMP
+    pending = SPELLINGS[schema.dialect].commit_timestamp
     steps = []
     if column.default is None:
         steps.append(
@@ -87,7 +86,7 @@ def automate_timestamp(schema: Schema, table: Table, column: Column) -> list[Req
                 backfill=False,
             )
         )
-    elif column.default.replace(" ", "").upper() != pending:
+    elif normalize(column.default) != normalize(pending):
         raise PlanError(
             f"{table.name}.{column.name} has the default {column.default}: drop it, or choose"
             " another column with --timestamp-column"
@@ -103,7 +102,12 @@ def automate_timestamp(schema: Schema, table: Table, column: Column) -> list[Req
     return steps
 
 
-def add_processed(table: Table, options: WatchOptions) -> list[RequiredStep]:
+def name_type(code: TypeCode, schema: Schema) -> str:
+    """A type as the dialect calls it."""
+    return render_type(Type(code), schema.dialect)
+
+
+def add_processed(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
     """The Processed column: TRUE removes a row from the index."""
     column = table.column(options.processed_column)
     if column is None:
@@ -112,7 +116,8 @@ def add_processed(table: Table, options: WatchOptions) -> list[RequiredStep]:
         return [RequiredStep(AddColumn(table.name, new), reason, backfill=False)]
     if column.type.code is not TypeCode.BOOL or column.generated is not None:
         raise PlanError(
-            f"{table.name}.{column.name} exists and is not a plain BOOL column:"
+            f"{table.name}.{column.name} exists and is not a plain"
+            f" {name_type(TypeCode.BOOL, schema)} column:"
             " choose another name with --processed-column"
         )
     return []
@@ -127,7 +132,7 @@ def add_shard(schema: Schema, table: Table, options: WatchOptions) -> list[Requi
     signed = options.modulo is Modulo.SIGNED
     expression = shard_expression(table, options.shard_key, options.shards, signed, schema.dialect)
     if options.strategy is Strategy.PROCESSED:
-        processed_column = quote_name(options.processed_column, schema.dialect)
+        processed_column = quote_name(find_name(table, options.processed_column), schema.dialect)
         expression = f"CASE WHEN {processed_column} THEN NULL ELSE {expression} END"
     column = table.column(options.shard_column)
     if column is None:
@@ -144,7 +149,8 @@ def add_shard(schema: Schema, table: Table, options: WatchOptions) -> list[Requi
         return [RequiredStep(AddColumn(table.name, new), reason, backfill=options.stored)]
     if column.type.code is not TypeCode.INT64:
         raise PlanError(
-            f"{table.name}.{column.name} exists and is not an INT64 column:"
+            f"{table.name}.{column.name} exists and is not of type"
+            f" {name_type(TypeCode.INT64, schema)}:"
             " choose another name with --shard-column"
         )
     return []
@@ -158,20 +164,19 @@ def add_index(schema: Schema, table: Table, options: WatchOptions) -> list[Requi
         not_null = {c.casefold() for c in index.where_not_null}
         if (index.null_filtered or set(parts) <= not_null) and parts == key:
             return []
-    columns = {c.name.casefold() for c in table.columns}
-    for column in options.storing:
-        if column.casefold() not in columns:
-            raise PlanError(
-                f"table {table.name} has no column {column}: --storing needs existing columns"
-            )
     postgres = schema.dialect is Dialect.POSTGRESQL
+    suffix = "_by_shard_and_time" if postgres else "ByShardAndTime"
+    parts = (
+        find_name(table, options.shard_column),
+        find_name(table, options.timestamp_column),
+    )
     index = Index(
-        options.index or choose_free_name(schema, make_index_name(table, postgres)),
+        options.index or choose_free_name(schema, table.name, suffix),
         table.name,
-        (KeyPart(options.shard_column), KeyPart(options.timestamp_column)),
-        storing=options.storing,
+        tuple(map(KeyPart, parts)),
+        storing=find_stored_columns(table, options),
         null_filtered=not postgres,
-        where_not_null=(options.shard_column, options.timestamp_column) if postgres else (),
+        where_not_null=parts if postgres else (),
     )
     if options.index and is_taken(schema, options.index):
         raise PlanError(f"the index name {options.index} is taken: choose another with --index")
@@ -182,7 +187,17 @@ def add_index(schema: Schema, table: Table, options: WatchOptions) -> list[Requi
     return [RequiredStep(CreateIndex(index), reason, backfill=True)]
 
 
-def make_index_name(table: Table, postgres: bool = False) -> str:
-    """The default name of the index."""
-    suffix = "_by_shard_and_time" if postgres else "ByShardAndTime"
-    return f"{table.name}{suffix}"[-NAME_LENGTH_MAX:]
+def find_name(table: Table, name: str) -> str:
+    """A column's name as the table has it; for a new one, as the user gave it."""
+    column = table.column(name)
+    return name if column is None else column.name
+
+
+def find_stored_columns(table: Table, options: WatchOptions) -> tuple[str, ...]:
+    """The columns that the index stores, as the table calls them. Raises PlanError."""
+    for name in options.storing:
+        if table.column(name) is None:
+            raise PlanError(
+                f"table {table.name} has no column {name}: --storing needs existing columns"
+            )
+    return tuple(find_name(table, name) for name in options.storing)

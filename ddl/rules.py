@@ -5,7 +5,7 @@ from __future__ import annotations
 from ddl.errors import InvalidDefinitionError, SchemaError
 from ddl.names import require_column, require_table, same_name
 from ddl.references import find_referenced_columns
-from ddl.schema import ChangeStream, Column, Index, Schema, Table, Type, TypeCode
+from ddl.schema import ChangeStream, Column, Dialect, Index, Schema, Table, Type, TypeCode
 
 INDEX_KEY_PARTS_MAX = 16
 COMMIT_TIMESTAMP = "PENDING_COMMIT_TIMESTAMP()"
@@ -26,7 +26,7 @@ def check_table(schema: Schema, table: Table) -> None:
         if column.name.casefold() in seen:
             raise SchemaError(f"Duplicate column name {table.name}.{column.name}.")
         seen.add(column.name.casefold())
-        check_column(table, column)
+        check_column(table, column, schema.dialect)
     check_primary_key(table)
     if table.interleave is not None:
         check_interleave(schema, table)
@@ -125,7 +125,7 @@ CONVERSIONS = frozenset(
 them apart, so that such a column may be either."""
 
 
-def check_column(table: Table, column: Column) -> None:
+def check_column(table: Table, column: Column, dialect: Dialect) -> None:
     """Checks one column of a table. Raises SchemaError."""
     place = f"{table.name}.{column.name}"
     if column.allow_commit_timestamp and column.type.code not in {
@@ -139,7 +139,7 @@ def check_column(table: Table, column: Column) -> None:
     if column.on_update is not None:
         check_on_update(table, column)
     if column.generated is not None:
-        check_generated_column(table, column)
+        check_generated_column(table, column, dialect)
 
 
 def check_on_update(table: Table, column: Column) -> None:
@@ -181,9 +181,9 @@ def normalize(expression: str | None) -> str:
     return "".join((expression or "").split()).upper().removeprefix("SPANNER.")
 
 
-def check_generated_column(table: Table, column: Column) -> None:
+def check_generated_column(table: Table, column: Column, dialect: Dialect) -> None:
     """Checks that a generated column depends on no commit timestamp. Raises SchemaError."""
-    for name in find_referenced_columns(column.generated or "", table):
+    for name in find_referenced_columns(column.generated or "", table, dialect):
         source = table.column(name)
         if source is not None and source.allow_commit_timestamp:
             raise SchemaError(
@@ -206,7 +206,7 @@ def check_column_is_unused(schema: Schema, table: Table, column: Column) -> None
                 f" index {index.name}."
             )
     for other in table.columns:
-        names = list(find_referenced_columns(other.generated or "", table))
+        names = list(find_referenced_columns(other.generated or "", table, schema.dialect))
         if other is not column and any(same_name(name, column.name) for name in names):
             raise SchemaError(
                 f"Cannot drop column `{column.name}` from table `{table.name}` because it is"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ddl.errors import PlanError
-from ddl.render import quote_name
+from ddl.render import quote_name, render_type
 from ddl.schema import Column, Dialect, Table, TypeCode
 
 # How a value of each type becomes a STRING, injectively and without regard to time zones.
@@ -40,9 +40,21 @@ POSTGRESQL_TEXT = {
         "{0}::text",
     ),
 }
+# A timestamp without an immutable text has an error of its own.
+HASHED = {
+    Dialect.GOOGLESQL: frozenset(TEXT),
+    Dialect.POSTGRESQL: frozenset((*POSTGRESQL_TEXT, TypeCode.BYTES, TypeCode.TIMESTAMP)),
+}
 
-MODULO = re.compile(r"MOD\(MOD\(.*,\s*(\d+)\)\s*\+\s*(\d+),\s*(\d+)\)", re.I | re.S)
+MODULO = re.compile(r"MOD\(\(?MOD\(.*,\s*(\d+)\)\s*\+\s*(\d+)\)?,\s*(\d+)\)", re.I | re.S)
 SIGNED = re.compile(r"MOD\(.*,\s*(\d+)\)", re.I | re.S)
+CAST_NUMBER = re.compile(r"(?:\((\d+)\)|'(\d+)'|\b(\d+))::(?:bigint|int8)\b", re.I)
+"""Spanner prints numbers of the PostgreSQL dialect with their types: '8'::bigint."""
+CASE = re.compile(
+    r"""\s*CASE\s+WHEN\s+(?:"(?:[^"]|"")+"|\S+)\s+THEN\s+NULL(?:::\w+)?\s+"""
+    r"""ELSE\s+(.*)\s+END\s*\Z""",
+    re.I | re.S,
+)
 
 
 def shard_expression(
@@ -58,7 +70,7 @@ def shard_expression(
     ``signed`` omits that, which gives 2 * ``shards`` - 1 values around 0.
     Raises PlanError for a key that cannot be hashed.
     """
-    columns = choose_hashed_columns(table, key)
+    columns = choose_hashed_columns(table, key, dialect)
     if dialect is Dialect.POSTGRESQL:
         fingerprint = f"spanner.farm_fingerprint({write_postgresql_key(table, columns)})"
         remainder, non_negative = f"mod({fingerprint}, {shards})", "mod({0} + {1}, {1})"
@@ -85,9 +97,9 @@ def write_postgresql_key(table: Table, columns: Sequence[Column]) -> str:
     for column, name in zip(columns, names, strict=True):
         if column.type.code not in POSTGRESQL_TEXT:
             raise PlanError(
-                f"the key column {table.name}.{column.name} has type {column.type.code.value},"
-                " which has no immutable text in the PostgreSQL dialect: choose other columns with"
-                " --shard-key"
+                f"the key column {table.name}.{column.name} has type"
+                f" {render_type(column.type, Dialect.POSTGRESQL)}, which has no immutable text in"
+                " the PostgreSQL dialect: choose other columns with --shard-key"
             )
         texts.append(POSTGRESQL_TEXT[column.type.code].format(name))
     if len(texts) == 1:
@@ -95,7 +107,9 @@ def write_postgresql_key(table: Table, columns: Sequence[Column]) -> str:
     return " || ".join(f"coalesce(length({t})::text || ':' || {t}, '-')" for t in texts)
 
 
-def choose_hashed_columns(table: Table, key: Sequence[str] | None) -> list[Column]:
+def choose_hashed_columns(
+    table: Table, key: Sequence[str] | None, dialect: Dialect
+) -> list[Column]:
     """The columns to hash: the given ones, else the primary key without commit timestamps."""
     names = list(key) if key else [part.column for part in table.primary_key]
     columns = []
@@ -112,10 +126,11 @@ def choose_hashed_columns(table: Table, key: Sequence[str] | None) -> list[Colum
                     " allow in a generated column: choose other columns with --shard-key"
                 )
             continue
-        if column.type.code not in TEXT:
+        if column.type.code not in HASHED[dialect]:
             raise PlanError(
-                f"the key column {table.name}.{column.name} has type {column.type.code.value},"
-                " which cannot be hashed into shards: choose other columns with --shard-key"
+                f"the key column {table.name}.{column.name} has type"
+                f" {render_type(column.type, dialect)}, which cannot be hashed into shards:"
+                " choose other columns with --shard-key"
             )
         columns.append(column)
     if not columns:
@@ -144,7 +159,7 @@ def replace_null(column: Column, text: str, replacement: str) -> str:
 
 def shard_values(expression: str) -> tuple[int, ...] | None:
     """The values of a shard expression, read from its modulus; None if it has no modulus."""
-    inner = strip_case(expression)
+    inner = CAST_NUMBER.sub(lambda match: match[match.lastindex or 0], strip_case(expression))
     match = MODULO.search(inner)
     if match and match.group(1) == match.group(2) == match.group(3):
         return tuple(range(int(match.group(1))))
@@ -158,7 +173,5 @@ def shard_values(expression: str) -> tuple[int, ...] | None:
 
 def strip_case(expression: str) -> str:
     """The ELSE branch of the processed strategy's CASE, else the expression itself."""
-    match = re.match(
-        r"\s*CASE\s+WHEN\s+\S+\s+THEN\s+NULL\s+ELSE\s+(.*)\s+END\s*\Z", expression, re.I | re.S
-    )
+    match = CASE.match(expression)
     return match.group(1) if match else expression

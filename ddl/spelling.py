@@ -37,10 +37,28 @@ class Spelling(ABC):
     """The word that puts another row deletion policy in place of one."""
     stored_column: str
     """The keyword for a column that an index stores."""
+    stored_columns: str
+    """The keyword before the columns that an index stores."""
+    commit_timestamp: str
+    """The commit timestamp of the transaction, as an expression."""
+    bit_reversed: str
+    """The words that make a sequence bit-reversed."""
 
     @abstractmethod
     def quote_name(self, name: str) -> str:
         """A name, quoted where it must be; a named schema's part by part."""
+
+    @abstractmethod
+    def write_index_hint(self, index: str) -> str:
+        """What follows a table in a query to read an index of it."""
+
+    @abstractmethod
+    def write_row_alias(self, table: str, columns: Iterable[str]) -> str:
+        """What follows a table in a query, so that its name does not hide one of these columns."""
+
+    @abstractmethod
+    def write_null_filter(self, columns: Iterable[str]) -> str:
+        """The words that keep rows with NULL in one of the columns out of an index."""
 
     @abstractmethod
     def write_type(self, type_: Type) -> str:

@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from google.cloud.spanner_v1.database import Database
-from google.cloud.spanner_v1.param_types import STRING
 
 from ddl.errors import DdlError
 from ddl.options import WatchOptions
 from ddl.plan import group_indexes
-from ddl.render import quote_name, row_alias
+from ddl.render import quote_name, render_source
 from ddl.schema import Index, Schema, Table
 from ddl.shards import shard_values
 from ddl.strategies import Strategy
-from ddl.tracking import list_required_steps
+from ddl.tracking import list_required_steps, name_set_timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,29 +97,23 @@ def find_poll_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
 
 def uses_change_sets(schema: Schema, table: Table) -> bool:
     """True if the rows carry ids of an existing table of change sets."""
-    return table.column("ChangeSetId") is not None and any(
-        other.column("ChangeSetId") is not None
-        and other.column("CommitTimestamp") is not None
+    name = WatchOptions().for_dialect(schema.dialect).change_set_column
+    return table.column(name) is not None and any(
+        other.column(name) is not None
+        and other.column(name_set_timestamp(schema)) is not None
         and other.name != table.name
         for other in schema.tables
     )
 
 
-def count_index_rows(database: Database, status: TableStatus) -> int | None:
+def count_index_rows(database: Database, schema: Schema, status: TableStatus) -> int | None:
     """Counts the rows in the index that polls read; None without an index."""
-    if status.index is None or status.shards is None:
+    index = schema.index(status.index or "")
+    if index is None or status.shards is None:
         return None
-    index = f"{quote_name(status.table)}@{{FORCE_INDEX={quote_name(status.index)}}}"
+    names, dialect = [part.column for part in index.parts], schema.dialect
+    source = render_source(status.table, names, dialect, index.name)
+    condition = " AND ".join(f"{quote_name(name, dialect)} IS NOT NULL" for name in names)
     with database.snapshot() as snapshot:
-        parts = snapshot.execute_sql(
-            "SELECT COLUMN_NAME FROM INFORMATION_SCHEMA.INDEX_COLUMNS WHERE INDEX_NAME = @index"
-            " AND ORDINAL_POSITION IS NOT NULL ORDER BY ORDINAL_POSITION",
-            params={"index": status.index.rsplit(".", maxsplit=1)[-1]},
-            param_types={"index": STRING},
-        )
-        names = [row[0] for row in parts]
-        condition = " AND ".join(f"{quote_name(name)} IS NOT NULL" for name in names)
-    with database.snapshot() as snapshot:
-        alias = row_alias(status.table, names)
-        query = f"SELECT COUNT(*) FROM {index}{alias} WHERE {condition}"  # noqa: S608 (names are quoted)
+        query = f"SELECT COUNT(*) FROM {source} WHERE {condition}"  # noqa: S608 (names are quoted)
         return int(next(iter(snapshot.execute_sql(query)))[0])

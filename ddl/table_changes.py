@@ -29,7 +29,7 @@ def replace_table(schema: Schema, table: Table) -> Schema:
 
 def replace_column(schema: Schema, table: Table, column: Column) -> Schema:
     """The schema with a column in place of the one with its name. Raises SchemaError."""
-    check_column(table, column)
+    check_column(table, column, schema.dialect)
     columns = tuple(column if same_name(c.name, column.name) else c for c in table.columns)
     return replace_table(schema, replace(table, columns=columns))
 
@@ -74,7 +74,7 @@ def add_column(step: steps.AddColumn, schema: Schema) -> Schema:
             f"Cannot add NOT NULL column {table.name}.{column.name} to existing table {table.name}."
         )
     table = replace(table, columns=(*table.columns, column))
-    check_column(table, column)
+    check_column(table, column, schema.dialect)
     return replace_table(schema, table)
 
 

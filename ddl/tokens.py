@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ddl.errors import DdlSyntaxError
+from ddl.names import NAME_LENGTH_MAX
 from ddl.schema import Dialect
 
 
@@ -100,7 +101,10 @@ def read_value(text: str, kind: TokenKind, dialect: Dialect) -> str:
     value = text[1:-1] if kind is TokenKind.QUOTED else text
     if dialect is Dialect.GOOGLESQL:
         return value
-    return value.replace('""', '"') if kind is TokenKind.QUOTED else value.lower()
+    if kind not in {TokenKind.QUOTED, TokenKind.WORD}:
+        return value.lower()
+    name = value.replace('""', '"') if kind is TokenKind.QUOTED else value.lower()
+    return name.encode()[: NAME_LENGTH_MAX[dialect]].decode(errors="ignore")
 
 
 def split_statements(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> list[tuple[str, int]]:

@@ -8,7 +8,15 @@ from dataclasses import replace
 from ddl.errors import PlanError
 from ddl.names import choose_free_name, make_unknown_table_error
 from ddl.options import WatchOptions
-from ddl.required_steps import RequiredStep, add_index, add_processed, add_shard, add_timestamp
+from ddl.required_steps import (
+    RequiredStep,
+    add_index,
+    add_processed,
+    add_shard,
+    add_timestamp,
+    find_name,
+    find_stored_columns,
+)
 from ddl.schema import (
     ChangeStream,
     ChangeStreamTable,
@@ -41,9 +49,8 @@ def list_required_steps(
     table = schema.table(table_name)
     if table is None:
         raise make_unknown_table_error(schema, table_name)
-    if schema.dialect is Dialect.POSTGRESQL:
-        options = options.use_postgresql_names()
-    return STRATEGIES[options.strategy](schema, table, options)
+    chosen = options.for_dialect(schema.dialect)
+    return STRATEGIES[chosen.strategy](schema, table, chosen)
 
 
 def track_automatically(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
@@ -59,7 +66,7 @@ def track_processed(schema: Schema, table: Table, options: WatchOptions) -> list
     """As ``automatic``, but clearing marks rows as processed and keeps their timestamp."""
     return [
         *add_timestamp(schema, table, options),
-        *add_processed(table, options),
+        *add_processed(schema, table, options),
         *add_shard(schema, table, options),
         *add_index(schema, table, options),
     ]
@@ -89,7 +96,12 @@ def track_by_change_sets(schema: Schema, table: Table, options: WatchOptions) ->
         reason = "holds one row for each transaction, with its commit timestamp"
         steps.append(RequiredStep(CreateTable(sets), reason, backfill=False))
     set_options = options.model_copy(
-        update={"timestamp_column": name_set_timestamp(schema), "shard_key": None, "index": None}
+        update={
+            "timestamp_column": name_set_timestamp(schema),
+            "shard_key": None,
+            "index": None,
+            "storing": (),
+        }
     )
     steps += [*add_shard(schema, sets, set_options), *add_index(schema, sets, set_options)]
     if table.column(column) is None:
@@ -99,8 +111,10 @@ def track_by_change_sets(schema: Schema, table: Table, options: WatchOptions) ->
     if not any(
         i.parts[0].column.casefold() == column.casefold() for i in schema.indexes_of(table.name)
     ):
-        chosen = options.index or choose_free_name(schema, f"{table.name}ByChangeSet")
-        index = Index(chosen, table.name, (KeyPart(column),))
+        suffix = "_by_change_set" if schema.dialect is Dialect.POSTGRESQL else "ByChangeSet"
+        chosen = options.index or choose_free_name(schema, table.name, suffix)
+        storing = find_stored_columns(table, options)
+        index = Index(chosen, table.name, (KeyPart(find_name(table, column)),), storing)
         reason = "lets polls find the rows of a change set"
         steps.append(RequiredStep(CreateIndex(index), reason, backfill=True))
     return steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ddl.errors import DdlError
 from ddl.googlesql.reserved import RESERVED
@@ -10,6 +11,8 @@ from ddl.schema import ChangeStream, Column, Index, RowDeletionPolicy, Table, Ty
 from ddl.spelling import Options, Spelling
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+ROW = "`the row`"
+"""No column has a space in its name."""
 
 
 def quote_part(part: str) -> str:
@@ -38,9 +41,23 @@ class GoogleSqlSpelling(Spelling):
     key_separator = ""
     skip_range_separator = ", "
     stored_column = "STORED COLUMN"
+    stored_columns = "STORING"
+    commit_timestamp = "PENDING_COMMIT_TIMESTAMP()"
+    bit_reversed = "sequence_kind = 'bit_reversed_positive'"
 
     def quote_name(self, name: str) -> str:
         return ".".join(map(quote_part, name.split(".")))
+
+    def write_index_hint(self, index: str) -> str:
+        return f"@{{FORCE_INDEX={self.quote_name(index)}}}"
+
+    def write_row_alias(self, table: str, columns: Iterable[str]) -> str:
+        """In GoogleSQL the name of a table means its row, and hides a column of the same name."""
+        name = table.rsplit(".", maxsplit=1)[-1].casefold()
+        return f" AS {ROW}" if name in {column.casefold() for column in columns} else ""
+
+    def write_null_filter(self, columns: Iterable[str]) -> str:
+        return "NULL_FILTERED"
 
     def write_type(self, type_: Type) -> str:
         if type_.code is TypeCode.ARRAY and type_.element is not None:

@@ -56,10 +56,22 @@ class PostgreSqlSpelling(Spelling):
     key_separator = " "
     skip_range_separator = " "
     stored_column = "INCLUDE COLUMN"
+    stored_columns = "INCLUDE"
+    commit_timestamp = "SPANNER.PENDING_COMMIT_TIMESTAMP()"
+    bit_reversed = "BIT_REVERSED_POSITIVE"
     replace_policy = "ALTER"
 
     def quote_name(self, name: str) -> str:
         return ".".join(map(quote_part, name.split(".")))
+
+    def write_index_hint(self, index: str) -> str:
+        return f" /*@ FORCE_INDEX={self.quote_name(index)} */"
+
+    def write_row_alias(self, table: str, columns: Iterable[str]) -> str:
+        return ""
+
+    def write_null_filter(self, columns: Iterable[str]) -> str:
+        return self.write_not_null_filter(columns).lstrip()
 
     def write_type(self, type_: Type) -> str:
         if type_.code is TypeCode.ARRAY and type_.element is not None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ddl.schema import Dialect
 from watcher.cli import actions
 from watcher.cli.options import OptionalDatabaseOption
 
@@ -46,6 +47,13 @@ def command(
             help="Create the database of --database, unless it exists, with these DDL statements.",
         ),
     ] = None,
+    dialect: Annotated[
+        Dialect,
+        typer.Option(
+            metavar="DIALECT",
+            help="The dialect of the database that is created: googlesql or postgresql.",
+        ),
+    ] = Dialect.GOOGLESQL,
     fault: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,4 +70,6 @@ def command(
     """
     if schema is not None and database is None:
         raise typer.BadParameter("--schema needs --database, the database to create")
-    actions.emulator.run_emulator(host, port, data_dir, ready_file, database, schema, fault or [])
+    actions.emulator.run_emulator(
+        host, port, data_dir, ready_file, database, schema, dialect, fault or []
+    )

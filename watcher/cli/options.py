@@ -67,7 +67,8 @@ DialectOption = Annotated[
     typer.Option(
         "--dialect",
         metavar="DIALECT",
-        help="The dialect of the file with --schema: googlesql (the default) or postgresql.",
+        help="The dialect of the file with --schema: googlesql (the default) or postgresql. A"
+        " database has its own.",
     ),
 ]
 ApplyOption = Annotated[

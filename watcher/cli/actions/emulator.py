@@ -10,6 +10,7 @@ import typer
 
 from ddl.parse import parse_script
 from ddl.render import render_step
+from ddl.schema import Dialect
 from emulator.__main__ import serve
 from emulator.errors import SpannerError
 from emulator.faults import Faults, parse_faults
@@ -24,18 +25,19 @@ def run_emulator(
     ready_file: Path | None,
     database: str | None,
     schema: Path | None,
+    dialect: Dialect,
     faults: Sequence[str],
 ) -> None:
     """Serves until a signal; exits with the code of the server. Creates ``database`` first."""
     injected = read_faults(faults)
     address = DatabaseAddress.parse(database) if database is not None else None
     script = schema.read_text() if schema is not None else ""
-    statements = [render_step(step) for step in parse_script(script)]
+    statements = [render_step(step, dialect) for step in parse_script(script, dialect)]
 
     def create_database(listening: str) -> None:
         if address is not None:
             os.environ[EMULATOR_HOST] = listening
-            create_on_emulator(address, statements)
+            create_on_emulator(address, statements, dialect)
 
     raise typer.Exit(serve(host, port, data_dir, ready_file, create_database, faults=injected))
 

@@ -33,8 +33,12 @@ def command(
         str | None, typer.Option(metavar="NAME", help="The history table's name.")
     ] = None,
     timestamp: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Its commit-timestamp column.")
-    ] = "ChangedAt",
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Its commit-timestamp column: ChangedAt, or changed_at in the PostgreSQL dialect.",
+        ),
+    ] = None,
     keep_days: Annotated[
         int | None,
         typer.Option(

@@ -55,7 +55,7 @@ def create(name: str, choices: StreamChoices, target: StreamTarget) -> None:
     if choices.everything == bool(choices.watch):
         raise PlanError("nothing to watch: use either --all, or --watch with a table")
     step = change_streams.create(schema, choices.make_stream(name))
-    show_and_run(schema, step, target)
+    show_and_run(schema, [step], target)
 
 
 def alter(name: str, choices: StreamChoices, target: StreamTarget) -> None:
@@ -75,20 +75,21 @@ def alter(name: str, choices: StreamChoices, target: StreamTarget) -> None:
 def drop(name: str, target: StreamTarget) -> None:
     """Shows, or runs, DROP CHANGE STREAM."""
     schema = target.load()
-    show_and_run(schema, change_streams.drop(schema, name), target)
+    show_and_run(schema, [change_streams.drop(schema, name)], target)
 
 
-def show_and_run(schema: Schema, step: Step, target: StreamTarget) -> None:
-    """Shows a statement, and runs it if ``apply`` is set."""
-    statement = render_step(step, schema.dialect)
+def show_and_run(schema: Schema, steps: Sequence[Step], target: StreamTarget) -> None:
+    """Shows statements, and runs them if ``apply`` is set."""
+    statements = [render_step(step, schema.dialect) for step in steps]
     if target.json_output:
-        print_json({"statements": [statement], "applied": target.apply})
+        print_json({"statements": statements, "applied": target.apply})
     else:
-        CONSOLE.print(statement)
+        for statement in statements:
+            CONSOLE.print(statement)
     if not target.apply:
         return
     if target.database is None:
         raise PlanError("--apply needs a database: name it with --database")
     _, client = load_schema(target.database, None)
     if client is not None:
-        run_statements(client, [statement])
+        run_statements(client, statements)

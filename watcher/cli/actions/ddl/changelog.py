@@ -17,12 +17,12 @@ from watcher.cli.output import CONSOLE, print_json
 class HistoryTable:
     """The audit table of ``table``; without a ``name``, the name is derived from that of the table.
 
-    ``timestamp`` names its commit-timestamp column.
+    ``timestamp`` names its commit-timestamp column; without it the dialect has a name.
     """
 
     table: str
     name: str | None
-    timestamp: str
+    timestamp: str | None
     interleaved: bool
     keep_days: int | None
 

@@ -10,7 +10,7 @@ import typer
 from google.cloud.spanner_v1.database import Database
 
 from ddl.lint import LintContext, LintFinding, lint_schema, list_poll_indexes
-from ddl.render import quote_name, row_alias
+from ddl.render import quote_name, render_source
 from ddl.schema import Dialect, Schema
 from watcher.cli.actions.ddl.request import load_schema
 from watcher.cli.output import CONSOLE, print_json
@@ -55,16 +55,14 @@ def convert_to_json(finding: LintFinding) -> dict[str, str]:
 
 
 def count_sampled_rows(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
-    """Counts rows by shard in a sample of each watched table; GoogleSQL only."""
+    """Counts rows by shard in a sample of each watched table."""
     counts: dict[str, dict[int, int]] = {}
-    if schema.dialect is Dialect.POSTGRESQL:
-        return counts
     for table, _, shard, _ in list_poll_indexes(schema):
-        column = quote_name(shard.name)
-        source = quote_name(table.name) + row_alias(table.name, [shard.name])
+        column = quote_name(shard.name, schema.dialect)
+        source = render_source(table.name, [shard.name], schema.dialect)
         query = (
             f"SELECT s, COUNT(*) FROM (SELECT {column} AS s FROM {source} LIMIT {SAMPLE_ROWS})"  # noqa: S608
-            " WHERE s IS NOT NULL GROUP BY s"
+            " AS sample WHERE s IS NOT NULL GROUP BY s"
         )
         with client.snapshot() as snapshot:
             counts[table.name] = {row[0]: row[1] for row in snapshot.execute_sql(query)}

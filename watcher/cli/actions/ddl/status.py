@@ -35,8 +35,8 @@ def show_status(
     loaded, client = load_schema(database, schema, dialect)
     names = select_tables(loaded, tables or ("*",), exclude or ())
     rows = list_statuses(loaded, names)
-    if client is not None and loaded.dialect is Dialect.GOOGLESQL:
-        rows = [replace(row, index_rows=count_index_rows(client, row)) for row in rows]
+    if client is not None:
+        rows = [replace(row, index_rows=count_index_rows(client, loaded, row)) for row in rows]
     if json_output:
         print_json([asdict(row) for row in rows])
         return
