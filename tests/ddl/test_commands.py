@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from fixtures.singers import SINGERS, address_of, make_watchable
 from fixtures.warm_python import WARM_PYTHON
+from google.api_core.exceptions import GoogleAPICallError
+from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from ddl import change_streams
@@ -22,9 +24,10 @@ from ddl.options import WatchOptions
 from ddl.parse import parse_schema
 from ddl.plan import make_plan
 from ddl.render import render_step
-from ddl.schema import ChangeStream, ChangeStreamTable
+from ddl.schema import ChangeStream, ChangeStreamTable, Dialect, RowDeletionPolicy
 from ddl.selection import select_tables
 from ddl.status import count_index_rows, list_statuses
+from ddl.steps import DropIndex
 
 MUSIC = "; ".join(
     [
@@ -100,18 +103,23 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
 
 
 @pytest.mark.ddl(SINGERS, "CREATE TABLE Other (a JSON, b INT64) PRIMARY KEY (b)")
+@pytest.mark.both_dialects
 def test_status_tells_each_table_and_counts_the_index(database: Database) -> None:
     make_watchable(database)
     with database.batch() as batch:
         batch.insert("Singers", ("SingerId",), [(1,), (2,)])
     singers, other = list_statuses(read_schema(database), ["Singers", "Other"])
     assert (singers.strategy, singers.shards) == ("automatic", 8)
-    assert count_index_rows(database, singers) == 2
+    assert count_index_rows(database, read_schema(database), singers) == 2
     assert other.strategy is None
     assert len(other.missing) == 5
     result = run("status", "--database", str(address_of(database)), "--json")
     assert [row["table"] for row in json.loads(result.stdout)] == ["Singers", "Other"]
     assert json.loads(result.stdout)[0]["index_rows"] == 2
+    schema = read_schema(database)
+    database.update_ddl([render_step(DropIndex(schema.indexes[0].name), schema.dialect)]).result(60)
+    with pytest.raises(GoogleAPICallError, match=schema.indexes[0].name):
+        count_index_rows(database, schema, singers)  # it reads that index, or nothing
 
 
 def test_status_knows_every_strategy() -> None:
@@ -171,8 +179,13 @@ def test_a_history_has_the_commit_timestamp_last_in_its_key() -> None:
             make_history_table(schema, **arguments)
 
 
+@pytest.mark.both_dialects
 @pytest.mark.ddl(DOCUMENTS)
-def test_a_history_can_be_created_and_written(database: Database) -> None:
+def test_a_history_can_be_created_and_written(database: Database, dialect: Dialect) -> None:
+    name, stamp = {
+        Dialect.GOOGLESQL: ("DocumentsHistory", "ChangedAt"),
+        Dialect.POSTGRESQL: ("Documents_history", "changed_at"),
+    }[dialect]
     result = run(
         "changelog",
         "-d",
@@ -187,13 +200,15 @@ def test_a_history_can_be_created_and_written(database: Database) -> None:
     with database.batch() as batch:
         batch.insert("Documents", ("UserId", "DocumentId", "Contents"), [(1, 1, "a")])
         batch.insert(
-            "DocumentsHistory",
-            ("UserId", "DocumentId", "ChangedAt", "Contents"),
+            name,
+            ("UserId", "DocumentId", stamp, "Contents"),
             [(1, 1, "spanner.commit_timestamp()", "a")],
         )
     with database.snapshot() as snapshot:
-        rows = list(snapshot.execute_sql("SELECT COUNT(*) FROM DocumentsHistory"))
-        assert rows[0][0] == 1
+        assert len(list(snapshot.read(name, (stamp,), KeySet(all_=True)))) == 1
+    history = read_schema(database).table(name)
+    assert history is not None
+    assert history.row_deletion_policy == RowDeletionPolicy(stamp, 7)
 
 
 def test_change_streams_are_checked_against_the_limits() -> None:
@@ -228,6 +243,7 @@ def test_change_streams_are_checked_against_the_limits() -> None:
 
 
 @pytest.mark.ddl(SINGERS)
+@pytest.mark.both_dialects
 def test_change_streams_are_created_altered_and_dropped(database: Database) -> None:
     where = ("-d", str(address_of(database)))
     result = run(
@@ -248,7 +264,7 @@ def test_change_streams_are_created_altered_and_dropped(database: Database) -> N
     assert result.returncode == 0, result.stderr
     assert (
         run(
-            "change-stream", "alter", "Mine", *where, "--watch", "Singers(FirstName)", "--apply"
+            "change-stream", "alter", "mine", *where, "--watch", "singers(FIRSTNAME)", "--apply"
         ).returncode
         == 0
     )
@@ -256,7 +272,13 @@ def test_change_streams_are_created_altered_and_dropped(database: Database) -> N
     assert stream is not None
     assert stream.watches == (ChangeStreamTable("Singers", ("FirstName",)),)
     assert dict(stream.options)["retention_period"] == "'3d'"
-    assert run("change-stream", "drop", "Mine", *where, "--apply").returncode == 0
+    more = ("--watch", "Singers", "--set", "exclude_insert")
+    assert run("change-stream", "alter", "Mine", *where, *more, "--apply").returncode == 0
+    stream = read_schema(database).change_stream("Mine")
+    assert stream is not None
+    assert stream.watches == (ChangeStreamTable("Singers"),)
+    assert dict(stream.options)["exclude_insert"] == "true"
+    assert run("change-stream", "drop", "mine", *where, "--apply").returncode == 0
     assert read_schema(database).change_streams == ()
 
 

@@ -13,6 +13,8 @@ from google.cloud.spanner_v1.database import Database
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
+from ddl.render import quote_name
+from ddl.schema import Dialect
 
 ROWS, SHARDS = 4_000, 16
 CRITICAL = 44.3
@@ -43,8 +45,11 @@ KEYS: dict[str, tuple[str, list[tuple[object, ...]]]] = {
 }
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("kind", KEYS)
-def test_shards_are_even(create_database: Callable[..., Database], kind: str) -> None:
+def test_shards_are_even(
+    create_database: Callable[..., Database], dialect: Dialect, kind: str
+) -> None:
     columns, keys = KEYS[kind]
     names = [part.split()[0] for part in columns.split(", ")]
     database = create_database(f"CREATE TABLE T ({columns}) PRIMARY KEY ({', '.join(names)})")
@@ -53,7 +58,9 @@ def test_shards_are_even(create_database: Callable[..., Database], kind: str) ->
     with database.batch() as batch:
         batch.insert("T", names, keys)
     with database.snapshot() as snapshot:
-        query = "SELECT ShardId, COUNT(*) FROM T GROUP BY ShardId"
+        column = WatchOptions().for_dialect(dialect).shard_column
+        table = quote_name("T", dialect)
+        query = f"SELECT {column}, COUNT(*) FROM {table} GROUP BY {column}"
         counts = Counter({row[0]: row[1] for row in snapshot.execute_sql(query)})
     assert set(counts) == set(range(SHARDS))
     share = ROWS / SHARDS

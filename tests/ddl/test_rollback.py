@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from fixtures.dialects import translate
 from fixtures.singers import SINGERS, address_of
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.cloud.spanner_v1 import KeySet
@@ -22,9 +23,10 @@ from ddl.evolve import apply_step
 from ddl.options import WatchOptions
 from ddl.parse import parse_schema, parse_statement
 from ddl.plan import make_plan
-from ddl.render import render_schema
+from ddl.render import render_schema, render_step
 from ddl.reverse import reverse_step
-from ddl.schema import Schema
+from ddl.schema import Dialect, Index, KeyPart, Schema
+from ddl.steps import CreateIndex
 from ddl.strategies import Strategy
 
 CHILD = (
@@ -46,6 +48,7 @@ def rows(database: Database) -> list[list[object]]:
 
 @pytest.mark.ddl(SINGERS, CHILD)
 @pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.both_dialects
 def test_apply_then_plan_is_empty_then_rollback_restores(
     database: Database, strategy: Strategy
 ) -> None:
@@ -62,6 +65,7 @@ def test_apply_then_plan_is_empty_then_rollback_restores(
 
 
 @pytest.mark.ddl(STAMPED)
+@pytest.mark.both_dialects
 def test_what_was_there_before_stays(database: Database) -> None:
     before = read_schema(database)
     options = WatchOptions(strategy=Strategy.MANUAL, timestamp_column="At", shards=3)
@@ -72,6 +76,7 @@ def test_what_was_there_before_stays(database: Database) -> None:
 
 
 @pytest.mark.ddl(SINGERS, CHILD)
+@pytest.mark.both_dialects
 def test_one_table_is_taken_out_and_the_other_stays(database: Database) -> None:
     apply_plan(database, make_plan(read_schema(database), ["Singers", "Albums"], WatchOptions()))
     roll_back(database, ["Albums"])
@@ -82,10 +87,16 @@ def test_one_table_is_taken_out_and_the_other_stays(database: Database) -> None:
         roll_back(database, ["Albums"])
 
 
+@pytest.mark.both_dialects
 @pytest.mark.ddl(SINGERS)
-def test_what_somebody_has_come_to_depend_on_is_not_taken_out(database: Database) -> None:
+def test_what_somebody_has_come_to_depend_on_is_not_taken_out(
+    database: Database, dialect: Dialect
+) -> None:
     apply_plan(database, make_plan(read_schema(database), ["Singers"], WatchOptions()))
-    database.update_ddl(["CREATE INDEX Mine ON Singers(LastModified)"]).result(60)
+    index = Index(
+        "Mine", "Singers", (KeyPart(WatchOptions().for_dialect(dialect).timestamp_column),)
+    )
+    database.update_ddl([render_step(CreateIndex(index), dialect)]).result(60)
     before = read_schema(database)
     with pytest.raises(SchemaError, match="Mine"):
         roll_back(database)
@@ -93,6 +104,7 @@ def test_what_somebody_has_come_to_depend_on_is_not_taken_out(database: Database
 
 
 @pytest.mark.ddl(SINGERS)
+@pytest.mark.both_dialects
 def test_rollback_goes_on_where_it_was_interrupted(database: Database) -> None:
     before = read_schema(database)
     apply_plan(database, make_plan(before, ["Singers"], WatchOptions()))
@@ -103,10 +115,11 @@ def test_rollback_goes_on_where_it_was_interrupted(database: Database) -> None:
     assert read_schema(database) == before
 
 
+@pytest.mark.both_dialects
 @pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.4])
 def test_apply_killed_at_any_moment_is_finished_by_the_next(
-    create_database: Callable[..., Database], delay: float
+    create_database: Callable[..., Database], dialect: Dialect, delay: float
 ) -> None:
     database = create_database(SINGERS, CHILD)
     before = read_schema(database)
@@ -126,10 +139,8 @@ def test_apply_killed_at_any_moment_is_finished_by_the_next(
     assert again.returncode == 0, again.stderr
     after = read_schema(database)
     assert make_plan(after, ["Singers", "Albums"], options).empty
-    assert {index.name for index in after.indexes} == {
-        "SingersByShardAndTime",
-        "AlbumsByShardAndTime",
-    }
+    suffix = "_by_shard_and_time" if dialect is Dialect.POSTGRESQL else "ByShardAndTime"
+    assert {index.name for index in after.indexes} == {f"Singers{suffix}", f"Albums{suffix}"}
     roll_back(database)
     assert read_schema(database) == before
 
@@ -144,13 +155,21 @@ KEYS: dict[str, list[object]] = {
     "NUMERIC": ["1.5", "-2"],
     "FLOAT64": [1.5, float("inf")],
 }
-kinds = st.lists(st.sampled_from(sorted(KEYS)), min_size=1, max_size=3)
+KINDS = {
+    Dialect.GOOGLESQL: sorted(KEYS),
+    Dialect.POSTGRESQL: sorted(KEYS.keys() - {"BYTES(9)", "TIMESTAMP", "NUMERIC"}),
+}
+"""The types of keys that have shards."""
 
 
+@pytest.mark.both_dialects
 @pytest.mark.slow
 def test_any_key_and_any_strategy_is_planned_whole_and_taken_out_whole(
-    create_database: Callable[..., Database],
+    create_database: Callable[..., Database], dialect: Dialect
 ) -> None:
+    kinds = st.lists(st.sampled_from(KINDS[dialect]), min_size=1, max_size=3)
+    shard = WatchOptions().for_dialect(dialect).shard_column
+
     @settings(max_examples=24, deadline=None, suppress_health_check=list(HealthCheck))
     @given(kinds, st.sampled_from(STRATEGIES), st.booleans(), st.integers(1, 20))
     def check(key: list[str], strategy: Strategy, stored: bool, shards: int) -> None:
@@ -164,16 +183,18 @@ def test_any_key_and_any_strategy_is_planned_whole_and_taken_out_whole(
             rows = [[KEYS[kind][n] for kind in key] for n in range(2)]
             batch.insert("Order", names, rows)
         before = read_schema(database)
-        assert before == parse_schema(table)
+        assert before == parse_schema(
+            translate(table) if dialect is Dialect.POSTGRESQL else table, dialect
+        )
         options = WatchOptions(strategy=strategy, stored=stored, shards=shards)
         apply_plan(database, make_plan(before, ["Order"], options))
         after = read_schema(database)
         assert make_plan(after, ["Order"], options).empty
         table_after = after.table("Order")
         assert table_after is not None
-        if table_after.column("ShardId") is not None:
+        if table_after.column(shard) is not None:
             with database.snapshot() as snapshot:
-                rows = snapshot.execute_sql("SELECT ShardId FROM `Order`")
+                rows = snapshot.read("Order", (shard,), KeySet(all_=True))
                 assert all(row[0] in range(shards) for row in rows)
         roll_back(database)
         assert read_schema(database) == before

@@ -55,7 +55,7 @@ def test_such_a_table_is_backfilled(database: Database) -> None:
 def test_the_rows_of_such_a_table_are_counted(database: Database) -> None:
     schema = read_schema(database)
     statuses = list_statuses(schema, TABLES)
-    assert [count_index_rows(database, each) for each in statuses] == [2, 2, 2, 2]
+    assert [count_index_rows(database, schema, each) for each in statuses] == [2, 2, 2, 2]
     sampled = count_sampled_rows(database, schema)
     assert {table: sum(counts.values()) for table, counts in sampled.items()} == dict.fromkeys(
         TABLES, 2
