@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -77,3 +79,21 @@ def scan_frame(frame: DataFrame, columns: Sequence[str] | None) -> Iterator[pa.R
     chosen = frame if columns is None else frame.select(*map(quote, columns))
     table = chosen.toArrow()
     return iter(table.cast(arrow_schema(chosen)).to_batches())
+
+
+@contextmanager
+def session_settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Settings of a session for one statement."""
+    before = {name: spark.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, earlier in before.items():
+            spark.conf.unset(name) if earlier is None else spark.conf.set(name, earlier)
+
+
+def first_line(error: PySparkException) -> str:
+    """What Spark says, without its plan."""
+    return str(error).partition("\n")[0]
