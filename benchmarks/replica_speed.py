@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from google.cloud.spanner_v1.database import Database
 
@@ -151,7 +152,7 @@ class ReplicaBench:
                 raise TimeoutError(f"no cut within {FIRST_CUT_SECONDS_MAX} s: see {process.log}")
             time.sleep(0.1)
 
-    def _read_cuts(self) -> list[dict[str, object]]:
+    def _read_cuts(self) -> list[dict[str, Any]]:
         log = self._folder / "lag.log"
         lines = log.read_text().splitlines() if log.exists() else []
         return [json.loads(line) for line in lines if line.startswith('{"cut"')]
@@ -179,12 +180,9 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, start_server(Path(folder)) as server:
         bench = ReplicaBench(server, Path(folder), options.to, options.engine)
-        for step in (
-            lambda: bench.load(options.rows),
-            lambda: bench.merge(options.merged or options.rows),
-            lambda: bench.verify(options.rows),
-        ):
-            print(step(), flush=True)
+        print(bench.load(options.rows), flush=True)
+        print(bench.merge(options.merged or options.rows), flush=True)
+        print(bench.verify(options.rows), flush=True)
         print(f"bytes of Parquet files of the copy: {bench.count_bytes():,}", flush=True)
         if options.lag_seconds:
             print(bench.measure_lag(options.rate, options.lag_seconds, options.rows), flush=True)
