@@ -9,8 +9,8 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
+from watcher.arrow_schemas import convert_to_arrow_schema
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.replica.copies import DELETED_COLUMN, CopyState, StoredCopy
 
@@ -71,7 +71,7 @@ def render_merge(table: str, source: str, columns: Sequence[str], key: Sequence[
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """The columns of a data frame as the rest of a replica knows them."""
-    return to_arrow_schema(frame.schema, timezone="UTC")
+    return convert_to_arrow_schema(frame.schema)
 
 
 def scan_frame(frame: DataFrame, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as f
 
 from watcher.errors import ConfigurationError, CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState
@@ -52,7 +53,7 @@ class SparkIcebergCopy:
         if not self._exists():
             return None
         commits = self._read_commits()
-        end = next((each.end for each in commits if each.is_current_ancestor), 0)
+        end = next((each.snapshot_end for each in commits if each.is_current_ancestor), 0)
         if not end:
             # Created, and not loaded; or its snapshots were expired.
             return None
@@ -118,18 +119,25 @@ class SparkIcebergCopy:
     def _read_commits(self) -> list[Row]:
         """The snapshots by this consumer, the latest first. Those before a load are not ancestors
         of the current one."""
-        sql = (
-            f"SELECT s.snapshot_id, CAST(s.summary['{END}'] AS BIGINT) AS `end`,"  # noqa: S608 (names are quoted)
-            " s.summary['added-records'] AS added, h.is_current_ancestor"
-            f" FROM {self._name}.snapshots s JOIN {self._name}.history h USING (snapshot_id)"
-            f" WHERE s.summary['{CONSUMER}'] = :consumer ORDER BY h.made_current_at DESC, 2 DESC"
+        snapshots = self._spark.table(f"{self._name}.snapshots")
+        history = self._spark.table(f"{self._name}.history")
+        summary = f.col("summary")
+        commits = snapshots.join(history, "snapshot_id").where(
+            summary[CONSUMER] == f.lit(self._consumer)
         )
-        return self._spark.sql(sql, {"consumer": self._consumer}).collect()
+        chosen = commits.select(
+            "snapshot_id",
+            summary[END].cast("bigint").alias("snapshot_end"),
+            summary["added-records"].alias("added"),
+            "is_current_ancestor",
+            "made_current_at",
+        )
+        return chosen.orderBy(f.desc("made_current_at"), f.desc("snapshot_end")).collect()
 
     def _find(self, end: int) -> Row:
         """The snapshot of a window's end. Raises ReplicaError."""
         for row in self._read_commits() if self._exists() else ():
-            if row.end == end:
+            if row.snapshot_end == end:
                 return row
         raise self._unreadable(end, "it has no such snapshot")
 
@@ -149,7 +157,7 @@ class SparkIcebergCopy:
     def _check_committed(self, before: CopyState | None, end: int) -> CopyState:
         """The state after a write. Raises CopyConflictError where another has written between."""
         known = before.end if before is not None else 0
-        ends = [row.end for row in self._read_commits()]
+        ends = [row.snapshot_end for row in self._read_commits()]
         if ends[:1] != [end] or (known and ends[1:2] != [known]):
             self._known = None
             raise self._conflict(end)
