@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-SPARK  ?= 4.0.1
+SPARK  ?= 4.3.0
 SPARK_VENV := .venv-spark-$(SPARK)
 
 help: ## show this list
@@ -27,7 +27,7 @@ check: $(STAMP) lint ## for daily work: lint, then the tests that are quick and 
 test: $(STAMP) lint ## lint, then every test
 	@$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
 
-test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another Spark, in .venv-spark-VERSION: SPARK=4.0.1
+test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another Spark, in .venv-spark-VERSION: SPARK=4.0.1 (without: 4.3.0, the newest)
 	@$(SPARK_VENV)/bin/python -m pytest -m spark -n auto --dist loadgroup $(PYTEST_ARGS)
 
 $(SPARK_VENV)/.installed: pyproject.toml scripts/bootstrap.sh

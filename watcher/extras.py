@@ -15,6 +15,7 @@ EXTRAS = {
     "bench": ("apsw", "farmhash", "hdrh", "matplotlib", "psutil", "pyspark"),
     "delta": ("deltalake",),
     "emulator": ("apsw", "farmhash", "grpc_status"),
+    "iceberg": ("pyiceberg",),
     "kafka": ("confluent_kafka",),
     "page": ("waitress",),
     "pubsub": ("google.cloud.pubsub_v1",),

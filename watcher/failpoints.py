@@ -11,6 +11,7 @@ NAMES = (
     "after-delivery-before-position",
     "after-backfill-page-before-progress",
     "after-cleared-to-before-clearing",
+    "after-replica-files",
     "after-replica-table",
     "after-replica-tables",
     "after-replica-cut",

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from benchmarks.demo.settings import DemoSettings
 from benchmarks.demo.verification import Version
-from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
+from watcher.replica.stored_copies import open_copies
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp
@@ -42,7 +42,7 @@ def verify_replica(settings: DemoSettings, truth: Sequence[Version]) -> ReplicaS
     """Compares every row with Spanner at the timestamp of the last cut."""
     cut = Manifest(str(settings.lake)).find_exact()
     queries = QueryClient(DatabaseAddress.parse(settings.database_name))
-    report = verify(queries, open_delta_copies(str(settings.lake), cut.consumer), cut)
+    report = verify(queries, open_copies(cut.copies, str(settings.lake), cut.consumer), cut)
     complete = cut.end >= max((version.timestamp for version in truth), default=0)
     lines = [json.loads(line) for line in settings.cuts_log.read_text().splitlines()]
     return ReplicaSummary(

@@ -1,9 +1,10 @@
 """Kills the driver of a replica by Spark at random moments while three tables change, again and
 again; after each kill ``verify`` judges the last exact cut:
 
-    PYTHONPATH=.:tests python tests/end_to_end/kill_spark_replica.py --runs 100 [--stream]
+    PYTHONPATH=.:tests python tests/end_to_end/kill_spark_replica.py --runs 100 [--stream] [--to X]
 
-Needs Delta (from Maven, or SPANNER_WATCHER_JARS). The first run is killed during the initial load.
+Needs the format's jars (from Maven, or SPANNER_WATCHER_JARS), except for Parquet. The first run is
+killed during the initial load.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "end_to_end
 from fixtures.changing_schemas import STREAM_DDL, watchable_ddl  # noqa: E402 (the path comes first)
 from fixtures.replicas import verify_folder  # noqa: E402
 from fixtures.server import connect  # noqa: E402
-from fixtures.spark_formats import find_delta_settings  # noqa: E402
-from fixtures.spark_replica_process import start_replicate, write_config  # noqa: E402
+from fixtures.spark_formats import find_format_settings  # noqa: E402
+from fixtures.spark_replica_process import run_replicate, start_replicate, write_config  # noqa: E402
 from fixtures.writing import run_beside  # noqa: E402
 from google.cloud.spanner_v1 import KeySet  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
@@ -110,12 +111,12 @@ def judge(database: Database, folder: Path) -> bool:
     return True
 
 
-def run(folder: Path, runs: int, seed: int, streamed: bool) -> KillReport:
+def run(folder: Path, runs: int, seed: int, streamed: bool, to: str) -> KillReport:
     """All runs, over one database and one replica."""
-    settings = find_delta_settings()
-    assert settings is not None, "there is no Delta for this Spark"
+    settings = find_format_settings(to)
+    assert settings is not None, f"there is no {to} for this Spark"
     choice, report = random.Random(seed), KillReport(seed)
-    config, lake = write_config(folder / "job.toml", settings), folder / "lake"
+    config, lake = write_config(folder / "job.toml", settings, to), folder / "lake"
     flags = ("--stream", "S", "--interval", "0s") if streamed else ("--interval", "0s")
     with spawn() as server:
         ddl = [*(each for name in TABLES for each in watchable_ddl(name)), STREAM_DDL]
@@ -135,8 +136,7 @@ def run(folder: Path, runs: int, seed: int, streamed: bool) -> KillReport:
                 report.ended[how] = report.ended.get(how, 0) + 1
                 report.verified += judge(database, lake)
                 print(f"run {number + 1}: killed {how}; {writer.commits} commits", flush=True)
-        process = start_replicate(database, config, TABLES, "--once", *flags)
-        assert process.wait(START_SECONDS_MAX * 2) == 0, f"see {config.with_suffix('.log')}"
+        assert run_replicate(database, config, TABLES, *flags) == 0
         assert judge(database, lake), "no exact cut"
         report.verified += 1
         report.commits = writer.commits
@@ -149,13 +149,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--stream", action="store_true", help="a change stream, with deletes")
+    parser.add_argument("--to", default="delta", choices=("delta", "iceberg", "parquet"))
     parser.add_argument("--folder", type=Path, help="kept for looking at it; else temporary")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        print(run(folder, options.runs, options.seed, options.stream))
+        print(run(folder, options.runs, options.seed, options.stream, options.to))
 
 
 if __name__ == "__main__":

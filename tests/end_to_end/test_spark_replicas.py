@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import fixtures.everything as every_type
 import pytest
 from fixtures.changing_schemas import change_schema, watchable_ddl
 from fixtures.changing_schemas import write as write_table
-from fixtures.replicas import assert_equal, last_cut, list_commits, read_rows
+from fixtures.replicas import assert_equal, last_cut, list_kinds, read_rows
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, make_watchable, write_singers
+from fixtures.spark_formats import find_format_settings
 from fixtures.spark_replicas import CutChecker, replicate_by_spark, start_replica
 from fixtures.writing import run_beside
 from google.cloud.spanner_v1 import KeySet
@@ -20,13 +22,13 @@ from pyspark.sql import SparkSession
 
 import watcher
 from watcher.errors import ConfigurationError
+from watcher.replica.cuts import ICEBERG
 from watcher.replica.manifest import Manifest
 
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.usefixtures("delta"),
 ]
 
 TABLES = ("A", "B", "C")
@@ -34,34 +36,36 @@ STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'OLD_AND_
 
 
 def test_rows_from_before_watching_are_loaded_and_then_followed(
-    spark: SparkSession, create_database: CreateDatabase, tmp_path: Path
+    spark: SparkSession, create_database: CreateDatabase, lake_format: str, tmp_path: Path
 ) -> None:
     database = create_database(SINGERS)
     write_singers(database, range(5), "old")
     make_watchable(database)
-    first = replicate_by_spark(spark, database, tmp_path)[0]
+    first = replicate_by_spark(spark, database, tmp_path, format=lake_format)[0]
     assert (first.loaded, first.merged) == ({"Singers": 5}, {})
     assert_equal(database, tmp_path, first.cut)
     write_singers(database, range(3, 7), "new")
-    reports = replicate_by_spark(spark, database, tmp_path)
+    reports = replicate_by_spark(spark, database, tmp_path, format=lake_format)
     assert [report.merged for report in reports if report.merged] == [{"Singers": 4}]
     expected = dict.fromkeys(range(3), "old") | dict.fromkeys(range(3, 7), "new")
     rows = read_rows(tmp_path, "Singers")
     assert {row["SingerId"]: row["LastName"] for row in rows} == expected
     assert_equal(database, tmp_path)
-    assert [each["operation"] for each in list_commits(tmp_path, "Singers")] == ["MERGE", "WRITE"]
+    assert list_kinds(tmp_path, "Singers") == ["merge", "load"]
     now, then = watcher.as_of(spark, str(tmp_path)), first.cut
     assert now.read("Singers").count() == 7
     assert Manifest(str(tmp_path)).find_at_or_before(then.end) == then
     # A checkpoint that is lost has the table loaded again.
     shutil.rmtree(tmp_path / "_checkpoint")
     write_singers(database, range(9, 10), "later")
-    assert replicate_by_spark(spark, database, tmp_path)[0].loaded == {"Singers": 8}
+    assert replicate_by_spark(spark, database, tmp_path, format=lake_format)[0].loaded == {
+        "Singers": 8
+    }
     assert_equal(database, tmp_path)
 
 
 def test_every_type_and_deletes_of_a_change_stream_are_replicated(
-    spark: SparkSession, everything: Database, tmp_path: Path
+    spark: SparkSession, everything: Database, lake_format: str, tmp_path: Path
 ) -> None:
     change_schema(everything, STREAM)
     every_type.write(everything, every_type.rows()[:25])
@@ -77,7 +81,7 @@ def test_every_type_and_deletes_of_a_change_stream_are_replicated(
 
 
 def test_columns_that_change_in_the_middle(
-    spark: SparkSession, create_database: CreateDatabase, tmp_path: Path
+    spark: SparkSession, create_database: CreateDatabase, lake_format: str, tmp_path: Path
 ) -> None:
     database = create_database(*watchable_ddl("A"))
     write_table(database, 1, 2, table="A", Version=1)
@@ -97,7 +101,7 @@ def test_columns_that_change_in_the_middle(
 
 
 def test_soft_deleted_rows_leave_the_copy(
-    spark: SparkSession, create_database: CreateDatabase, tmp_path: Path
+    spark: SparkSession, create_database: CreateDatabase, lake_format: str, tmp_path: Path
 ) -> None:
     database = create_database(*watchable_ddl("A"), "ALTER TABLE A ADD COLUMN Gone BOOL")
     write_table(database, 1, 2, 3, table="A", Gone=False)
@@ -112,7 +116,7 @@ def test_soft_deleted_rows_leave_the_copy(
 
 
 def test_a_transaction_over_three_tables_is_never_torn(
-    spark: SparkSession, create_database: CreateDatabase, tmp_path: Path
+    spark: SparkSession, create_database: CreateDatabase, lake_format: str, tmp_path: Path
 ) -> None:
     database = create_database(*(ddl for name in TABLES for ddl in watchable_ddl(name)))
     numbers = iter(range(1, 1_000_000))
@@ -126,19 +130,29 @@ def test_a_transaction_over_three_tables_is_never_torn(
     checker = CutChecker(spark, tmp_path, TABLES)
     with run_beside(write_everywhere, 0.05) as begun:
         assert begun.wait(60)
-        query = start_replica(spark, database, tmp_path, TABLES, report=checker.look)
-        checker.wait_for_cuts(query, 4)
-        query.stop()
+        start = partial(
+            start_replica,
+            spark,
+            database,
+            tmp_path,
+            TABLES,
+            format=lake_format,
+            report=checker.look,
+        )
+        checker.run_until(start, 4)
     assert not checker.torn
     assert checker.differing_cuts > 1, "the writer has changed all tables between cuts"
     assert_equal(database, tmp_path, last_cut(tmp_path))
 
 
-def test_what_is_not_built_is_refused(
+def test_what_does_not_work_is_refused(
     spark: SparkSession, singers: Database, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigurationError, match="invalid format 'iceberg'"):
-        replicate_by_spark(spark, singers, tmp_path, format="iceberg")
+    with pytest.raises(ConfigurationError, match="invalid format 'orc': use delta or iceberg or"):
+        replicate_by_spark(spark, singers, tmp_path, format="orc")
+    if find_format_settings(ICEBERG) is None:
+        with pytest.raises(ConfigurationError, match="the Spark session has no Iceberg"):
+            replicate_by_spark(spark, singers, tmp_path, format=ICEBERG)
     with pytest.raises(ConfigurationError, match="'startingTimestamp' is the replica's own"):
         replicate_by_spark(
             spark, singers, tmp_path, options={"startingTimestamp": "2026-01-31T12:00:00Z"}

@@ -58,7 +58,7 @@ def test_what_is_wrong_is_said_before_anything_is_read(singers: Database, tmp_pa
     where = ("-d", str(address_of(singers)))
     cases = {
         ("replicate", *where): "use --to delta:FOLDER",
-        ("replicate", *where, "--to", "parquet:x"): "use delta:FOLDER",
+        ("replicate", *where, "--to", "parquet:x"): "delta-rs does not write parquet: use engine =",
         ("verify", "--to", "x"): "use delta:FOLDER",
         ("verify", "--to", f"delta:{tmp_path}", "--at", "noon"): "invalid timestamp 'noon'",
     }

@@ -3,6 +3,7 @@ refuse."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -72,11 +73,41 @@ def test_options_that_do_not_go_together_are_refused(options: dict[str, str], me
         parse_source_options(PLACE | options)
 
 
-def test_a_spark_without_delta_is_refused() -> None:
-    package = make_format_settings("delta", "4.2.0")["spark.jars.packages"]
-    assert package == "io.delta:delta-spark_4.2_2.13:4.4.0"
-    with pytest.raises(ConfigurationError, match=r"no Delta 4\.4\.0 for Spark 4\.3\.0"):
-        make_format_settings("delta", "4.3.0")
+@pytest.mark.parametrize(
+    ("format_", "version", "package"),
+    [
+        ("delta", "4.0.1", "io.delta:delta-spark_4.0_2.13:4.4.0"),
+        ("delta", "4.2.0", "io.delta:delta-spark_4.2_2.13:4.4.0"),
+        ("iceberg", "4.1.4", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"),
+    ],
+)
+def test_a_format_has_a_package_for_each_spark(format_: str, version: str, package: str) -> None:
+    assert make_format_settings(format_, version)["spark.jars.packages"] == package
+
+
+def test_plain_parquet_needs_no_package() -> None:
+    assert make_format_settings("parquet", "4.3.0") == {}
+
+
+@pytest.mark.parametrize(
+    ("format_", "version", "message"),
+    [
+        ("delta", "4.3.0", "no Delta 4.4.0 for Spark 4.3.0: use Spark 4.0, 4.1, 4.2, or another"),
+        ("iceberg", "4.2.0", "no Iceberg 1.11.0 for Spark 4.2.0: use Spark 4.1, or another format"),
+    ],
+)
+def test_a_spark_without_the_format_is_refused(format_: str, version: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        make_format_settings(format_, version)
+
+
+@pytest.mark.parametrize("format_", ["iceberg", "parquet"])
+def test_formats_that_only_spark_writes(format_: str) -> None:
+    target = f"{format_}:/lake/music"
+    by_spark = parse_watch_config(FILE | {"replica": {"to": target, "engine": "spark"}})
+    assert make_request(by_spark, print, once=True).format == format_
+    with pytest.raises(ConfigurationError, match=f"delta-rs does not write {format_}"):
+        parse_watch_config(FILE | {"replica": {"to": target}})
 
 
 def test_jars_of_the_file_take_the_place_of_packages() -> None:

@@ -33,7 +33,8 @@ def command(
     to: Annotated[
         str | None,
         typer.Option(
-            metavar="delta:FOLDER", help="Where the copies are: Delta tables in a folder."
+            metavar="FORMAT:FOLDER",
+            help="Where the copies are: delta:FOLDER; with Spark also iceberg: or parquet:.",
         ),
     ] = None,
     engine: Annotated[

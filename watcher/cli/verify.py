@@ -12,7 +12,11 @@ from watcher.cli.options import JsonOption, OptionalDatabaseOption, TablesOption
 
 def command(
     to: Annotated[
-        str, typer.Option(metavar="delta:FOLDER", help="The replica: what 'replicate' writes.")
+        str,
+        typer.Option(
+            metavar="FORMAT:FOLDER",
+            help="The replica: what 'replicate' writes, such as delta:FOLDER.",
+        ),
     ],
     database: OptionalDatabaseOption = None,
     at: Annotated[

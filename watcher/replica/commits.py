@@ -274,7 +274,9 @@ class ReplicaWriter(Generic[Copy]):
         manifest.write(cut)
         self._last = cut
         if time.monotonic() - self._pruned_at >= PRUNE_SECONDS:
-            manifest.remove_before(cut.end - int(self._target.keep_seconds * 1_000_000))
+            at = manifest.remove_before(cut.end - int(self._target.keep_seconds * 1_000_000))
+            for copy in self._copies.values():
+                copy.remove_before(at)
             self._pruned_at = time.monotonic()
 
 

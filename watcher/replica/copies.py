@@ -40,6 +40,11 @@ class StoredCopy(Protocol):
         """The rows of a version, in batches. Raises ReplicaError where it cannot be read."""
         ...
 
+    def remove_before(self, at: int) -> None:
+        """Removes what only versions before the one in effect at a timestamp have; where the format
+        has its own clean-up, that is the owner's, and nothing is done here."""
+        ...
+
 
 class TableCopy(StoredCopy, Protocol):
     """A copy that this process writes, from Arrow."""

@@ -12,7 +12,10 @@ from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.values import WatchedTable
 
 FORMAT = 1
-DELTA = "delta"
+DELTA, ICEBERG, PARQUET = "delta", "iceberg", "parquet"
+"""The formats of copies."""
+CONSUMER, END, KIND = (f"spanner-watcher.{name}" for name in ("consumer", "end", "kind"))
+"""Properties of a snapshot of Iceberg: who has written it, the window's end, load or merge."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,9 @@ class DeltaCopy:
         except OSError as error:
             raise self._unreadable(version, error) from error
 
+    def remove_before(self, at: int) -> None:
+        """As ``StoredCopy.remove_before``: VACUUM is the owner's."""
+
     def _read_version(self, version: int) -> Dataset:
         try:
             return DeltaTable(self._path, version=version).to_pyarrow_dataset()

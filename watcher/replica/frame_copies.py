@@ -7,20 +7,31 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from watcher.errors import ConfigurationError
-from watcher.replica.cuts import DELTA
+from watcher.replica.cuts import DELTA, ICEBERG, PARQUET
 from watcher.replica.frames import OpenFrameCopy
 from watcher.replica.spark_delta import SparkDeltaCopy, check_delta
+from watcher.replica.spark_iceberg import SparkIcebergCopy, add_catalog, check_iceberg
+from watcher.replica.spark_parquet import SparkParquetCopy
 
-FORMATS = (DELTA,)
+FORMATS = (DELTA, ICEBERG, PARQUET)
 
 
 def make_open_copy(spark: SparkSession, format_: str, folder: str, consumer: str) -> OpenFrameCopy:
     """The copies of a replica. Raises ConfigurationError for a format that is not known, or that
     the session does not have."""
-    base = make_spark_path(folder)
+    base, location = folder.rstrip("/"), make_spark_path(folder)
     if format_ == DELTA:
         check_delta(spark)
-        return lambda session, table: SparkDeltaCopy(session, f"{base}/{table}", consumer)
+        return lambda session, table: SparkDeltaCopy(session, f"{location}/{table}", consumer)
+    if format_ == PARQUET:
+        return lambda session, table: SparkParquetCopy(
+            session, f"{base}/{table}", f"{location}/{table}", consumer
+        )
+    if format_ == ICEBERG:
+        check_iceberg(spark)
+        return lambda session, table: SparkIcebergCopy(
+            session, add_catalog(session, location), table, consumer
+        )
     raise ConfigurationError(f"invalid format '{format_}': use {' or '.join(FORMATS)}")
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
+from watcher.arrow_schemas import convert_to_arrow_schema
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.replica.copies import DELETED_COLUMN, CopyState, StoredCopy
 
@@ -69,7 +71,7 @@ def render_merge(table: str, source: str, columns: Sequence[str], key: Sequence[
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """The columns of a data frame as the rest of a replica knows them."""
-    return to_arrow_schema(frame.schema, timezone="UTC")
+    return convert_to_arrow_schema(frame.schema)
 
 
 def scan_frame(frame: DataFrame, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
@@ -77,3 +79,21 @@ def scan_frame(frame: DataFrame, columns: Sequence[str] | None) -> Iterator[pa.R
     chosen = frame if columns is None else frame.select(*map(quote, columns))
     table = chosen.toArrow()
     return iter(table.cast(arrow_schema(chosen)).to_batches())
+
+
+@contextmanager
+def session_settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Settings of a session for one statement."""
+    before = {name: spark.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, earlier in before.items():
+            spark.conf.unset(name) if earlier is None else spark.conf.set(name, earlier)
+
+
+def first_line(error: PySparkException) -> str:
+    """What Spark says, without its plan."""
+    return str(error).partition("\n")[0]

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
-import pyarrow as pa
-from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
-
-from watcher.errors import ConfigurationError, ReplicaError
+from watcher.errors import ReplicaError
 from watcher.replica.cuts import Cut
+from watcher.replica.stored_files import list_names, open_file_system, write_whole
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 FOLDER = "_cuts"
@@ -69,40 +67,24 @@ class Manifest:
 
     def write(self, cut: Cut) -> None:
         """Writes a cut, whole or not at all; one of the same end is replaced."""
-        self._files.create_dir(str(self._base), recursive=True)
         name = name_of(cut.end)
-        # A local file is written in steps, a rename is atomic; object stores show whole objects.
-        local = isinstance(self._files, LocalFileSystem)
-        target = self._base / (f".{name}.new" if local else name)
-        with self._files.open_output_stream(str(target)) as stream:
-            stream.write(cut.to_text().encode())
-        if local:
-            self._files.move(str(target), str(self._base / name))
+        write_whole(self._files, self._base, name, cut.to_text().encode())
         if self._names is not None and name not in self._names:
             self._names = sorted([*self._names, name])
 
-    def remove_before(self, at: int) -> None:
-        """Removes the cuts before a timestamp, except the last exact one."""
-        names = [name for name in self._list_names() if name < name_of(at)]
-        if not names:
-            return
+    def remove_before(self, at: int) -> int:
+        """Removes the cuts before a timestamp, except the last exact one. Returns the timestamp
+        from which versions of copies are still needed."""
         kept = next(self.iterate_exact(), None)
-        for name in names:
+        for name in [name for name in self._list_names() if name < name_of(at)]:
             if kept is None or name != name_of(kept.end):
                 self._files.delete_file(str(self._base / name))
         self._names = None
+        return at if kept is None else min(at, kept.end)
 
     def _list_names(self) -> list[str]:
         if self._names is None:
-            selector = FileSelector(str(self._base), allow_not_found=True)
-            infos = self._files.get_file_info(selector)
-            self._names = sorted(
-                info.base_name
-                for info in infos
-                if info.type == FileType.File
-                and info.base_name.endswith(SUFFIX)
-                and not info.base_name.startswith(".")
-            )
+            self._names = list_names(self._files, self._base, SUFFIX)
         return self._names
 
     def _read(self, name: str) -> Cut:
@@ -114,17 +96,6 @@ class Manifest:
 def name_of(end: int) -> str:
     """The file of a cut: names are in the order of time."""
     return f"{end:0{DIGITS}d}{SUFFIX}"
-
-
-def open_file_system(folder: str) -> tuple[FileSystem, str]:
-    """The file system of a folder, and its path there. Raises ConfigurationError."""
-    if "://" not in folder:
-        return LocalFileSystem(), str(PurePosixPath(folder))
-    try:
-        files, path = FileSystem.from_uri(folder)
-    except pa.ArrowInvalid as error:
-        raise ConfigurationError(f"cannot open the folder {folder}: {error}") from error
-    return files, path
 
 
 def parse_timestamp(timestamp: datetime | str) -> int:

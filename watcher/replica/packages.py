@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from watcher.errors import ConfigurationError
-from watcher.replica.cuts import DELTA
+from watcher.replica.cuts import DELTA, ICEBERG
 
-DELTA_VERSION = "4.4.0"
-DELTA_SPARKS = ("4.0", "4.1", "4.2")
 DELTA_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
+ICEBERG_SETTINGS = {
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FormatRelease:
+    """A release of a format: the Sparks that it was built for, and its package with ``{spark}`` for
+    one of these."""
+
+    name: str
+    version: str
+    sparks: tuple[str, ...]
+    package: str
+    settings: Mapping[str, str]
+
+
+RELEASES = {
+    DELTA: FormatRelease(
+        "Delta", "4.4.0", ("4.0", "4.1", "4.2"), "io.delta:delta-spark_{spark}_2.13", DELTA_SETTINGS
+    ),
+    ICEBERG: FormatRelease(
+        "Iceberg",
+        "1.11.0",
+        ("4.1",),
+        "org.apache.iceberg:iceberg-spark-runtime-{spark}_2.13",
+        ICEBERG_SETTINGS,
+    ),
+}
+"""What is in Maven. Plain Parquet needs nothing."""
+DELTA_VERSION = RELEASES[DELTA].version
 
 
 def make_format_settings(format_: str, spark_version: str) -> Mapping[str, str]:
@@ -20,13 +50,14 @@ def make_format_settings(format_: str, spark_version: str) -> Mapping[str, str]:
 
     Raises ConfigurationError where there is no release of the format for this Spark.
     """
-    if format_ != DELTA:
+    release = RELEASES.get(format_)
+    if release is None:
         return {}
     minor = ".".join(spark_version.split(".")[:2])
-    if minor not in DELTA_SPARKS:
+    if minor not in release.sparks:
         raise ConfigurationError(
-            f"there is no Delta {DELTA_VERSION} for Spark {spark_version}: use Spark"
-            f" {', '.join(DELTA_SPARKS)}, or another format"
+            f"there is no {release.name} {release.version} for Spark {spark_version}: use Spark"
+            f" {', '.join(release.sparks)}, or another format"
         )
-    package = f"io.delta:delta-spark_{minor}_2.13:{DELTA_VERSION}"
-    return DELTA_SETTINGS | {"spark.jars.packages": package}
+    package = f"{release.package.format(spark=minor)}:{release.version}"
+    return {**release.settings, "spark.jars.packages": package}

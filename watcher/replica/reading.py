@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from watcher.replica.copies import OpenCopy
 from watcher.replica.cuts import TablesAt
-from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
+from watcher.replica.stored_copies import READERS, open_copies
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,9 @@ def as_of(to: str, timestamp: datetime | str | None = None) -> ReplicaAt:
     >>> replica = as_of("delta:/lake/music", "2026-01-31T12:00:00Z")
     >>> replica.read("Singers")
 
-    ``to`` is ``delta:FOLDER``. Raises ReplicaError.
+    ``to`` is ``delta:FOLDER``, or another format's. Raises ReplicaError.
     """
-    folder = to.partition(":")[2] if to.startswith("delta:") else to
+    format_, _, rest = to.partition(":")
+    folder = rest if format_ in READERS else to
     cut = Manifest(folder).find_as_of(timestamp)
-    return ReplicaAt(cut, open_delta_copies(folder, cut.consumer))
+    return ReplicaAt(cut, open_copies(cut.copies, folder, cut.consumer))

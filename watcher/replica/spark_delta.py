@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +13,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from watcher.errors import ConfigurationError, CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState
 from watcher.replica.cuts import FORMAT
-from watcher.replica.frames import arrow_schema, quote, render_merge, scan_frame
+from watcher.replica.frames import (
+    arrow_schema,
+    first_line,
+    quote,
+    render_merge,
+    scan_frame,
+    session_settings,
+)
 from watcher.replica.packages import DELTA_SETTINGS
 from watcher.spanner.timestamps import format_timestamp
 
@@ -79,17 +85,18 @@ class SparkDeltaCopy:
         before = self._known or self.read_state()
         rows.createOrReplaceTempView(SOURCE)
         sql = render_merge(self._table, SOURCE, rows.columns, key)
-        with self._settings(
+        with session_settings(
+            self._spark,
             {
                 APPLICATION: self._application,
                 TRANSACTION: str(end),
                 METADATA: self._describe("merge", end),
-            }
+            },
         ):
             self._spark.conf.unset(LAST_VERSION)
             self._spark.sql(sql).collect()
         self._spark.catalog.dropTempView(SOURCE)
-        return self._check_committed(before, end)
+        return self._check_committed(before, end, before.schema if before is not None else None)
 
     def read_frame(self, version: int) -> DataFrame:
         """As ``FrameCopy.read_frame``."""
@@ -110,6 +117,9 @@ class SparkDeltaCopy:
         """As ``StoredCopy.scan``."""
         return scan_frame(self.read_frame(version), columns)
 
+    def remove_before(self, at: int) -> None:
+        """As ``StoredCopy.remove_before``: VACUUM is the owner's."""
+
     @property
     def _table(self) -> str:
         return f"delta.{quote(self._path)}"
@@ -123,26 +133,32 @@ class SparkDeltaCopy:
         values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
         return json.dumps({"spanner_watcher": values})
 
-    def _check_committed(self, before: CopyState | None, end: int) -> CopyState:
-        """The state after a write. Raises CopyConflictError where Delta has refused it, because
-        another instance was faster, or where one has written between."""
+    def _check_committed(
+        self, before: CopyState | None, end: int, schema: pa.Schema | None = None
+    ) -> CopyState:
+        """The state after a write; ``schema`` if that is known. Raises CopyConflictError where
+        Delta has refused it, because another instance was faster, or where one has written
+        between."""
         known = before.version if before is not None else -1
         committed = self._spark.conf.get(LAST_VERSION, None)
         version = int(committed) if committed else known
-        between = [
-            commit
-            for commit in self._read_history(version - known + MORE_COMMITS)
-            if known < commit["version"] < version and self._read_end(commit)
-        ]
-        if version == known or between:
+        if version == known or self._has_own_commits(known, version):
             self._known = None
             raise CopyConflictError(
                 f"another writer has changed {self._path}, which was at version {known}: run one"
                 f" instance of consumer '{self._consumer}' at a time, and start the query again;"
                 f" the window to {format_timestamp(end)} is then tried again"
             )
-        self._known = CopyState(version, end, self.read_schema(version))
+        schema = self.read_schema(version) if schema is None else schema
+        self._known = CopyState(version, end, schema)
         return self._known
+
+    def _has_own_commits(self, after: int, before: int) -> bool:
+        """Whether there are commits of this consumer between two versions."""
+        if before - after < 2:
+            return False
+        commits = self._read_history(before - after + MORE_COMMITS)
+        return any(after < each["version"] < before and self._read_end(each) for each in commits)
 
     def _count_written(self, version: int) -> int:
         """The rows that a commit has written."""
@@ -178,17 +194,6 @@ class SparkDeltaCopy:
                 return []
             raise
 
-    @contextmanager
-    def _settings(self, values: Mapping[str, str]) -> Iterator[None]:
-        """Settings of the session for one statement."""
-        for name, value in values.items():
-            self._spark.conf.set(name, value)
-        try:
-            yield
-        finally:
-            for name in values:
-                self._spark.conf.unset(name)
-
 
 def check_delta(spark: SparkSession) -> None:
     """Raises ConfigurationError unless the session has Delta."""
@@ -199,8 +204,3 @@ def check_delta(spark: SparkSession) -> None:
             f"the Spark session has no Delta: set {settings}, and spark.jars.packages to the"
             " io.delta:delta-spark of its version (docs/replicas-spark.md)"
         )
-
-
-def first_line(error: PySparkException) -> str:
-    """What Spark says, without its plan."""
-    return str(error).partition("\n")[0]

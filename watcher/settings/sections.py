@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from watcher.change import Operation
 from watcher.consumers.clearing import Method
@@ -19,14 +19,17 @@ from watcher.settings.destinations import (
 )
 from watcher.settings.fields import Duration, Section, Text
 
-REPLICA_FORMAT = "delta"
+REPLICA_FORMATS = ("delta", "iceberg", "parquet")
+WITHOUT_SPARK = "delta"
+"""The format that this process writes itself."""
 
 
 def check_replica_address(text: str) -> str:
-    """Raises ValueError, for pydantic, unless it is ``delta:FOLDER``."""
+    """Raises ValueError, for pydantic, unless it is ``FORMAT:FOLDER``."""
     format_, _, folder = text.partition(":")
-    if format_ != REPLICA_FORMAT or not folder:
-        raise ValueError(f"invalid target '{text}': use {REPLICA_FORMAT}:FOLDER")
+    if format_ not in REPLICA_FORMATS or not folder:
+        names = " or ".join(f"{name}:FOLDER" for name in REPLICA_FORMATS)
+        raise ValueError(f"invalid target '{text}': use {names}")
     return text
 
 
@@ -124,13 +127,22 @@ class ReplicaConfig(Section):
     owner's."""
 
     to: Annotated[Text, AfterValidator(check_replica_address)]
-    """The copies: ``delta:FOLDER``."""
+    """The copies: ``delta:FOLDER``; with Spark also ``iceberg:FOLDER`` or ``parquet:FOLDER``."""
     keep_cuts: Duration = 7 * 86_400.0
     """For how long cuts are kept."""
     engine: Literal["delta-rs", "spark"] = "delta-rs"
     """What writes: this process, or Spark."""
     spark: Mapping[Text, str] = {}
     """Settings of the Spark session, such as ``"spark.master" = "local[4]"``."""
+
+    @model_validator(mode="after")
+    def _check_engine(self) -> ReplicaConfig:
+        if self.engine == "delta-rs" and self.format != WITHOUT_SPARK:
+            raise ValueError(
+                f"delta-rs does not write {self.format}: use engine = 'spark', or"
+                f" {WITHOUT_SPARK}:FOLDER"
+            )
+        return self
 
     @property
     def folder(self) -> str:

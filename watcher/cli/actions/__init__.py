@@ -43,7 +43,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "status": (),
     "status_watch": (),
     "trial": ("emulator",),
-    "verify": ("delta",),
+    "verify": (),
     "watch": (),
 }
 """The modules, with the extras of the distribution that each needs."""

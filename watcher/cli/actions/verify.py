@@ -10,8 +10,8 @@ from watcher.cli.logs import configure_logging
 from watcher.cli.output import CONSOLE, print_json
 from watcher.errors import ConfigurationError
 from watcher.replica.cuts import Cut
-from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
+from watcher.replica.stored_copies import open_copies
 from watcher.settings.fields import LATEST
 from watcher.settings.sections import check_replica_address
 from watcher.spanner.address import DatabaseAddress
@@ -45,14 +45,14 @@ def verify_replica(
         DatabaseAddress.parse(database or cut.database), ReadOptions(priority=Priority.LOW)
     )
     options = VerifyOptions(tables or EVERY_TABLE, ignored_columns, data_boost)
-    report = verify(queries, open_delta_copies(folder, cut.consumer), cut, options)
+    report = verify(queries, open_copies(cut.copies, folder, cut.consumer), cut, options)
     print_json(report.to_json()) if json_output else print_report(report)
     if not report.equal:
         raise typer.Exit(EXIT_DIFFERS)
 
 
 def parse_folder(to: str) -> str:
-    """The folder of ``delta:FOLDER``. Raises ConfigurationError."""
+    """The folder of ``FORMAT:FOLDER``. Raises ConfigurationError."""
     try:
         return check_replica_address(to).partition(":")[2]
     except ValueError as error:

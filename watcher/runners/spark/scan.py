@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from watcher.arrow_schemas import convert_to_arrow_schema
 from watcher.captures import Changed, StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.poll import PollCapture
@@ -22,7 +23,6 @@ from watcher.runners.spark.shapes import (
     shape_stored,
     shape_typed,
 )
-from watcher.runners.spark.spark_versions import convert_to_arrow_schema
 from watcher.runners.spark.table_batches import encode_rows
 from watcher.runners.spark.variants import convert_to_variants, use_texts
 from watcher.settings.spark import SchemaChange, SourceOptions

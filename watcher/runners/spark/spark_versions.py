@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from inspect import signature
 
-import pyarrow as pa
 import pyspark
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceStreamReader
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from watcher.errors import ConfigurationError
 
@@ -21,8 +18,6 @@ PLANS_FROM_START = "start" in signature(DataSourceStreamReader.latestOffset).par
 runs with ``Trigger.AvailableNow``."""
 PUSHES_FILTERS = hasattr(datasource, "Filter")
 """Spark offers the filters of a batch read to the source."""
-NAMES_TIME_ZONE = "timezone" in signature(to_arrow_schema).parameters
-"""Timestamps are in UTC only if that is said."""
 
 if PLANS_FROM_START:
     from pyspark.sql.streaming.datasource import (
@@ -53,13 +48,7 @@ __all__ = [
     "ReadMaxRows",
     "SupportsTriggerAvailableNow",
     "check_filters",
-    "convert_to_arrow_schema",
 ]
-
-
-def convert_to_arrow_schema(schema: StructType) -> pa.Schema:
-    """A schema of Spark's in Arrow's types, with timestamps in UTC."""
-    return to_arrow_schema(schema, timezone="UTC") if NAMES_TIME_ZONE else to_arrow_schema(schema)
 
 
 def check_filters() -> None:

@@ -1,0 +1,192 @@
+"""How fast a replica is, and what it costs: initial load, merge, ``verify``, lag under writes.
+
+    python -m benchmarks.replica_speed --rows 1000000 --engine spark --to parquet
+
+Everything is done by the command ``spanner-watcher`` in processes of its own, whose CPU seconds are
+counted: wall-clock figures of a machine that others use are no figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.cloud.spanner_v1.database import Database
+
+from benchmarks.machine_load import CpuMeter
+from benchmarks.processes import BenchProcess, UsageMeter, start
+from benchmarks.query_costs import query_costs
+from benchmarks.singers import commit, create_database, load
+from emulator.process import ServerProcess, spawn
+
+TABLE = "Singers"
+ROWS_A_COMMIT = 2_000
+PROGRAM = "from watcher.cli import main; main()"
+FIRST_CUT_SECONDS_MAX = 600.0
+LAG_COMMITS_A_SECOND = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """A step. CPU seconds: ``client`` of the command with all that it started, ``server`` of the
+    embedded Spanner; ``others_share`` is how busy others kept the machine, from 0 to 1; None where
+    the operating system does not say. ``scanned`` counts rows that queries of Spanner scanned."""
+
+    step: str
+    rows: int
+    seconds: float
+    rows_per_second: float
+    client_cpu_seconds: float
+    server_cpu_seconds: float
+    others_share: float | None
+    scanned: int
+
+
+class ReplicaBench:
+    """One database, one replica."""
+
+    def __init__(self, server: ServerProcess, folder: Path, to: str, engine: str) -> None:
+        self._server = server
+        self._database: Database = create_database(server.address)
+        self._folder = folder
+        self._lake = folder / "lake"
+        self._target = ("--to", f"{to}:{self._lake}")
+        self._config = folder / "job.toml"
+        self._config.write_text("[replica.spark]\n" if engine == "spark" else "")
+        self._engine = engine
+
+    def load(self, rows: int) -> StepCost:
+        """The initial load."""
+        load(self._database, rows)
+        return self._run("initial load", rows, self._replicate("--once"))
+
+    def merge(self, rows: int) -> StepCost:
+        """Rows that change, all in one window."""
+        for first in range(0, rows, ROWS_A_COMMIT):
+            commit(self._database, first, min(ROWS_A_COMMIT, rows - first))
+        return self._run("merge", rows, self._replicate("--once"))
+
+    def verify(self, rows: int) -> StepCost:
+        """The comparison of all rows. Raises RunError where they differ."""
+        return self._run("verify", rows, ["verify", *self._target, "--json"])
+
+    def measure_lag(self, rate: int, seconds: float, rows: int) -> dict[str, float]:
+        """The lag of cuts in seconds, while rows change at a rate a second."""
+        process = self._start("lag", self._replicate("--interval", "1s"))
+        try:
+            before = len(self._read_cuts())
+            self._await_cuts(process, before + 1)
+            skipped = len(self._read_cuts())
+            written = self._write(rate, seconds, rows)
+            self._await_cuts(process, len(self._read_cuts()) + 1)
+        finally:
+            process.kill()
+        lags = sorted(cut["lag_seconds"] for cut in self._read_cuts()[skipped:] if cut["merged"])
+        return {
+            "mutations": written,
+            "mutations_per_second": round(written / seconds, 1),
+            "cuts": len(lags),
+            "lag_seconds_median": statistics.median(lags),
+            "lag_seconds_max": lags[-1],
+        }
+
+    def count_bytes(self) -> int:
+        """The size of the Parquet files of the copy, old versions included."""
+        return sum(path.stat().st_size for path in (self._lake / TABLE).rglob("*.parquet"))
+
+    def _replicate(self, *flags: str) -> list[str]:
+        place = ("-c", str(self._config), "-d", address_of(self._database), "-t", TABLE, "--json")
+        return ["replicate", *place, *self._target, "--engine", self._engine, *flags]
+
+    def _start(self, name: str, arguments: Sequence[str]) -> BenchProcess:
+        log = self._folder / f"{name.replace(' ', '-')}.log"
+        return start(name, log, [sys.executable, "-c", PROGRAM, *arguments])
+
+    def _run(self, step: str, rows: int, arguments: Sequence[str]) -> StepCost:
+        before = query_costs(self._database)
+        process = self._start(step, arguments)
+        meter = UsageMeter({"client": process.process.pid, "server": self._server.pid})
+        meter.start()
+        began = time.perf_counter()
+        with CpuMeter() as machine:
+            process.process.wait()
+        seconds = time.perf_counter() - began
+        used = meter.stop()
+        process.check()
+        return StepCost(
+            step,
+            rows,
+            round(seconds, 2),
+            round(rows / seconds, 1),
+            used["client"].cpu_seconds,
+            used["server"].cpu_seconds,
+            round(machine.use.others_share, 3) if machine.use is not None else None,
+            query_costs(self._database).subtract(before).rows_scanned,
+        )
+
+    def _write(self, rate: int, seconds: float, rows: int) -> int:
+        """Changes rows at an even pace, as far as the machine allows. Returns how many."""
+        size, written, began = max(rate // LAG_COMMITS_A_SECOND, 1), 0, time.monotonic()
+        pause = threading.Event()
+        while (passed := time.monotonic() - began) < seconds:
+            if written > passed * rate:
+                pause.wait(written / rate - passed)
+            commit(self._database, written % max(rows - size, 1), size)
+            written += size
+        return written
+
+    def _await_cuts(self, process: BenchProcess, count: int) -> None:
+        ends_at = time.monotonic() + FIRST_CUT_SECONDS_MAX
+        while len(self._read_cuts()) < count:
+            process.check()
+            if time.monotonic() > ends_at:
+                raise TimeoutError(f"no cut within {FIRST_CUT_SECONDS_MAX} s: see {process.log}")
+            time.sleep(0.1)
+
+    def _read_cuts(self) -> list[dict[str, Any]]:
+        log = self._folder / "lag.log"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [json.loads(line) for line in lines if line.startswith('{"cut"')]
+
+
+def address_of(database: Database) -> str:
+    """The address of a database."""
+    return f"spanner://{database.name}"
+
+
+def start_server(folder: Path) -> ServerProcess:
+    """The embedded Spanner, which counts the rows that it scans."""
+    return spawn(folder / "spanner", count_scans=True)
+
+
+def main() -> None:
+    """Reads the command line, prints a line a step."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--merged", type=int, help="rows that change before the merge; all")
+    parser.add_argument("--to", default="delta", choices=("delta", "iceberg", "parquet"))
+    parser.add_argument("--engine", default="spark", choices=("spark", "delta-rs"))
+    parser.add_argument("--rate", type=int, default=1_000, help="mutations a second, for the lag")
+    parser.add_argument("--lag-seconds", type=float, default=60.0, help="0: no lag is measured")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, start_server(Path(folder)) as server:
+        bench = ReplicaBench(server, Path(folder), options.to, options.engine)
+        print(bench.load(options.rows), flush=True)
+        print(bench.merge(options.merged or options.rows), flush=True)
+        print(bench.verify(options.rows), flush=True)
+        print(f"bytes of Parquet files of the copy: {bench.count_bytes():,}", flush=True)
+        if options.lag_seconds:
+            print(bench.measure_lag(options.rate, options.lag_seconds, options.rows), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""Copies that Spark writes, each format alike: what a load, a merge and another writer leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from fixtures.replicas import CONSUMER
+from pyspark.sql import DataFrame, SparkSession
+
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN
+from watcher.errors import CopyConflictError, ReplicaError
+from watcher.replica.copies import DELETED_COLUMN, CopyState
+from watcher.replica.cuts import PARQUET
+from watcher.replica.frame_copies import make_open_copy
+from watcher.replica.frames import FrameCopy
+from watcher.replica.spark_parquet import SMALL_FILES_MAX
+from watcher.replica.stored_copies import open_copies
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+TABLE = "Singers"
+Row = tuple[int | None, str, int | None]
+"""Key, name, and the second of the commit timestamp."""
+
+
+class Lake:
+    """Copies of one table in a folder, and rows for them."""
+
+    def __init__(self, spark: SparkSession, folder: Path, format_: str) -> None:
+        self._spark = spark
+        self._folder = folder
+        self.format = format_
+
+    def open(self) -> FrameCopy:
+        """A writer of its own."""
+        folder = str(self._folder)
+        return make_open_copy(self._spark, self.format, folder, CONSUMER)(self._spark, TABLE)
+
+    def frame(self, rows: Iterable[Row]) -> DataFrame:
+        """Rows of the table."""
+        values = [(key, name, second and at(second)) for key, name, second in rows]
+        schema = f"Id BIGINT, Name STRING, {COMMIT_TIMESTAMP_COLUMN} TIMESTAMP"
+        return self._spark.createDataFrame(values, schema)
+
+    def changes(self, rows: Iterable[Row], *deleted: int | None) -> DataFrame:
+        """Rows of a window; those with the keys ``deleted`` are removed."""
+        frame = self.frame(rows)
+        marks = [f"Id <=> {'NULL' if key is None else key}" for key in deleted]
+        return frame.selectExpr("*", f"({' OR '.join(marks) or 'FALSE'}) AS {DELETED_COLUMN}")
+
+    def load(self, copy: FrameCopy, rows: Iterable[Row], end: int) -> CopyState:
+        state, _ = copy.load_frame(self.frame(rows), end)
+        return state
+
+    def merge(
+        self, copy: FrameCopy, rows: Iterable[Row], end: int, *deleted: int | None
+    ) -> CopyState:
+        return copy.merge_frame(self.changes(rows, *deleted), ("Id",), end)
+
+    def read(self, state: CopyState) -> Mapping[int | None, str]:
+        """The names by key, as Spark and as Arrow read them."""
+        by_spark = {row.Id: row.Name for row in self.open().read_frame(state.version).collect()}
+        copy = open_copies(self.format, str(self._folder), CONSUMER)(TABLE)
+        batches = list(copy.scan(state.version, ["Id", "Name"]))
+        by_arrow = [row for batch in batches for row in batch.to_pylist()]
+        assert {row["Id"]: row["Name"] for row in by_arrow} == by_spark
+        assert len(by_arrow) == len(by_spark)
+        assert copy.read_schema(state.version).names == ["Id", "Name", COMMIT_TIMESTAMP_COLUMN]
+        return by_spark
+
+
+def at(second: int) -> datetime:
+    return datetime.fromtimestamp(second, UTC)
+
+
+@pytest.fixture
+def lake(spark: SparkSession, lake_format: str, tmp_path: Path) -> Lake:
+    return Lake(spark, tmp_path, lake_format)
+
+
+def test_a_merge_leaves_the_newest_row_of_each_key(lake: Lake) -> None:
+    copy = lake.open()
+    assert copy.read_state() is None
+    first = lake.load(copy, [(1, "a", None), (2, "b", 20), (None, "c", 20), (4, "d", 20)], 100)
+    rows: list[Row] = [(1, "new", 30), (2, "old", 10), (None, "n", 30), (4, "", 30), (5, "e", 30)]
+    second = lake.merge(copy, [*rows, (6, "", 30)], 200, 4, 6)
+    assert lake.read(second) == {1: "new", 2: "b", None: "n", 5: "e"}
+    assert lake.read(first) == {1: "a", 2: "b", None: "c", 4: "d"}, "versions stay"
+    assert (second.end, lake.open().read_state()) == (200, second)
+
+
+def test_a_window_that_comes_again_changes_nothing(lake: Lake) -> None:
+    copy = lake.open()
+    lake.load(copy, [(1, "a", 10)], 100)
+    merged = lake.merge(copy, [(1, "b", 20)], 200)
+    assert lake.load(lake.open(), [(1, "other", 10)], 100) == merged
+    again = lake.load(lake.open(), [(2, "c", 30)], 300)
+    assert lake.read(again) == {2: "c"}, "a load replaces"
+
+
+def test_a_table_may_be_empty(lake: Lake) -> None:
+    copy = lake.open()
+    empty = lake.load(copy, [], 100)
+    assert lake.read(empty) == {}
+    full = lake.merge(copy, [(1, "a", 20)], 200)
+    assert lake.read(full) == {1: "a"}
+    assert lake.read(lake.merge(copy, [(1, "", 30)], 300, 1)) == {}
+
+
+def test_columns_change_with_a_load(lake: Lake) -> None:
+    copy = lake.open()
+    first = lake.load(copy, [(1, "a", 10)], 100)
+    wider = lake.frame([(1, "a", 10)]).selectExpr("Id", "Name", "1L AS More", "_commit_timestamp")
+    second, count = copy.load_frame(wider, 200)
+    assert (second.schema.field("More").type, count) == (pa.int64(), 1)
+    assert lake.read(first) == {1: "a"}
+
+
+def test_a_stale_writer_is_refused(lake: Lake) -> None:
+    stale, successor = lake.open(), lake.open()
+    lake.load(stale, [(1, "a", 10)], 100)
+    assert successor.read_state() is not None
+    newest = lake.merge(successor, [(1, "b", 30)], 300)
+    with pytest.raises(CopyConflictError, match=f"run one instance of consumer '{CONSUMER}'"):
+        lake.merge(stale, [(1, "old", 20)], 200)
+    assert lake.read(newest) == {1: "b"}
+
+
+def test_a_version_that_is_gone_is_named(lake: Lake) -> None:
+    lake.load(lake.open(), [(1, "a", 10)], 100)
+    with pytest.raises(ReplicaError, match="cannot read version 7 of"):
+        lake.open().read_frame(7).collect()
+
+
+def test_parquet_has_as_many_files_as_it_needs(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path, PARQUET)
+    copy = lake.open()
+    states = [lake.load(copy, [(0, "0", 1)], 1)]
+    for number in range(1, SMALL_FILES_MAX + 4):
+        states.append(lake.merge(copy, [(number, str(number), number)], number + 1))
+    names = {number: str(number) for number in range(SMALL_FILES_MAX + 4)}
+    assert lake.read(states[-1]) == names
+    assert count_files(tmp_path) > SMALL_FILES_MAX + 3, "old versions have theirs"
+    last, earlier = states[-1], states[-3]
+    copy.remove_before(earlier.version)
+    assert lake.read(earlier) == dict(list(names.items())[:-2])
+    with pytest.raises(ReplicaError, match="it was removed; use a later cut"):
+        lake.read(states[0])
+    copy.remove_before(last.version + 5)
+    assert lake.read(last) == names
+    assert count_files(tmp_path) <= SMALL_FILES_MAX
+
+
+def count_files(folder: Path) -> int:
+    return len(list(folder.rglob("*.parquet")))

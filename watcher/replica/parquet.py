@@ -1,0 +1,210 @@
+"""Copies as plain Parquet: files and versions that never change (docs/replica-protocol.md)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow.fs import FileSelector, FileType
+
+from watcher.errors import CheckpointError, CopyConflictError, ReplicaError
+from watcher.replica.copies import CopyState, OpenCopy
+from watcher.replica.cuts import FORMAT
+from watcher.replica.stored_files import list_names, open_file_system, write_whole
+from watcher.spanner.timestamps import format_timestamp
+
+VERSIONS, FILES = "_versions", "_files"
+DIGITS = 20
+SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of rows. ``path`` is relative to the copy."""
+
+    path: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetVersion:
+    """A table at a window's ``end``, in microseconds since 1970. ``kind``: load or merge."""
+
+    consumer: str
+    end: int
+    kind: str
+    schema: pa.Schema
+    files: tuple[DataFile, ...]
+
+    def to_text(self) -> str:
+        """As it is stored."""
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "consumer": self.consumer,
+                "end": self.end,
+                "timestamp": format_timestamp(self.end),
+                "kind": self.kind,
+                "schema": base64.b64encode(self.schema.serialize().to_pybytes()).decode(),
+                "files": [{"path": each.path, "rows": each.rows} for each in self.files],
+            },
+            indent=1,
+        )
+
+    @classmethod
+    def from_text(cls, text: str, path: str) -> ParquetVersion:
+        """As it was stored. Raises CheckpointError for what no release up to this one writes."""
+        stored = json.loads(text)
+        if stored.get("format") != FORMAT:
+            raise CheckpointError(
+                f"{path} has format {stored.get('format')}, and this release reads format {FORMAT}:"
+                " install the release that wrote it, or a later one"
+            )
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored["schema"])))
+        files = tuple(DataFile(each["path"], each["rows"]) for each in stored["files"])
+        return cls(stored["consumer"], stored["end"], stored["kind"], schema, files)
+
+
+class VersionStore:
+    """The versions of one copy."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._files, base = open_file_system(path)
+        self._base = PurePosixPath(base)
+
+    def list_ends(self) -> list[int]:
+        """The ends of the versions that are there, in order."""
+        names = list_names(self._files, self._base / VERSIONS, SUFFIX)
+        return [int(name.removesuffix(SUFFIX)) for name in names]
+
+    def read(self, end: int) -> ParquetVersion:
+        """A version. Raises ReplicaError where there is none."""
+        path = str(self._base / VERSIONS / name_version(end))
+        try:
+            with self._files.open_input_stream(path) as stream:
+                return ParquetVersion.from_text(stream.read().decode(), path)
+        except FileNotFoundError as error:
+            raise ReplicaError(
+                f"cannot read version {end} of {self.path}: it was removed; use a later cut"
+            ) from error
+
+    def write(self, version: ParquetVersion) -> None:
+        """Writes a version, whose files are there."""
+        content = version.to_text().encode()
+        write_whole(self._files, self._base / VERSIONS, name_version(version.end), content)
+
+    def open_dataset(self, version: ParquetVersion) -> ds.Dataset:
+        """The rows of a version, which has files. Raises ReplicaError where one is gone."""
+        paths = [str(self._base / each.path) for each in version.files]
+        try:
+            return ds.dataset(paths, filesystem=self._files, format="parquet")
+        except (OSError, pa.ArrowInvalid) as error:
+            raise ReplicaError(
+                f"cannot read version {version.end} of {self.path}: {error}; use a later cut"
+            ) from error
+
+    def describe_files(self, folder: str) -> tuple[DataFile, ...]:
+        """The files that were written to a folder of the copy, without those that are empty."""
+        names = list_names(self._files, self._base / folder, ".parquet")
+        files = [DataFile(f"{folder}/{name}", self._count_rows(folder, name)) for name in names]
+        return tuple(each for each in files if each.rows)
+
+    def remove_before(self, at: int) -> None:
+        """Removes the versions before the one in effect at a timestamp, and files that no version
+        lists; those of versions to come have later ends."""
+        ends = self.list_ends()
+        in_effect = max((end for end in ends if end <= at), default=0)
+        for end in ends:
+            if end < in_effect:
+                self._files.delete_file(str(self._base / VERSIONS / name_version(end)))
+        listed = {file.path for end in self.list_ends() for file in self.read(end).files}
+        folders = {str(PurePosixPath(path).parent) for path in listed}
+        selector = FileSelector(str(self._base / FILES), allow_not_found=True)
+        for info in self._files.get_file_info(selector):
+            folder = f"{FILES}/{info.base_name}"
+            old = info.type == FileType.Directory and read_end(info.base_name) < min(at, in_effect)
+            if old and folder not in folders:
+                self._files.delete_dir(str(self._base / folder))
+
+    def _count_rows(self, folder: str, name: str) -> int:
+        path = str(self._base / folder / name)
+        return int(ds.dataset(path, filesystem=self._files, format="parquet").count_rows())
+
+
+class ParquetCopy:
+    """The ``StoredCopy`` in a folder, read with Arrow."""
+
+    def __init__(self, path: str, consumer: str) -> None:
+        self.versions = VersionStore(path)
+        self.consumer = consumer
+        self.known: CopyState | None = None
+        """The newest version that this process has read or written."""
+
+    def read_state(self) -> CopyState | None:
+        """As ``StoredCopy.read_state``."""
+        ends = self.versions.list_ends()
+        if not ends:
+            self.known = None
+            return None
+        version = self.versions.read(ends[-1])
+        end = version.end if version.consumer == self.consumer else 0
+        self.known = CopyState(version.end, end, version.schema)
+        return self.known
+
+    def read_schema(self, version: int) -> pa.Schema:
+        """As ``StoredCopy.read_schema``."""
+        return self.versions.read(version).schema
+
+    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """As ``StoredCopy.scan``."""
+        stored = self.versions.read(version)
+        if not stored.files:
+            return
+        names = list(columns) if columns is not None else stored.schema.names
+        schema = pa.schema([stored.schema.field(name) for name in names])
+        dataset = self.versions.open_dataset(stored)
+        try:
+            for batch in dataset.to_batches(columns=names):
+                yield batch.cast(schema)
+        except OSError as error:
+            raise ReplicaError(
+                f"cannot read version {version} of {self.versions.path}: {error}; use a later cut"
+            ) from error
+
+    def remove_before(self, at: int) -> None:
+        """As ``StoredCopy.remove_before``."""
+        self.versions.remove_before(at)
+
+    def check_known(self, end: int) -> None:
+        """Raises CopyConflictError where another instance has written meanwhile."""
+        newest = next(reversed(self.versions.list_ends()), None)
+        known = self.known.version if self.known is not None else None
+        if newest != known:
+            self.known = None
+            raise CopyConflictError(
+                f"another writer has changed {self.versions.path}: run one instance of consumer"
+                f" '{self.consumer}' at a time, and start the query again; the window to"
+                f" {format_timestamp(end)} is then tried again"
+            )
+
+
+def name_version(end: int) -> str:
+    """The file of a version: names are in the order of time."""
+    return f"{end:0{DIGITS}d}{SUFFIX}"
+
+
+def read_end(folder: str) -> int:
+    """The end in the name of a folder of files."""
+    return int(folder.partition("-")[0])
+
+
+def open_parquet_copies(folder: str, consumer: str) -> OpenCopy:
+    """The copies of a replica, each in the folder of its table's name."""
+    base = folder.rstrip("/")
+    return lambda table: ParquetCopy(f"{base}/{table}", consumer)

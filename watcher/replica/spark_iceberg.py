@@ -1,0 +1,192 @@
+"""Copies as Iceberg tables, by Spark. What it commits is in docs/replica-protocol.md."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as f
+
+from watcher.errors import ConfigurationError, CopyConflictError, ReplicaError
+from watcher.replica.copies import CopyState
+from watcher.replica.cuts import CONSUMER, END, KIND
+from watcher.replica.frames import (
+    arrow_schema,
+    first_line,
+    quote,
+    render_merge,
+    scan_frame,
+    session_settings,
+)
+from watcher.replica.packages import ICEBERG_SETTINGS
+from watcher.spanner.timestamps import format_timestamp
+
+SOURCE = "spanner_watcher_rows"
+EXTENSIONS = "spark.sql.extensions"
+CATALOG = "spark.sql.catalog"
+PROPERTY = "spark.sql.iceberg.snapshot-property"
+TABLE_PROPERTIES = {
+    "format-version": "2",
+    "write.merge.mode": "copy-on-write",
+    # A MERGE is refused where another writer has added rows meanwhile.
+    "write.merge.isolation-level": "serializable",
+}
+NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
+
+
+class SparkIcebergCopy:
+    """The ``FrameCopy`` in a catalog of the replica's folder. Compactions by others are no
+    conflicts."""
+
+    def __init__(self, spark: SparkSession, catalog: str, table: str, consumer: str) -> None:
+        self._spark = spark
+        self._name = f"{quote(catalog)}.{quote(table)}"
+        self._consumer = consumer
+        self._known: CopyState | None = None
+
+    def read_state(self) -> CopyState | None:
+        """As ``StoredCopy.read_state``."""
+        self._known = None
+        if not self._exists():
+            return None
+        commits = self._read_commits()
+        end = next((each.snapshot_end for each in commits if each.is_current_ancestor), 0)
+        if not end:
+            # Created, and not loaded; or its snapshots were expired.
+            return None
+        self._known = CopyState(end, end, self.read_schema(end))
+        return self._known
+
+    def load_frame(self, rows: DataFrame, end: int) -> tuple[CopyState, int]:
+        """As ``FrameCopy.load_frame``."""
+        before = self.read_state()
+        if before is not None and before.end >= end:
+            return before, 0
+        with session_settings(self._spark, self._describe("load", end)):
+            writer = rows.writeTo(self._name).using("iceberg")
+            for name, value in TABLE_PROPERTIES.items():
+                writer = writer.tableProperty(name, value)
+            writer.createOrReplace()
+        state = self._check_committed(before, end)
+        return state, int(self._find(end).added or 0)
+
+    def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
+        """As ``FrameCopy.merge_frame``."""
+        before = self._known or self.read_state()
+        self._check_known(before, end)
+        rows.createOrReplaceTempView(SOURCE)
+        sql = render_merge(self._name, SOURCE, rows.columns, key)
+        with session_settings(self._spark, self._describe("merge", end)):
+            self._spark.sql(sql).collect()
+        self._spark.catalog.dropTempView(SOURCE)
+        return self._check_committed(before, end)
+
+    def read_frame(self, version: int) -> DataFrame:
+        """As ``FrameCopy.read_frame``."""
+        snapshot = self._find(version).snapshot_id
+        try:
+            return self._spark.sql(f"SELECT * FROM {self._name} VERSION AS OF {snapshot}")  # noqa: S608 (names are quoted)
+        except PySparkException as error:
+            raise self._unreadable(version, first_line(error)) from error
+
+    def read_schema(self, version: int) -> pa.Schema:
+        """As ``StoredCopy.read_schema``."""
+        return arrow_schema(self.read_frame(version))
+
+    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """As ``StoredCopy.scan``."""
+        return scan_frame(self.read_frame(version), columns)
+
+    def remove_before(self, at: int) -> None:
+        """As ``StoredCopy.remove_before``: expire_snapshots is the owner's."""
+
+    def _describe(self, kind: str, end: int) -> dict[str, str]:
+        """Settings that write the properties of a snapshot."""
+        values = {CONSUMER: self._consumer, END: str(end), KIND: kind}
+        return {f"{PROPERTY}.{name}": value for name, value in values.items()}
+
+    def _exists(self) -> bool:
+        try:
+            return self._spark.catalog.tableExists(self._name)
+        except AnalysisException as error:
+            if error.getCondition() == NO_TABLE:
+                return False
+            raise
+
+    def _read_commits(self) -> list[Row]:
+        """The snapshots by this consumer, the latest first. Those before a load are not ancestors
+        of the current one."""
+        snapshots = self._spark.table(f"{self._name}.snapshots")
+        history = self._spark.table(f"{self._name}.history")
+        summary = f.col("summary")
+        commits = snapshots.join(history, "snapshot_id").where(
+            summary[CONSUMER] == f.lit(self._consumer)
+        )
+        chosen = commits.select(
+            "snapshot_id",
+            summary[END].cast("bigint").alias("snapshot_end"),
+            summary["added-records"].alias("added"),
+            "is_current_ancestor",
+            "made_current_at",
+        )
+        return chosen.orderBy(f.desc("made_current_at"), f.desc("snapshot_end")).collect()
+
+    def _find(self, end: int) -> Row:
+        """The snapshot of a window's end. Raises ReplicaError."""
+        for row in self._read_commits() if self._exists() else ():
+            if row.snapshot_end == end:
+                return row
+        raise self._unreadable(end, "it has no such snapshot")
+
+    def _unreadable(self, version: int, reason: str) -> ReplicaError:
+        return ReplicaError(
+            f"cannot read version {version} of {self._name}: {reason}; where expire_snapshots has"
+            " removed it, use a later cut"
+        )
+
+    def _check_known(self, before: CopyState | None, end: int) -> None:
+        """Raises CopyConflictError where another instance has written since the last look."""
+        now = self.read_state()
+        if (now and now.end) != (before and before.end):
+            self._known = None
+            raise self._conflict(end)
+
+    def _check_committed(self, before: CopyState | None, end: int) -> CopyState:
+        """The state after a write. Raises CopyConflictError where another has written between."""
+        known = before.end if before is not None else 0
+        ends = [row.snapshot_end for row in self._read_commits()]
+        if ends[:1] != [end] or (known and ends[1:2] != [known]):
+            self._known = None
+            raise self._conflict(end)
+        self._known = CopyState(end, end, self.read_schema(end))
+        return self._known
+
+    def _conflict(self, end: int) -> CopyConflictError:
+        return CopyConflictError(
+            f"another writer has changed {self._name}: run one instance of consumer"
+            f" '{self._consumer}' at a time, and start the query again; the window to"
+            f" {format_timestamp(end)} is then tried again"
+        )
+
+
+def add_catalog(spark: SparkSession, folder: str) -> str:
+    """The catalog of a replica, by its name; a session that has it not yet gets it."""
+    name = f"spanner_watcher_{hashlib.blake2b(folder.encode(), digest_size=5).hexdigest()}"
+    settings = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "hadoop"}
+    for key, value in (settings | {".warehouse": folder, ".cache-enabled": "false"}).items():
+        spark.conf.set(f"{CATALOG}.{name}{key}", value)
+    return name
+
+
+def check_iceberg(spark: SparkSession) -> None:
+    """Raises ConfigurationError unless the session has Iceberg."""
+    extensions = spark.conf.get(EXTENSIONS, "") or ""
+    if ICEBERG_SETTINGS[EXTENSIONS] not in extensions:
+        settings = ", ".join(f"{name} to {value}" for name, value in ICEBERG_SETTINGS.items())
+        raise ConfigurationError(
+            f"the Spark session has no Iceberg: set {settings}, and spark.jars.packages to the"
+            " org.apache.iceberg:iceberg-spark-runtime of its version (docs/replicas-spark.md)"
+        )

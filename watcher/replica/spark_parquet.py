@@ -1,0 +1,143 @@
+"""Copies as plain Parquet, by Spark. What it writes is in docs/replica-protocol.md."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN
+from watcher.errors import ReplicaError
+from watcher.failpoints import failpoint
+from watcher.replica.copies import DELETED_COLUMN, CopyState
+from watcher.replica.frames import arrow_schema, first_line, quote, session_settings
+from watcher.replica.parquet import FILES, DataFile, ParquetCopy, ParquetVersion
+
+WRITE_SETTINGS = {
+    # Arrow cannot read every timestamp of Spark's own form, INT96.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+SMALL_ROWS = 100_000
+SMALL_FILES_MAX = 32
+TARGET, SOURCE = "t", "s"
+
+
+class SparkParquetCopy(ParquetCopy):
+    """The ``FrameCopy`` in a folder. ``location`` is the folder as Spark names it."""
+
+    def __init__(self, spark: SparkSession, path: str, location: str, consumer: str) -> None:
+        super().__init__(path, consumer)
+        self._spark = spark
+        self._location = location
+
+    def load_frame(self, rows: DataFrame, end: int) -> tuple[CopyState, int]:
+        """As ``FrameCopy.load_frame``."""
+        before = self.read_state()
+        if before is not None and before.end >= end:
+            return before, 0
+        files = self._write_files(rows, end)
+        state = self._commit("load", arrow_schema(rows), files, end)
+        return state, sum(each.rows for each in files)
+
+    def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
+        """As ``FrameCopy.merge_frame``."""
+        known = self.known or self.read_state()
+        if known is None:
+            raise ReplicaError(f"{self.versions.path} has no versions any more: restart the query")
+        version = self.versions.read(known.version)
+        rows.persist()
+        try:
+            replaced = self._find_replaced(version, rows, key)
+            kept = tuple(each for each in version.files if each.path not in replaced)
+            rewritten = [each for each in version.files if each.path in replaced]
+            merged = merge_rows(self._read_files(rewritten, version.schema), rows, key)
+            files = self._write_files(merged, end)
+        finally:
+            rows.unpersist()
+        return self._commit("merge", version.schema, kept + files, end)
+
+    def read_frame(self, version: int) -> DataFrame:
+        """As ``FrameCopy.read_frame``."""
+        stored = self.versions.read(version)
+        try:
+            return self._read_files(stored.files, stored.schema)
+        except PySparkException as error:
+            raise ReplicaError(
+                f"cannot read version {version} of {self.versions.path}: {first_line(error)};"
+                " use a later cut"
+            ) from error
+
+    def _read_files(self, files: Sequence[DataFile], schema: pa.Schema) -> DataFrame:
+        wanted = from_arrow_schema(schema)
+        if not files:
+            return self._spark.createDataFrame([], wanted)
+        paths = [f"{self._location}/{each.path}" for each in files]
+        return self._spark.read.schema(wanted).parquet(*paths)
+
+    def _find_replaced(
+        self, version: ParquetVersion, rows: DataFrame, key: Sequence[str]
+    ) -> set[str]:
+        """The paths of the files that have one of the keys; of many small files, all of these."""
+        if not version.files:
+            return set()
+        names = [f.col(quote(name)) for name in key]
+        place = f.col("_metadata.file_path").alias("_place")
+        there = self._read_files(version.files, version.schema).select(*names, place).alias(TARGET)
+        changed = rows.select(*names).alias(SOURCE)
+        found = there.join(changed, match_keys(key), "left_semi").select("_place").distinct()
+        replaced = {find_path(row[0]) for row in found.collect()}
+        small = {each.path for each in version.files if each.rows < SMALL_ROWS}
+        return replaced | (small if len(small) > SMALL_FILES_MAX else set())
+
+    def _write_files(self, rows: DataFrame, end: int) -> tuple[DataFile, ...]:
+        """Writes rows to a folder that nobody else has."""
+        folder = f"{FILES}/{end}-{secrets.token_hex(6)}"
+        with session_settings(self._spark, WRITE_SETTINGS):
+            rows.write.parquet(f"{self._location}/{folder}")
+        failpoint("after-replica-files")
+        return self.versions.describe_files(folder)
+
+    def _commit(
+        self, kind: str, schema: pa.Schema, files: tuple[DataFile, ...], end: int
+    ) -> CopyState:
+        self.check_known(end)
+        self.versions.write(ParquetVersion(self.consumer, end, kind, schema, files))
+        self.known = CopyState(end, end, schema)
+        return self.known
+
+
+def merge_rows(there: DataFrame, rows: DataFrame, key: Sequence[str]) -> DataFrame:
+    """The rows of a copy after a window: what a MERGE would leave."""
+    names = there.columns
+    target = there.select(f.struct(*(f.col(quote(name)) for name in names)).alias(TARGET))
+    source = rows.select(f.struct("*").alias(SOURCE))
+    joined = target.join(source, match_keys(key), "full_outer")
+    old, new = (f.col(quote(COMMIT_TIMESTAMP_COLUMN, alias)) for alias in (TARGET, SOURCE))
+    # Comparing with NULL is never true: a row that was loaded without a timestamp would stay.
+    newer = f.col(SOURCE).isNotNull() & (f.col(TARGET).isNull() | old.isNull() | (new > old))
+    removed = newer & f.col(quote(DELETED_COLUMN, SOURCE))
+    columns = [
+        f.when(newer, f.col(quote(name, SOURCE))).otherwise(f.col(quote(name, TARGET))).alias(name)
+        for name in names
+    ]
+    return joined.where(~removed).select(*columns)
+
+
+def match_keys(key: Sequence[str]) -> Column:
+    """Whether rows have the same key. As in Spanner, NULL is a key like others."""
+    pairs = [(f.col(quote(name, TARGET)), f.col(quote(name, SOURCE))) for name in key]
+    condition = pairs[0][0].eqNullSafe(pairs[0][1])
+    for target, source in pairs[1:]:
+        condition &= target.eqNullSafe(source)
+    return condition
+
+
+def find_path(address: str) -> str:
+    """The path of a file in its copy; Spark gives its whole address."""
+    return "/".join([FILES, *address.split("/")[-2:]])

@@ -1,0 +1,46 @@
+"""Files of a replica, on this machine or in an object store."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+
+from watcher.errors import ConfigurationError
+
+
+def open_file_system(folder: str) -> tuple[FileSystem, str]:
+    """The file system of a folder, and its path there. Raises ConfigurationError."""
+    if "://" not in folder:
+        return LocalFileSystem(), str(PurePosixPath(folder))
+    try:
+        files, path = FileSystem.from_uri(folder)
+    except pa.ArrowInvalid as error:
+        raise ConfigurationError(f"cannot open the folder {folder}: {error}") from error
+    return files, path
+
+
+def write_whole(files: FileSystem, folder: PurePosixPath, name: str, content: bytes) -> None:
+    """Writes a file, whole or not at all; one of the same name is replaced."""
+    files.create_dir(str(folder), recursive=True)
+    # A local file is written in steps, a rename is atomic; object stores show whole objects.
+    local = isinstance(files, LocalFileSystem)
+    target = folder / (f".{name}.{secrets.token_hex(4)}" if local else name)
+    with files.open_output_stream(str(target)) as stream:
+        stream.write(content)
+    if local:
+        files.move(str(target), str(folder / name))
+
+
+def list_names(files: FileSystem, folder: PurePosixPath, suffix: str) -> list[str]:
+    """The names of the files in a folder, in order; those that begin with a dot are not whole."""
+    infos = files.get_file_info(FileSelector(str(folder), allow_not_found=True))
+    return sorted(
+        info.base_name
+        for info in infos
+        if info.type == FileType.File
+        and info.base_name.endswith(suffix)
+        and not info.base_name.startswith(".")
+    )
