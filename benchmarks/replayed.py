@@ -29,7 +29,7 @@ class RecordedStream:
         asked = (statement.sql, repr(statement.params), read_timestamp_micros)
         if asked not in self.answers:
             parts = self.queries.stream.query(statement, read_timestamp_micros, with_stats)
-            self.answers[asked] = [encode_part(part) for part in parts]
+            self.answers[asked] = [part.data for part in parts]
         return map(parse_result_part, self.answers[asked])
 
 
@@ -45,9 +45,3 @@ def record_slice(planned: PlannedSlice) -> PlannedSlice:
     capture: Any = planned.capture
     recorded = RecordedQueries(RecordedStream(capture.queries))
     return replace(planned, capture=replace(capture, queries=recorded))
-
-
-def encode_part(part: Any) -> bytes:
-    """A message as it came."""
-    encoded: bytes = part.SerializeToString()
-    return encoded

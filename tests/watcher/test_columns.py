@@ -22,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddl.schema import Type, TypeCode
-from watcher.spanner.results.cells import UnexpectedValueError
 from watcher.spanner.results.columns import UnsupportedTypeError, build_schema, decode_batches
+from watcher.spanner.results.sent_values import UnexpectedValueError
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.timestamp_columns import LossyTimestampError
 from watcher.spanner.results.wire import parse_result_part

@@ -21,6 +21,7 @@ from watcher.captures.changes import compute_change_ids, iterate_changes, to_jso
 from watcher.envelopes import AnyEnvelope, make_envelope
 from watcher.envelopes.by_column.batches import encode_batch
 from watcher.envelopes.by_column.messages import MESSAGE
+from watcher.envelopes.by_column.sent_cells import read_members
 from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.shapes import (
     ENVELOPE,
@@ -162,3 +163,40 @@ def test_ids_are_digests_of_table_key_and_commit_timestamp(rows: TableRows) -> N
     assume(not nanoseconds)  # the texts of those are normalized first: test_timestamp_keys.py
     digests = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
     assert compute_change_ids(rows).to_pylist() == digests
+
+
+MEMBERS = (
+    ("Text", Type(TypeCode.STRING)),
+    ("Number", Type(TypeCode.FLOAT64)),
+    ("Flags", Type(TypeCode.ARRAY, element=Type(TypeCode.BOOL))),
+)
+
+
+def test_members_of_objects_are_columns() -> None:
+    texts = ['{"Text":"a\\n\\ud83d\\ude00","Number":2}', None, '{"Flags":[true,null],"Text":null}']
+    columns = read_members(pa.array(texts, pa.string()), MEMBERS)
+    assert columns is not None
+    assert {name: column.to_pylist() for name, column in columns.items()} == {
+        "Text": ["a\n\U0001f600", None, None],
+        "Number": [2.0, None, None],
+        "Flags": [None, None, [True, None]],
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"Other":1}',
+        '{"Text":1}',
+        '{"Text":"a","Text":"b"}',
+        '{"Text":"\\ud800"}',
+        '{"Number":"NaN"}',
+        '{"Number":1e999}',
+        '{"Flags":[1]}',
+        '{"Text":"a"} {"Text":"b"}',
+        "[]",
+        "",
+    ],
+)
+def test_what_spanner_sends_seldom_is_left_to_python(text: str) -> None:
+    assert read_members(pa.array(['{"Text":"a"}', text]), MEMBERS) is None

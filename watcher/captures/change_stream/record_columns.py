@@ -35,14 +35,17 @@ from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.digests import hash_texts
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.json_columns.scalars import format_timestamps
-from watcher.spanner.results.cells import (
-    UnexpectedValueError,
-    decode_booleans,
-    header_lengths,
-    scan_cells,
-)
+from watcher.spanner.results.cells import decode_booleans, scan_cells
 from watcher.spanner.results.columns import count_elements, decode_strings, decode_timestamps
-from watcher.spanner.results.wire import ResultPart, join_chunks, merge_lists, merge_structs
+from watcher.spanner.results.sent_values import UnexpectedValueError, header_lengths
+from watcher.spanner.results.wire import (
+    CompletedValues,
+    ResultPart,
+    join_chunks,
+    merge_lists,
+    merge_sent_structs,
+    merge_structs,
+)
 from watcher.window import Window
 
 CHUNK_BYTES = 4 * 1024 * 1024
@@ -103,7 +106,7 @@ class Arrival:
     ``known`` says whether their structs have the members that this module knows.
     """
 
-    values: Sequence[bytes]
+    values: CompletedValues
     size: int
     known: bool
 
@@ -123,9 +126,9 @@ def decode_arrivals(arrivals: Iterable[Arrival]) -> Iterator[Record | RecordColu
     """The records of some messages of one query; where there are many, data change records come by
     column, before the heartbeats and child partitions that came with them."""
     some = list(arrivals)
-    values = [value for each in some for value in each.values]
     large = sum(each.size for each in some) >= FEW_BYTES
-    chunk = decode_chunk(values) if large and all(each.known for each in some) else None
+    known = large and all(each.known for each in some)
+    chunk = decode_chunk([each.values for each in some]) if known else None
     if chunk is not None:
         yield from chunk
         return
@@ -167,10 +170,10 @@ def list_members(array: Any) -> dict[str, Any]:
     return {each.name: each.type_ for each in array.array_element_type.struct_type.fields}
 
 
-def decode_chunk(values: Sequence[bytes]) -> list[Record | RecordColumns] | None:
-    """The records of some rows; None where they are not encoded as Spanner's usually are."""
+def decode_chunk(values: Sequence[CompletedValues]) -> list[Record | RecordColumns] | None:
+    """The records of some messages; None where they are not encoded as Spanner's usually are."""
     try:
-        data, beats, children = split_members(merge_structs(values), len(PARTS))
+        data, beats, children = split_members(merge_sent_structs(values), len(PARTS))
         columns = decode_columns(split_members(merge_structs(data), len(FIELDS)))
     except (UnexpectedValueError, DecodeError, pa.ArrowInvalid):
         return None

@@ -14,6 +14,7 @@ from itertools import chain, pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.json as pj
 
 from ddl.schema import Type, TypeCode
 from watcher.captures.change_stream.rows import decode_cell
@@ -47,6 +48,30 @@ def parse_objects(texts: pa.Array) -> list[SentObject]:
     if len(objects) != len(texts):
         raise NotByColumnError("a text is not one JSON object")
     return objects
+
+
+def read_members(
+    texts: pa.Array, columns: Sequence[tuple[str, Type]]
+) -> dict[str, pa.Array] | None:
+    """The members of a column of JSON objects as they were sent, each as a column; NULL where an
+    object does not have it. None where objects have other members, or a value is not of its usual
+    kind."""
+    filled = pc.fill_null(texts, "{}")
+    joined = pc.binary_join(single_list(filled), "\n")[0].as_buffer()
+    try:
+        read = pj.read_json(
+            pa.BufferReader(joined),
+            read_options=pj.ReadOptions(use_threads=False, block_size=joined.size + 1),
+            parse_options=pj.ParseOptions(
+                explicit_schema=pa.schema([(n, choose_sent_type(type_)) for n, type_ in columns]),
+                unexpected_field_behavior="error",
+            ),
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    if read.num_rows != len(texts):
+        return None
+    return {name: pa.concat_arrays(read.column(name).chunks) for name, _ in columns}
 
 
 def find_order(objects: Sequence[SentObject]) -> list[str]:

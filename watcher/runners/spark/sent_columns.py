@@ -7,6 +7,9 @@ value by value through Spanner's messages, whose decoder knows what to accept an
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +22,7 @@ from watcher.envelopes.by_column.sent_cells import (
     convert_sent_values,
     list_names,
     parse_objects,
+    read_members,
 )
 from watcher.spanner.results.base64_column import decode_base64
 from watcher.spanner.results.columns import (
@@ -38,15 +42,47 @@ FLOATS = frozenset({TypeCode.FLOAT32, TypeCode.FLOAT64})
 
 
 class SentRows:
-    """The rows of changes: the values afterwards, and the key."""
+    """The rows of changes: the values afterwards, and the key. ``columns`` and ``key`` are those of
+    the table: where changes have the same ones, their values are not parsed to Python's."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._keys = parse_objects(batch.column("key"))
-        self._news = parse_objects(batch.column("new_values"))
-        self._key_names = list_names(self._keys)
-        self._new_names = list_names(self._news)
+    def __init__(
+        self, batch: pa.RecordBatch, columns: Sequence[tuple[str, Type]], key: Collection[str]
+    ) -> None:
+        self._batch = batch
+        keys = read_members(batch.column("key"), [each for each in columns if each[0] in key])
+        if keys is None or any(each.null_count for each in keys.values()):
+            self._members: dict[str, pa.Array] = {}
+        else:
+            others = [each for each in columns if each[0] not in key]
+            news = read_members(batch.column("new_values"), others)
+            self._members = {} if news is None else keys | news
 
-    def list_values(self, name: str) -> list[object]:
+    def decode(self, name: str, type_: Type, nanoseconds: Nanoseconds, of_key: bool) -> pa.Array:
+        """A column of the table; NULL where a row does not have it. Raises what the decoder of
+        Spanner's results raises."""
+        sent = self._members.get(name)
+        if sent is not None:
+            with suppress(pa.ArrowInvalid, ValueError):
+                return convert_column(sent, type_, nanoseconds, of_key)
+        return decode_column(self._list_values(name), type_, nanoseconds, of_key)
+
+    @cached_property
+    def _keys(self) -> list[SentObject]:
+        return parse_objects(self._batch.column("key"))
+
+    @cached_property
+    def _news(self) -> list[SentObject]:
+        return parse_objects(self._batch.column("new_values"))
+
+    @cached_property
+    def _key_names(self) -> frozenset[str]:
+        return list_names(self._keys)
+
+    @cached_property
+    def _new_names(self) -> frozenset[str]:
+        return list_names(self._news)
+
+    def _list_values(self, name: str) -> list[object]:
         """The values of a column as they were sent; None where a row does not have it."""
         if name not in self._key_names:
             return [new.get(name) for new in self._news]

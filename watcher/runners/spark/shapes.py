@@ -30,7 +30,7 @@ from watcher.runners.spark.change_columns import (
     number_commits,
     number_commits_of_rows,
 )
-from watcher.runners.spark.sent_columns import SentRows, decode_column
+from watcher.runners.spark.sent_columns import SentRows
 from watcher.runners.spark.uniform import ORIGIN_COLUMNS, render_uniform
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.results.columns import TIMESTAMP
@@ -139,11 +139,9 @@ def decode_own_columns(
     columns = [pair for pair in table.columns if pair[0] in shown.names]
     if not columns:
         return {}
-    rows, key = SentRows(batch), table.primary_key
-    return {
-        name: decode_column(rows.list_values(name), type_, nanoseconds, name in key)
-        for name, type_ in columns
-    }
+    key = table.primary_key
+    rows = SentRows(batch, table.columns, key)
+    return {name: rows.decode(name, type_, nanoseconds, name in key) for name, type_ in columns}
 
 
 def shape_envelope(rows: Changed, database: str, shown: pa.Schema) -> pa.RecordBatch:

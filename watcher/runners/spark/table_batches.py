@@ -21,7 +21,7 @@ from watcher.errors import ConfigurationError
 from watcher.replica.copies import DELETED_COLUMN
 from watcher.replica.rows import copy_schema, find_deleted
 from watcher.runners.spark.newest import SEQUENCE_COLUMN
-from watcher.runners.spark.sent_columns import SentRows, decode_column
+from watcher.runners.spark.sent_columns import SentRows
 
 TABLE_BATCHES = pa.schema(
     [
@@ -121,11 +121,10 @@ class TableDecoder:
     def _decode_changes(self, batch: pa.RecordBatch) -> list[pa.Array]:
         deleted = pc.equal(batch.column("operation"), Operation.DELETE.value)
         self._check_whole(batch, deleted)
-        sent, table = SentRows(batch), self.capture.table
+        table = self.capture.table
+        sent = SentRows(batch, table.columns, table.primary_key)
         columns = {
-            name: decode_column(
-                sent.list_values(name), type_, self.capture.nanoseconds, name in table.primary_key
-            )
+            name: sent.decode(name, type_, self.capture.nanoseconds, name in table.primary_key)
             for name, type_ in table.columns
         }
         columns[COMMIT_TIMESTAMP_COLUMN] = batch.column("commit_timestamp")

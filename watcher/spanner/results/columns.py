@@ -12,16 +12,14 @@ from ddl.schema import Type, TypeCode
 from watcher.errors import WatcherError
 from watcher.spanner.results import base64_column
 from watcher.spanner.results.cells import (
-    TEXT,
-    VARINT_STEPS,
     decode_booleans,
     decode_lists,
     decode_numbers,
     decode_texts,
-    extract_payloads,
     scan_cells,
 )
 from watcher.spanner.results.sent_types import check_types
+from watcher.spanner.results.sent_values import TEXT, VARINT_STEPS, SentValues
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.timestamp_columns import (
     MICROSECONDS,
@@ -150,7 +148,7 @@ def decode_bytes(values: Sequence[bytes]) -> pa.Array:
     """BYTES: base64 on the wire."""
     column = scan_cells(values)
     column.check_kind(TEXT)
-    return base64_column.decode_base64(extract_payloads(column))
+    return base64_column.decode_base64(column.extract_payloads())
 
 
 def make_float_decoder(target: pa.DataType) -> Decoder:
@@ -181,6 +179,9 @@ def make_array_decoder(type_: Type, nanoseconds: Nanoseconds) -> Decoder:
 
 def count_elements(items: Sequence[bytes], ends: NDArray[np.int32]) -> NDArray[np.int64]:
     """How many elements lie before each end, which counts bytes of ListValues."""
+    if isinstance(items, SentValues):
+        # The head of an element is shorter than the elements before it: its value tells as well.
+        return np.searchsorted(items.starts, ends)
     lengths = np.fromiter(map(len, items), np.int64, len(items))
     headers = 2 + sum((lengths >= step).astype(np.int64) for step in VARINT_STEPS)
     return np.searchsorted(np.cumsum(lengths + headers), ends, side="right")
