@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -19,9 +20,16 @@ from google.api_core.exceptions import (
     OutOfRange,
 )
 from google.cloud.spanner_admin_database_v1 import DatabaseDialect
-from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, TypeAnnotationCode, param_types
+from google.cloud.spanner_v1 import (
+    COMMIT_TIMESTAMP,
+    KeySet,
+    TypeAnnotationCode,
+    TypeCode,
+    param_types,
+)
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
+from google.cloud.spanner_v1.types import ChangeStreamRecord
 
 from emulator.process import spawn
 
@@ -368,6 +376,44 @@ def test_a_change_stream_is_read_as_json(create_postgres: CreatePostgres) -> Non
     assert kinds["n"] == {"code": "NUMERIC", "type_annotation": "PG_NUMERIC"}
     commit = datetime.fromisoformat(change["commit_timestamp"])
     assert start - timedelta(seconds=1) <= commit <= end + timedelta(seconds=1)
+
+
+def test_a_stream_of_moving_keys_is_read_as_bytes_of_messages(
+    create_postgres: CreatePostgres,
+) -> None:
+    database = create_postgres(
+        "CREATE TABLE t (id bigint PRIMARY KEY, n numeric)",
+        """CREATE CHANGE STREAM "Moving" FOR t WITH (partition_mode = 'MUTABLE_KEY_RANGE')""",
+    )
+    start = datetime.now(UTC)
+    write(database, "INSERT INTO t VALUES (1, 1.10)")
+    end = datetime.now(UTC)
+    sql = 'SELECT * FROM spanner."{}_Moving"($1, $2, $3, $4, NULL::text[])'
+    types = {
+        "p1": param_types.TIMESTAMP,
+        "p2": param_types.TIMESTAMP,
+        "p3": param_types.STRING,
+        "p4": param_types.INT64,
+    }
+
+    def read(token: str | None, function: str = "read_proto_bytes") -> list[Any]:
+        values = {"p1": start, "p2": end, "p3": token, "p4": 1_000}
+        with database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(sql.format(function), params=values, param_types=types)
+            texts = [row[0] for row in rows]
+            (column,) = rows.fields
+        assert (column.name, column.type_.code) == ("read_proto_bytes_Moving", TypeCode.BYTES)
+        return [ChangeStreamRecord.pb().FromString(b64decode(text)) for text in texts]
+
+    tokens = [
+        token for each in read(None) for token in each.partition_start_record.partition_tokens
+    ]
+    records = [each for token in tokens for each in read(token)]
+    (change,) = (r.data_change_record for r in records if r.HasField("data_change_record"))
+    assert change.table == "t"
+    assert [value.value.string_value for value in change.mods[0].new_values] == ["1.10"]
+    refused = refusal(lambda: read(None, "read_json"))
+    assert "spanner.read_json_Moving does not exist" in (refused.message or "")
 
 
 @pytest.mark.parametrize(
