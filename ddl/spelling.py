@@ -138,8 +138,11 @@ class Spelling(ABC):
 
     def write_key(self, parts: Iterable[KeyPart]) -> str:
         """(a, b DESC)."""
-        texts = (self.quote_name(p.column) + (" DESC" if p.descending else "") for p in parts)
-        return f"({', '.join(texts)})"
+        return f"({', '.join(map(self.write_key_part, parts))})"
+
+    def write_key_part(self, part: KeyPart) -> str:
+        """A column with its order."""
+        return self.quote_name(part.column) + (" DESC" if part.descending else "")
 
     def write_foreign_key(self, key: ForeignKey) -> str:
         """[CONSTRAINT n] FOREIGN KEY ..."""

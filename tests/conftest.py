@@ -5,6 +5,7 @@ from hypothesis import settings
 pytest_plugins = [
     "fixtures.server",
     "fixtures.placements",
+    "fixtures.postgres_databases",
     "fixtures.singers",
     "fixtures.queries",
     "fixtures.everything",

@@ -15,6 +15,7 @@ from ddl.schema import (
     Column,
     ForeignKey,
     Index,
+    KeyPart,
     RowDeletionPolicy,
     Table,
     Type,
@@ -63,7 +64,8 @@ class PostgreSqlSpelling(Spelling):
 
     def write_type(self, type_: Type) -> str:
         if type_.code is TypeCode.ARRAY and type_.element is not None:
-            return f"{self.write_type(type_.element)}[]"
+            vector = f" vector length {type_.vector_length}" if type_.vector_length else ""
+            return f"{self.write_type(type_.element)}[]{vector}"
         if type_.code not in NAMES:
             raise DdlError(
                 f"the PostgreSQL dialect has no type {type_.code.value}: use one of"
@@ -106,7 +108,10 @@ class PostgreSqlSpelling(Spelling):
     def create_index(self, index: Index, if_not_exists: bool = False) -> str:
         """CREATE INDEX. NULL_FILTERED is written as WHERE ... IS NOT NULL."""
         text = f"CREATE {'UNIQUE ' if index.unique else ''}INDEX"
-        text += f" {'IF NOT EXISTS ' if if_not_exists else ''}{self.quote_name(index.name)}"
+        # An index is in the schema of its table, which its own name does not repeat.
+        owner = index.table.rpartition(".")[0]
+        name = index.name.removeprefix(f"{owner}.") if owner else index.name
+        text += f" {'IF NOT EXISTS ' if if_not_exists else ''}{self.quote_name(name)}"
         text += f" ON {self.quote_name(index.table)} {self.write_key(index.parts)}"
         if index.storing:
             text += f" INCLUDE ({self.quote_names(index.storing)})"
@@ -116,6 +121,10 @@ class PostgreSqlSpelling(Spelling):
         if index.null_filtered and not where:
             where = tuple(part.column for part in index.parts)
         return text + self.write_not_null_filter(where)
+
+    def write_key_part(self, part: KeyPart) -> str:
+        nulls = f" NULLS {'LAST' if part.descending else 'FIRST'}" if part.other_nulls else ""
+        return super().write_key_part(part) + nulls
 
     def write_stream_options(self, options: Options) -> str:
         return "(" + ", ".join(f"{name} = {value}" for name, value in options) + ")"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.postgres_databases import CreatePostgres, query, refusal, write
 from fixtures.server import connect
 from google.api_core.exceptions import (
     GoogleAPICallError,
@@ -33,8 +32,6 @@ from google.cloud.spanner_v1.types import ChangeStreamRecord
 
 from emulator.process import spawn
 
-NUMBERS = itertools.count()
-CreatePostgres = Callable[..., Database]
 ALL_TYPES = """
 CREATE TABLE "All" (
   id bigint PRIMARY KEY, b bool, r real, d double precision, n numeric, s varchar(20), x bytea,
@@ -53,25 +50,6 @@ BY_NAME = "CREATE INDEX by_name ON singers (name) WHERE name IS NOT NULL"
 
 
 @pytest.fixture
-def create_postgres(instance: Instance) -> Iterator[CreatePostgres]:
-    """Creates databases of the dialect with the given statements."""
-    created: list[Database] = []
-
-    def create(*statements: str) -> Database:
-        name = f"pg-{os.getpid()}-{next(NUMBERS)}"
-        database: Database = instance.database(name, database_dialect=DatabaseDialect.POSTGRESQL)
-        database.create().result(60)
-        created.append(database)
-        if statements:
-            database.update_ddl(list(statements)).result(60)
-        return database
-
-    yield create
-    for database in created:
-        database.drop()
-
-
-@pytest.fixture
 def singers(create_postgres: CreatePostgres) -> Database:
     """A database with a table of three singers."""
     database = create_postgres(SINGERS, BY_NAME)
@@ -79,33 +57,6 @@ def singers(create_postgres: CreatePostgres) -> Database:
     with database.batch() as batch:
         batch.insert("singers", ["id", "name", "rating"], rows)
     return database
-
-
-def query(database: Database, sql: str, **params: Any) -> list[list[Any]]:
-    """The rows of a query; the types of parameters follow from their values."""
-    kinds = {int: param_types.INT64, str: param_types.STRING}
-    types = {name: kinds[type(value)] for name, value in params.items()}
-    with database.snapshot() as snapshot:
-        return list(snapshot.execute_sql(sql, params=params, param_types=types))
-
-
-def write(database: Database, *statements: str) -> list[list[Any]]:
-    """Runs DML in one transaction; the rows that the last statement returns."""
-
-    def work(transaction: Any) -> list[list[Any]]:
-        rows: list[list[Any]] = []
-        for sql in statements:
-            rows = list(transaction.execute_sql(sql))
-        return rows
-
-    return list(database.run_in_transaction(work))
-
-
-def refusal(call: Callable[[], object]) -> GoogleAPICallError:
-    """The error that a call raises."""
-    with pytest.raises(GoogleAPICallError) as caught:
-        call()
-    return caught.value
 
 
 def test_a_database_keeps_its_dialect_over_a_restart(tmp_path: Path) -> None:

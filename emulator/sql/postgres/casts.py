@@ -16,7 +16,7 @@ from emulator.values.sqlite_text import quote_text
 from emulator.values.types import FLOAT64, STRING, array
 
 IMPLICIT = {
-    TypeCode.INT64: (TypeCode.PG_NUMERIC, TypeCode.FLOAT32, TypeCode.FLOAT64),
+    TypeCode.INT64: (TypeCode.PG_NUMERIC, TypeCode.FLOAT32, TypeCode.FLOAT64, TypeCode.PG_OID),
     TypeCode.PG_NUMERIC: (TypeCode.FLOAT32, TypeCode.FLOAT64),
     TypeCode.FLOAT32: (TypeCode.FLOAT64,),
     TypeCode.DATE: (TypeCode.TIMESTAMP,),
@@ -29,6 +29,7 @@ ASSIGNED = {
     TypeCode.FLOAT32: (TypeCode.INT64, TypeCode.PG_NUMERIC),
     TypeCode.FLOAT64: (TypeCode.INT64, TypeCode.PG_NUMERIC, TypeCode.FLOAT32),
     TypeCode.TIMESTAMP: (TypeCode.DATE,),
+    TypeCode.PG_OID: (TypeCode.INT64,),
 }
 """What else does so where a column takes it; of text everything does."""
 
@@ -43,6 +44,10 @@ CASTS = {
     (TypeCode.TIMESTAMP, TypeCode.STRING): "pg_text_timestamptz({})",
     (TypeCode.PG_JSONB, TypeCode.STRING): "{}",
     (TypeCode.UUID, TypeCode.STRING): "{}",
+    (TypeCode.PG_OID, TypeCode.STRING): "CAST({} AS TEXT)",
+    (TypeCode.PG_OID, TypeCode.INT64): "{}",
+    (TypeCode.INT64, TypeCode.PG_OID): "pg_oid({})",
+    (TypeCode.STRING, TypeCode.PG_OID): "pg_oid(pg_parse_int8({}))",
     (TypeCode.STRING, TypeCode.BOOL): "pg_parse_bool({})",
     (TypeCode.STRING, TypeCode.INT64): "pg_parse_int8({})",
     (TypeCode.STRING, TypeCode.FLOAT32): "pg_parse_float4({})",
@@ -202,6 +207,8 @@ def operand_type(items: list[Typed]) -> Type:
     codes = {type_.code for type_ in known}
     if codes <= {TypeCode.INT64, TypeCode.PG_NUMERIC, TypeCode.FLOAT32, TypeCode.FLOAT64}:
         return Type(TypeCode.PG_NUMERIC) if codes <= EXACT else FLOAT64
+    if codes == {TypeCode.INT64, TypeCode.PG_OID}:
+        return Type(TypeCode.PG_OID)
     if codes == {TypeCode.DATE, TypeCode.TIMESTAMP}:
         return Type(TypeCode.TIMESTAMP)
     return known[0]
