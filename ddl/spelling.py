@@ -112,7 +112,7 @@ class Spelling(ABC):
         if column.not_null:
             parts.append("NOT NULL")
         if column.default is not None:
-            parts.append(f"DEFAULT ({column.default})")
+            parts.append(self.write_default(column.default))
         if column.on_update is not None:
             parts.append(f"ON UPDATE ({column.on_update})")
         if column.generated is not None:
@@ -154,6 +154,10 @@ class Spelling(ABC):
             f"({self.quote_names(key.columns)}) REFERENCES {target}"
             f"{self.write_on_delete(key.on_delete)}{'' if key.enforced else ' NOT ENFORCED'}"
         )
+
+    def write_default(self, expression: str) -> str:
+        """DEFAULT (...)."""
+        return f"DEFAULT ({expression})"
 
     def write_check(self, check: Check) -> str:
         """[CONSTRAINT n] CHECK (...)."""

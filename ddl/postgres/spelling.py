@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from ddl.errors import DdlError
+from ddl.postgres.parts import read_expression
 from ddl.postgres.reserved import RESERVED
 from ddl.postgres.types import COMMIT_TIMESTAMP, NAMES
+from ddl.reader import TokenReader
 from ddl.schema import (
     ChangeStream,
     Check,
     Column,
+    Dialect,
     ForeignKey,
     Index,
     KeyPart,
@@ -22,6 +25,7 @@ from ddl.schema import (
     TypeCode,
 )
 from ddl.spelling import Options, Spelling
+from ddl.tokens import TokenKind
 
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
 
@@ -41,6 +45,12 @@ def stream_order(option: tuple[str, str]) -> int:
     """The place of an option among those of a change stream."""
     name = option[0]
     return STREAM_OPTIONS.index(name) if name in STREAM_OPTIONS else len(STREAM_OPTIONS)
+
+
+def stands_alone(expression: str) -> bool:
+    """Whether an expression needs no parentheses to end where it ends."""
+    reader = TokenReader(expression, Dialect.POSTGRESQL)
+    return read_expression(reader) == expression and reader.token.kind is TokenKind.END
 
 
 Constraint = TypeVar("Constraint", ForeignKey, Check)
@@ -80,6 +90,12 @@ class PostgreSqlSpelling(Spelling):
     def write_generated(self, column: Column) -> str:
         kind = "STORED" if column.stored else "VIRTUAL"
         return f"GENERATED ALWAYS AS ({column.generated}) {kind}"
+
+    def write_check(self, check: Check) -> str:
+        return f"{self.write_constraint_name(check.name)}CHECK({check.expression})"
+
+    def write_default(self, expression: str) -> str:
+        return f"DEFAULT {expression}" if stands_alone(expression) else f"DEFAULT ({expression})"
 
     def write_column_options(self, column: Column) -> str:
         return ""

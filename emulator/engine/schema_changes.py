@@ -34,6 +34,7 @@ from emulator.engine.schema_rules import (
     refuse_drop_of_managed_index,
     resolve_types,
 )
+from emulator.engine.schema_rules.expression_spelling import spell_expressions
 from emulator.engine.schema_rules.grants import grants_after
 from emulator.engine.schema_rules.options import refuse_options, retention_seconds
 from emulator.engine.schema_rules.syntax import refuse_syntax
@@ -208,6 +209,7 @@ def evolve_schema(
         if altered:
             after = proto_bundle.keep_descriptors(schema, after, step, descriptors, checked=checked)
         after = resolve_types(after, altered=altered, checked=checked)
+        after = spell_expressions(schema, after)
         after = replace(after, grants=grants_after(after, step))
     except (NameNotFoundError, ConstraintNotFoundError) as error:
         if isinstance(step, steps.DropIndex):

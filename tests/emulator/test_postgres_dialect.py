@@ -370,7 +370,6 @@ def test_a_stream_of_moving_keys_is_read_as_bytes_of_messages(
 @pytest.mark.parametrize(
     ("sql", "name"),
     [
-        ("SELECT rank() OVER (ORDER BY id) FROM singers", "A window function (OVER)"),
         ("SELECT * FROM singers, LATERAL (SELECT 1) AS x", "LATERAL"),
         ("SELECT to_char(1, '9')", "the function to_char"),
         ("SELECT DISTINCT ON (id) id FROM singers", "SELECT DISTINCT ON"),

@@ -214,6 +214,7 @@ def operand_type(items: list[Typed]) -> Type:
     return known[0]
 
 
+NUMBERS = {TypeCode.INT64, TypeCode.PG_NUMERIC, TypeCode.FLOAT32, TypeCode.FLOAT64}
 EXACT = {TypeCode.INT64, TypeCode.PG_NUMERIC}
 
 

@@ -10,15 +10,18 @@ from typing import Any
 
 from sqlglot import exp
 
+from ddl.schema import Type
 from emulator import errors
 from emulator.sql.aggregates import AGGREGATE_CALLS
 from emulator.sql.ordering import NAN_GREATEST
 from emulator.sql.postgres.nodes import Node
-from emulator.sql.postgres.type_names import name_column, read_type
+from emulator.sql.postgres.type_names import BY_NAME, name_column, read_type, show_type
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
 
 TYPE = "postgres_type"
 """Key in ``Cast.meta``: the type, and its modifiers."""
+WRITTEN = "postgres_written_type"
+"""Key in ``Cast.meta``: the name of the type, as statements tell it."""
 FILTER = "postgres_filter"
 """Key in the ``meta`` of an aggregate call: its FILTER."""
 OPERATOR = "OPERATOR "
@@ -138,11 +141,15 @@ class ExpressionTrees:
     def _make_type_cast(self, node: Node) -> exp.Expr:
         named = node.part("typeName", "TypeName")
         assert named is not None
+        written = named.names("names")[-1]
         type_, modifiers = read_type(named)
-        kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name_column(type_))
-        cast = exp.Cast(this=self.expression(node.node("arg")), to=kind)
-        cast.meta[TYPE] = (type_, modifiers)
-        return cast
+        return cast(self.expression(node.node("arg")), type_, modifiers, written)
+
+    def _make_type_function(self, node: Node, name: str) -> exp.Expr:
+        """A type's name that is called like a function: a cast."""
+        (argument,) = node.nodes("args")
+        node.ignore("funcformat")
+        return cast(self.expression(argument), BY_NAME[name], (), name)
 
     def _make_bool_expr(self, node: Node) -> exp.Expr:
         operator = node.text("boolop")
@@ -293,7 +300,9 @@ class ExpressionTrees:
             names = names[1:]
         node.ignore("funcformat")
         if node.get("over") is not None:
-            raise errors.unimplemented("A window function (OVER)")
+            raise errors.invalid_argument("Window functions are not supported.")
+        if len(names) == 1 and names[0] in BY_NAME and len(node.nodes("args")) == 1:
+            return self._make_type_function(node, names[0])
         name = function_name(names)
         arguments = self.expressions(node.nodes("args"))
         if node.get("agg_star"):
@@ -361,6 +370,15 @@ def function_name(names: list[str]) -> str:
     if name in AGGREGATE_CALLS or name in WINDOW_FUNCTIONS or name == "PENDING_COMMIT_TIMESTAMP":
         raise errors.invalid_argument(f"function {written} does not exist")
     return name
+
+
+def cast(argument: exp.Expr, type_: Type, modifiers: tuple[int, ...], written: str) -> exp.Cast:
+    """argument::type; text and varchar are one type, of which the name is kept."""
+    kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name_column(type_))
+    tree = exp.Cast(this=argument, to=kind)
+    shown = "character varying" if written == "varchar" else show_type(type_)
+    tree.meta.update({TYPE: (type_, modifiers), WRITTEN: shown})
+    return tree
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:

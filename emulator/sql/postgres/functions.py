@@ -150,15 +150,21 @@ def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
 
 
 def choose_overload(name: str, items: list[Typed], context: Context) -> Typed:
-    """The signature that needs the fewest conversions."""
+    """A call by the signature that needs the fewest conversions."""
+    signature = find_signature(name, items)
+    types = signature.argument_types(len(items))
+    converted = [casts.coerce(i, t, context) for i, t in zip(items, types, strict=True)]
+    listed = ", ".join(each.sql for each in converted if each is not None)
+    return Typed(f"{signature.function}({listed})", signature.result)
+
+
+def find_signature(name: str, items: list[Typed]) -> Signature:
+    """The signature that needs the fewest conversions. Raises INVALID_ARGUMENT."""
     fitting = [each for each in SIGNATURES[name] if each.fits(items)]
     for signature in sorted(fitting, key=lambda each: count_conversions(each, items)):
         types = signature.argument_types(len(items))
-        if any(not may_be(item, type_) for item, type_ in zip(items, types, strict=True)):
-            continue
-        converted = [casts.coerce(i, t, context) for i, t in zip(items, types, strict=True)]
-        listed = ", ".join(each.sql for each in converted if each is not None)
-        return Typed(f"{signature.function}({listed})", signature.result)
+        if all(may_be(item, type_) for item, type_ in zip(items, types, strict=True)):
+            return signature
     shown = ", ".join("unknown" if casts.is_unknown(i) else show_type(i.type) for i in items)
     raise errors.invalid_argument(f"function {name.lower()}({shown}) does not exist")
 
@@ -298,7 +304,8 @@ def compile_sequence_state(
 
 def counter_of(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> str:
     """The counter of the sequence that a text names."""
-    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    named = [each.this if isinstance(each, exp.Cast) else each for each in node.expressions]
+    items = [compiler.compile(each, scope, context) for each in named]
     if len(items) != 1 or not casts.is_unknown(items[0]):
         raise errors.unimplemented(f"{node.name.lower()} of anything but a name in quotes")
     written = str(items[0].literal)

@@ -40,7 +40,7 @@ BITWISE = {
     "<<": "pg_int8_shift_left({}, {})",
     ">>": "pg_int8_shift_right({}, {})",
 }
-NUMBERS = {*KINDS, TypeCode.FLOAT32}
+NUMBERS = casts.NUMBERS
 
 
 def no_operator(sign: str, items: list[Typed]) -> errors.SpannerError:
@@ -410,6 +410,7 @@ def compile_subscript(
     return replace(element_value(found, values.type.element), column=values.column)
 
 
+JSON_OPERATORS = ("->", "->>", "?", "@>", "<@")
 OPERATORS: dict[str, Callable[..., Typed]] = {
     **dict.fromkeys(ARITHMETIC, compile_arithmetic),
     **dict.fromkeys(("unary -", "unary +"), compile_sign),
@@ -418,7 +419,7 @@ OPERATORS: dict[str, Callable[..., Typed]] = {
     "^": compile_power,
     "||": compile_concatenation,
     **dict.fromkeys(("LIKE", "ILIKE"), compile_like),
-    **dict.fromkeys(("->", "->>", "?", "@>", "<@"), compile_json_operator),
+    **dict.fromkeys(JSON_OPERATORS, compile_json_operator),
 }
 CALLS: dict[str, Call] = {
     **{OPERATOR + sign: function for sign, function in OPERATORS.items()},
