@@ -184,6 +184,8 @@ def parse_step(
 def refuse_missing(step: steps.Step) -> None:
     """Raises UNIMPLEMENTED for what the PostgreSQL dialect has of objects kept as text, and this
     server has not."""
+    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER VIEW":
+        raise failed_precondition("Object type is not supported in <ALTER> statement.")
     if isinstance(step, steps.OtherStatement) and step.kind not in ALTERATIONS:
         raise unimplemented(f"{step.kind} in the PostgreSQL dialect")
     if isinstance(step, steps.CreateVerbatim):

@@ -1,4 +1,4 @@
-"""The tables of information_schema in the PostgreSQL dialect: PostgreSQL's columns, then Spanner's."""
+"""The tables of information_schema in the PostgreSQL dialect: its own columns, then Spanner's."""
 
 from __future__ import annotations
 

@@ -134,3 +134,45 @@ def test_options_are_reset(create_postgres: CreatePostgres) -> None:
     ddl = change(database, "ALTER CHANGE STREAM s RESET (retention_period)")
     assert ddl[-1] == "CREATE CHANGE STREAM s FOR t WITH (exclude_insert = true)"
     assert "e real[] vector length 3" in ddl[0]
+
+
+def test_expressions_are_told_with_their_types(create_postgres: CreatePostgres) -> None:
+    database = create_postgres(
+        """CREATE TABLE t (id bigint PRIMARY KEY, name varchar(20), r double precision,
+           n numeric DEFAULT 9, day date DEFAULT '2024-02-29', ok bool DEFAULT (NOT false),
+           at spanner.commit_timestamp DEFAULT (SPANNER.PENDING_COMMIT_TIMESTAMP())
+             ON UPDATE (SPANNER.PENDING_COMMIT_TIMESTAMP()),
+           low varchar GENERATED ALWAYS AS (lower(name) || 'a''b') STORED,
+           half double precision GENERATED ALWAYS AS (r / 2) VIRTUAL,
+           shard bigint GENERATED ALWAYS AS (mod(spanner.farm_fingerprint(id::text), 16)) STORED,
+           CHECK (id > 0 AND id <> 5 AND (name LIKE 'a%' OR name IS NULL)),
+           CONSTRAINT one CHECK (id BETWEEN 1 AND 9 OR id IN (11, -12)),
+           CONSTRAINT two CHECK (CASE WHEN ok THEN r < 1 END),
+           CONSTRAINT three CHECK (coalesce(r, id) > -1.5 AND NOT ok))"""
+    )
+    database.reload()
+    (told,) = database.ddl_statements
+    lines = [line.strip().rstrip(",") for line in told.splitlines()]
+    for expected in (
+        "n numeric DEFAULT ('9'::bigint)::numeric",
+        "day date DEFAULT '2024-02-29'::date",
+        "ok boolean DEFAULT (NOT false)",
+        "at spanner.commit_timestamp DEFAULT spanner.pending_commit_timestamp()"
+        " ON UPDATE (spanner.pending_commit_timestamp())",
+        "low character varying GENERATED ALWAYS AS ((lower(name) || 'a''b'::text)) STORED",
+        "half double precision GENERATED ALWAYS AS ((r / ('2'::bigint)::double precision)) VIRTUAL",
+        "shard bigint GENERATED ALWAYS AS"
+        " (mod(spanner.farm_fingerprint((id)::text), '16'::bigint)) STORED",
+        "CHECK(((id > '0'::bigint) AND (id <> '5'::bigint)"
+        " AND ((name ~~ 'a%'::text) OR (name IS NULL))))",
+        "CONSTRAINT one CHECK((((id >= '1'::bigint) AND (id <= '9'::bigint))"
+        " OR (id = ANY (ARRAY['11'::bigint, '-12'::bigint]))))",
+        "CONSTRAINT two CHECK(CASE WHEN ok THEN (r < ('1'::bigint)::double precision)"
+        " ELSE NULL::boolean END)",
+        "CONSTRAINT three CHECK(((COALESCE(r, (id)::double precision)"
+        " > ('-1.5'::numeric)::double precision) AND (NOT ok)))",
+    ):
+        assert expected in lines
+    database.update_ddl(["DROP TABLE t", told]).result(60)
+    database.reload()
+    assert list(database.ddl_statements) == [told]

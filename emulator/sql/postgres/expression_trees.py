@@ -32,6 +32,8 @@ POSTGRES_AGGREGATES = {
     "BOOL_AND": "LOGICAL_AND",
     "EVERY": "LOGICAL_AND",
     "BOOL_OR": "LOGICAL_OR",
+    "BIT_AND": "BIT_AND",
+    "BIT_OR": "BIT_OR",
 }
 """The aggregates that there are, and what the compiler calls them."""
 
@@ -43,6 +45,11 @@ COMPARISONS: dict[str, type[exp.Binary]] = {
     ">": exp.GT,
     ">=": exp.GTE,
 }
+QUANTIFIED = {
+    "ANY_SUBLINK": ("=", "ANY/SOME subqueries with non-equality operators are not supported"),
+    "ALL_SUBLINK": ("<>", "ALL subqueries with operators other than <>/!= are not supported"),
+}
+"""The one operator of each kind of subquery, and what Spanner says of the others."""
 LIKES = {"~~": "OPERATOR LIKE", "~~*": "OPERATOR ILIKE"}
 BARE_FUNCTIONS = {
     "SVFOP_CURRENT_TIMESTAMP": "current_timestamp",
@@ -191,19 +198,31 @@ class ExpressionTrees:
         left, right = self._sides(node)
         if name in COMPARISONS:
             return COMPARISONS[name](this=left, expression=right)
+        if name.removeprefix("!") in LIKES:
+            test = call(LIKES[name.removeprefix("!")], left, right)
+            return exp.Not(this=test) if name.startswith("!") else test
         return call(OPERATOR + name, left, right)
 
     def _kind_op_any(self, node: Node, name: str) -> exp.Expr:
         left, right = self._sides(node)
         if name != "=":
-            raise errors.unimplemented(f"{name} ANY (array)")
+            return self._quantified("ANY", name, left, right)
+        if isinstance(right, exp.Array) and not has_query(right):
+            return exp.In(this=left, expressions=right.expressions)
         return exp.In(this=left, unnest=exp.Unnest(expressions=[right]))
 
     def _kind_op_all(self, node: Node, name: str) -> exp.Expr:
         left, right = self._sides(node)
         if name != "<>":
-            raise errors.unimplemented(f"{name} ALL (array)")
+            return self._quantified("ALL", name, left, right)
+        if isinstance(right, exp.Array) and not has_query(right):
+            return exp.Not(this=exp.In(this=left, expressions=right.expressions))
         return exp.Not(this=exp.In(this=left, unnest=exp.Unnest(expressions=[right])))
+
+    def _quantified(self, word: str, sign: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        if sign not in COMPARISONS:
+            raise errors.unimplemented(f"{sign} {word} (array)")
+        return call(f"{word} {sign}", left, right)
 
     def _kind_distinct(self, node: Node, name: str) -> exp.Expr:
         return call("IS DISTINCT FROM", *self._sides(node))
@@ -289,9 +308,13 @@ class ExpressionTrees:
             return exp.Subquery(this=query)
         if kind == "ARRAY_SUBLINK":
             return exp.Array(expressions=[query])
-        if kind == "ANY_SUBLINK" and node.names("operName") in ([], ["="]):
+        sign = node.names("operName")
+        if kind in QUANTIFIED and (sign or ["="]) == [QUANTIFIED[kind][0]]:
             test = self.expression(node.node("testexpr"))
-            return exp.In(this=test, query=exp.Subquery(this=query))
+            found = exp.In(this=test, query=exp.Subquery(this=query))
+            return found if kind == "ANY_SUBLINK" else exp.Not(this=found)
+        if kind in QUANTIFIED:
+            raise errors.unsupported(QUANTIFIED[kind][1])
         raise errors.unimplemented(f"A subquery of the kind {kind.removesuffix('_SUBLINK')}")
 
     def _make_func_call(self, node: Node) -> exp.Expr:
@@ -318,6 +341,11 @@ class ExpressionTrees:
             made.meta[FILTER] = self.expression(Node.of(condition))
         return made
 
+    def _make_named_arg(self, node: Node) -> exp.Expr:
+        node.ignore("argnumber")
+        name = exp.to_identifier(node.text("name"), quoted=True)
+        return exp.Kwarg(this=name, expression=self.expression(node.node("arg")))
+
     def _make_set_to_default(self, node: Node) -> exp.Expr:
         return exp.Var(this="DEFAULT")
 
@@ -339,6 +367,7 @@ NODES: dict[str, Callable[[ExpressionTrees, Node], exp.Expr]] = {
     "A_Indirection": ExpressionTrees._make_a_indirection,
     "SubLink": ExpressionTrees._make_sub_link,
     "FuncCall": ExpressionTrees._make_func_call,
+    "NamedArgExpr": ExpressionTrees._make_named_arg,
     "SetToDefault": ExpressionTrees._make_set_to_default,
 }
 """By the kind of a node."""
@@ -384,6 +413,11 @@ def cast(argument: exp.Expr, type_: Type, modifiers: tuple[int, ...], written: s
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
     """A function, or an operator, by its name."""
     return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def has_query(node: exp.Array) -> bool:
+    """Whether an array is that of a query."""
+    return len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query)
 
 
 def qualifiers(names: list[str]) -> dict[str, Any]:

@@ -19,6 +19,11 @@ INT64_MAX = 2**63 - 1
 SIDES = {"JOIN_INNER": "", "JOIN_LEFT": "LEFT", "JOIN_RIGHT": "RIGHT", "JOIN_FULL": "FULL"}
 TABLE_BEFORE = re.compile(rb'(?:[\w$]+|"(?:""|[^"])+")(?:\s*\.\s*(?:[\w$]+|"(?:""|[^"])+"))*\s*\Z')
 JOIN_BEFORE = re.compile(rb"\bjoin\s*\Z", re.IGNORECASE)
+SET_FUNCTIONS = {
+    "generate_series": "GENERATE_SERIES",
+    "jsonb_array_elements": "JSONB_ARRAY_ELEMENTS",
+}
+"""Functions in FROM that give rows, and what gives an array of them."""
 SYSTEM_SCHEMAS = {"information_schema", "pg_catalog", "spanner_sys"}
 SETS = {"SETOP_UNION": exp.Union, "SETOP_INTERSECT": exp.Intersect, "SETOP_EXCEPT": exp.Except}
 
@@ -108,7 +113,7 @@ class QueryTrees:
         if clause is None:
             return None
         if clause.get("recursive"):
-            raise errors.unimplemented("WITH RECURSIVE")
+            raise errors.unsupported("Recursive WITH expressions are not supported")
         tables = []
         for each in clause.nodes("ctes"):
             if each.get("aliascolnames"):
@@ -133,14 +138,14 @@ class QueryTrees:
 
     def _select(self, node: Node) -> exp.Expr:
         if node.get("valuesLists"):
-            raise errors.unimplemented("VALUES as a query")
+            raise errors.unsupported("VALUES lists in FROM clause are not supported")
         select = exp.Select(
             expressions=[self.expressions.target(each) for each in node.nodes("targetList")]
         )
         distinct = node.get("distinctClause")
         if distinct is not None:
             if any(distinct):
-                raise errors.unimplemented("SELECT DISTINCT ON")
+                raise errors.unsupported("Statements with DISTINCT ON clauses are not supported")
             select.set("distinct", exp.Distinct())
         sources = node.nodes("fromClause")
         if sources:
@@ -158,7 +163,7 @@ class QueryTrees:
 
     def _limit(self, node: Node, tree: exp.Expr) -> None:
         if node.text("limitOption") == "LIMIT_OPTION_WITH_TIES":
-            raise errors.unimplemented("FETCH FIRST ... WITH TIES")
+            raise errors.unsupported("Statements with FETCH WITH TIES are not supported")
         count, offset = node.get("limitCount"), node.get("limitOffset")
         rows = None if count is None else self.expressions.expression(Node.of(count))
         if isinstance(rows, exp.Null):
@@ -188,7 +193,7 @@ class QueryTrees:
             return self._single_source(node), []
         kind = node.text("jointype")
         if kind not in SIDES or node.get("isNatural") or node.get("alias"):
-            raise errors.unimplemented("A NATURAL join, or one with an alias")
+            raise errors.unsupported("NATURAL joins, and joins with an alias, are not supported")
         left, joins = self._source(node.node("larg"))
         right, inner = self._source(node.node("rarg"))
         if inner:
@@ -213,8 +218,9 @@ class QueryTrees:
             return self._table(node)
         if node.kind == "RangeSubselect":
             if node.get("lateral"):
-                raise errors.unimplemented("LATERAL")
+                raise errors.unsupported("Lateral subqueries are not supported")
             query = self.query(node.node("subquery"))
+            rename_columns(query, node.part("alias", "Alias"))
             alias = self._alias(node)
             node.finish()
             return exp.Subquery(this=query, alias=alias)
@@ -226,29 +232,53 @@ class QueryTrees:
         alias = node.part("alias", "Alias")
         if alias is None:
             return None
-        if alias.get("colnames"):
-            raise errors.unimplemented("An alias with names of columns")
+        if alias.get("colnames") and node.kind != "RangeSubselect":
+            raise errors.unimplemented("An alias of a table with names of columns")
         return exp.TableAlias(this=exp.to_identifier(alias.text("aliasname"), quoted=True))
 
     def _function_source(self, node: Node) -> exp.Expr:
         """unnest(array) [WITH ORDINALITY] [AS alias [(column)]]."""
         functions = node.nodes("functions")
         called = functions[0].nodes("items")[0]
-        if len(functions) != 1 or called.names("funcname")[-1:] != ["unnest"]:
-            name = ".".join(called.names("funcname"))
-            raise errors.unimplemented(f"the function {name} in FROM")
+        names = called.names("funcname")
+        function = names[-1] if names[:-1] in ([], ["pg_catalog"]) else ".".join(names)
+        if len(functions) != 1:
+            raise errors.unsupported(
+                "UNNEST of multiple arrays and ROWS FROM expressions are not supported"
+            )
+        if function not in {"unnest", *SET_FUNCTIONS}:
+            raise errors.invalid_argument("Unsupported function call in FROM clause")
         arguments = self.expressions.expressions(called.nodes("args"))
+        if len(arguments) != 1 and function == "unnest":
+            raise errors.unsupported("UNNEST of multiple arrays is not supported")
+        if function in SET_FUNCTIONS:
+            arguments = [exp.Anonymous(this=SET_FUNCTIONS[function], expressions=arguments)]
         if node.get("ordinality"):
-            raise errors.unimplemented("WITH ORDINALITY")
+            raise errors.unsupported("WITH ORDINALITY is not supported")
         alias = node.part("alias", "Alias")
-        name = alias.text("aliasname") if alias is not None else "unnest"
+        name = alias.text("aliasname") if alias is not None else function
         columns = alias.names("colnames") if alias is not None else []
-        if columns and columns != [name]:
-            raise errors.unimplemented("An alias of unnest with another name of its column")
         node.ignore("lateral")
         node.finish()
+        if columns and columns != [name]:
+            return self._renamed_elements(arguments, name, columns)
         column = exp.to_identifier(name, quoted=True)
         return exp.Unnest(expressions=arguments, alias=exp.TableAlias(columns=[column]))
+
+    def _renamed_elements(
+        self, arguments: list[exp.Expr], name: str, columns: list[str]
+    ) -> exp.Expr:
+        """unnest(array) AS t(column): a query of the elements."""
+        if len(columns) != 1:
+            raise errors.invalid_argument(
+                f'table "{name}" has 1 columns available but {len(columns)} columns specified'
+            )
+        column = exp.to_identifier(columns[0], quoted=True)
+        source = exp.Unnest(expressions=arguments, alias=exp.TableAlias(columns=[column]))
+        select = exp.Select(expressions=[exp.Column(this=column.copy())])
+        select.set("from_", exp.From(this=source))
+        alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True))
+        return exp.Subquery(this=select, alias=alias)
 
     def _table(self, node: Node) -> exp.Table:
         owner, name = node.text("schemaname"), node.text("relname")
@@ -392,3 +422,25 @@ class QueryTrees:
     def _returning(self, node: Node) -> tuple[exp.Expr, ...] | None:
         items = node.nodes("returningList")
         return tuple(map(self.expressions.target, items)) if items else None
+
+
+def rename_columns(query: exp.Expr, alias: Node | None) -> None:
+    """(query) AS alias(a, b): the columns of the query get the names."""
+    names = alias.names("colnames") if alias is not None else []
+    if not names:
+        return
+    first = query
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    items = first.expressions
+    if any(isinstance(each, exp.Star) or isinstance(each.this, exp.Star) for each in items):
+        raise errors.unimplemented("An alias with names of columns of SELECT *")
+    if len(names) > len(items):
+        raise errors.invalid_argument(
+            f"the query has {len(items)} columns available but {len(names)} columns specified"
+        )
+    renamed = [
+        exp.Alias(this=each.unalias(), alias=exp.to_identifier(name, quoted=True))
+        for each, name in zip(items, names, strict=False)
+    ]
+    first.set("expressions", [*renamed, *items[len(names) :]])
