@@ -76,6 +76,20 @@ DOCUMENTS = {
     """spanner.jsonb_query_array('[1, {"k": "v"}]'::jsonb)""": '{1,"{\\"k\\": \\"v\\"}"}',
     "('2.5'::jsonb)::bigint": "3",
 }
+FORMATS = {
+    "to_char(125, '999')": " 125",
+    "to_char(-125.8, '999D99S')": "125.80-",
+    "to_char(1234.5::float8, 'FM9,999.00')": "1,234.50",
+    "to_char(12345, '999')": " ###",
+    "to_char(timestamptz '2002-04-20 17:31:12.66-07', 'HH12:MI:SS MS, FMMonth FMDDth')": (
+        "05:31:12 660, April 20th"
+    ),
+    "to_char(INTERVAL '1 year 2 months 15 days 10 hours 30 minutes 15.1 seconds',"
+    " 'YYYY-MM-DD HH24:MI:SS.MS')": "0001-02-15 10:30:15.100",
+    "to_number('12,454.8-', '99G999D9S')": "-12454.8",
+    "to_date('05 Dec 2000', 'DD Mon YYYY')": "2000-12-05",
+    "to_timestamp('05 Dec 2000', 'DD Mon YYYY')": "2000-12-05 00:00:00-08",
+}
 INTERVALS = {
     "make_interval(years => 1, months => 2, weeks => 3, days => 15, hours => 10, secs => 15.1)": (
         "P1Y2M36DT10H15.1S"
@@ -121,7 +135,7 @@ def test_the_documented_examples(create_postgres: CreatePostgres) -> None:
     database = create_postgres()
     for expressions in (NUMBERS, TEXTS, ARRAYS):
         assert values_of(database, expressions) == expressions
-    for expressions in (DOCUMENTS, INTERVALS):
+    for expressions in (DOCUMENTS, INTERVALS, FORMATS):
         assert values_of(database, expressions, "::text") == expressions
 
 

@@ -44,6 +44,11 @@ TEXT_LISTS = (
 )
 NUMBER_LISTS = ("ARRAY[1, 2, 3]::bigint[]", "'{7,NULL,-1}'::bigint[]", "'{}'::bigint[]")
 PATTERNS = ("'a'", "'[a-c]+'", "'(l+)o'", "'^H.*d$'", "'\\s'", "'x*'", "'(.)(b|c)'", "'[^,]+'")
+CLOCK_TEMPLATES = (
+    *("YYYY-MM-DD HH24:MI:SS.US", "FMMonth FMDDth, YYYY", "Dy HH12:MI am", "IYYY-IW-ID"),
+    *("DDD Q CC WW J", "MON day TZ OF"),
+)
+NUMBER_TEMPLATES = ("9999", "FM9,999.00", "S0999", "999PR", "99999MI", "9G999D9")
 PATHS = ("'{a}'", "'{c,d}'", "'{bb,1}'", "'{bb,-1}'", "'{0}'", "'{zz}'", "'{1,x}'")
 CLOCK_FIELDS = ("year", "month", "day", "hour", "minute", "second", "epoch", "milliseconds")
 FIELDS = (
@@ -245,6 +250,9 @@ MAKERS: dict[str, tuple[tuple[str, ...], list[Make]]] = {
             form("quote_ident({})", "text"),
             form("array_to_string({}, {})", "texts", "text"),
             form("array_to_string({}, '-', '*')", "numbers"),
+            chosen("to_char({1}, '{0}')", CLOCK_TEMPLATES, "time"),
+            chosen("to_char({1}, '{0}')", ("YYYY-MM-DD HH24:MI:SS.MS", "FMDD FMHH12"), "span"),
+            chosen("to_char({1}::bigint, '{0}')", NUMBER_TEMPLATES, "int"),
             form("({})::text", "span"),
             form("({})::text", "texts"),
             form("concat_ws({}, {}, {})", "text", "text", "numeric"),

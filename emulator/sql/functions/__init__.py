@@ -24,6 +24,7 @@ from emulator.sql.functions import (
     postgres_aggregates,
     postgres_arrays,
     postgres_casts,
+    postgres_formats,
     postgres_intervals,
     postgres_json,
     postgres_numbers,
@@ -46,7 +47,7 @@ MODULES = (
     *(casts, numbers, bits, text, regular_expressions, collation, network),
     *(time, arrays, json, intervals, protos),
     *(postgres_numbers, postgres_casts, postgres_text, postgres_json, postgres_arrays),
-    *(postgres_intervals, postgres_patterns),
+    *(postgres_intervals, postgres_patterns, postgres_formats),
 )
 
 SEEING_NULL = {

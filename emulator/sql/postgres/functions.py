@@ -32,7 +32,7 @@ from emulator.values.types import (
 )
 
 UNSUPPORTED = """
-to_char to_date to_number spanner.ml_predict_row spanner.approx_cosine_distance
+spanner.ml_predict_row spanner.approx_cosine_distance
 spanner.approx_dot_product spanner.approx_euclidean_distance spanner.search spanner.search_ngrams
 spanner.search_substring spanner.score spanner.score_ngrams spanner.snippet spanner.token
 spanner.tokenize_bool spanner.tokenize_fulltext spanner.tokenize_jsonb spanner.tokenize_ngrams
@@ -109,6 +109,17 @@ def add_intervals(table: Signatures) -> None:
         table.add(f"SPANNER.{name}", [TIMESTAMP, STRING], TIMESTAMP, function)
 
 
+def add_formats(table: Signatures) -> None:
+    """Template patterns."""
+    kinds = ((INT64, "int8"), (PG_NUMERIC, "numeric"), (FLOAT64, "float8"))
+    others = ((TIMESTAMP, "timestamptz"), (INTERVAL, "interval"))
+    for type_, kind in (*kinds, *others):
+        table.add("TO_CHAR", [type_, STRING], STRING, f"pg_to_char_{kind}")
+    table.add("TO_NUMBER", [STRING, STRING], PG_NUMERIC)
+    table.add("TO_DATE", [STRING, STRING], DATE)
+    table.add("TO_TIMESTAMP", [STRING, STRING], TIMESTAMP, "pg_to_timestamp_text")
+
+
 def add_jsonb(table: Signatures) -> None:
     """Functions that read and change documents."""
     path = [PG_JSONB, array(STRING), PG_JSONB]
@@ -183,7 +194,15 @@ SHARED = {
 def build_signatures() -> Signatures:
     """All of them, with the names that SQLite knows them by."""
     plain = Signatures()
-    for add in (add_text, add_numbers, add_other, add_patterns, add_intervals, add_jsonb):
+    for add in (
+        add_text,
+        add_numbers,
+        add_other,
+        add_patterns,
+        add_intervals,
+        add_jsonb,
+        add_formats,
+    ):
         add(plain)
     table = Signatures()
     for name, overloads in plain.items():
