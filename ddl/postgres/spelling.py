@@ -50,7 +50,8 @@ def stream_order(option: tuple[str, str]) -> int:
 def stands_alone(expression: str) -> bool:
     """Whether an expression needs no parentheses to end where it ends."""
     reader = TokenReader(expression, Dialect.POSTGRESQL)
-    return read_expression(reader) == expression and reader.token.kind is TokenKind.END
+    whole = read_expression(reader) in {expression, expression[1:-1].strip()}
+    return whole and reader.token.kind is TokenKind.END
 
 
 Constraint = TypeVar("Constraint", ForeignKey, Check)

@@ -15,9 +15,8 @@ from emulator.sql.functions.postgres_casts import (
     parse_numeric,
     real_text,
     timestamptz_text,
-    to_real,
 )
-from emulator.sql.functions.postgres_numbers import to_form
+from emulator.sql.functions.postgres_numbers import to_form, to_real
 from emulator.values import jsonb, pg_numeric
 from emulator.values.jsonb import Document, parse_document, write_document
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -248,7 +248,7 @@ def array_length(array: str, dimension: int) -> int | None:
     return len(items) if items and dimension == 1 else None
 
 
-def moment_of(form: str, zone: ZoneInfo = DEFAULT_ZONE) -> datetime:
+def moment_of(form: str, zone: tzinfo = DEFAULT_ZONE) -> datetime:
     """A time in a zone, else the default one."""
     return datetime.fromisoformat(form[:26] + "+00:00").astimezone(zone)
 

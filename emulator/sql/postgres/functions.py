@@ -394,10 +394,20 @@ def compile_sequence_state(
     return sequences.counter_state(counter_of(compiler, node, scope, context))
 
 
+def without_cast(node: exp.Expr) -> exp.Expr:
+    """A text without its type: 's'::text names what 's' names."""
+    if not isinstance(node, exp.Cast):
+        return node
+    written = node.args["to"]
+    for name in ("this", "kind"):
+        written.args.get(name)
+    inner: exp.Expr = node.this
+    return inner
+
+
 def counter_of(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> str:
     """The counter of the sequence that a text names."""
-    named = [each.this if isinstance(each, exp.Cast) else each for each in node.expressions]
-    items = [compiler.compile(each, scope, context) for each in named]
+    items = [compiler.compile(without_cast(each), scope, context) for each in node.expressions]
     if len(items) != 1 or not casts.is_unknown(items[0]):
         raise errors.unimplemented(f"{node.name.lower()} of anything but a name in quotes")
     written = str(items[0].literal)

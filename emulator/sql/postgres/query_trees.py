@@ -260,25 +260,13 @@ class QueryTrees:
         columns = alias.names("colnames") if alias is not None else []
         node.ignore("lateral")
         node.finish()
-        if columns and columns != [name]:
-            return self._renamed_elements(arguments, name, columns)
-        column = exp.to_identifier(name, quoted=True)
-        return exp.Unnest(expressions=arguments, alias=exp.TableAlias(columns=[column]))
-
-    def _renamed_elements(
-        self, arguments: list[exp.Expr], name: str, columns: list[str]
-    ) -> exp.Expr:
-        """unnest(array) AS t(column): a query of the elements."""
-        if len(columns) != 1:
+        if len(columns) > 1:
             raise errors.invalid_argument(
                 f'table "{name}" has 1 columns available but {len(columns)} columns specified'
             )
-        column = exp.to_identifier(columns[0], quoted=True)
-        source = exp.Unnest(expressions=arguments, alias=exp.TableAlias(columns=[column]))
-        select = exp.Select(expressions=[exp.Column(this=column.copy())])
-        select.set("from_", exp.From(this=source))
-        alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True))
-        return exp.Subquery(this=select, alias=alias)
+        column = exp.to_identifier(columns[0] if columns else name, quoted=True)
+        names = exp.TableAlias(this=exp.to_identifier(name, quoted=True), columns=[column])
+        return exp.Unnest(expressions=arguments, alias=names)
 
     def _table(self, node: Node) -> exp.Table:
         owner, name = node.text("schemaname"), node.text("relname")
