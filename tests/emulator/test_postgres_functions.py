@@ -133,10 +133,11 @@ def values_of(database: Database, expressions: dict[str, Any], cast: str = "") -
 
 def test_the_documented_examples(create_postgres: CreatePostgres) -> None:
     database = create_postgres()
-    for expressions in (NUMBERS, TEXTS, ARRAYS):
+    plain: list[dict[str, Any]] = [NUMBERS, TEXTS, ARRAYS]
+    for expressions in plain:
         assert values_of(database, expressions) == expressions
-    for expressions in (DOCUMENTS, INTERVALS, FORMATS):
-        assert values_of(database, expressions, "::text") == expressions
+    for texts in (DOCUMENTS, INTERVALS, FORMATS):
+        assert values_of(database, texts, "::text") == texts
 
 
 def test_functions_in_from_give_rows(create_postgres: CreatePostgres) -> None:

@@ -163,9 +163,9 @@ def add_numbers(table: Signatures) -> None:
         table.add(name, [FLOAT64], FLOAT64, f"pg_float8_{name.lower()}")
     table.add("LOG LOG10", [FLOAT64], FLOAT64, "pg_float8_log")
     table.add("ATAN2", [FLOAT64, FLOAT64], FLOAT64, "pg_float8_atan2")
-    for kind in (FLOAT32, FLOAT64):
+    for vector in (FLOAT32, FLOAT64):
         for name in ("COSINE_DISTANCE", "DOT_PRODUCT", "EUCLIDEAN_DISTANCE"):
-            both = [array(kind), array(kind)]
+            both = [array(vector), array(vector)]
             table.add(f"SPANNER.{name}", both, FLOAT64, f"fn_{name.lower()}")
     both = [array(INT64), array(INT64)]
     table.add("SPANNER.DOT_PRODUCT", both, FLOAT64, "fn_dot_product")

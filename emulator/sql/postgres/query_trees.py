@@ -265,8 +265,8 @@ class QueryTrees:
                 f'table "{name}" has 1 columns available but {len(columns)} columns specified'
             )
         column = exp.to_identifier(columns[0] if columns else name, quoted=True)
-        names = exp.TableAlias(this=exp.to_identifier(name, quoted=True), columns=[column])
-        return exp.Unnest(expressions=arguments, alias=names)
+        rows = exp.TableAlias(this=exp.to_identifier(name, quoted=True), columns=[column])
+        return exp.Unnest(expressions=arguments, alias=rows)
 
     def _table(self, node: Node) -> exp.Table:
         owner, name = node.text("schemaname"), node.text("relname")
