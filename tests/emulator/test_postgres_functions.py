@@ -159,6 +159,7 @@ def test_functions_in_from_give_rows(create_postgres: CreatePostgres) -> None:
             [[1, "v"], [1, None]],
         ),
         ("SELECT q.b, q.a FROM (SELECT 1, 2) AS q(a, b)", [[2, 1]]),
+        ("SELECT x.a FROM t AS x(a) WHERE a = 2 GROUP BY (a, 1 + a)", [[2]]),
         ("SELECT bit_and(x), bit_or(x) FROM unnest(ARRAY[6, 3]) AS x", [[2, 7]]),
     ):
         assert query(database, sql) == rows

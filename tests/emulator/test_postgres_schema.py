@@ -98,6 +98,8 @@ def test_sequences_and_identities_are_altered(create_postgres: CreatePostgres) -
     assert write(database, "INSERT INTO t (v) VALUES (1) RETURNING id") == [[2**62]]
     drawn = write(database, "SELECT nextval('s'), nextval('\"Quoted\"')")
     assert drawn == [[2**62, 2**62]]
+    state = "SELECT spanner.get_table_column_identity_state('t.id')"
+    assert write(database, state) == [[2]]
     error = refusal(lambda: change(database, "ALTER SEQUENCE missing NO SKIP RANGE"))
     assert isinstance(error, NotFound)
 

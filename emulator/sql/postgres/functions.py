@@ -37,7 +37,6 @@ spanner.approx_dot_product spanner.approx_euclidean_distance spanner.search span
 spanner.search_substring spanner.score spanner.score_ngrams spanner.snippet spanner.token
 spanner.tokenize_bool spanner.tokenize_fulltext spanner.tokenize_jsonb spanner.tokenize_ngrams
 spanner.tokenize_number spanner.tokenize_substring spanner.tokenlist_concat spanner.debug_tokenlist
-spanner.get_table_column_identity_state
 """
 """Functions that Spanner has in this dialect and this server has not."""
 
@@ -432,4 +431,7 @@ CALLS: dict[str, Call] = {
     "PENDING_COMMIT_TIMESTAMP": compile_pending,
     "NEXTVAL": compile_nextval,
     "SPANNER.GET_INTERNAL_SEQUENCE_STATE": compile_sequence_state,
+    "SPANNER.GET_TABLE_COLUMN_IDENTITY_STATE": sequences.FUNCTIONS[
+        "GET_TABLE_COLUMN_IDENTITY_STATE"
+    ],
 }

@@ -153,7 +153,7 @@ class QueryTrees:
         where = node.get("whereClause")
         if where is not None:
             select.set("where", exp.Where(this=self.expressions.expression(Node.of(where))))
-        groups = node.nodes("groupClause")
+        groups = [part for each in node.nodes("groupClause") for part in grouping_parts(each)]
         if groups:
             select.set("group", exp.Group(expressions=self.expressions.expressions(groups)))
         having = node.get("havingClause")
@@ -215,7 +215,7 @@ class QueryTrees:
 
     def _single_source(self, node: Node) -> exp.Expr:
         if node.kind == "RangeVar":
-            return self._table(node)
+            return self._renamed_table(node)
         if node.kind == "RangeSubselect":
             if node.get("lateral"):
                 raise errors.unsupported("Lateral subqueries are not supported")
@@ -232,8 +232,7 @@ class QueryTrees:
         alias = node.part("alias", "Alias")
         if alias is None:
             return None
-        if alias.get("colnames") and node.kind != "RangeSubselect":
-            raise errors.unimplemented("An alias of a table with names of columns")
+        alias.ignore("colnames")
         return exp.TableAlias(this=exp.to_identifier(alias.text("aliasname"), quoted=True))
 
     def _function_source(self, node: Node) -> exp.Expr:
@@ -267,6 +266,26 @@ class QueryTrees:
         column = exp.to_identifier(columns[0] if columns else name, quoted=True)
         rows = exp.TableAlias(this=exp.to_identifier(name, quoted=True), columns=[column])
         return exp.Unnest(expressions=arguments, alias=rows)
+
+    def _renamed_table(self, node: Node) -> exp.Expr:
+        """A table; with names for its columns it is a query of them."""
+        alias = node.part("alias", "Alias")
+        names = alias.names("colnames") if alias is not None else []
+        table = self._table(node)
+        if not names or alias is None:
+            return table
+        columns = self._all_columns(table, generated=True)
+        if not columns:
+            raise errors.unimplemented("Names of columns in the alias of a view or of WITH")
+        table.set("alias", None)
+        items: list[exp.Expr] = [
+            exp.Column(this=exp.to_identifier(column, quoted=True)) for column in columns
+        ]
+        query = exp.Select(expressions=items)
+        query.set("from_", exp.From(this=table))
+        rename_columns(query, alias)
+        owner = exp.to_identifier(alias.text("aliasname"), quoted=True)
+        return exp.Subquery(this=query, alias=exp.TableAlias(this=owner))
 
     def _table(self, node: Node) -> exp.Table:
         owner, name = node.text("schemaname"), node.text("relname")
@@ -326,12 +345,14 @@ class QueryTrees:
         tree = exp.Insert(this=target, expression=values)
         return Parsed(tree, returning=returning, on_conflict=clause, on_conflict_update=update)
 
-    def _all_columns(self, node: exp.Table) -> list[str]:
-        """The columns of INSERT without a list."""
+    def _all_columns(self, node: exp.Table, *, generated: bool = False) -> list[str]:
+        """The columns of INSERT without a list; with those that are ``generated``, of ``*``."""
         table = self._schema.table(".".join(part.name for part in node.parts))
         if table is None:
             return []
-        return [c.name for c in table.columns if c.generated is None and not c.hidden]
+        return [
+            c.name for c in table.columns if (generated or c.generated is None) and not c.hidden
+        ]
 
     def _expect_columns(self, node: exp.Table, names: list[str]) -> None:
         """Raises INVALID_ARGUMENT for a column that has another name, if only by its case."""
@@ -410,6 +431,19 @@ class QueryTrees:
     def _returning(self, node: Node) -> tuple[exp.Expr, ...] | None:
         items = node.nodes("returningList")
         return tuple(map(self.expressions.target, items)) if items else None
+
+
+def grouping_parts(node: Node) -> list[Node]:
+    """An element of GROUP BY: an expression, or several in parentheses."""
+    if node.kind == "GroupingSet":
+        kind = node.text("kind").removeprefix("GROUPING_SET_")
+        raise errors.unimplemented(f"GROUP BY with a set of the kind {kind}")
+    if node.kind != "RowExpr":
+        return [node]
+    node.ignore("row_format")
+    parts = node.nodes("args")
+    node.finish()
+    return parts
 
 
 def rename_columns(query: exp.Expr, alias: Node | None) -> None:
