@@ -42,9 +42,14 @@ POSTGRESQL_TEXT = {
 }
 
 MODULO = re.compile(r"MOD\(\(?MOD\(.*,\s*(\d+)\)\s*\+\s*(\d+)\)?,\s*(\d+)\)", re.I | re.S)
-TYPED_NUMBER = re.compile(r"'(-?\d+)'::bigint")
-"""How Spanner tells a number in an expression of the PostgreSQL dialect."""
 SIGNED = re.compile(r"MOD\(.*,\s*(\d+)\)", re.I | re.S)
+CAST_NUMBER = re.compile(r"(?:\((\d+)\)|'(\d+)'|\b(\d+))::(?:bigint|int8)\b", re.I)
+"""Spanner prints numbers of the PostgreSQL dialect with their types: '8'::bigint."""
+CASE = re.compile(
+    r"""\s*CASE\s+WHEN\s+(?:"(?:[^"]|"")+"|\S+)\s+THEN\s+NULL(?:::\w+)?\s+"""
+    r"""ELSE\s+(.*)\s+END\s*\Z""",
+    re.I | re.S,
+)
 
 
 def shard_expression(
@@ -146,7 +151,7 @@ def replace_null(column: Column, text: str, replacement: str) -> str:
 
 def shard_values(expression: str) -> tuple[int, ...] | None:
     """The values of a shard expression, read from its modulus; None if it has no modulus."""
-    inner = strip_case(TYPED_NUMBER.sub(r"\1", expression))
+    inner = CAST_NUMBER.sub(lambda match: match[match.lastindex or 0], strip_case(expression))
     match = MODULO.search(inner)
     if match and match.group(1) == match.group(2) == match.group(3):
         return tuple(range(int(match.group(1))))
@@ -160,9 +165,5 @@ def shard_values(expression: str) -> tuple[int, ...] | None:
 
 def strip_case(expression: str) -> str:
     """The ELSE branch of the processed strategy's CASE, else the expression itself."""
-    match = re.match(
-        r"\s*CASE\s+WHEN\s+\S+\s+THEN\s+NULL(?:::bigint)?\s+ELSE\s+(.*)\s+END\s*\Z",
-        expression,
-        re.I | re.S,
-    )
+    match = CASE.match(expression)
     return match.group(1) if match else expression

@@ -91,19 +91,21 @@ def field(clock: Clock, name: str, *, trimmed: bool) -> str:
 
 def number_field(clock: Clock, name: str) -> tuple[int, int] | None:
     """A field that is a number, and how many digits it has."""
-    hour12 = (abs(clock.hour) + 11) % 12 + 1
+    sign = -1 if clock.hour < 0 else 1
+    hour12 = sign * (abs(clock.hour) % 12) or 12
     seconds, fraction = divmod(abs(clock.micros), 1_000_000)
+    way = -1 if clock.micros < 0 else 1
     day_seconds = clock.hour * 3600 + clock.minute * 60 + seconds
     plain = {
         "HH24": (clock.hour, 2),
         "HH12": (hour12, 2),
         "HH": (hour12, 2),
         "MI": (clock.minute, 2),
-        "SS": (seconds if clock.micros >= 0 else -seconds, 2),
+        "SS": (way * seconds, 2),
         "SSSS": (day_seconds, 1),
         "SSSSS": (day_seconds, 1),
-        "MS": (fraction // 1_000, 3),
-        "US": (fraction, 6),
+        "MS": (way * (fraction // 1_000), 3),
+        "US": (way * fraction, 6),
         "YYYY": (clock.year, 4),
         "YYY": (clock.year % 1000, 3),
         "YY": (clock.year % 100, 2),

@@ -286,7 +286,7 @@ def power(left: Float, right: Float) -> Float:
         return "NaN"
     if base == 0 and exponent < 0:
         raise out_of_range("zero raised to a negative power is undefined")
-    if base < 0 and math.isfinite(base) and math.isfinite(exponent) and exponent != int(exponent):
+    if base < 0 and math.isfinite(exponent) and exponent != int(exponent):
         raise out_of_range(
             "a negative number raised to a non-integer power yields a complex result"
         )
