@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 from ddl.reader import TokenReader
-from ddl.schema import Grant
+from ddl.schema import Dialect, Grant
 
 KINDS = ("CHANGE STREAM", "TABLE FUNCTION", "TABLE", "VIEW", "SEQUENCE", "SCHEMA", "MODEL")
+FUNCTION, TABLE = "TABLE FUNCTION", "TABLE"
 USAGE = "USAGE"
 ROLE = "ROLE"
 
 
-def change_grants(grants: tuple[Grant, ...], text: str) -> tuple[Grant, ...]:
+def change_grants(
+    grants: tuple[Grant, ...], text: str, dialect: Dialect = Dialect.GOOGLESQL
+) -> tuple[Grant, ...]:
     """The privileges after a GRANT or REVOKE statement. Raises DdlSyntaxError."""
-    reader = TokenReader(text)
+    reader = TokenReader(text, dialect)
     revokes = reader.accept("REVOKE")
     if not revokes:
         reader.expect("GRANT")
@@ -33,18 +36,33 @@ def covers(revoked: Grant, grant: Grant) -> bool:
 
 def read_grants(reader: TokenReader, before_roles: str) -> Iterator[Grant]:
     """What follows GRANT or REVOKE, one privilege on one object for one role at a time."""
-    if reader.accept(ROLE):
+    postgres = reader.dialect is Dialect.POSTGRESQL
+    if postgres and names_roles(reader, before_roles):
         privileges: list[tuple[str, tuple[str, ...]]] = [(USAGE, ())]
+        kind, names = ROLE, read_name_list(reader)
+    elif not postgres and reader.accept(ROLE):
+        privileges = [(USAGE, ())]
         kind, names = ROLE, read_name_list(reader)
     else:
         privileges = read_privileges(reader)
         kind, names = read_objects(reader)
-    reader.expect(before_roles, ROLE)
+    reader.expect(before_roles)
+    if not postgres:
+        reader.expect(ROLE)
     roles = read_name_list(reader)
     reader.expect_end()
     for role in roles:
         for name in names:
             yield from (Grant(word, columns, kind, name, role) for word, columns in privileges)
+
+
+def names_roles(reader: TokenReader, before_roles: str) -> bool:
+    """Whether a statement of the PostgreSQL dialect is about roles: r1, r2 TO ..."""
+    start = reader.mark()
+    read_name_list(reader)
+    found = reader.peek(before_roles)
+    reader.reset(start)
+    return found
 
 
 def read_privileges(reader: TokenReader) -> list[tuple[str, tuple[str, ...]]]:
@@ -66,9 +84,14 @@ def read_objects(reader: TokenReader) -> tuple[str, list[str]]:
         while not reader.accept("IN", "SCHEMA"):
             words.append(reader.read_name("IN SCHEMA").upper())
         return f"ALL {' '.join(words)} IN SCHEMA", read_name_list(reader)
+    postgres = reader.dialect is Dialect.POSTGRESQL
+    if postgres and reader.accept("FUNCTION"):
+        return FUNCTION, read_name_list(reader)
     for kind in KINDS:
         if reader.accept(*kind.split()):
             return kind, read_name_list(reader)
+    if postgres:
+        return TABLE, read_name_list(reader)
     return reader.fail("TABLE, VIEW, CHANGE STREAM, TABLE FUNCTION, SEQUENCE or SCHEMA")
 
 
@@ -80,15 +103,22 @@ def read_name_list(reader: TokenReader) -> list[str]:
     return names
 
 
-def render_grants(grants: Iterable[Grant], quote_name: Callable[[str], str]) -> list[str]:
+def render_grants(
+    grants: Iterable[Grant],
+    quote_name: Callable[[str], str],
+    dialect: Dialect = Dialect.GOOGLESQL,
+) -> list[str]:
     """GRANT statements, one for each object and role."""
+    postgres = dialect is Dialect.POSTGRESQL
 
     def write(grant: Grant) -> str:
         columns = ", ".join(map(quote_name, grant.columns))
         return f"{grant.privilege}({columns})" if columns else grant.privilege
 
     texts = []
+    word = "" if postgres else f"{ROLE} "
     for (kind, name, role), group in groupby(grants, lambda g: (g.kind, g.name, g.role)):
-        what = ROLE if kind == ROLE else f"{', '.join(map(write, group))} ON {kind}"
-        texts.append(f"GRANT {what} {quote_name(name)} TO ROLE {quote_name(role)}")
+        shown = "FUNCTION" if postgres and kind == FUNCTION else kind
+        what = word if kind == ROLE else f"{', '.join(map(write, group))} ON {shown} "
+        texts.append(f"GRANT {what}{quote_name(name)} TO {word}{quote_name(role)}")
     return texts

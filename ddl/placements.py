@@ -24,6 +24,8 @@ DEFAULT = "default"
 
 PARTITION_OPTION = "instance_partition"
 FUNCTION_OPTION = "per_placement_tvf"
+MODE_OPTION = "partition_mode"
+MUTABLE = "MUTABLE_KEY_RANGE"
 OPTIONS = (PARTITION_OPTION, "default_leader", "read_lease_regions")
 
 
@@ -152,6 +154,11 @@ class ReadFunction:
 def is_per_placement(stream: ChangeStream) -> bool:
     """Whether a change stream has a function for each placement."""
     return dict(stream.options).get(FUNCTION_OPTION, "").casefold() == "true"
+
+
+def has_moving_keys(stream: ChangeStream) -> bool:
+    """Whether the partitions of a change stream live on while keys move between them."""
+    return strip_quotes(dict(stream.options).get(MODE_OPTION, "")) == MUTABLE
 
 
 def list_placement_names(schema: Schema) -> list[str]:

@@ -45,7 +45,7 @@ def render_schema(schema: Schema, database: str | None = None) -> list[str]:
         *map(spelling.create_index, schema.indexes),
         *after,
         *map(spelling.create_change_stream, schema.change_streams),
-        *render_grants(schema.grants, spelling.quote_name),
+        *render_grants(schema.grants, spelling.quote_name, schema.dialect),
     ]
 
 

@@ -22,7 +22,8 @@ class Dialect(Enum):
 class TypeCode(Enum):
     """The types of Spanner, by their GoogleSQL names.
 
-    PG_NUMERIC and PG_JSONB are types of the PostgreSQL dialect with values of their own.
+    PG_NUMERIC and PG_JSONB are types of the PostgreSQL dialect with values of their own, and PG_OID
+    is one of its queries.
     """
 
     BOOL = "BOOL"
@@ -44,6 +45,7 @@ class TypeCode(Enum):
     STRUCT = "STRUCT"
     PG_NUMERIC = "PG_NUMERIC"
     PG_JSONB = "PG_JSONB"
+    PG_OID = "PG_OID"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """A column of a primary key or an index, and its order."""
+    """A column of a primary key or an index, and its order.
+
+    NULLs stand where the dialect has them: in GoogleSQL before, in PostgreSQL after every value of
+    ascending order. ``other_nulls`` says that they are at the other end.
+    """
 
     column: str
     descending: bool = False
+    other_nulls: bool = False
 
 
 class OnDelete(Enum):

@@ -8,8 +8,10 @@ from functools import lru_cache
 
 from ddl.errors import InvalidDefinitionError, SchemaError
 from ddl.googlesql.parts import read_options
+from ddl.postgres.parts import accept_defaults
+from ddl.postgres.spelling import PostgreSqlSpelling
 from ddl.reader import TokenReader
-from ddl.schema import Identity, Schema, Verbatim, find
+from ddl.schema import Dialect, Identity, Schema, Verbatim, find
 from ddl.tokens import TokenKind
 
 KIND = "SEQUENCE"
@@ -32,6 +34,7 @@ class Sequence:
     clauses: bool = False
     optional: bool = False
     restarts: bool = False
+    dialect: Dialect = Dialect.GOOGLESQL
 
     @property
     def text(self) -> str:
@@ -42,7 +45,8 @@ class Sequence:
     def _write_clauses(self) -> str:
         parts = [BIT_REVERSED.upper()] if self.kind else []
         if self.skip_range_min is not None:
-            parts.append(f"SKIP RANGE {self.skip_range_min}, {self.skip_range_max}")
+            comma = "" if self.dialect is Dialect.POSTGRESQL else ","
+            parts.append(f"SKIP RANGE {self.skip_range_min}{comma} {self.skip_range_max}")
         if self.start_with_counter is not None:
             parts.append(f"START COUNTER WITH {self.start_with_counter}")
         return "".join(f" {part}" for part in parts)
@@ -59,18 +63,21 @@ class Sequence:
 
 
 @lru_cache(maxsize=1_000)
-def read_sequence(text: str) -> Sequence:
+def read_sequence(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> Sequence:
     """Reads a whole CREATE SEQUENCE statement. Raises DdlSyntaxError, or SchemaError."""
-    reader = TokenReader(text)
+    reader = TokenReader(text, dialect)
     reader.expect("CREATE", "SEQUENCE")
     optional = reader.accept("IF", "NOT", "EXISTS")
     start = reader.token.start
-    reader.read_path("a sequence name")
+    path = reader.read_path("a sequence name")
     name = text[start : reader.token.start].strip().rstrip(";").strip()
+    postgres = dialect is Dialect.POSTGRESQL
+    if postgres:
+        name = PostgreSqlSpelling().quote_name(path)
     kind = BIT_REVERSED if reader.accept("BIT_REVERSED_POSITIVE") else None
-    sequence = Sequence(name, kind, optional=optional)
-    sequence = read_clauses(reader, replace(sequence, clauses=kind is not None), "START")
-    if reader.peek("OPTIONS"):
+    sequence = Sequence(name, kind, clauses=kind is not None or postgres, optional=optional)
+    sequence = read_clauses(reader, replace(sequence, dialect=dialect), "START")
+    if not postgres and reader.peek("OPTIONS"):
         if sequence.clauses:
             raise InvalidDefinitionError(
                 "The sequence properties can only be set in either clauses and options for the"
@@ -84,12 +91,12 @@ def read_sequence(text: str) -> Sequence:
 
 def alter_sequence(sequence: Sequence, text: str) -> Sequence:
     """The sequence after ALTER SEQUENCE. Raises DdlSyntaxError, or SchemaError."""
-    reader = TokenReader(text)
+    reader = TokenReader(text, sequence.dialect)
     reader.expect("ALTER", "SEQUENCE")
     reader.accept("IF", "EXISTS")
     reader.read_path("a sequence name")
     before = replace(sequence, optional=False, restarts=False)
-    if reader.accept("SET"):
+    if sequence.dialect is Dialect.GOOGLESQL and reader.accept("SET"):
         after = set_options(before, read_options(reader))
     else:
         after = read_clauses(reader, before, "RESTART")
@@ -98,26 +105,35 @@ def alter_sequence(sequence: Sequence, text: str) -> Sequence:
     return check_sequence(after)
 
 
-def read_altered_name(text: str) -> tuple[str, bool]:
+def read_altered_name(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> tuple[str, bool]:
     """The sequence that an ALTER SEQUENCE names, and whether it says IF EXISTS."""
-    reader = TokenReader(text)
+    reader = TokenReader(text, dialect)
     reader.expect("ALTER", "SEQUENCE")
     optional = reader.accept("IF", "EXISTS")
     return reader.read_path("a sequence name"), optional
 
 
 def read_clauses(reader: TokenReader, sequence: Sequence, counter: str) -> Sequence:
-    """[NO] SKIP RANGE a, b and START | RESTART COUNTER WITH n, in any order."""
+    """[NO] SKIP RANGE a, b and START | RESTART COUNTER WITH n, in any order.
+
+    The PostgreSQL dialect has no comma, and may leave out WITH.
+    """
+    postgres = reader.dialect is Dialect.POSTGRESQL
     while True:
-        if reader.accept("SKIP", "RANGE"):
+        if postgres and accept_defaults(reader):
+            sequence = replace(sequence, clauses=True)
+        elif reader.accept("SKIP", "RANGE"):
             low = reader.read_number()
-            reader.expect(",")
+            if not postgres:
+                reader.expect(",")
             sequence = replace(
                 sequence, skip_range_min=low, skip_range_max=reader.read_number(), clauses=True
             )
         elif counter == "RESTART" and reader.accept("NO", "SKIP", "RANGE"):
             sequence = replace(sequence, skip_range_min=None, skip_range_max=None)
-        elif reader.accept(counter, "COUNTER", "WITH"):
+        elif reader.accept(counter, "COUNTER", "WITH") or (
+            postgres and reader.accept(counter, "COUNTER")
+        ):
             sequence = replace(
                 sequence, start_with_counter=reader.read_number(), clauses=True, restarts=True
             )
@@ -170,7 +186,11 @@ def check_sequence(sequence: Sequence) -> Sequence:
 
 def read_sequences(schema: Schema) -> Mapping[str, Sequence]:
     """The sequences of a schema, by their names as written."""
-    return {item.name: read_sequence(item.text) for item in schema.verbatim if item.kind == KIND}
+    return {
+        item.name: read_sequence(item.text, schema.dialect)
+        for item in schema.verbatim
+        if item.kind == KIND
+    }
 
 
 def find_sequence(schema: Schema, name: str) -> Verbatim | None:
@@ -190,29 +210,37 @@ def find_sequence_names(expression: str) -> set[str]:
     return names
 
 
-def read_identity_column(text: str) -> tuple[str, str]:
-    """The table and column of ALTER TABLE t ALTER COLUMN c ALTER IDENTITY."""
-    return read_identity_head(TokenReader(text))
+def read_identity_column(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> tuple[str, str]:
+    """The table and column of ALTER TABLE t ALTER COLUMN c ALTER IDENTITY, which are words that the
+    PostgreSQL dialect leaves out."""
+    return read_identity_head(TokenReader(text, dialect))
 
 
 def read_identity_head(reader: TokenReader) -> tuple[str, str]:
     """Reads such a statement up to what it changes."""
+    postgres = reader.dialect is Dialect.POSTGRESQL
     reader.expect("ALTER", "TABLE")
+    if postgres:
+        reader.accept("IF", "EXISTS")
+        reader.accept("ONLY")
     table = reader.read_path("a table name")
     reader.expect("ALTER")
     reader.accept("COLUMN")
     column = reader.read_name("a column name")
-    reader.expect("ALTER", "IDENTITY")
+    if not postgres:
+        reader.expect("ALTER", "IDENTITY")
     return table, column
 
 
-def alter_identity(identity: Identity, text: str) -> tuple[Identity, bool]:
+def alter_identity(
+    identity: Identity, text: str, dialect: Dialect = Dialect.GOOGLESQL
+) -> tuple[Identity, bool]:
     """The identity after ALTER IDENTITY, and whether its counter restarts."""
-    reader = TokenReader(text)
+    reader = TokenReader(text, dialect)
     read_identity_head(reader)
     reader.accept("SET")
     low, high = identity.skip_range or (None, None)
-    before = Sequence("", BIT_REVERSED, low, high, identity.start_counter)
+    before = Sequence("", BIT_REVERSED, low, high, identity.start_counter, dialect=dialect)
     after = check_sequence(read_clauses(reader, before, "RESTART"))
     reader.accept(";")
     reader.expect_end()

@@ -130,7 +130,7 @@ class Spelling(ABC):
         if column.not_null:
             parts.append("NOT NULL")
         if column.default is not None:
-            parts.append(f"DEFAULT ({column.default})")
+            parts.append(self.write_default(column.default))
         if column.on_update is not None:
             parts.append(f"ON UPDATE ({column.on_update})")
         if column.generated is not None:
@@ -156,8 +156,11 @@ class Spelling(ABC):
 
     def write_key(self, parts: Iterable[KeyPart]) -> str:
         """(a, b DESC)."""
-        texts = (self.quote_name(p.column) + (" DESC" if p.descending else "") for p in parts)
-        return f"({', '.join(texts)})"
+        return f"({', '.join(map(self.write_key_part, parts))})"
+
+    def write_key_part(self, part: KeyPart) -> str:
+        """A column with its order."""
+        return self.quote_name(part.column) + (" DESC" if part.descending else "")
 
     def write_foreign_key(self, key: ForeignKey) -> str:
         """[CONSTRAINT n] FOREIGN KEY ..."""
@@ -169,6 +172,10 @@ class Spelling(ABC):
             f"({self.quote_names(key.columns)}) REFERENCES {target}"
             f"{self.write_on_delete(key.on_delete)}{'' if key.enforced else ' NOT ENFORCED'}"
         )
+
+    def write_default(self, expression: str) -> str:
+        """DEFAULT (...)."""
+        return f"DEFAULT ({expression})"
 
     def write_check(self, check: Check) -> str:
         """[CONSTRAINT n] CHECK (...)."""

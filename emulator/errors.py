@@ -102,6 +102,11 @@ def unimplemented(feature: str) -> SpannerError:
     )
 
 
+def unsupported(sentence: str) -> SpannerError:
+    """Spanner does not have it either, and says so in these words."""
+    return SpannerError(grpc.StatusCode.UNIMPLEMENTED, sentence)
+
+
 def resource_not_found(kind: str, resource_type: str, name: str) -> SpannerError:
     """An instance, database or session does not exist; clients read the ResourceInfo."""
     name = shorten(name, RESOURCE_BYTES_MAX)

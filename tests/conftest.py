@@ -7,6 +7,7 @@ pytest_plugins = [
     "fixtures.warm_python",
     "fixtures.server",
     "fixtures.placements",
+    "fixtures.postgres_databases",
     "fixtures.singers",
     "fixtures.queries",
     "fixtures.everything",

@@ -180,6 +180,15 @@ def read_column(reader: TokenReader) -> tuple[Column, ColumnClauses]:
     return column, clauses
 
 
+DEFAULTS = (("NO", "MINVALUE"), ("NO", "MAXVALUE"), ("NO", "CYCLE"), ("OWNED", "BY", "NONE"))
+"""What may be said of a sequence and is so anyway."""
+
+
+def accept_defaults(reader: TokenReader) -> bool:
+    """Takes a clause of a sequence that changes nothing; False where none follows."""
+    return any(reader.accept(*words) for words in DEFAULTS)
+
+
 def read_identity(reader: TokenReader) -> Identity:
     """(BIT_REVERSED_POSITIVE [SKIP RANGE a b] [START COUNTER [WITH] n])."""
     if not reader.accept("("):
@@ -191,7 +200,7 @@ def read_identity(reader: TokenReader) -> Identity:
         elif reader.accept("START", "COUNTER"):
             reader.accept("WITH")
             start_counter = reader.read_number()
-        else:
+        elif not accept_defaults(reader):
             reader.expect("BIT_REVERSED_POSITIVE")
     return Identity(start_counter, skip_range)
 
@@ -223,6 +232,16 @@ def read_days(interval: str) -> int | None:
     return days
 
 
+def read_nulls(reader: TokenReader, descending: bool) -> bool:
+    """NULLS FIRST | LAST; whether they are elsewhere than PostgreSQL has them by itself."""
+    if not reader.accept("NULLS"):
+        return False
+    first = reader.accept("FIRST")
+    if not first:
+        reader.expect("LAST")
+    return first is not descending
+
+
 def read_key_parts(reader: TokenReader) -> tuple[KeyPart, ...]:
     """(a, b DESC NULLS LAST, ...)."""
     reader.expect("(")
@@ -232,9 +251,7 @@ def read_key_parts(reader: TokenReader) -> tuple[KeyPart, ...]:
         descending = reader.accept("DESC")
         if not descending:
             reader.accept("ASC")
-        if reader.accept("NULLS") and not reader.accept("FIRST"):
-            reader.expect("LAST")
-        parts.append(KeyPart(name, descending))
+        parts.append(KeyPart(name, descending, read_nulls(reader, descending)))
         if not reader.peek(")"):
             reader.expect(",")
     return tuple(parts)

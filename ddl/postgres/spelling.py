@@ -7,20 +7,25 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from ddl.errors import DdlError
+from ddl.postgres.parts import read_expression
 from ddl.postgres.reserved import RESERVED
 from ddl.postgres.types import COMMIT_TIMESTAMP, NAMES
+from ddl.reader import TokenReader
 from ddl.schema import (
     ChangeStream,
     Check,
     Column,
+    Dialect,
     ForeignKey,
     Index,
+    KeyPart,
     RowDeletionPolicy,
     Table,
     Type,
     TypeCode,
 )
 from ddl.spelling import Options, Spelling
+from ddl.tokens import TokenKind
 
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
 
@@ -40,6 +45,13 @@ def stream_order(option: tuple[str, str]) -> int:
     """The place of an option among those of a change stream."""
     name = option[0]
     return STREAM_OPTIONS.index(name) if name in STREAM_OPTIONS else len(STREAM_OPTIONS)
+
+
+def stands_alone(expression: str) -> bool:
+    """Whether an expression needs no parentheses to end where it ends."""
+    reader = TokenReader(expression, Dialect.POSTGRESQL)
+    whole = read_expression(reader) in {expression, expression[1:-1].strip()}
+    return whole and reader.token.kind is TokenKind.END
 
 
 Constraint = TypeVar("Constraint", ForeignKey, Check)
@@ -75,7 +87,8 @@ class PostgreSqlSpelling(Spelling):
 
     def write_type(self, type_: Type) -> str:
         if type_.code is TypeCode.ARRAY and type_.element is not None:
-            return f"{self.write_type(type_.element)}[]"
+            vector = f" vector length {type_.vector_length}" if type_.vector_length else ""
+            return f"{self.write_type(type_.element)}[]{vector}"
         if type_.code not in NAMES:
             raise DdlError(
                 f"the PostgreSQL dialect has no type {type_.code.value}: use one of"
@@ -90,6 +103,12 @@ class PostgreSqlSpelling(Spelling):
     def write_generated(self, column: Column) -> str:
         kind = "STORED" if column.stored else "VIRTUAL"
         return f"GENERATED ALWAYS AS ({column.generated}) {kind}"
+
+    def write_check(self, check: Check) -> str:
+        return f"{self.write_constraint_name(check.name)}CHECK({check.expression})"
+
+    def write_default(self, expression: str) -> str:
+        return f"DEFAULT {expression}" if stands_alone(expression) else f"DEFAULT ({expression})"
 
     def write_column_options(self, column: Column) -> str:
         return ""
@@ -118,7 +137,10 @@ class PostgreSqlSpelling(Spelling):
     def create_index(self, index: Index, if_not_exists: bool = False) -> str:
         """CREATE INDEX. NULL_FILTERED is written as WHERE ... IS NOT NULL."""
         text = f"CREATE {'UNIQUE ' if index.unique else ''}INDEX"
-        text += f" {'IF NOT EXISTS ' if if_not_exists else ''}{self.quote_name(index.name)}"
+        # An index is in the schema of its table, which its own name does not repeat.
+        owner = index.table.rpartition(".")[0]
+        name = index.name.removeprefix(f"{owner}.") if owner else index.name
+        text += f" {'IF NOT EXISTS ' if if_not_exists else ''}{self.quote_name(name)}"
         text += f" ON {self.quote_name(index.table)} {self.write_key(index.parts)}"
         if index.storing:
             text += f" INCLUDE ({self.quote_names(index.storing)})"
@@ -128,6 +150,10 @@ class PostgreSqlSpelling(Spelling):
         if index.null_filtered and not where:
             where = tuple(part.column for part in index.parts)
         return text + self.write_not_null_filter(where)
+
+    def write_key_part(self, part: KeyPart) -> str:
+        nulls = f" NULLS {'LAST' if part.descending else 'FIRST'}" if part.other_nulls else ""
+        return super().write_key_part(part) + nulls
 
     def write_stream_options(self, options: Options) -> str:
         return "(" + ", ".join(f"{name} = {value}" for name, value in options) + ")"

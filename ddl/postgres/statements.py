@@ -77,6 +77,9 @@ def read_create_index(reader: TokenReader) -> Step:
     if reader.peek("ONLY"):
         reader.fail("a table name without ONLY")
     table = reader.read_path("a table name")
+    owner, _, _ = table.rpartition(".")
+    if owner and "." not in name:
+        name = f"{owner}.{name}"
     reader.accept("*")
     reader.accept("USING", "BTREE")
     parts = read_key_parts(reader)
@@ -94,15 +97,29 @@ def read_alter(reader: TokenReader) -> Step:
     if reader.accept("INDEX"):
         return read_alter_index(reader, ("INCLUDE", "COLUMN"))
     if reader.accept("CHANGE", "STREAM"):
-        return read_alter_change_stream(reader, read_stream_options)
+        return read_alter_stream(reader)
     if reader.accept("DATABASE"):
         return read_alter_database(reader)
     return read_alter_verbatim(reader)
 
 
+def read_alter_stream(reader: TokenReader) -> Step:
+    """ALTER CHANGE STREAM s RESET (option, ...), or what both dialects have."""
+    start = reader.mark()
+    name = reader.read_path()
+    if not reader.accept("RESET"):
+        reader.reset(start)
+        return read_alter_change_stream(reader, read_stream_options)
+    options = tuple((option, "null") for option in reader.read_names())
+    return steps.AlterChangeStream(ChangeStream(name, options=options), frozenset({"options"}))
+
+
 def read_alter_database(reader: TokenReader) -> Step:
     """ALTER DATABASE d SET spanner.option = value, after the first two words."""
     name = reader.read_name("a database name")
+    if reader.accept("RESET"):
+        option = reader.read_path("an option").removeprefix("spanner.")
+        return steps.AlterDatabase(name, ((option, None),))
     reader.expect("SET")
     option = reader.read_path("an option").removeprefix("spanner.")
     if not reader.accept("="):

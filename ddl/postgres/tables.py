@@ -21,7 +21,10 @@ from ddl.schema import Check, Column, ForeignKey, KeyPart, OnDelete, Table
 from ddl.steps import Step
 
 RESERVED_PREFIX = "pg_"
-IDENTITY_CHANGES = (("RESTART",), ("SET", "SKIP"), ("SET", "NO"))
+IDENTITY_CHANGES = (
+    *(("RESTART", "COUNTER"), ("SET", "SKIP"), ("SET", "NO"), ("SET", "RESTART")),
+    ("SET", "CYCLE"),
+)
 
 
 class PostgreSqlTableBody:

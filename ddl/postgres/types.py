@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ddl.reader import TokenReader
 from ddl.schema import Type, TypeCode
 
@@ -62,6 +64,8 @@ def read_type(reader: TokenReader) -> tuple[Type, bool]:
             while reader.accept("["):
                 reader.expect("]")
                 type_ = Type(TypeCode.ARRAY, element=type_)
+            if type_.element is not None and reader.accept("VECTOR", "LENGTH"):
+                type_ = replace(type_, vector_length=reader.read_number())
             return type_, False
     return reader.fail("a type")
 

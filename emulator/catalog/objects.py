@@ -28,7 +28,7 @@ def sequence_option_rows(schema: Schema) -> Iterator[Row]:
     """The options that are set for each sequence."""
     for item in schema.verbatim:
         if item.kind == sequences.KIND:
-            for name, value in sequences.read_sequence(item.text).options().items():
+            for name, value in sequences.read_sequence(item.text, schema.dialect).options().items():
                 kind = "STRING" if name == "sequence_kind" else "INT64"
                 yield "", *split_name(item.name), name, kind, value.strip("'")
 

@@ -37,10 +37,11 @@ def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
 def counters_to_restart(before: Schema, step: steps.Step) -> dict[str, int]:
     """The counters that a step restarts, with their new values."""
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
-        name, _ = sequences.read_altered_name(step.text)
+        name, _ = sequences.read_altered_name(step.text, before.dialect)
         sequence = sequences.find_sequence(before, name)
         if sequence is not None:
-            after = sequences.alter_sequence(sequences.read_sequence(sequence.text), step.text)
+            old = sequences.read_sequence(sequence.text, before.dialect)
+            after = sequences.alter_sequence(old, step.text)
             if after.restarts and after.start_with_counter is not None:
                 return {sequence_counter(sequence.name): after.start_with_counter}
     if isinstance(step, steps.OtherStatement) and step.kind == "ALTER IDENTITY":
@@ -61,7 +62,7 @@ def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
             refuse_taken_name(schema, item.name)
         return steps.CreateVerbatim(Verbatim(item.kind, item.name, view.text))
     if item.kind == sequences.KIND:
-        sequence = sequences.read_sequence(item.text)
+        sequence = sequences.read_sequence(item.text, schema.dialect)
         if sequence.optional and sequences.find_sequence(schema, item.name) is not None:
             return None
         refuse_taken_name(schema, item.name)
@@ -94,13 +95,14 @@ def refuse_taken_name(schema: Schema, name: str) -> None:
 
 def alter_sequence(schema: Schema, text: str) -> steps.Step | None:
     """ALTER SEQUENCE as a new CREATE SEQUENCE."""
-    name, optional = sequences.read_altered_name(text)
+    name, optional = sequences.read_altered_name(text, schema.dialect)
     sequence = sequences.find_sequence(schema, name)
     if sequence is None:
         if optional:
             return None
         raise NameNotFoundError("Sequence", name)
-    after = sequences.alter_sequence(sequences.read_sequence(sequence.text), text)
+    before = sequences.read_sequence(sequence.text, schema.dialect)
+    after = sequences.alter_sequence(before, text)
     return steps.CreateVerbatim(Verbatim(sequence.kind, sequence.name, after.text))
 
 
@@ -123,7 +125,7 @@ def drawn_sequences(expression: str) -> set[str]:
 
 def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity, bool]:
     """What ALTER IDENTITY changes, to what, and whether the counter restarts."""
-    table_name, column_name = sequences.read_identity_column(text)
+    table_name, column_name = sequences.read_identity_column(text, schema.dialect)
     table = schema.table(table_name)
     if table is None:
         raise NameNotFoundError("Table", table_name)
@@ -134,7 +136,7 @@ def identity_change(schema: Schema, text: str) -> tuple[Table, Column, Identity,
         raise invalid_argument(
             f"Column is not an identity column in table {table.name}: {column.name}"
         )
-    return table, column, *sequences.alter_identity(column.identity, text)
+    return table, column, *sequences.alter_identity(column.identity, text, schema.dialect)
 
 
 def alter_identity(schema: Schema, text: str) -> steps.Step:

@@ -1,11 +1,15 @@
-"""Key sets as SQLite conditions, in key order: NULL is least, then NaN."""
+"""Key sets as SQLite conditions, in key order.
+
+In GoogleSQL NULL is least, then NaN. In the PostgreSQL dialect NULL is greatest unless the index
+says otherwise, and NaN stands before it, as its stored form does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ddl.schema import Index, Table
+from ddl.schema import Dialect, Index, KeyPart, Table
 from emulator.engine.refusals import wrong_key_size
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.values.sqlite_text import quote_name
@@ -16,6 +20,9 @@ NAN = "NaN"
 
 OTHERS = 2
 """The rank of all that is neither NULL nor NaN."""
+
+GREATEST = 3
+"""The rank of NULL where it is greater than every value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +38,57 @@ EVERYTHING = Clause("TRUE")
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A column of a key; only one of floats can hold NaN."""
+    """A column of a key; only one of floats can hold NaN.
+
+    ``floating`` says that NaN is less than every number, ``nulls_greatest`` that NULL is greater.
+    """
 
     column: str
     descending: bool
     floating: bool
+    nulls_greatest: bool = False
 
     @property
     def order(self) -> str:
         """The ORDER BY terms that sort by it."""
         name, down = quote_name(self.column), " DESC" if self.descending else ""
+        if self.nulls_greatest:
+            down += " NULLS FIRST" if self.descending else " NULLS LAST"
         return f"({name} <> '{NAN}'){down}, {name}{down}" if self.floating else f"{name}{down}"
 
     def sortable(self, value: Stored) -> tuple[int, Stored]:
         """A value of this column as Python sorts it."""
-        return (0 if value is None else 1 if self.floating and value == NAN else OTHERS, value)
+        if value is None:
+            return (GREATEST if self.nulls_greatest else 0, None)
+        return (1 if self.floating and value == NAN else OTHERS, value)
 
 
-def key_parts(table: Table, index: Index | None) -> tuple[KeyColumn, ...]:
-    """The key of a table, or of an index: its columns and then those of the table's key."""
+def key_parts(
+    table: Table, index: Index | None, dialect: Dialect = Dialect.GOOGLESQL
+) -> tuple[KeyColumn, ...]:
+    """The key of a table, or of an index: its columns and then those of the table's key.
+
+    The ``dialect`` says where NULL and NaN stand in it.
+    """
     parts = table.primary_key
     if index is not None:
         named = {part.column.casefold() for part in index.parts}
         rest = (part for part in table.primary_key if part.column.casefold() not in named)
         parts = (*index.parts, *rest)
+    if dialect is Dialect.POSTGRESQL:
+        return tuple(
+            KeyColumn(part.column, part.descending, False, has_nulls_last(table, part))
+            for part in parts
+        )
     return tuple(
         KeyColumn(part.column, part.descending, is_floating(table, part.column)) for part in parts
     )
+
+
+def has_nulls_last(table: Table, part: KeyPart) -> bool:
+    """Whether a column of a key of the PostgreSQL dialect has NULLs, behind all values."""
+    column = table.column(part.column)
+    return column is not None and not column.not_null and not part.other_nulls
 
 
 def is_floating(table: Table, name: str) -> bool:
@@ -109,11 +140,11 @@ def outer_range(
 ) -> Clause:
     """A plain range of the first column that contains all rows, so that an index can be used."""
     low, high = (end, start) if parts and parts[0].descending else (start, end)
-    if not low or parts[0].sortable(low[0])[0] < OTHERS:
+    if not low or parts[0].sortable(low[0])[0] != OTHERS:
         return EVERYTHING
     name = quote_name(parts[0].column)
-    if not high or parts[0].sortable(high[0])[0] < OTHERS:
-        return Clause(f"{name} >= ?", low[:1])
+    if not high or parts[0].sortable(high[0])[0] != OTHERS:
+        return EVERYTHING if parts[0].nulls_greatest else Clause(f"{name} >= ?", low[:1])
     return Clause(f"{name} BETWEEN ? AND ?", (low[0], high[0]))
 
 
@@ -143,8 +174,14 @@ def bound_clause(
 
 
 def compare(part: KeyColumn, value: Stored, upwards: bool) -> Clause:
-    """Strictly beyond a value in the order of this part; NULL is below everything, then NaN."""
+    """Strictly beyond a value in the order of this part."""
     name = quote_name(part.column)
+    if part.nulls_greatest:
+        above = upwards != part.descending
+        if value is None:
+            return Clause("FALSE" if above else f"{name} IS NOT NULL")
+        sign = f"({name} > ? OR {name} IS NULL)" if above else f"{name} < ?"
+        return Clause(sign, (value,))
     nan = f"{name} = '{NAN}'"
     if upwards != part.descending:
         if value is None:

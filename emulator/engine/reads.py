@@ -84,7 +84,7 @@ def plan_read(
         index = schema.index(index_name)
         if index is None or index.table.casefold() != table.name.casefold():
             raise unknown_index(index_name, table.name)
-    order = key_parts(table, index)
+    order = key_parts(table, index, schema.dialect)
     full = len(table.primary_key) if index is None else len(index.parts)
     return ReadPlan(
         table,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
@@ -35,6 +34,7 @@ from emulator.engine.schema_rules import (
     refuse_drop_of_managed_index,
     resolve_types,
 )
+from emulator.engine.schema_rules.expression_spelling import spell_expressions
 from emulator.engine.schema_rules.grants import grants_after
 from emulator.engine.schema_rules.options import refuse_options, retention_seconds
 from emulator.engine.schema_rules.syntax import refuse_syntax
@@ -67,9 +67,6 @@ ALTERATIONS = {
     *("GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"),
     *(proto_bundle.ALTER, placements.ALTER, placements.ALTER_KEY),
 }
-
-
-NULLS = re.compile(r"\bNULLS\s+(FIRST|LAST)\b", re.IGNORECASE)
 
 
 def change_schema(
@@ -178,8 +175,6 @@ def parse_step(
         raise unimplemented(f"CREATE {step.item.kind}")
     if dialect is Dialect.POSTGRESQL:
         refuse_missing(step)
-        if isinstance(step, steps.CreateIndex) and NULLS.search(text):
-            raise unimplemented("NULLS FIRST and NULLS LAST of a key of an index")
     inner = step.step if isinstance(step, steps.AlterTableIfExists) else step
     if isinstance(inner, steps.OtherStatement) and inner.kind not in ALTERATIONS:
         raise unimplemented(inner.kind)
@@ -189,16 +184,14 @@ def parse_step(
 def refuse_missing(step: steps.Step) -> None:
     """Raises UNIMPLEMENTED for what the PostgreSQL dialect has of objects kept as text, and this
     server has not."""
-    if isinstance(step, steps.OtherStatement):
+    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER VIEW":
+        raise failed_precondition("Object type is not supported in <ALTER> statement.")
+    if isinstance(step, steps.OtherStatement) and step.kind not in ALTERATIONS:
         raise unimplemented(f"{step.kind} in the PostgreSQL dialect")
     if isinstance(step, steps.CreateVerbatim):
-        kind, words = step.item.kind, step.item.text.upper().split()
+        kind = step.item.kind
         if kind not in {"ROLE", "VIEW", "SEQUENCE"}:
             raise unimplemented(f"CREATE {kind} in the PostgreSQL dialect")
-        if kind == "SEQUENCE" and ("SKIP" in words or '"' in step.item.text):
-            raise unimplemented("A sequence with SKIP RANGE or a name in quotes")
-    if isinstance(step, steps.CreateNamedSchema):
-        raise unimplemented("CREATE SCHEMA in the PostgreSQL dialect")
 
 
 def evolve_schema(
@@ -218,6 +211,7 @@ def evolve_schema(
         if altered:
             after = proto_bundle.keep_descriptors(schema, after, step, descriptors, checked=checked)
         after = resolve_types(after, altered=altered, checked=checked)
+        after = spell_expressions(schema, after)
         after = replace(after, grants=grants_after(after, step))
     except (NameNotFoundError, ConstraintNotFoundError) as error:
         if isinstance(step, steps.DropIndex):

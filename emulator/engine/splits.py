@@ -29,9 +29,8 @@ class QueryPartition:
         table = schema.table(self.table)
         if table is None:
             raise unknown_table(self.table)
-        clause = range_clause(
-            key_parts(table, schema.index(self.index) if self.index else None), self.keys
-        )
+        index = schema.index(self.index) if self.index else None
+        clause = range_clause(key_parts(table, index, schema.dialect), self.keys)
         pieces = clause.sql.split("?")
         text = pieces[0] + "".join(f":range{n}_{piece}" for n, piece in enumerate(pieces[1:]))
         return text, {f"range{n}_": value for n, value in enumerate(clause.values)}

@@ -19,14 +19,13 @@ from emulator.values import forms
 from emulator.values.protos import NO_TYPES
 from emulator.values.requests import COMMIT_TIMESTAMP, ResultColumn, Stored
 from emulator.values.timestamp_texts import timestamp_form
-from emulator.values.types import INT64, PG_JSONB, STRING
+from emulator.values.types import BYTES, INT64, PG_JSONB, STRING
 from emulator.wire.change_records import encode_record, record_metadata
 from emulator.wire.messages import Message
 from emulator.wire.types import result_metadata
 from emulator.wire.values import decoder
 
 PLAN = 1
-COLUMN = ResultColumn("ChangeRecord", CHANGE_RECORD)
 AS_MESSAGE = OtherForm(STRING, encode_record)
 AS_JSON = OtherForm(PG_JSONB, partial(record_to_jsonb, type_=CHANGE_RECORD))
 READ_TIMESTAMP = 2**63 - 2
@@ -47,12 +46,16 @@ def stream_records(
     schema = session.database.engine.schema
     stream = schema.change_stream(call.stream)
     as_message = stream is not None and is_mutable(stream)
-    as_json = schema.dialect is Dialect.POSTGRESQL
-    if as_json and as_message:
-        raise unimplemented("a change stream of mutable key ranges in the PostgreSQL dialect")
-    column = ResultColumn(f"read_json_{call.stream}", PG_JSONB) if as_json else COLUMN
-    metadata = stream_metadata(request, column, as_message).SerializeToString()
-    writer = RecordWriter(metadata, AS_JSON if as_json else AS_MESSAGE if as_message else None)
+    postgres = schema.dialect is Dialect.POSTGRESQL
+    if as_message:
+        metadata = bytes_metadata(call) if postgres else record_metadata(call.column)
+        form: OtherForm | None = AS_MESSAGE
+    else:
+        type_ = PG_JSONB if postgres else CHANGE_RECORD
+        metadata = result_metadata((ResultColumn(call.column, type_),))
+        form = AS_JSON if postgres else None
+    tell_read_timestamp(metadata, request)
+    writer = RecordWriter(metadata.SerializeToString(), form)
     with streams.room():
         number = 0
         for ready in session.database.engine.change_streams.read(arguments, after, caller):
@@ -65,12 +68,15 @@ def stream_records(
                     streams.may_break(number)
 
 
-def stream_metadata(request: Message, column: ResultColumn, as_message: bool) -> Message:
-    """The one column, and the transaction's special timestamp when it was asked for."""
-    message = record_metadata(column.name) if as_message else result_metadata((column,))
+def bytes_metadata(call: ReadCall) -> Message:
+    """The one column of the PostgreSQL dialect, which has no type for messages: their bytes."""
+    return result_metadata((ResultColumn(call.column, BYTES),))
+
+
+def tell_read_timestamp(metadata: Message, request: Message) -> None:
+    """The transaction's special timestamp when it was asked for."""
     if request.transaction.single_use.read_only.return_read_timestamp:
-        message.transaction.read_timestamp.FromNanoseconds(READ_TIMESTAMP)
-    return message
+        metadata.transaction.read_timestamp.FromNanoseconds(READ_TIMESTAMP)
 
 
 def check_transaction(request: Message) -> None:

@@ -78,11 +78,15 @@ class ReadArgument:
 
 @dataclass(frozen=True, slots=True)
 class ReadCall:
-    """A query of a change stream; an empty ``placement`` is all of them."""
+    """A query of a change stream; an empty ``placement`` is all of them.
+
+    ``column`` is the name of the result's one column.
+    """
 
     stream: str
     placement: str
     arguments: Mapping[str, ReadArgument]
+    column: str = COLUMN
 
 
 def read_call(sql: str, schema: Schema) -> ReadCall | None:

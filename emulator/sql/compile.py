@@ -25,6 +25,7 @@ from emulator.sql.long_lists import fold_long_lists
 from emulator.sql.postgres import query_trees
 from emulator.sql.postgres.casts import PostgresConversions
 from emulator.sql.postgres.casts import assign as postgres_assign
+from emulator.sql.postgres.expression_spelling import ExpressionSpelling, spell_or_keep
 from emulator.sql.postgres.expressions import PostgresDml, PostgresQueries
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.schema_texts import read_schema_expression
@@ -286,6 +287,19 @@ def compile_expression(
         context.bindings(STRING),
         context.draws,
     )
+
+
+def spell_expression(sql: str, table: Table, schema: Schema, target: Type | None = None) -> str:
+    """An expression of a table of the PostgreSQL dialect as Spanner tells it."""
+
+    def spell() -> str:
+        context = postgres_context(schema, refuse_tables, {})
+        scope: Scope = table_scope(table, "$t")
+        compiler = POSTGRES_QUERIES.expressions
+        spelling = ExpressionSpelling(lambda n: compiler.compile(n, scope, context), context)
+        return spelling.spell(read_schema_expression(sql, schema), target)
+
+    return spell_or_keep(sql, spell)
 
 
 def assign(typed: Typed, target: Type, context: Context) -> Typed:

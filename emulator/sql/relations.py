@@ -184,12 +184,17 @@ class From:
         taken = any(r.alias.casefold() == alias.casefold() for r in self._scope.relations)
         qualifier = quote_name(self._context.alias() if taken else alias)
         element = element_value(f'{qualifier}."value"', values.type.element)
-        value = Typed(element.sql, element.type, column=name)
+        column = columns[0].name if columns else name
+        value = Typed(element.sql, element.type, column=column)
         fields = fields_of(value, self._context)
         offset = node.args.get("offset")
         if offset:
             shown = offset.name if isinstance(offset, exp.Expr) else "offset"
             fields += (Typed(f'{qualifier}."key"', INT64, column=shown),)
+        if node.alias and columns:
+            # AS t(c): rows of a table with one column, which are no values by themselves.
+            self._scope.relations.append(Relation(alias, (value,), None))
+            return f"json_each({values.sql}) AS {qualifier}"
         # Two arrays may have one name; then it is ambiguous.
         self._scope.relations.append(Relation(alias, fields, value))
         return f"json_each({values.sql}) AS {qualifier}"

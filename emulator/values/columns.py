@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from ddl.schema import Type, TypeCode
-from emulator.values.types import BOOL, DATE, FLOAT64, INT64, JSON, STRING, TIMESTAMP
+from emulator.values.types import (
+    BOOL,
+    DATE,
+    FLOAT64,
+    INT64,
+    JSON,
+    PG_OID,
+    STRING,
+    TIMESTAMP,
+    array,
+)
 
 View = tuple[tuple[str, Type], ...]
 TYPES = {
@@ -15,10 +25,17 @@ TYPES = {
     "T": TIMESTAMP,
     "D": DATE,
     "J": JSON,
+    "O": PG_OID,
+    "SS": array(STRING),
+    "II": array(INT64),
+    "OO": array(PG_OID),
 }
 
 
 def parse_columns(text: str) -> View:
-    """Columns of a view from 'NAME TYPE, ...'; S is STRING, I INT64, B BOOL, and so on."""
+    """Columns of a view from 'NAME TYPE, ...'; S is STRING, I INT64, B BOOL, and so on.
+
+    O is the oid of the PostgreSQL dialect; two letters are an array.
+    """
     pairs = (each.split() for each in text.split(","))
     return tuple((name, TYPES[code]) for name, code in pairs)

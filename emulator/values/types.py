@@ -18,6 +18,7 @@ UUID = Type(TypeCode.UUID)
 INTERVAL = Type(TypeCode.INTERVAL)
 PG_NUMERIC = Type(TypeCode.PG_NUMERIC)
 PG_JSONB = Type(TypeCode.PG_JSONB)
+PG_OID = Type(TypeCode.PG_OID)
 
 NUMBERS = {TypeCode.INT64, TypeCode.FLOAT32, TypeCode.FLOAT64, TypeCode.NUMERIC}
 FLOATS = {TypeCode.FLOAT32, TypeCode.FLOAT64}

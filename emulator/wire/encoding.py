@@ -75,6 +75,7 @@ TEXT_HEADS = [head.decode("latin-1") for head in HEADS]
 
 TO_TEXT: dict[TypeCode, Callable[..., str]] = {
     TypeCode.INT64: str,
+    TypeCode.PG_OID: str,
     TypeCode.NUMERIC: numeric_to_text,
     TypeCode.PG_NUMERIC: text_of_form,
     TypeCode.TIMESTAMP: timestamp_to_text,

@@ -36,6 +36,7 @@ BY_NUMBER = {number: code for code, number in CODES.items()}
 ANNOTATIONS = {
     TypeCode.PG_NUMERIC: (TypeCode.NUMERIC, 2),
     TypeCode.PG_JSONB: (TypeCode.JSON, 3),
+    TypeCode.PG_OID: (TypeCode.INT64, 4),
 }
 """The types of the PostgreSQL dialect: the code that is sent, and its TypeAnnotationCode."""
 

@@ -227,6 +227,7 @@ SCALARS: dict[TypeCode, Decoder] = {
     TypeCode.INTERVAL: interval,
     TypeCode.PG_NUMERIC: pg_numeric_value,
     TypeCode.PG_JSONB: pg_jsonb_value,
+    TypeCode.PG_OID: int64,
 }
 
 

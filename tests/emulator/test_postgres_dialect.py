@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-from collections.abc import Callable, Iterator, Sequence
+from base64 import b64decode
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.postgres_databases import CreatePostgres, query, refusal, write
 from fixtures.server import connect, spawn
 from google.api_core.exceptions import (
     GoogleAPICallError,
@@ -19,12 +19,17 @@ from google.api_core.exceptions import (
     OutOfRange,
 )
 from google.cloud.spanner_admin_database_v1 import DatabaseDialect
-from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, TypeAnnotationCode, param_types
+from google.cloud.spanner_v1 import (
+    COMMIT_TIMESTAMP,
+    KeySet,
+    TypeAnnotationCode,
+    TypeCode,
+    param_types,
+)
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
+from google.cloud.spanner_v1.types import ChangeStreamRecord
 
-NUMBERS = itertools.count()
-CreatePostgres = Callable[..., Database]
 ALL_TYPES = """
 CREATE TABLE "All" (
   id bigint PRIMARY KEY, b bool, r real, d double precision, n numeric, s varchar(20), x bytea,
@@ -43,25 +48,6 @@ BY_NAME = "CREATE INDEX by_name ON singers (name) WHERE name IS NOT NULL"
 
 
 @pytest.fixture
-def create_postgres(instance: Instance) -> Iterator[CreatePostgres]:
-    """Creates databases of the dialect with the given statements."""
-    created: list[Database] = []
-
-    def create(*statements: str) -> Database:
-        name = f"pg-{os.getpid()}-{next(NUMBERS)}"
-        database: Database = instance.database(name, database_dialect=DatabaseDialect.POSTGRESQL)
-        database.create().result(60)
-        created.append(database)
-        if statements:
-            database.update_ddl(list(statements)).result(60)
-        return database
-
-    yield create
-    for database in created:
-        database.drop()
-
-
-@pytest.fixture
 def singers(create_postgres: CreatePostgres) -> Database:
     """A database with a table of three singers."""
     database = create_postgres(SINGERS, BY_NAME)
@@ -69,33 +55,6 @@ def singers(create_postgres: CreatePostgres) -> Database:
     with database.batch() as batch:
         batch.insert("singers", ["id", "name", "rating"], rows)
     return database
-
-
-def query(database: Database, sql: str, **params: Any) -> list[list[Any]]:
-    """The rows of a query; the types of parameters follow from their values."""
-    kinds = {int: param_types.INT64, str: param_types.STRING}
-    types = {name: kinds[type(value)] for name, value in params.items()}
-    with database.snapshot() as snapshot:
-        return list(snapshot.execute_sql(sql, params=params, param_types=types))
-
-
-def write(database: Database, *statements: str) -> list[list[Any]]:
-    """Runs DML in one transaction; the rows that the last statement returns."""
-
-    def work(transaction: Any) -> list[list[Any]]:
-        rows: list[list[Any]] = []
-        for sql in statements:
-            rows = list(transaction.execute_sql(sql))
-        return rows
-
-    return list(database.run_in_transaction(work))
-
-
-def refusal(call: Callable[[], object]) -> GoogleAPICallError:
-    """The error that a call raises."""
-    with pytest.raises(GoogleAPICallError) as caught:
-        call()
-    return caught.value
 
 
 def test_a_database_keeps_its_dialect_over_a_restart(tmp_path: Path) -> None:
@@ -368,18 +327,52 @@ def test_a_change_stream_is_read_as_json(create_postgres: CreatePostgres) -> Non
     assert start - timedelta(seconds=1) <= commit <= end + timedelta(seconds=1)
 
 
+def test_a_stream_of_moving_keys_is_read_as_bytes_of_messages(
+    create_postgres: CreatePostgres,
+) -> None:
+    database = create_postgres(
+        "CREATE TABLE t (id bigint PRIMARY KEY, n numeric)",
+        """CREATE CHANGE STREAM "Moving" FOR t WITH (partition_mode = 'MUTABLE_KEY_RANGE')""",
+    )
+    start = datetime.now(UTC)
+    write(database, "INSERT INTO t VALUES (1, 1.10)")
+    end = datetime.now(UTC)
+    sql = 'SELECT * FROM spanner."{}_Moving"($1, $2, $3, $4, NULL::text[])'
+    types = {
+        "p1": param_types.TIMESTAMP,
+        "p2": param_types.TIMESTAMP,
+        "p3": param_types.STRING,
+        "p4": param_types.INT64,
+    }
+
+    def read(token: str | None, function: str = "read_proto_bytes") -> list[Any]:
+        values = {"p1": start, "p2": end, "p3": token, "p4": 1_000}
+        with database.snapshot() as snapshot:
+            rows = snapshot.execute_sql(sql.format(function), params=values, param_types=types)
+            texts = [row[0] for row in rows]
+            (column,) = rows.fields
+        assert (column.name, column.type_.code) == ("read_proto_bytes_Moving", TypeCode.BYTES)
+        return [ChangeStreamRecord.pb().FromString(b64decode(text)) for text in texts]
+
+    tokens = [
+        token for each in read(None) for token in each.partition_start_record.partition_tokens
+    ]
+    records = [each for token in tokens for each in read(token)]
+    (change,) = (r.data_change_record for r in records if r.HasField("data_change_record"))
+    assert change.table == "t"
+    assert [value.value.string_value for value in change.mods[0].new_values] == ["1.10"]
+    refused = refusal(lambda: read(None, "read_json"))
+    assert "spanner.read_json_Moving does not exist" in (refused.message or "")
+
+
 @pytest.mark.parametrize(
     ("sql", "name"),
     [
-        ("SELECT rank() OVER (ORDER BY id) FROM singers", "A window function (OVER)"),
-        ("SELECT * FROM singers, LATERAL (SELECT 1) AS x", "LATERAL"),
-        ("SELECT to_char(1, '9')", "the function to_char"),
-        ("SELECT DISTINCT ON (id) id FROM singers", "SELECT DISTINCT ON"),
-        ("SELECT '1 day'::interval", "a literal of the type interval"),
+        ("SELECT to_char(1, 'RN')", "the pattern RN of numbers"),
+        ("SELECT spanner.tokenize_number(1)", "the function spanner.tokenize_number"),
         ("SELECT 1::int2", "the type int2"),
-        ("SELECT * FROM pg_catalog.pg_class", "the table pg_catalog.pg_class"),
-        ("WITH RECURSIVE q AS (SELECT 1) SELECT * FROM q", "WITH RECURSIVE"),
-        ("SELECT 1.5 ^ 2", "^ of numeric"),
+        ("SELECT (1, 2) = (1, 2)", "The expression RowExpr"),
+        ("SELECT 'a' SIMILAR TO 'b'", "An expression of the kind SIMILAR"),
     ],
 )
 def test_what_is_missing_is_named(singers: Database, sql: str, name: str) -> None:

@@ -26,7 +26,45 @@ DOCUMENTS = (
     "'\"text\"'::jsonb",
 )
 KEYS = ("'a'", "'bb'", "'c'", "'zz'", "0", "1", "-1")
-FIELDS = ("year", "month", "day", "quarter", "dow", "doy", "isodow", "week", "epoch")
+SPANS = (
+    "interval '1 year 2 months 15 days'",
+    "interval '-3 days 04:05:06.789'",
+    "interval 'P1Y2M3DT4H5M6.5S'",
+    "interval '50 hours 10 minutes'",
+    "interval '1-2 3 4:05:06'",
+    "interval '@ 45 days 1 sec ago'",
+    "interval '1.5 months'",
+)
+TEXT_LISTS = (
+    "ARRAY['a', 'bb', 'c']",
+    "'{a,\"b c\",NULL}'::text[]",
+    "'{}'::text[]",
+    "ARRAY['two', '1', 'a,b']",
+)
+NUMBER_LISTS = ("ARRAY[1, 2, 3]::bigint[]", "'{7,NULL,-1}'::bigint[]", "'{}'::bigint[]")
+PATTERNS = ("'a'", "'[a-c]+'", "'(l+)o'", "'^H.*d$'", "'\\s'", "'x*'", "'(.)(b|c)'", "'[^,]+'")
+CLOCK_TEMPLATES = (
+    *("YYYY-MM-DD HH24:MI:SS.US", "FMMonth FMDDth, YYYY", "Dy HH12:MI am", "IYYY-IW-ID"),
+    *("DDD Q CC WW J", "MON day TZ OF"),
+)
+NUMBER_TEMPLATES = ("9999", "FM9,999.00", "S0999", "999PR", "99999MI", "9G999D9")
+PATHS = ("'{a}'", "'{c,d}'", "'{bb,1}'", "'{bb,-1}'", "'{0}'", "'{zz}'", "'{1,x}'")
+CLOCK_FIELDS = ("year", "month", "day", "hour", "minute", "second", "epoch", "milliseconds")
+FIELDS = (
+    "year",
+    "month",
+    "day",
+    "quarter",
+    "dow",
+    "doy",
+    "isodow",
+    "week",
+    "epoch",
+    "decade",
+    "century",
+    "millennium",
+    "isoyear",
+)
 Make = Callable[["Generator", int], str]
 
 
@@ -93,6 +131,9 @@ NULLS = {
     "date": "date",
     "time": "timestamptz",
     "jsonb": "jsonb",
+    "span": "interval",
+    "texts": "text[]",
+    "numbers": "bigint[]",
 }
 ARITHMETIC = ("+", "-", "*", "/")
 MAKERS: dict[str, tuple[tuple[str, ...], list[Make]]] = {
@@ -115,6 +156,15 @@ MAKERS: dict[str, tuple[tuple[str, ...], list[Make]]] = {
             form("({} @> {})", "jsonb", "jsonb"),
             form("starts_with({}, {})", "text", "text"),
             form("({} = {})", "jsonb", "jsonb"),
+            compare("span"),
+            chosen("({1} ~ {0})", PATTERNS, "text"),
+            chosen("({1} !~ {0})", PATTERNS, "text"),
+            chosen("({1} ~* {0})", PATTERNS, "text"),
+            chosen("({1} {0} ANY({2}))", COMPARED, "int", "numbers"),
+            chosen("({1} {0} ALL({2}))", COMPARED, "text", "texts"),
+            chosen("({1} {0} {2})", ("@>", "<@", "&&"), "texts", "texts"),
+            chosen("({1} {0} {2})", ("@>", "<@", "&&"), "numbers", "numbers"),
+            chosen("({1} {0} {2})", ("?|", "?&"), "jsonb", "texts"),
             *cases("bool"),
         ],
     ),
@@ -136,6 +186,8 @@ MAKERS: dict[str, tuple[tuple[str, ...], list[Make]]] = {
             form("mod({}::bigint, {}::bigint)", "int", "int"),
             form("({} - {})::bigint", "date", "date"),
             form("ascii({})::bigint", "text"),
+            form("array_length({}, 1)::bigint", "texts"),
+            form("array_upper({}, 1)::bigint", "numbers"),
             *cases("int"),
         ],
     ),
@@ -155,6 +207,8 @@ MAKERS: dict[str, tuple[tuple[str, ...], list[Make]]] = {
             form("div({}, {})", "numeric", "numeric"),
             chosen("extract({0} from {1})", FIELDS, "date"),
             chosen("extract({0} from {1})", (*FIELDS, "hour", "minute", "second"), "time"),
+            chosen("extract({0} from {1})", CLOCK_FIELDS, "span"),
+            form("extract(epoch from ({} - {}))", "time", "time"),
             *cases("numeric"),
         ],
     ),
@@ -188,7 +242,18 @@ MAKERS: dict[str, tuple[tuple[str, ...], list[Make]]] = {
             chosen("lpad({1}, 7, {0})", ("'xy'", "' '", "''"), "text"),
             chosen("rpad({1}, {0})", SMALL, "text"),
             chosen("split_part({1}, ',', {0})", ("1", "2", "-1", "9"), "text"),
-            form("concat({}, {}, {})", "text", "int", "bool"),
+            # Spanner's gives NULL where an argument is NULL.
+            form("concat(coalesce({}, ''), coalesce({}, 0), {} IS TRUE)", "text", "int", "bool"),
+            chosen("regexp_replace({1}, {0}, {2})", PATTERNS, "text", "text"),
+            chosen("substring({1} from {0})", PATTERNS, "text"),
+            form("quote_ident({})", "text"),
+            form("array_to_string({}, {})", "texts", "text"),
+            form("array_to_string({}, '-', '*')", "numbers"),
+            chosen("to_char({1}, '{0}')", CLOCK_TEMPLATES, "time"),
+            chosen("to_char({1}, '{0}')", ("YYYY-MM-DD HH24:MI:SS.MS", "FMDD FMHH12"), "span"),
+            chosen("to_char({1}::bigint, '{0}')", NUMBER_TEMPLATES, "int"),
+            form("({})::text", "span"),
+            form("({})::text", "texts"),
             form("concat_ws({}, {}, {})", "text", "text", "numeric"),
             form("({})::text", "int"),
             form("({})::text", "numeric"),
@@ -217,8 +282,66 @@ MAKERS: dict[str, tuple[tuple[str, ...], list[Make]]] = {
             chosen("date_trunc('{0}', {1})", ("year", "month", "day", "hour", "week"), "time"),
             form("({})::timestamptz", "date"),
             form("greatest({}, {})", "time", "time"),
+            form("({} + {})", "time", "span"),
+            form("({} - {})", "time", "span"),
+            chosen("date_trunc('{0}', {1}, 'Australia/Sydney')", ("year", "day", "hour"), "time"),
+            chosen("date_trunc('{0}', {1})", ("decade", "century", "quarter", "minute"), "time"),
             *cases("time"),
         ],
     ),
-    "jsonb": (DOCUMENTS, [chosen("({1} -> {0})", KEYS, "jsonb"), *cases("jsonb")]),
+    "jsonb": (
+        DOCUMENTS,
+        [
+            chosen("({1} -> {0})", KEYS, "jsonb"),
+            form("({} || {})", "jsonb", "jsonb"),
+            chosen("({1} - {0})", ("'a'", "'two'", "0", "-1", "9"), "jsonb"),
+            chosen("({1} #- {0})", PATHS, "jsonb"),
+            chosen("jsonb_set({1}, {0}, {2})", PATHS, "jsonb", "jsonb"),
+            chosen("jsonb_set({1}, {0}, {2}, false)", PATHS, "jsonb", "jsonb"),
+            chosen("jsonb_insert({1}, {0}, {2})", PATHS, "jsonb", "jsonb"),
+            chosen("jsonb_insert({1}, {0}, {2}, true)", PATHS, "jsonb", "jsonb"),
+            chosen("jsonb_set_lax({1}, {0}, {2}, true, 'delete_key')", PATHS, "jsonb", "jsonb"),
+            form("jsonb_strip_nulls({})", "jsonb"),
+            form("to_jsonb({})", "numeric"),
+            form("to_jsonb({}::text)", "text"),
+            form("to_jsonb({})", "time"),
+            form("to_jsonb({})", "texts"),
+            form("jsonb_build_array({}, {}, {})", "int", "bool", "jsonb"),
+            form("jsonb_build_object('k', {}, 'bb', {})", "numeric", "date"),
+            *cases("jsonb"),
+        ],
+    ),
+    "span": (
+        SPANS,
+        [
+            form("({} + {})", "span", "span"),
+            form("({} - {})", "span", "span"),
+            form("(- {})", "span"),
+            chosen("({1} * {0})", ("2", "-1", "1.5", "0.1"), "span"),
+            chosen("({1} / {0})", ("2", "-3", "1.5", "0"), "span"),
+            chosen("{0}({1})", ("justify_hours", "justify_days", "justify_interval"), "span"),
+            chosen(
+                "make_interval({0})",
+                ("1, 2", "days => 3, secs => 4.5", "weeks => -1"),
+            ),
+            *cases("span"),
+        ],
+    ),
+    "texts": (
+        TEXT_LISTS,
+        [
+            form("array_cat(coalesce({}, '{{}}'), coalesce({}, '{{}}'))", "texts", "texts"),
+            form("ARRAY[{}, {}]::text[]", "text", "text"),
+            chosen("regexp_match({1}, {0})", PATTERNS, "text"),
+            chosen("regexp_split_to_array({1}, {0})", PATTERNS, "text"),
+            form("(CASE WHEN {} THEN {} ELSE {} END)", "bool", "texts", "texts"),
+        ],
+    ),
+    "numbers": (
+        NUMBER_LISTS,
+        [
+            form("ARRAY[{}, {}]::bigint[]", "int", "int"),
+            form("(CASE WHEN {} THEN {} ELSE {} END)", "bool", "numbers", "numbers"),
+        ],
+    ),
 }

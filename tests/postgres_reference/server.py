@@ -67,7 +67,11 @@ class Postgres:
 
     def evaluate(self, expressions: Sequence[str]) -> list[str]:
         """The value of each expression as text, or ERROR with SQLSTATE."""
-        lines = ["SET timezone = 'America/Los_Angeles';", "SET standard_conforming_strings = on;"]
+        lines = [
+            "SET timezone = 'America/Los_Angeles';",
+            "SET standard_conforming_strings = on;",
+            "SET intervalstyle = 'iso_8601';",
+        ]
         lines += [
             f"SELECT replace(evaluate($q$SELECT ({each})::text$q$), chr(10), chr(31));"
             for each in expressions

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 
 import apsw
 
+from ddl.placements import has_moving_keys
 from ddl.schema import ChangeStream
 from emulator.engine.change_streams.partitions import (
     PARTITIONS_MAX,
@@ -25,7 +26,6 @@ from emulator.engine.change_streams.records import option
 from emulator.engine.change_streams.values import Json, compact_json
 from emulator.values.forms import timestamp_from_micros
 
-MUTABLE = "MUTABLE_KEY_RANGE"
 IMMUTABLE = "IMMUTABLE_KEY_RANGE"
 WRITE = 'INSERT INTO "$records" (partition, micros, sequence, data) VALUES (?, ?, ?, ?)'
 
@@ -37,7 +37,7 @@ def partition_mode(stream: ChangeStream) -> str:
 
 def is_mutable(stream: ChangeStream) -> bool:
     """Whether the partitions of a stream live on while their keys move."""
-    return partition_mode(stream) == MUTABLE
+    return has_moving_keys(stream)
 
 
 def start_record(micros: int, number: int, tokens: list[str]) -> str:

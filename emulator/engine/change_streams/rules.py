@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ddl.placements import FUNCTION_OPTION
+from ddl.placements import FUNCTION_OPTION, MUTABLE
 from ddl.schema import ChangeStream, Schema, Table
-from emulator.engine.change_streams.mutable import IMMUTABLE, MUTABLE, partition_mode
+from emulator.engine.change_streams.mutable import IMMUTABLE, partition_mode
 from emulator.engine.change_streams.records import option
 from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.change_streams import columns_tracked_by, key_columns

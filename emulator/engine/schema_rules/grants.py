@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddl import steps
+from ddl import steps, views
 from ddl.grants import change_grants
 from ddl.schema import Grant, Schema
 from emulator.errors import failed_precondition, not_found
@@ -11,7 +11,7 @@ from emulator.errors import failed_precondition, not_found
 def grants_after(schema: Schema, step: steps.Step) -> tuple[Grant, ...]:
     """The privileges after a step: a role or an object that is gone has none."""
     if isinstance(step, steps.OtherStatement) and step.kind in {"GRANT", "REVOKE"}:
-        grants = change_grants(schema.grants, step.text)
+        grants = change_grants(schema.grants, step.text, schema.dialect)
         for grant in grants:
             refuse_unknown_role(schema, grant)
         return grants
@@ -34,6 +34,8 @@ def refuse_unknown_role(schema: Schema, grant: Grant) -> None:
             raise not_found(f"Role not found: {role}")
     if grant.kind == "TABLE":
         table = schema.table(grant.name)
+        if table is None and views.find_view(schema, grant.name) is not None:
+            return
         if table is None:
             raise not_found(f"Table not found: {grant.name}")
         for column in grant.columns:

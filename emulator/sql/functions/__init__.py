@@ -22,8 +22,13 @@ from emulator.sql.functions import (
     network,
     numbers,
     postgres_aggregates,
+    postgres_arrays,
     postgres_casts,
+    postgres_formats,
+    postgres_intervals,
+    postgres_json,
     postgres_numbers,
+    postgres_patterns,
     postgres_text,
     protos,
     regular_expressions,
@@ -41,7 +46,8 @@ UNFORESEEN = (ArithmeticError, ValueError)
 MODULES = (
     *(casts, numbers, bits, text, regular_expressions, collation, network),
     *(time, arrays, json, intervals, protos),
-    *(postgres_numbers, postgres_casts, postgres_text),
+    *(postgres_numbers, postgres_casts, postgres_text, postgres_json, postgres_arrays),
+    *(postgres_intervals, postgres_patterns, postgres_formats),
 )
 
 SEEING_NULL = {
@@ -50,6 +56,7 @@ SEEING_NULL = {
     **numbers.SEEING_NULL,
     **protos.SEEING_NULL,
     **postgres_text.SEEING_NULL,
+    **postgres_json.SEEING_NULL,
 }
 NULL_SAFE = {"fn_array", "fn_array_to_string"} | set(SEEING_NULL)
 """Functions that see NULL arguments; of all others NULL gives NULL."""

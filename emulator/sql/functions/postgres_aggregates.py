@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from emulator.sql.functions import postgres_intervals
 from emulator.sql.functions.aggregates import Factory, aggregate_all
 from emulator.sql.functions.numbers import Float
 from emulator.sql.functions.postgres_numbers import divide, float_add, float_div, to_form
@@ -64,4 +65,5 @@ AGGREGATES: dict[str, Factory] = {
     "agg_pg_avg_float8": aggregate_all(average_float),
     "agg_pg_min_numeric": aggregate_all(least),
     "agg_pg_max_numeric": aggregate_all(greatest),
+    "agg_pg_avg_interval": aggregate_all(postgres_intervals.average),
 }

@@ -33,6 +33,7 @@ TRUE_WORDS = ("true", "yes", "on", "1")
 FALSE_WORDS = ("false", "no", "off", "0")
 FLOAT32 = struct.Struct("<f")
 MICROSECOND_DIGITS = 6
+OID_MAX = 2**32 - 1
 
 
 def bad_input(type_name: str, text: str) -> SpannerError:
@@ -47,6 +48,13 @@ def parse_bigint(text: str) -> int:
     number = int(text)
     if not INT64_MIN <= number <= INT64_MAX:
         raise out_of_range(f'value "{text}" is out of range for type bigint')
+    return number
+
+
+def to_oid(number: int) -> int:
+    """A number as an oid."""
+    if not 0 <= number <= OID_MAX:
+        raise out_of_range("OID out of range")
     return number
 
 
@@ -189,6 +197,7 @@ PARSERS: dict[TypeCode, Callable[[str], Stored]] = {
     TypeCode.TIMESTAMP: parse_timestamptz,
     TypeCode.PG_JSONB: parse_jsonb,
     TypeCode.UUID: parse_uuid,
+    TypeCode.PG_OID: lambda text: to_oid(parse_bigint(text)),
 }
 
 
@@ -307,6 +316,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_parse_timestamptz": parse_timestamptz,
     "pg_parse_jsonb": parse_jsonb,
     "pg_parse_uuid": parse_uuid,
+    "pg_oid": to_oid,
     "pg_text_bool": lambda value: "true" if value else "false",
     "pg_text_int8": str,
     "pg_text_float4": real_text,

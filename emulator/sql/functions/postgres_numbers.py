@@ -60,7 +60,10 @@ def shift(value: int, count: int, *, left: bool) -> int:
 
 
 def float_overflow(result: float, *operands: float) -> float:
-    """The result; an infinity that no operand was is out of range."""
+    """The result; an infinity that no operand was is out of range.
+
+    What is too small is 0 in Spanner, where PostgreSQL refuses it.
+    """
     if math.isinf(result) and not any(map(math.isinf, operands)):
         raise out_of_range("value out of range: overflow")
     return result
@@ -81,10 +84,7 @@ def float_sub(left: Float, right: Float) -> Float:
 def float_mul(left: Float, right: Float) -> Float:
     """* of double precision."""
     first, second = read_float(left), read_float(right)
-    result = float_overflow(first * second, first, second)
-    if result == 0 and first != 0 and second != 0:
-        raise out_of_range("value out of range: underflow")
-    return write_float(result)
+    return write_float(float_overflow(first * second, first, second))
 
 
 def float_div(left: Float, right: Float) -> Float:
@@ -94,10 +94,7 @@ def float_div(left: Float, right: Float) -> Float:
         raise division_by_zero()
     if second == 0:
         return "NaN"
-    result = float_overflow(first / second, first, second)
-    if result == 0 and first != 0 and not math.isinf(second):
-        raise out_of_range("value out of range: underflow")
-    return write_float(result)
+    return write_float(float_overflow(first / second, first, second))
 
 
 def to_real(value: Float) -> Float:
@@ -289,7 +286,7 @@ def power(left: Float, right: Float) -> Float:
         return "NaN"
     if base == 0 and exponent < 0:
         raise out_of_range("zero raised to a negative power is undefined")
-    if base < 0 and math.isfinite(base) and math.isfinite(exponent) and exponent != int(exponent):
+    if base < 0 and math.isfinite(exponent) and exponent != int(exponent):
         raise out_of_range(
             "a negative number raised to a non-integer power yields a complex result"
         )
@@ -297,8 +294,6 @@ def power(left: Float, right: Float) -> Float:
         result = math.pow(base, exponent)
     except OverflowError as error:
         raise out_of_range("value out of range: overflow") from error
-    if result == 0 and base != 0 and math.isfinite(base) and math.isfinite(exponent):
-        raise out_of_range("value out of range: underflow")
     return write_float(result)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
+from ddl.postgres.reserved import RESERVED
 from emulator.errors import invalid_argument, out_of_range
 from emulator.sql.functions.numbers import Float, read_float
 from emulator.sql.functions.postgres_numbers import to_form
@@ -16,7 +19,10 @@ from emulator.values import jsonb
 from emulator.values.timestamp_texts import DEFAULT_ZONE
 
 BLANKS = " "
-TRUNCATED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+YEARS = {"year": (1, 0), "decade": (10, 0), "century": (100, 1), "millennium": (1000, 1)}
+"""How many years a field of date_trunc has, and the first year of one."""
+FRACTIONS = {"milliseconds": 1_000, "microseconds": 1}
+TRUNCATED = (*YEARS, "quarter", "month", "week", "day", "hour", "minute", "second")
 
 
 def substring(value: str | bytes, start: int, length: int | None = None) -> str | bytes:
@@ -110,9 +116,10 @@ def decode(text: str, form: str) -> bytes:
     raise invalid_argument(f'unrecognized encoding: "{form}"')
 
 
-def concat(*values: str | None) -> str:
-    """All that are not NULL."""
-    return "".join(value for value in values if value is not None)
+def quote_ident(name: str) -> str:
+    """A name in quotes where it must be."""
+    plain = re.match(r"[a-z_][a-z0-9_]*\Z", name) and name not in RESERVED
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def concat_ws(separator: str | None, *values: str | None) -> str | None:
@@ -241,9 +248,17 @@ def array_length(array: str, dimension: int) -> int | None:
     return len(items) if items and dimension == 1 else None
 
 
-def moment_of(form: str) -> datetime:
-    """A time in the default zone."""
-    return datetime.fromisoformat(form[:26] + "+00:00").astimezone(DEFAULT_ZONE)
+def moment_of(form: str, zone: tzinfo = DEFAULT_ZONE) -> datetime:
+    """A time in a zone, else the default one."""
+    return datetime.fromisoformat(form[:26] + "+00:00").astimezone(zone)
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """A time zone by its name."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError) as error:
+        raise invalid_argument(f'time zone "{name}" not recognized') from error
 
 
 def extract_timestamptz(field: str, form: str) -> str:
@@ -274,6 +289,9 @@ def extract_date(field: str, form: str) -> str:
         "doy": day.timetuple().tm_yday,
         "week": day.isocalendar().week,
         "isoyear": day.isocalendar().year,
+        "decade": day.year // 10,
+        "century": (day.year + 99) // 100,
+        "millennium": (day.year + 999) // 1000,
         "epoch": (day - date(1970, 1, 1)).days * 86_400,
     }
     if name not in values:
@@ -281,12 +299,17 @@ def extract_date(field: str, form: str) -> str:
     return to_form(Decimal(values[name]))
 
 
-def truncate_timestamptz(field: str, form: str) -> str:
-    """date_trunc in the default zone."""
+def truncate_timestamptz(field: str, form: str, zone_name: str = "") -> str:
+    """date_trunc in a zone, else the default one."""
     name = field.lower()
+    zone = zone_of(zone_name) if zone_name else DEFAULT_ZONE
+    moment = moment_of(form, zone)
+    if name in FRACTIONS:
+        size = FRACTIONS[name]
+        return form_of(moment.replace(microsecond=moment.microsecond // size * size))
     if name not in TRUNCATED:
         raise invalid_argument(f'unit "{field}" is not supported for date_trunc')
-    local = moment_of(form).replace(tzinfo=None, microsecond=0)
+    local = moment.replace(tzinfo=None, microsecond=0)
     if TRUNCATED.index(name) <= TRUNCATED.index("day"):
         local = local.replace(hour=0, minute=0, second=0)
     if name == "hour":
@@ -299,10 +322,17 @@ def truncate_timestamptz(field: str, form: str) -> str:
         local = local.replace(day=1)
     if name == "quarter":
         local = local.replace(month=(local.month - 1) // 3 * 3 + 1, day=1)
-    if name == "year":
-        local = local.replace(month=1, day=1)
-    moment = local.replace(tzinfo=DEFAULT_ZONE).astimezone(UTC).replace(tzinfo=None)
-    return f"{moment.isoformat(timespec='microseconds')}000Z"
+    if name in YEARS:
+        size, first = YEARS[name]
+        year = (local.year - first) // size * size + first
+        local = local.replace(year=max(year, 1), month=1, day=1)
+    return form_of(local.replace(tzinfo=zone))
+
+
+def form_of(moment: datetime) -> str:
+    """A time in the form of storage."""
+    plain = moment.astimezone(UTC).replace(tzinfo=None)
+    return f"{plain.isoformat(timespec='microseconds')}000Z"
 
 
 def to_timestamp(seconds: Float) -> str:
@@ -348,6 +378,8 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_ltrim": lambda value, characters=BLANKS: value.lstrip(characters) if characters else value,
     "pg_rtrim": lambda value, characters=BLANKS: value.rstrip(characters) if characters else value,
     "pg_replace": replace,
+    "pg_quote_ident": quote_ident,
+    "pg_concat": lambda *values: "".join(values),
     "pg_translate": translate,
     "pg_reverse": lambda value: value[::-1],
     "pg_repeat": lambda value, count: value * count,
@@ -383,6 +415,5 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_make_date": make_date,
 }
 SEEING_NULL: dict[str, Callable[..., object]] = {
-    "pg_concat": concat,
     "pg_concat_ws": concat_ws,
 }

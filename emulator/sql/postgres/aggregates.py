@@ -12,6 +12,7 @@ from emulator.sql.aggregates import (
     UNGROUPABLE,
     AggregateArgument,
     array_agg,
+    bit_aggregate,
     logical_and_or,
     read_argument,
     string_agg,
@@ -23,7 +24,7 @@ from emulator.sql.postgres.operators import comparable
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
-from emulator.values.types import BOOL, FLOAT32, FLOAT64, INT64, PG_NUMERIC, STRING
+from emulator.values.types import BOOL, FLOAT32, FLOAT64, INT64, INTERVAL, PG_NUMERIC, STRING
 
 CALLED = set(POSTGRES_AGGREGATES.values())
 
@@ -84,6 +85,11 @@ def call_aggregate(name: str, argument: AggregateArgument, context: Context) -> 
         if item is None:
             raise no_aggregate("bool_and", argument.item)
         return logical_and_or(name, replace(argument, item=item), context)
+    if name in {"BIT_AND", "BIT_OR"}:
+        bits = casts.coerce(argument.item, INT64, context)
+        if bits is None:
+            raise no_aggregate(name.lower(), argument.item)
+        return bit_aggregate(name, replace(argument, item=bits), context)
     if name in {"MIN", "MAX"}:
         return call_extreme(name.lower(), argument)
     return call_sum(name.lower(), argument, context)
@@ -105,9 +111,9 @@ def call_extreme(name: str, argument: AggregateArgument) -> Typed:
     type_ = argument.item.type or STRING
     if type_.code in UNGROUPABLE or type_.code is TypeCode.BOOL:
         raise no_aggregate(name, argument.item)
-    if type_.code is TypeCode.INTERVAL:
-        raise errors.unimplemented(f"{name} of intervals")
     function = f"agg_pg_{name}_numeric" if type_ == PG_NUMERIC else name
+    if type_ == INTERVAL:
+        function = f"agg_{name}_interval"
     return Typed(f"{function}({argument.item.sql})", type_)
 
 
@@ -117,6 +123,9 @@ def call_sum(name: str, argument: AggregateArgument, context: Context) -> Typed:
     if item.type is None or casts.is_unknown(item):
         item = casts.coerce(item, FLOAT64, context) or item
     refuse_keyed(name, argument)
+    if item.type == INTERVAL:
+        function = "agg_sum_interval" if name == "sum" else "agg_pg_avg_interval"
+        return Typed(f"{function}({argument.distinct}{item.sql})", INTERVAL)
     if item.type in {INT64, PG_NUMERIC}:
         call = f"agg_pg_{name}_numeric({argument.distinct}{item.sql})"
         return Typed(call, PG_NUMERIC)

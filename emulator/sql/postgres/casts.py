@@ -7,16 +7,18 @@ from dataclasses import replace
 from ddl.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.composites import array_of
+from emulator.sql.functions.postgres_arrays import parse_array
 from emulator.sql.functions.postgres_casts import PARSERS, parse_value
+from emulator.sql.functions.postgres_intervals import parse_interval
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, drop_length
 from emulator.values.requests import Stored
 from emulator.values.sqlite_text import quote_text
-from emulator.values.types import FLOAT64, STRING, array
+from emulator.values.types import FLOAT64, INTERVAL, STRING, array
 
 IMPLICIT = {
-    TypeCode.INT64: (TypeCode.PG_NUMERIC, TypeCode.FLOAT32, TypeCode.FLOAT64),
+    TypeCode.INT64: (TypeCode.PG_NUMERIC, TypeCode.FLOAT32, TypeCode.FLOAT64, TypeCode.PG_OID),
     TypeCode.PG_NUMERIC: (TypeCode.FLOAT32, TypeCode.FLOAT64),
     TypeCode.FLOAT32: (TypeCode.FLOAT64,),
     TypeCode.DATE: (TypeCode.TIMESTAMP,),
@@ -29,6 +31,7 @@ ASSIGNED = {
     TypeCode.FLOAT32: (TypeCode.INT64, TypeCode.PG_NUMERIC),
     TypeCode.FLOAT64: (TypeCode.INT64, TypeCode.PG_NUMERIC, TypeCode.FLOAT32),
     TypeCode.TIMESTAMP: (TypeCode.DATE,),
+    TypeCode.PG_OID: (TypeCode.INT64,),
 }
 """What else does so where a column takes it; of text everything does."""
 
@@ -43,6 +46,10 @@ CASTS = {
     (TypeCode.TIMESTAMP, TypeCode.STRING): "pg_text_timestamptz({})",
     (TypeCode.PG_JSONB, TypeCode.STRING): "{}",
     (TypeCode.UUID, TypeCode.STRING): "{}",
+    (TypeCode.PG_OID, TypeCode.STRING): "CAST({} AS TEXT)",
+    (TypeCode.PG_OID, TypeCode.INT64): "{}",
+    (TypeCode.INT64, TypeCode.PG_OID): "pg_oid({})",
+    (TypeCode.STRING, TypeCode.PG_OID): "pg_oid(pg_parse_int8({}))",
     (TypeCode.STRING, TypeCode.BOOL): "pg_parse_bool({})",
     (TypeCode.STRING, TypeCode.INT64): "pg_parse_int8({})",
     (TypeCode.STRING, TypeCode.FLOAT32): "pg_parse_float4({})",
@@ -53,6 +60,13 @@ CASTS = {
     (TypeCode.STRING, TypeCode.TIMESTAMP): "pg_parse_timestamptz({})",
     (TypeCode.STRING, TypeCode.PG_JSONB): "pg_parse_jsonb({})",
     (TypeCode.STRING, TypeCode.UUID): "pg_parse_uuid({})",
+    (TypeCode.STRING, TypeCode.INTERVAL): "pg_parse_interval({})",
+    (TypeCode.INTERVAL, TypeCode.STRING): "{}",
+    (TypeCode.PG_JSONB, TypeCode.BOOL): "pg_jsonb_to_bool({})",
+    (TypeCode.PG_JSONB, TypeCode.INT64): "pg_jsonb_to_int8({})",
+    (TypeCode.PG_JSONB, TypeCode.FLOAT32): "pg_jsonb_to_float4({})",
+    (TypeCode.PG_JSONB, TypeCode.FLOAT64): "pg_jsonb_to_float8({})",
+    (TypeCode.PG_JSONB, TypeCode.PG_NUMERIC): "pg_jsonb_to_numeric({})",
     (TypeCode.INT64, TypeCode.PG_NUMERIC): "pg_int8_to_numeric({})",
     (TypeCode.INT64, TypeCode.FLOAT32): "pg_to_float4(pg_int8_to_float8({}))",
     (TypeCode.INT64, TypeCode.FLOAT64): "pg_int8_to_float8({})",
@@ -78,7 +92,11 @@ def is_unknown(item: Typed) -> bool:
 
 def literal_of(text: str, type_: Type) -> str:
     """A text in quotes as a value of a type, as SQLite text."""
-    if type_.element is not None or type_.code not in PARSERS:
+    if type_.element is not None:
+        return quote_text(parse_array(text, type_.element))
+    if type_ == INTERVAL:
+        return quote_text(parse_interval(text))
+    if type_.code not in PARSERS:
         raise errors.unimplemented(f"a literal of the type {show_type(type_)}")
     return write_stored(parse_value(text, type_))
 
@@ -97,10 +115,12 @@ def write_stored(value: Stored) -> str:
 def convert(item: Typed, target: Type) -> Typed:
     """An item as another type, where there is a cast. Raises INVALID_ARGUMENT."""
     assert item.type is not None
+    if item.type.element is not None and target == STRING:
+        return Typed(f"pg_array_text({item.sql}, '{item.type.element.code.value}')", STRING)
     text = CASTS.get((item.type.code, target.code))
     if text is None:
-        if TypeCode.INTERVAL in (item.type.code, target.code) or item.type.element is not None:
-            raise errors.unimplemented(f"a cast from {show_type(item.type)} to {show_type(target)}")
+        if item.type.element is not None:
+            raise errors.unsupported("Array casting / coercion is not supported")
         raise errors.invalid_argument(
             f"cannot cast type {show_type(item.type)} to {show_type(target)}"
         )
@@ -202,11 +222,14 @@ def operand_type(items: list[Typed]) -> Type:
     codes = {type_.code for type_ in known}
     if codes <= {TypeCode.INT64, TypeCode.PG_NUMERIC, TypeCode.FLOAT32, TypeCode.FLOAT64}:
         return Type(TypeCode.PG_NUMERIC) if codes <= EXACT else FLOAT64
+    if codes == {TypeCode.INT64, TypeCode.PG_OID}:
+        return Type(TypeCode.PG_OID)
     if codes == {TypeCode.DATE, TypeCode.TIMESTAMP}:
         return Type(TypeCode.TIMESTAMP)
     return known[0]
 
 
+NUMBERS = {TypeCode.INT64, TypeCode.PG_NUMERIC, TypeCode.FLOAT32, TypeCode.FLOAT64}
 EXACT = {TypeCode.INT64, TypeCode.PG_NUMERIC}
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ddl.schema import ChangeStream, Schema
+from ddl.placements import ReadFunction, has_moving_keys, list_read_functions
+from ddl.schema import Schema
 from emulator import errors
 from emulator.sql.change_streams import ARGUMENTS, ReadArgument, ReadCall, wrong_call
 from emulator.sql.postgres.nodes import Node
@@ -27,8 +28,8 @@ def read_call(sql: str, schema: Schema) -> ReadCall | None:
     names = called.names("funcname") if called.kind == "FuncCall" else []
     if len(names) != 2 or names[0] != "spanner":
         return None
-    stream = find_stream(names[1], schema)
-    if stream is None:
+    function = find_function(names[1], schema)
+    if function is None:
         raise errors.invalid_argument(f"function {'.'.join(names)} does not exist")
     expect_whole_query(statement, sources[0], names[1])
     called.ignore("funcformat")
@@ -37,15 +38,22 @@ def read_call(sql: str, schema: Schema) -> ReadCall | None:
     if len(nodes) != len(ARGUMENTS):
         raise wrong_call(f"it takes {len(ARGUMENTS)} arguments, not {len(nodes)}")
     values = [read_argument(node, place) for place, node in enumerate(nodes)]
-    return ReadCall(stream.name, "", dict(zip(ARGUMENTS, values, strict=True)))
+    arguments = dict(zip(ARGUMENTS, values, strict=True))
+    return ReadCall(function.stream.name, function.placement, arguments, names[1])
 
 
-def find_stream(function: str, schema: Schema) -> ChangeStream | None:
-    """The stream whose read function has this name."""
-    if function.startswith(PROTO_BYTES):
-        raise errors.unimplemented(f"the function spanner.{function}")
-    stream = schema.change_stream(function.removeprefix(JSON))
-    return stream if stream is not None and JSON + stream.name == function else None
+def find_function(name: str, schema: Schema) -> ReadFunction | None:
+    """The read function of this name: what the records are in is a part of it."""
+    for function in list_read_functions(schema):
+        if function_name(function) == name:
+            return function
+    return None
+
+
+def function_name(function: ReadFunction) -> str:
+    """The name of a read function in this dialect, without its schema."""
+    prefix = PROTO_BYTES if has_moving_keys(function.stream) else JSON
+    return prefix + function.name
 
 
 def expect_whole_query(statement: Node, source: Node, name: str) -> None:

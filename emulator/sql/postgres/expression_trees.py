@@ -10,15 +10,18 @@ from typing import Any
 
 from sqlglot import exp
 
+from ddl.schema import Type
 from emulator import errors
 from emulator.sql.aggregates import AGGREGATE_CALLS
 from emulator.sql.ordering import NAN_GREATEST
 from emulator.sql.postgres.nodes import Node
-from emulator.sql.postgres.type_names import name_column, read_type
+from emulator.sql.postgres.type_names import BY_NAME, name_column, read_type, show_type
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
 
 TYPE = "postgres_type"
 """Key in ``Cast.meta``: the type, and its modifiers."""
+WRITTEN = "postgres_written_type"
+"""Key in ``Cast.meta``: the name of the type, as statements tell it."""
 FILTER = "postgres_filter"
 """Key in the ``meta`` of an aggregate call: its FILTER."""
 OPERATOR = "OPERATOR "
@@ -29,6 +32,8 @@ POSTGRES_AGGREGATES = {
     "BOOL_AND": "LOGICAL_AND",
     "EVERY": "LOGICAL_AND",
     "BOOL_OR": "LOGICAL_OR",
+    "BIT_AND": "BIT_AND",
+    "BIT_OR": "BIT_OR",
 }
 """The aggregates that there are, and what the compiler calls them."""
 
@@ -40,6 +45,11 @@ COMPARISONS: dict[str, type[exp.Binary]] = {
     ">": exp.GT,
     ">=": exp.GTE,
 }
+QUANTIFIED = {
+    "ANY_SUBLINK": ("=", "ANY/SOME subqueries with non-equality operators are not supported"),
+    "ALL_SUBLINK": ("<>", "ALL subqueries with operators other than <>/!= are not supported"),
+}
+"""The one operator of each kind of subquery, and what Spanner says of the others."""
 LIKES = {"~~": "OPERATOR LIKE", "~~*": "OPERATOR ILIKE"}
 BARE_FUNCTIONS = {
     "SVFOP_CURRENT_TIMESTAMP": "current_timestamp",
@@ -138,11 +148,15 @@ class ExpressionTrees:
     def _make_type_cast(self, node: Node) -> exp.Expr:
         named = node.part("typeName", "TypeName")
         assert named is not None
+        written = named.names("names")[-1]
         type_, modifiers = read_type(named)
-        kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name_column(type_))
-        cast = exp.Cast(this=self.expression(node.node("arg")), to=kind)
-        cast.meta[TYPE] = (type_, modifiers)
-        return cast
+        return cast(self.expression(node.node("arg")), type_, modifiers, written)
+
+    def _make_type_function(self, node: Node, name: str) -> exp.Expr:
+        """A type's name that is called like a function: a cast."""
+        (argument,) = node.nodes("args")
+        node.ignore("funcformat")
+        return cast(self.expression(argument), BY_NAME[name], (), name)
 
     def _make_bool_expr(self, node: Node) -> exp.Expr:
         operator = node.text("boolop")
@@ -184,19 +198,31 @@ class ExpressionTrees:
         left, right = self._sides(node)
         if name in COMPARISONS:
             return COMPARISONS[name](this=left, expression=right)
+        if name.removeprefix("!") in LIKES:
+            test = call(LIKES[name.removeprefix("!")], left, right)
+            return exp.Not(this=test) if name.startswith("!") else test
         return call(OPERATOR + name, left, right)
 
     def _kind_op_any(self, node: Node, name: str) -> exp.Expr:
         left, right = self._sides(node)
         if name != "=":
-            raise errors.unimplemented(f"{name} ANY (array)")
+            return self._quantified("ANY", name, left, right)
+        if isinstance(right, exp.Array) and not has_query(right):
+            return exp.In(this=left, expressions=right.expressions)
         return exp.In(this=left, unnest=exp.Unnest(expressions=[right]))
 
     def _kind_op_all(self, node: Node, name: str) -> exp.Expr:
         left, right = self._sides(node)
         if name != "<>":
-            raise errors.unimplemented(f"{name} ALL (array)")
+            return self._quantified("ALL", name, left, right)
+        if isinstance(right, exp.Array) and not has_query(right):
+            return exp.Not(this=exp.In(this=left, expressions=right.expressions))
         return exp.Not(this=exp.In(this=left, unnest=exp.Unnest(expressions=[right])))
+
+    def _quantified(self, word: str, sign: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        if sign not in COMPARISONS:
+            raise errors.unimplemented(f"{sign} {word} (array)")
+        return call(f"{word} {sign}", left, right)
 
     def _kind_distinct(self, node: Node, name: str) -> exp.Expr:
         return call("IS DISTINCT FROM", *self._sides(node))
@@ -282,9 +308,13 @@ class ExpressionTrees:
             return exp.Subquery(this=query)
         if kind == "ARRAY_SUBLINK":
             return exp.Array(expressions=[query])
-        if kind == "ANY_SUBLINK" and node.names("operName") in ([], ["="]):
+        sign = node.names("operName")
+        if kind in QUANTIFIED and (sign or ["="]) == [QUANTIFIED[kind][0]]:
             test = self.expression(node.node("testexpr"))
-            return exp.In(this=test, query=exp.Subquery(this=query))
+            found = exp.In(this=test, query=exp.Subquery(this=query))
+            return found if kind == "ANY_SUBLINK" else exp.Not(this=found)
+        if kind in QUANTIFIED:
+            raise errors.unsupported(QUANTIFIED[kind][1])
         raise errors.unimplemented(f"A subquery of the kind {kind.removesuffix('_SUBLINK')}")
 
     def _make_func_call(self, node: Node) -> exp.Expr:
@@ -293,7 +323,9 @@ class ExpressionTrees:
             names = names[1:]
         node.ignore("funcformat")
         if node.get("over") is not None:
-            raise errors.unimplemented("A window function (OVER)")
+            raise errors.invalid_argument("Window functions are not supported.")
+        if len(names) == 1 and names[0] in BY_NAME and len(node.nodes("args")) == 1:
+            return self._make_type_function(node, names[0])
         name = function_name(names)
         arguments = self.expressions(node.nodes("args"))
         if node.get("agg_star"):
@@ -308,6 +340,11 @@ class ExpressionTrees:
         if condition is not None:
             made.meta[FILTER] = self.expression(Node.of(condition))
         return made
+
+    def _make_named_arg(self, node: Node) -> exp.Expr:
+        node.ignore("argnumber")
+        name = exp.to_identifier(node.text("name"), quoted=True)
+        return exp.Kwarg(this=name, expression=self.expression(node.node("arg")))
 
     def _make_set_to_default(self, node: Node) -> exp.Expr:
         return exp.Var(this="DEFAULT")
@@ -330,6 +367,7 @@ NODES: dict[str, Callable[[ExpressionTrees, Node], exp.Expr]] = {
     "A_Indirection": ExpressionTrees._make_a_indirection,
     "SubLink": ExpressionTrees._make_sub_link,
     "FuncCall": ExpressionTrees._make_func_call,
+    "NamedArgExpr": ExpressionTrees._make_named_arg,
     "SetToDefault": ExpressionTrees._make_set_to_default,
 }
 """By the kind of a node."""
@@ -363,9 +401,23 @@ def function_name(names: list[str]) -> str:
     return name
 
 
+def cast(argument: exp.Expr, type_: Type, modifiers: tuple[int, ...], written: str) -> exp.Cast:
+    """argument::type; text and varchar are one type, of which the name is kept."""
+    kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name_column(type_))
+    tree = exp.Cast(this=argument, to=kind)
+    shown = "character varying" if written == "varchar" else show_type(type_)
+    tree.meta.update({TYPE: (type_, modifiers), WRITTEN: shown})
+    return tree
+
+
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
     """A function, or an operator, by its name."""
     return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def has_query(node: exp.Array) -> bool:
+    """Whether an array is that of a query."""
+    return len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query)
 
 
 def qualifiers(names: list[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from ddl.schema import Type
 from emulator import errors
 from emulator.sql import sequences
 from emulator.sql.compiler import Call, Compiler
-from emulator.sql.postgres import casts, operators
+from emulator.sql.postgres import array_calls, casts, json_calls, operators
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.signatures import Signature, Signatures
@@ -22,33 +22,21 @@ from emulator.values.types import (
     FLOAT32,
     FLOAT64,
     INT64,
+    INTERVAL,
     PG_JSONB,
     PG_NUMERIC,
     STRING,
     TIMESTAMP,
+    UUID,
+    array,
 )
 
 UNSUPPORTED = """
-age array_cat array_remove array_replace array_to_string array_upper cardinality cbrt
-clock_timestamp cosh date_part date_bin decode degrees every format format_type gen_random_uuid
-generate_series initcap json_array json_object justify_days justify_hours justify_interval
-jsonb_agg jsonb_array_elements jsonb_build_array jsonb_build_object jsonb_each jsonb_each_text
-jsonb_extract_path jsonb_extract_path_text jsonb_insert jsonb_object jsonb_object_agg
-jsonb_object_keys jsonb_pretty jsonb_query_array jsonb_set jsonb_strip_nulls make_interval
-make_timestamptz overlay percentile_cont pi quote_ident quote_literal radians random
-regexp_match regexp_matches regexp_replace regexp_split_to_array regexp_substr row_number rank
-dense_rank lag lead first_value last_value ntile scale set_masklen sinh stddev stddev_samp
-string_to_array substring_regex tanh textregexeq textregexne timezone to_char to_date to_json
-to_jsonb to_number trim_array trim_scale var_samp variance width_bucket bit_and bit_or bit_xor
-unnest array_position array_prepend array_append spanner.generate_uuid
-spanner.int64_array_to_pgarray spanner.date_add spanner.timestamptz_add
-spanner.timestamptz_subtract spanner.map_double_to_int spanner.json_query_array
-spanner.float32_array spanner.float64_array spanner.int64_array spanner.bool_array
-spanner.string_array spanner.lax_bool spanner.lax_int64 spanner.get_table_column_identity_state
-spanner.cosine_distance spanner.dot_product spanner.euclidean_distance
-spanner.approx_cosine_distance spanner.search spanner.score spanner.tokenize_fulltext
-spanner.tokenize_substring spanner.tokenize_ngrams spanner.soundex spanner.token spanner.snippet
-spanner.search_substring spanner.search_ngrams
+spanner.ml_predict_row spanner.approx_cosine_distance
+spanner.approx_dot_product spanner.approx_euclidean_distance spanner.search spanner.search_ngrams
+spanner.search_substring spanner.score spanner.score_ngrams spanner.snippet spanner.token
+spanner.tokenize_bool spanner.tokenize_fulltext spanner.tokenize_jsonb spanner.tokenize_ngrams
+spanner.tokenize_number spanner.tokenize_substring spanner.tokenlist_concat spanner.debug_tokenlist
 """
 """Functions that Spanner has in this dialect and this server has not."""
 
@@ -79,6 +67,81 @@ def add_text(table: Signatures) -> None:
     table.add("TO_HEX", [INT64], STRING)
 
 
+DOUBLES = {"DEXP": "exp", "DLOG10": "log", "DLOG1": "ln", "DSQRT": "sqrt"}
+"""The names by which PostgreSQL's own catalog calls functions of double precision."""
+
+
+def add_patterns(table: Signatures) -> None:
+    """Regular expressions, and what else is of text in Spanner."""
+    for name in ("REGEXP_MATCH", "REGEXP_SPLIT_TO_ARRAY"):
+        table.add(name, [STRING, STRING, STRING], array(STRING), optional=1)
+    four = [STRING, STRING, STRING, STRING]
+    table.add("REGEXP_REPLACE", four, STRING, optional=1)
+    table.add("SUBSTRING", [STRING, STRING], STRING, "pg_regexp_substring")
+    table.add("LIKE", [STRING, STRING], BOOL)
+    table.add("TEXTCAT", [STRING, STRING], STRING, "pg_concat_bytea")
+    table.add("BTRIM", [BYTES, BYTES], BYTES)
+    table.add("QUOTE_IDENT", [STRING], STRING)
+    table.add("SPANNER.SOUNDEX", [STRING], STRING, "fn_soundex")
+    table.add(
+        "SPANNER.SPLIT_SUBSTR",
+        [STRING, STRING, INT64, INT64],
+        STRING,
+        "fn_split_substr",
+        optional=1,
+    )
+    table.add("SPANNER.GENERATE_UUID", [], STRING, "fn_generate_uuid")
+    table.add("GEN_RANDOM_UUID", [], UUID, "fn_generate_uuid")
+
+
+def add_intervals(table: Signatures) -> None:
+    """Intervals, and times of Spanner's own."""
+    for name in ("JUSTIFY_HOURS", "JUSTIFY_DAYS", "JUSTIFY_INTERVAL"):
+        table.add(name, [INTERVAL], INTERVAL)
+    table.add("EXTRACT", [STRING, INTERVAL], PG_NUMERIC, "pg_extract_interval")
+    table.add("DATE_TRUNC", [STRING, TIMESTAMP, STRING], TIMESTAMP)
+    table.add("SPANNER.DATE", [TIMESTAMP, STRING], DATE, "pg_spanner_date")
+    stride = [STRING, TIMESTAMP, TIMESTAMP]
+    table.add("SPANNER.DATE_BIN", stride, TIMESTAMP, "pg_spanner_date_bin")
+    for name in ("TIMESTAMPTZ_ADD", "TIMESTAMPTZ_SUBTRACT"):
+        function = f"pg_spanner_{name.lower()}"
+        table.add(f"SPANNER.{name}", [TIMESTAMP, STRING], TIMESTAMP, function)
+
+
+def add_formats(table: Signatures) -> None:
+    """Template patterns."""
+    kinds = ((INT64, "int8"), (PG_NUMERIC, "numeric"), (FLOAT64, "float8"))
+    others = ((TIMESTAMP, "timestamptz"), (INTERVAL, "interval"))
+    for type_, kind in (*kinds, *others):
+        table.add("TO_CHAR", [type_, STRING], STRING, f"pg_to_char_{kind}")
+    table.add("TO_NUMBER", [STRING, STRING], PG_NUMERIC)
+    table.add("TO_DATE", [STRING, STRING], DATE)
+    table.add("TO_TIMESTAMP", [STRING, STRING], TIMESTAMP, "pg_to_timestamp_text")
+
+
+def add_jsonb(table: Signatures) -> None:
+    """Functions that read and change documents."""
+    path = [PG_JSONB, array(STRING), PG_JSONB]
+    table.add("JSONB_SET JSONB_INSERT", [*path, BOOL], PG_JSONB, optional=1)
+    table.add("JSONB_SET_LAX", [*path, BOOL, STRING], PG_JSONB, optional=2)
+    table.add("JSONB_STRIP_NULLS", [PG_JSONB], PG_JSONB)
+    table.add("JSONB_OBJECT_KEYS", [PG_JSONB], array(STRING))
+    query_array = "SPANNER.JSONB_QUERY_ARRAY JSONB_ARRAY_ELEMENTS"
+    table.add(query_array, [PG_JSONB], array(PG_JSONB), "pg_jsonb_query_array")
+    for name, element in JSON_ARRAYS.items():
+        function = f"pg_jsonb_{name.lower()}_array"
+        table.add(f"SPANNER.{name}_ARRAY", [PG_JSONB], array(element), function)
+
+
+JSON_ARRAYS = {
+    "BOOL": BOOL,
+    "INT64": INT64,
+    "FLOAT32": FLOAT32,
+    "FLOAT64": FLOAT64,
+    "STRING": STRING,
+}
+
+
 def add_numbers(table: Signatures) -> None:
     """Arithmetic, rounding, mathematics; between two conversions double precision is taken."""
     kinds = ((INT64, "int8"), (FLOAT64, "float8"), (PG_NUMERIC, "numeric"), (FLOAT32, "float8"))
@@ -93,11 +156,19 @@ def add_numbers(table: Signatures) -> None:
     table.add("MOD", [INT64, INT64], INT64, "pg_int8_mod")
     table.add("MOD", [PG_NUMERIC, PG_NUMERIC], PG_NUMERIC, "pg_numeric_mod")
     table.add("DIV", [PG_NUMERIC, PG_NUMERIC], PG_NUMERIC, "pg_numeric_quotient")
+    for names, word in DOUBLES.items():
+        table.add(names, [FLOAT64], FLOAT64, f"pg_float8_{word}")
     for name in ("SQRT", "EXP", "LN", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN"):
         table.add(name, [FLOAT64], FLOAT64, f"pg_float8_{name.lower()}")
     table.add("LOG LOG10", [FLOAT64], FLOAT64, "pg_float8_log")
     table.add("ATAN2", [FLOAT64, FLOAT64], FLOAT64, "pg_float8_atan2")
-    table.add("POWER POW", [FLOAT64, FLOAT64], FLOAT64, "pg_float8_power")
+    for vector in (FLOAT32, FLOAT64):
+        for name in ("COSINE_DISTANCE", "DOT_PRODUCT", "EUCLIDEAN_DISTANCE"):
+            both = [array(vector), array(vector)]
+            table.add(f"SPANNER.{name}", both, FLOAT64, f"fn_{name.lower()}")
+    both = [array(INT64), array(INT64)]
+    table.add("SPANNER.DOT_PRODUCT", both, FLOAT64, "fn_dot_product")
+    table.add("POWER POW DPOW", [FLOAT64, FLOAT64], FLOAT64, "pg_float8_power")
     table.add("SPANNER.BIT_REVERSE", [INT64, BOOL], INT64, "fn_bit_reverse")
 
 
@@ -112,16 +183,31 @@ def add_other(table: Signatures) -> None:
     table.add("MAKE_DATE", [INT64, INT64, INT64], DATE)
 
 
+SHARED = {
+    *("fn_bit_reverse", "fn_cosine_distance", "fn_dot_product", "fn_euclidean_distance"),
+    *("fn_soundex", "fn_split_substr", "fn_generate_uuid"),
+}
+"""Functions at run time that both dialects have."""
+
+
 def build_signatures() -> Signatures:
     """All of them, with the names that SQLite knows them by."""
     plain = Signatures()
-    for add in (add_text, add_numbers, add_other):
+    for add in (
+        add_text,
+        add_numbers,
+        add_other,
+        add_patterns,
+        add_intervals,
+        add_jsonb,
+        add_formats,
+    ):
         add(plain)
     table = Signatures()
     for name, overloads in plain.items():
         for each in overloads:
             function = each.function
-            if function.startswith("fn_") and function != "fn_bit_reverse":
+            if function.startswith("fn_") and function not in SHARED:
                 function = f"pg_{function.removeprefix('fn_')}"
             added = Signature(each.arguments, each.result, function, each.optional, each.rest)
             table.setdefault(name, []).append(added)
@@ -129,8 +215,6 @@ def build_signatures() -> Signatures:
 
 
 SIGNATURES = build_signatures()
-NO_NUMERIC = {"SQRT", "EXP", "LN", "LOG", "LOG10", "POWER", "POW"}
-"""Functions that PostgreSQL has for numeric, too; here they are of double precision only."""
 
 
 def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -144,21 +228,25 @@ def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
             raise errors.unimplemented(f"the function {name}")
         raise errors.invalid_argument(f"function {name} does not exist")
     items = [compiler.compile(each, scope, context) for each in node.expressions]
-    if node.name in NO_NUMERIC and any(item.type == PG_NUMERIC for item in items):
-        raise errors.unimplemented(f"the function {name} of numeric")
     return choose_overload(node.name, items, context)
 
 
 def choose_overload(name: str, items: list[Typed], context: Context) -> Typed:
-    """The signature that needs the fewest conversions."""
+    """A call by the signature that needs the fewest conversions."""
+    signature = find_signature(name, items)
+    types = signature.argument_types(len(items))
+    converted = [casts.coerce(i, t, context) for i, t in zip(items, types, strict=True)]
+    listed = ", ".join(each.sql for each in converted if each is not None)
+    return Typed(f"{signature.function}({listed})", signature.result)
+
+
+def find_signature(name: str, items: list[Typed]) -> Signature:
+    """The signature that needs the fewest conversions. Raises INVALID_ARGUMENT."""
     fitting = [each for each in SIGNATURES[name] if each.fits(items)]
     for signature in sorted(fitting, key=lambda each: count_conversions(each, items)):
         types = signature.argument_types(len(items))
-        if any(not may_be(item, type_) for item, type_ in zip(items, types, strict=True)):
-            continue
-        converted = [casts.coerce(i, t, context) for i, t in zip(items, types, strict=True)]
-        listed = ", ".join(each.sql for each in converted if each is not None)
-        return Typed(f"{signature.function}({listed})", signature.result)
+        if all(may_be(item, type_) for item, type_ in zip(items, types, strict=True)):
+            return signature
     shown = ", ".join("unknown" if casts.is_unknown(i) else show_type(i.type) for i in items)
     raise errors.invalid_argument(f"function {name.lower()}({shown}) does not exist")
 
@@ -238,18 +326,27 @@ def concatenated_text(item: Typed, context: Context) -> Typed | None:
     return casts.assign(item, STRING, context)
 
 
-def compile_array_length(
+INTERVAL_PARTS = ("years", "months", "weeks", "days", "hours", "mins", "secs")
+
+
+def compile_make_interval(
     compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
 ) -> Typed:
-    """array_length(array, dimension)."""
-    items = [compiler.compile(each, scope, context) for each in node.expressions]
-    if len(items) != 2 or items[0].type is None or items[0].type.element is None:
-        shown = ", ".join(show_type(item.type) for item in items)
-        raise errors.invalid_argument(f"function array_length({shown}) does not exist")
-    dimension = casts.coerce(items[1], INT64, context)
-    if dimension is None:
-        raise errors.invalid_argument("the dimension of array_length must be a bigint")
-    return Typed(f"pg_array_length({items[0].sql}, {dimension.sql})", INT64)
+    """make_interval, by place and by name; what is missing is 0."""
+    given: dict[str, Typed] = {}
+    for place, each in enumerate(node.expressions):
+        named = isinstance(each, exp.Kwarg)
+        name = each.this.name if named else (*INTERVAL_PARTS, "")[min(place, len(INTERVAL_PARTS))]
+        if name not in INTERVAL_PARTS or name in given:
+            raise errors.invalid_argument("function make_interval does not exist with these names")
+        item = compiler.compile(each.expression if named else each, scope, context)
+        converted = casts.coerce(item, FLOAT64 if name == "secs" else INT64, context)
+        if converted is None:
+            raise errors.invalid_argument(f"make_interval: {name} is of another type")
+        given[name] = converted
+    zero = Typed("0", INT64)
+    listed = ", ".join(given.get(name, zero).sql for name in INTERVAL_PARTS)
+    return Typed(f"pg_make_interval({listed})", INTERVAL)
 
 
 def compile_now(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -296,9 +393,20 @@ def compile_sequence_state(
     return sequences.counter_state(counter_of(compiler, node, scope, context))
 
 
+def without_cast(node: exp.Expr) -> exp.Expr:
+    """A text without its type: 's'::text names what 's' names."""
+    if not isinstance(node, exp.Cast):
+        return node
+    written = node.args["to"]
+    for name in ("this", "kind"):
+        written.args.get(name)
+    inner: exp.Expr = node.this
+    return inner
+
+
 def counter_of(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> str:
     """The counter of the sequence that a text names."""
-    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    items = [compiler.compile(without_cast(each), scope, context) for each in node.expressions]
     if len(items) != 1 or not casts.is_unknown(items[0]):
         raise errors.unimplemented(f"{node.name.lower()} of anything but a name in quotes")
     written = str(items[0].literal)
@@ -315,10 +423,15 @@ CALLS: dict[str, Call] = {
     "NULLIF": compile_nullif,
     **dict.fromkeys(("GREATEST", "LEAST"), compile_extreme),
     **dict.fromkeys(("CONCAT", "CONCAT_WS"), compile_concat),
-    "ARRAY_LENGTH": compile_array_length,
+    **array_calls.CALLS,
+    **json_calls.CALLS,
+    "MAKE_INTERVAL": compile_make_interval,
     **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP"), compile_now),
     "CURRENT_DATE": compile_today,
     "PENDING_COMMIT_TIMESTAMP": compile_pending,
     "NEXTVAL": compile_nextval,
     "SPANNER.GET_INTERNAL_SEQUENCE_STATE": compile_sequence_state,
+    "SPANNER.GET_TABLE_COLUMN_IDENTITY_STATE": sequences.FUNCTIONS[
+        "GET_TABLE_COLUMN_IDENTITY_STATE"
+    ],
 }

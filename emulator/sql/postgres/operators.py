@@ -24,9 +24,11 @@ from emulator.values.types import (
     FLOAT32,
     FLOAT64,
     INT64,
+    INTERVAL,
     PG_JSONB,
     PG_NUMERIC,
     STRING,
+    TIMESTAMP,
     array,
 )
 
@@ -40,7 +42,7 @@ BITWISE = {
     "<<": "pg_int8_shift_left({}, {})",
     ">>": "pg_int8_shift_right({}, {})",
 }
-NUMBERS = {*KINDS, TypeCode.FLOAT32}
+NUMBERS = casts.NUMBERS
 
 
 def no_operator(sign: str, items: list[Typed]) -> errors.SpannerError:
@@ -67,13 +69,13 @@ def comparable(item: Typed) -> str:
         return f"pg_numeric_key({item.sql})"
     if item.type == PG_JSONB:
         return f"pg_jsonb_key({item.sql})"
+    if item.type == INTERVAL:
+        return f"fn_interval_order({item.sql})"
     return item.sql
 
 
 def compare(left: Typed, sign: str, right: Typed, type_: Type) -> str:
     """A comparison of two of one type. NaN, a text in storage, is greater than every number."""
-    if type_.code is TypeCode.INTERVAL:
-        raise errors.unimplemented("a comparison of intervals")
     ordered = sign not in {"=", "<>"}
     if ordered and type_.code in {TypeCode.ARRAY, TypeCode.PG_JSONB}:
         raise errors.unimplemented(f"{sign} of the type {show_type(type_)}")
@@ -220,15 +222,20 @@ def compile_arithmetic(
     compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
 ) -> Typed:
     """+ - * / % of numbers, + and - of a date and days."""
-    sign = node.name.removeprefix(OPERATOR)
-    items = two(compiler, node, scope, context)
+    return arithmetic(
+        node.name.removeprefix(OPERATOR), two(compiler, node, scope, context), context
+    )
+
+
+def arithmetic(sign: str, items: list[Typed], context: Context) -> Typed:
+    """An operation by the types of its operands."""
     known = [item.type for item in items if item.type is not None and not casts.is_unknown(item)]
     if DATE in known:
         return date_arithmetic(sign, items, context)
     if not known:
         raise errors.invalid_argument(f"operator is not unique: unknown {sign} unknown")
-    if any(type_.code in {TypeCode.INTERVAL, TypeCode.TIMESTAMP} for type_ in known):
-        raise errors.unimplemented(f"{sign} of times and intervals")
+    if INTERVAL in known or TIMESTAMP in known:
+        return time_arithmetic(sign, items, context)
     if any(type_.code not in NUMBERS for type_ in known):
         raise no_operator(sign, items)
     return number_arithmetic(sign, items, context)
@@ -245,6 +252,41 @@ def number_arithmetic(sign: str, items: list[Typed], context: Context) -> Typed:
     return Typed(f"pg_{KINDS[type_.code]}_{ARITHMETIC[sign]}({listed})", type_)
 
 
+def time_arithmetic(sign: str, items: list[Typed], context: Context) -> Typed:
+    """+ and - of times and intervals, * and / of an interval and a number."""
+    left, right = items
+    if sign in {"*", "/"}:
+        if sign == "*" and right.type == INTERVAL and left.type != INTERVAL:
+            left, right = right, left
+        factor = casts.coerce(right, FLOAT64, context)
+        if left.type != INTERVAL or factor is None:
+            raise no_operator(sign, items)
+        word = "mul" if sign == "*" else "div"
+        return Typed(f"pg_interval_{word}({left.sql}, {factor.sql})", INTERVAL)
+    if sign == "+" and right.type == TIMESTAMP and left.type != TIMESTAMP:
+        left, right = right, left
+    if sign == "-" and left.type != INTERVAL and right.type == TIMESTAMP:
+        moment = casts.coerce(left, TIMESTAMP, context)
+        if moment is None:
+            raise no_operator(sign, items)
+        return Typed(f"pg_timestamptz_between({moment.sql}, {right.sql})", INTERVAL)
+    if left.type == TIMESTAMP and sign == "-" and casts.is_unknown(right):
+        moment = casts.coerce(right, TIMESTAMP, context)
+        return Typed(
+            f"pg_timestamptz_between({left.sql}, {moment.sql if moment else ''})", INTERVAL
+        )
+    amount = casts.coerce(right, INTERVAL, context)
+    if sign not in {"+", "-"} or amount is None:
+        raise no_operator(sign, items)
+    word = "add" if sign == "+" else "sub"
+    if left.type == TIMESTAMP:
+        return Typed(f"pg_timestamptz_{word}({left.sql}, {amount.sql})", TIMESTAMP)
+    first = casts.coerce(left, INTERVAL, context)
+    if first is None:
+        raise no_operator(sign, items)
+    return Typed(f"fn_interval_{word}({first.sql}, {amount.sql})", INTERVAL)
+
+
 def date_arithmetic(sign: str, items: list[Typed], context: Context) -> Typed:
     """date + bigint, date - bigint, date - date."""
     left, right = items
@@ -257,8 +299,6 @@ def date_arithmetic(sign: str, items: list[Typed], context: Context) -> Typed:
         return Typed(f"pg_add_days({left.sql}, {days})", DATE)
     if any(each.type is None or casts.is_unknown(each) for each in items):
         raise errors.unimplemented(f"{sign} of a date and a value without a type")
-    if any(each.type is not None and each.type.code is TypeCode.INTERVAL for each in items):
-        raise errors.unimplemented(f"{sign} of dates and intervals")
     raise no_operator(sign, items)
 
 
@@ -266,6 +306,8 @@ def compile_sign(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
     """-x and +x."""
     sign = node.name.removeprefix(OPERATOR + "unary ")
     (item,) = two(compiler, node, scope, context)
+    if sign == "-" and item.type == INTERVAL:
+        return Typed(f"pg_interval_neg({item.sql})", INTERVAL)
     if item.type is None or casts.is_unknown(item):
         item = casts.coerce(item, FLOAT64, context) or item
     if item.type is None or item.type.code not in NUMBERS:
@@ -301,11 +343,8 @@ def compile_bitwise(
 
 
 def compile_power(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """^ of double precision; that of numeric is not there."""
+    """^, which is of double precision as power is."""
     items = two(compiler, node, scope, context)
-    types = {item.type for item in items}
-    if PG_NUMERIC in types and not types & {FLOAT32, FLOAT64}:
-        raise errors.unimplemented("^ of numeric")
     operands = [casts.coerce(item, FLOAT64, context) for item in items]
     present = [each.sql for each in operands if each is not None]
     if len(present) != len(items):
@@ -319,8 +358,9 @@ def compile_concatenation(
     """|| of text, bytea and arrays; one text makes a text of the other operand."""
     items = two(compiler, node, scope, context)
     types = [item.type for item in items if item.type is not None and not casts.is_unknown(item)]
-    if any(type_ == PG_JSONB for type_ in types):
-        raise errors.unimplemented("|| of jsonb")
+    if types and all(type_ == PG_JSONB for type_ in types):
+        operands, _ = match(items, "||", context)
+        return Typed(f"pg_jsonb_concat({', '.join(each.sql for each in operands)})", PG_JSONB)
     if any(type_.element is not None for type_ in types):
         operands, type_ = match(items, "||", context)
         return Typed(f"fn_concat_arrays({', '.join(each.sql for each in operands)})", type_)
@@ -342,6 +382,20 @@ def compile_like(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
     if len(present) != len(items):
         raise no_operator("~~" if word == "LIKE" else "~~*", items)
     return Typed(f"(pg_{word.lower()}({', '.join(present)}))", BOOL)
+
+
+def compile_pattern(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """~, ~*, !~ and !~*: regular expressions."""
+    sign = node.name.removeprefix(OPERATOR)
+    items = two(compiler, node, scope, context)
+    operands = [casts.coerce(item, STRING, context) for item in items]
+    present = [each.sql for each in operands if each is not None]
+    if len(present) != len(items):
+        raise no_operator(sign, items)
+    test = f"pg_regexp_matches({', '.join(present)}, '{'i' if sign.endswith('*') else ''}')"
+    return Typed(f"(NOT {test})" if sign.startswith("!") else f"({test})", BOOL)
 
 
 def compile_json_operator(
@@ -410,6 +464,7 @@ def compile_subscript(
     return replace(element_value(found, values.type.element), column=values.column)
 
 
+JSON_OPERATORS = ("->", "->>", "?", "@>", "<@")
 OPERATORS: dict[str, Callable[..., Typed]] = {
     **dict.fromkeys(ARITHMETIC, compile_arithmetic),
     **dict.fromkeys(("unary -", "unary +"), compile_sign),
@@ -418,7 +473,8 @@ OPERATORS: dict[str, Callable[..., Typed]] = {
     "^": compile_power,
     "||": compile_concatenation,
     **dict.fromkeys(("LIKE", "ILIKE"), compile_like),
-    **dict.fromkeys(("->", "->>", "?", "@>", "<@"), compile_json_operator),
+    **dict.fromkeys(("~", "~*", "!~", "!~*"), compile_pattern),
+    **dict.fromkeys(JSON_OPERATORS, compile_json_operator),
 }
 CALLS: dict[str, Call] = {
     **{OPERATOR + sign: function for sign, function in OPERATORS.items()},

@@ -19,6 +19,11 @@ INT64_MAX = 2**63 - 1
 SIDES = {"JOIN_INNER": "", "JOIN_LEFT": "LEFT", "JOIN_RIGHT": "RIGHT", "JOIN_FULL": "FULL"}
 TABLE_BEFORE = re.compile(rb'(?:[\w$]+|"(?:""|[^"])+")(?:\s*\.\s*(?:[\w$]+|"(?:""|[^"])+"))*\s*\Z')
 JOIN_BEFORE = re.compile(rb"\bjoin\s*\Z", re.IGNORECASE)
+SET_FUNCTIONS = {
+    "generate_series": "GENERATE_SERIES",
+    "jsonb_array_elements": "JSONB_ARRAY_ELEMENTS",
+}
+"""Functions in FROM that give rows, and what gives an array of them."""
 SYSTEM_SCHEMAS = {"information_schema", "pg_catalog", "spanner_sys"}
 SETS = {"SETOP_UNION": exp.Union, "SETOP_INTERSECT": exp.Intersect, "SETOP_EXCEPT": exp.Except}
 
@@ -108,7 +113,7 @@ class QueryTrees:
         if clause is None:
             return None
         if clause.get("recursive"):
-            raise errors.unimplemented("WITH RECURSIVE")
+            raise errors.unsupported("Recursive WITH expressions are not supported")
         tables = []
         for each in clause.nodes("ctes"):
             if each.get("aliascolnames"):
@@ -133,14 +138,14 @@ class QueryTrees:
 
     def _select(self, node: Node) -> exp.Expr:
         if node.get("valuesLists"):
-            raise errors.unimplemented("VALUES as a query")
+            raise errors.unsupported("VALUES lists in FROM clause are not supported")
         select = exp.Select(
             expressions=[self.expressions.target(each) for each in node.nodes("targetList")]
         )
         distinct = node.get("distinctClause")
         if distinct is not None:
             if any(distinct):
-                raise errors.unimplemented("SELECT DISTINCT ON")
+                raise errors.unsupported("Statements with DISTINCT ON clauses are not supported")
             select.set("distinct", exp.Distinct())
         sources = node.nodes("fromClause")
         if sources:
@@ -148,7 +153,7 @@ class QueryTrees:
         where = node.get("whereClause")
         if where is not None:
             select.set("where", exp.Where(this=self.expressions.expression(Node.of(where))))
-        groups = node.nodes("groupClause")
+        groups = [part for each in node.nodes("groupClause") for part in grouping_parts(each)]
         if groups:
             select.set("group", exp.Group(expressions=self.expressions.expressions(groups)))
         having = node.get("havingClause")
@@ -158,7 +163,7 @@ class QueryTrees:
 
     def _limit(self, node: Node, tree: exp.Expr) -> None:
         if node.text("limitOption") == "LIMIT_OPTION_WITH_TIES":
-            raise errors.unimplemented("FETCH FIRST ... WITH TIES")
+            raise errors.unsupported("Statements with FETCH WITH TIES are not supported")
         count, offset = node.get("limitCount"), node.get("limitOffset")
         rows = None if count is None else self.expressions.expression(Node.of(count))
         if isinstance(rows, exp.Null):
@@ -188,7 +193,7 @@ class QueryTrees:
             return self._single_source(node), []
         kind = node.text("jointype")
         if kind not in SIDES or node.get("isNatural") or node.get("alias"):
-            raise errors.unimplemented("A NATURAL join, or one with an alias")
+            raise errors.unsupported("NATURAL joins, and joins with an alias, are not supported")
         left, joins = self._source(node.node("larg"))
         right, inner = self._source(node.node("rarg"))
         if inner:
@@ -210,11 +215,12 @@ class QueryTrees:
 
     def _single_source(self, node: Node) -> exp.Expr:
         if node.kind == "RangeVar":
-            return self._table(node)
+            return self._renamed_table(node)
         if node.kind == "RangeSubselect":
             if node.get("lateral"):
-                raise errors.unimplemented("LATERAL")
+                raise errors.unsupported("Lateral subqueries are not supported")
             query = self.query(node.node("subquery"))
+            rename_columns(query, node.part("alias", "Alias"))
             alias = self._alias(node)
             node.finish()
             return exp.Subquery(this=query, alias=alias)
@@ -226,35 +232,68 @@ class QueryTrees:
         alias = node.part("alias", "Alias")
         if alias is None:
             return None
-        if alias.get("colnames"):
-            raise errors.unimplemented("An alias with names of columns")
+        alias.ignore("colnames")
         return exp.TableAlias(this=exp.to_identifier(alias.text("aliasname"), quoted=True))
 
     def _function_source(self, node: Node) -> exp.Expr:
         """unnest(array) [WITH ORDINALITY] [AS alias [(column)]]."""
         functions = node.nodes("functions")
         called = functions[0].nodes("items")[0]
-        if len(functions) != 1 or called.names("funcname")[-1:] != ["unnest"]:
-            name = ".".join(called.names("funcname"))
-            raise errors.unimplemented(f"the function {name} in FROM")
+        names = called.names("funcname")
+        function = names[-1] if names[:-1] in ([], ["pg_catalog"]) else ".".join(names)
+        if len(functions) != 1:
+            raise errors.unsupported(
+                "UNNEST of multiple arrays and ROWS FROM expressions are not supported"
+            )
+        if function not in {"unnest", *SET_FUNCTIONS}:
+            raise errors.invalid_argument("Unsupported function call in FROM clause")
         arguments = self.expressions.expressions(called.nodes("args"))
+        if len(arguments) != 1 and function == "unnest":
+            raise errors.unsupported("UNNEST of multiple arrays is not supported")
+        if function in SET_FUNCTIONS:
+            arguments = [exp.Anonymous(this=SET_FUNCTIONS[function], expressions=arguments)]
         if node.get("ordinality"):
-            raise errors.unimplemented("WITH ORDINALITY")
+            raise errors.unsupported("WITH ORDINALITY is not supported")
         alias = node.part("alias", "Alias")
-        name = alias.text("aliasname") if alias is not None else "unnest"
+        name = alias.text("aliasname") if alias is not None else function
         columns = alias.names("colnames") if alias is not None else []
-        if columns and columns != [name]:
-            raise errors.unimplemented("An alias of unnest with another name of its column")
         node.ignore("lateral")
         node.finish()
-        column = exp.to_identifier(name, quoted=True)
-        return exp.Unnest(expressions=arguments, alias=exp.TableAlias(columns=[column]))
+        if len(columns) > 1:
+            raise errors.invalid_argument(
+                f'table "{name}" has 1 columns available but {len(columns)} columns specified'
+            )
+        column = exp.to_identifier(columns[0] if columns else name, quoted=True)
+        rows = exp.TableAlias(this=exp.to_identifier(name, quoted=True), columns=[column])
+        return exp.Unnest(expressions=arguments, alias=rows)
+
+    def _renamed_table(self, node: Node) -> exp.Expr:
+        """A table; with names for its columns it is a query of them."""
+        alias = node.part("alias", "Alias")
+        names = alias.names("colnames") if alias is not None else []
+        table = self._table(node)
+        if not names or alias is None:
+            return table
+        columns = self._all_columns(table, generated=True)
+        if not columns:
+            raise errors.unimplemented("Names of columns in the alias of a view or of WITH")
+        table.set("alias", None)
+        items: list[exp.Expr] = [
+            exp.Column(this=exp.to_identifier(column, quoted=True)) for column in columns
+        ]
+        query = exp.Select(expressions=items)
+        query.set("from_", exp.From(this=table))
+        rename_columns(query, alias)
+        owner = exp.to_identifier(alias.text("aliasname"), quoted=True)
+        return exp.Subquery(this=query, alias=exp.TableAlias(this=owner))
 
     def _table(self, node: Node) -> exp.Table:
         owner, name = node.text("schemaname"), node.text("relname")
         if node.get("catalogname"):
             raise errors.unimplemented("A name with a catalog")
         owner = "" if owner == "public" else owner
+        if not owner and f"PG_CATALOG.{name}".upper() in POSTGRES_VIEWS:
+            owner = "pg_catalog"
         if owner in SYSTEM_SCHEMAS and f"{owner}.{name}".upper() not in POSTGRES_VIEWS:
             raise errors.unimplemented(f"the table {owner}.{name}")
         table = exp.Table(this=exp.to_identifier(name, quoted=True))
@@ -306,12 +345,14 @@ class QueryTrees:
         tree = exp.Insert(this=target, expression=values)
         return Parsed(tree, returning=returning, on_conflict=clause, on_conflict_update=update)
 
-    def _all_columns(self, node: exp.Table) -> list[str]:
-        """The columns of INSERT without a list."""
+    def _all_columns(self, node: exp.Table, *, generated: bool = False) -> list[str]:
+        """The columns of INSERT without a list; with those that are ``generated``, of ``*``."""
         table = self._schema.table(".".join(part.name for part in node.parts))
         if table is None:
             return []
-        return [c.name for c in table.columns if c.generated is None and not c.hidden]
+        return [
+            c.name for c in table.columns if (generated or c.generated is None) and not c.hidden
+        ]
 
     def _expect_columns(self, node: exp.Table, names: list[str]) -> None:
         """Raises INVALID_ARGUMENT for a column that has another name, if only by its case."""
@@ -390,3 +431,38 @@ class QueryTrees:
     def _returning(self, node: Node) -> tuple[exp.Expr, ...] | None:
         items = node.nodes("returningList")
         return tuple(map(self.expressions.target, items)) if items else None
+
+
+def grouping_parts(node: Node) -> list[Node]:
+    """An element of GROUP BY: an expression, or several in parentheses."""
+    if node.kind == "GroupingSet":
+        kind = node.text("kind").removeprefix("GROUPING_SET_")
+        raise errors.unimplemented(f"GROUP BY with a set of the kind {kind}")
+    if node.kind != "RowExpr":
+        return [node]
+    node.ignore("row_format")
+    parts = node.nodes("args")
+    node.finish()
+    return parts
+
+
+def rename_columns(query: exp.Expr, alias: Node | None) -> None:
+    """(query) AS alias(a, b): the columns of the query get the names."""
+    names = alias.names("colnames") if alias is not None else []
+    if not names:
+        return
+    first = query
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    items = first.expressions
+    if any(isinstance(each, exp.Star) or isinstance(each.this, exp.Star) for each in items):
+        raise errors.unimplemented("An alias with names of columns of SELECT *")
+    if len(names) > len(items):
+        raise errors.invalid_argument(
+            f"the query has {len(items)} columns available but {len(names)} columns specified"
+        )
+    renamed = [
+        exp.Alias(this=each.unalias(), alias=exp.to_identifier(name, quoted=True))
+        for each, name in zip(items, names, strict=False)
+    ]
+    first.set("expressions", [*renamed, *items[len(names) :]])

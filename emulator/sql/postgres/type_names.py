@@ -15,6 +15,7 @@ from emulator.values.types import (
     INTERVAL,
     PG_JSONB,
     PG_NUMERIC,
+    PG_OID,
     STRING,
     TIMESTAMP,
     UUID,
@@ -36,6 +37,7 @@ BY_NAME = {
     "jsonb": PG_JSONB,
     "uuid": UUID,
     "interval": INTERVAL,
+    "oid": PG_OID,
 }
 SHOWN = {
     TypeCode.BOOL: "boolean",
@@ -50,6 +52,7 @@ SHOWN = {
     TypeCode.PG_JSONB: "jsonb",
     TypeCode.UUID: "uuid",
     TypeCode.INTERVAL: "interval",
+    TypeCode.PG_OID: "oid",
 }
 SHORT = {
     TypeCode.BOOL: "bool",

@@ -1,0 +1,378 @@
+"""Functions of jsonb that build and change documents, as the PostgreSQL dialect has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+
+from emulator.errors import SpannerError, invalid_argument, out_of_range
+from emulator.sql.functions.arrays import array
+from emulator.sql.functions.postgres_casts import (
+    double_text,
+    numeric_to_bigint,
+    parse_double,
+    parse_numeric,
+    real_text,
+    timestamptz_text,
+)
+from emulator.sql.functions.postgres_numbers import to_form, to_real
+from emulator.values import jsonb, pg_numeric
+from emulator.values.jsonb import Document, parse_document, write_document
+
+Path = list[str | None]
+TREATMENTS = ("raise_exception", "use_json_null", "delete_key", "return_target")
+INT64_RANGE = range(-(2**63), 2**63)
+
+
+def to_document(value: object, kind: str) -> Document:
+    """A stored value of a type as a document."""
+    if value is None:
+        return None
+    if kind.startswith("ARRAY "):
+        inner = kind.removeprefix("ARRAY ")
+        return [to_document(item, inner) for item in json.loads(str(value))]
+    if kind == "BOOL":
+        return bool(value)
+    if kind in {"INT64", "PG_OID"}:
+        return Decimal(int(str(value)))
+    if kind == "PG_JSONB":
+        return parse_document(str(value))
+    if kind in {"FLOAT64", "FLOAT32"}:
+        assert isinstance(value, float | str)
+        text = double_text(value) if kind == "FLOAT64" else real_text(value)
+        return text if text[-1].isalpha() else pg_numeric.parse_numeric(text)
+    if kind == "PG_NUMERIC":
+        number = pg_numeric.number_of_form(str(value))
+        return "NaN" if number.is_nan() else number
+    if kind == "TIMESTAMP":
+        text = timestamptz_text(str(value)).replace(" ", "T")
+        return text if ":" in text[-5:] else f"{text}:00"
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
+    return str(value)
+
+
+def to_jsonb(value: object, kind: str) -> str:
+    """to_jsonb."""
+    return write_document(to_document(value, kind))
+
+
+def build_array(*pairs: object) -> str:
+    """jsonb_build_array of values, each followed by its type."""
+    return write_document(list(documents(pairs)))
+
+
+def documents(pairs: tuple[object, ...]) -> Iterator[Document]:
+    """The documents of values that are each followed by their type."""
+    for value, kind in zip(pairs[::2], pairs[1::2], strict=True):
+        yield to_document(value, str(kind))
+
+
+def build_object(*pairs: object) -> str:
+    """jsonb_build_object of names and values, each followed by its type."""
+    if len(pairs) % 4:
+        raise invalid_argument("argument list must have even number of elements")
+    listed = list(documents(pairs))
+    made: dict[str, Document] = {}
+    for name, value in zip(listed[::2], listed[1::2], strict=True):
+        if name is None:
+            raise invalid_argument("argument 1: key must not be null")
+        made[name if isinstance(name, str) else write_document(name)] = value
+    return write_document(made)
+
+
+def read_path(path: str) -> Path:
+    """An array of texts."""
+    steps: Path = json.loads(path)
+    return steps
+
+
+def index_of(step: str, size: int, place: int) -> int:
+    """A step of a path as a place in an array; from the end where it is negative."""
+    try:
+        number = int(step)
+    except ValueError as error:
+        raise invalid_argument(
+            f'path element at position {place} is not an integer: "{step}"'
+        ) from error
+    return number if number >= 0 else size + number
+
+
+def change_at(
+    document: Document, path: Path, change: Callable[[Document, str, int], Document], place: int = 1
+) -> Document:
+    """A document with what ``change`` makes of the owner of the last step of a path."""
+    step = path[0]
+    if step is None:
+        raise out_of_range(f"path element at position {place} is null")
+    if not isinstance(document, dict | list):
+        return document
+    if len(path) == 1:
+        return change(document, step, place)
+    if isinstance(document, dict):
+        if step not in document:
+            return document
+        inner = change_at(document[step], path[1:], change, place + 1)
+        return {**document, step: inner}
+    index = index_of(step, len(document), place)
+    if not 0 <= index < len(document):
+        return document
+    changed = list(document)
+    changed[index] = change_at(document[index], path[1:], change, place + 1)
+    return changed
+
+
+def refuse_scalar(document: Document, what: str) -> None:
+    """Raises for a document that has no members."""
+    if not isinstance(document, dict | list):
+        raise invalid_argument(f"cannot {what} in scalar")
+
+
+def set_value(document: str, path: str, value: str, create: int = 1) -> str:
+    """jsonb_set."""
+    root, new = parse_document(document), parse_document(value)
+    refuse_scalar(root, "set path")
+
+    def change(owner: Document, step: str, place: int) -> Document:
+        if isinstance(owner, dict):
+            return {**owner, step: new} if step in owner or create else owner
+        assert isinstance(owner, list)
+        index = index_of(step, len(owner), place)
+        if 0 <= index < len(owner):
+            return [*owner[:index], new, *owner[index + 1 :]]
+        if not create:
+            return owner
+        return [new, *owner] if index < 0 else [*owner, new]
+
+    steps = read_path(path)
+    return write_document(change_at(root, steps, change) if steps else root)
+
+
+def insert_value(document: str, path: str, value: str, after: int = 0) -> str:
+    """jsonb_insert."""
+    root, new = parse_document(document), parse_document(value)
+    refuse_scalar(root, "set path")
+
+    def change(owner: Document, step: str, place: int) -> Document:
+        if isinstance(owner, dict):
+            if step in owner:
+                raise invalid_argument("cannot replace existing key")
+            return {**owner, step: new}
+        assert isinstance(owner, list)
+        index = index_of(step, len(owner), place)
+        if index < 0:
+            return [new, *owner]
+        cut = index + 1 if after and index < len(owner) else index
+        return [*owner[:cut], new, *owner[cut:]]
+
+    steps = read_path(path)
+    return write_document(change_at(root, steps, change) if steps else root)
+
+
+def delete_path(document: str, path: str) -> str:
+    """#-: without what stands at a path."""
+    root = parse_document(document)
+    refuse_scalar(root, "delete path")
+
+    def change(owner: Document, step: str, place: int) -> Document:
+        if isinstance(owner, dict):
+            return {key: value for key, value in owner.items() if key != step}
+        assert isinstance(owner, list)
+        index = index_of(step, len(owner), place)
+        if not 0 <= index < len(owner):
+            return owner
+        return [*owner[:index], *owner[index + 1 :]]
+
+    steps = read_path(path)
+    return write_document(change_at(root, steps, change) if steps else root)
+
+
+def set_lax(
+    document: str | None,
+    path: str | None,
+    value: str | None,
+    create: int | None = 1,
+    treatment: str | None = "use_json_null",
+) -> str | None:
+    """jsonb_set_lax: jsonb_set that also takes NULL for the new value."""
+    if document is None or path is None or create is None:
+        return None
+    if treatment not in TREATMENTS:
+        raise invalid_argument(
+            'null_value_treatment must be "delete_key", "return_target", "use_json_null", or'
+            ' "raise_exception"'
+        )
+    if value is not None:
+        return set_value(document, path, value, create)
+    if treatment == "raise_exception":
+        raise invalid_argument("JSON value must not be null")
+    if treatment == "return_target":
+        return document
+    if treatment == "delete_key":
+        return delete_path(document, path)
+    return set_value(document, path, "null", create)
+
+
+def concatenate(left: str, right: str) -> str:
+    """||: two objects are one, all else is an array."""
+    first, second = parse_document(left), parse_document(right)
+    if isinstance(first, dict) and isinstance(second, dict):
+        return write_document({**first, **second})
+    lists = [value if isinstance(value, list) else [value] for value in (first, second)]
+    return write_document([*lists[0], *lists[1]])
+
+
+def delete_key(document: str, key: str | int) -> str:
+    """-: without a member, or an element."""
+    root = parse_document(document)
+    if not isinstance(root, dict | list):
+        raise invalid_argument("cannot delete from scalar")
+    if isinstance(key, str):
+        if isinstance(root, dict):
+            return write_document({name: value for name, value in root.items() if name != key})
+        return write_document([item for item in root if item != key])
+    if isinstance(root, dict):
+        raise invalid_argument("cannot delete from object using integer index")
+    index = key if key >= 0 else len(root) + key
+    kept = [item for place, item in enumerate(root) if place != index]
+    return write_document(kept)
+
+
+def strip_nulls(document: str) -> str:
+    """jsonb_strip_nulls: without the members that are null."""
+
+    def strip(value: Document) -> Document:
+        if isinstance(value, dict):
+            return {key: strip(inner) for key, inner in value.items() if inner is not None}
+        return [strip(item) for item in value] if isinstance(value, list) else value
+
+    return write_document(strip(parse_document(document)))
+
+
+def has_keys(document: str, keys: str, test: Callable[[Iterator[bool]], bool]) -> int:
+    """?| and ?&: whether texts are names of members, or elements."""
+    root = parse_document(document)
+    held = root if isinstance(root, dict | list) else [root]
+    return int(test(key in held for key in json.loads(keys) if key is not None))
+
+
+def object_keys(document: str) -> str:
+    """jsonb_object_keys."""
+    root = parse_document(document)
+    if not isinstance(root, dict):
+        kind = "an array" if isinstance(root, list) else "a scalar"
+        raise invalid_argument(f"cannot call jsonb_object_keys on {kind}")
+    return array(*sorted(root, key=jsonb.key_order))
+
+
+def query_array(document: str) -> str:
+    """The elements of an array, as an array of documents."""
+    root = parse_document(document)
+    if not isinstance(root, list):
+        kind = "an object" if isinstance(root, dict) else "a scalar"
+        raise invalid_argument(f"cannot extract elements from {kind}")
+    return array(*(write_document(item) for item in root))
+
+
+def wrong_kind(document: Document, wanted: str) -> SpannerError:
+    """A document that is not of the kind to which it is cast."""
+    kinds = {type(None): "null", bool: "boolean", Decimal: "numeric", str: "string", list: "array"}
+    kind = kinds.get(type(document), "object")
+    return invalid_argument(f"cannot cast jsonb {kind} to type {wanted}")
+
+
+def number_of(document: Document, wanted: str) -> Decimal:
+    """A document that is a number."""
+    if not isinstance(document, Decimal):
+        raise wrong_kind(document, wanted)
+    return document
+
+
+def to_bool(document: Document) -> int:
+    """A document as a boolean."""
+    if not isinstance(document, bool):
+        raise wrong_kind(document, "boolean")
+    return int(document)
+
+
+def to_bigint(document: Document) -> int:
+    """A document as a bigint, rounded."""
+    return numeric_to_bigint(to_form(number_of(document, "bigint")))
+
+
+def to_double(document: Document) -> float | str:
+    """A document as a double precision."""
+    return parse_double(str(number_of(document, "double precision")))
+
+
+def to_float4(document: Document) -> float | str:
+    """A document as a real."""
+    return to_real(to_double(document))
+
+
+def to_numeric(document: Document) -> str:
+    """A document as a numeric."""
+    return parse_numeric(str(number_of(document, "numeric")))
+
+
+def exact_bigint(document: Document) -> int:
+    """A number without a fraction."""
+    number = number_of(document, "bigint")
+    if number != number.to_integral_value() or int(number) not in INT64_RANGE:
+        raise out_of_range(f"The JSON number {number} is no bigint")
+    return int(number)
+
+
+def exact_text(document: Document) -> str:
+    """A document that is a string."""
+    if not isinstance(document, str):
+        raise wrong_kind(document, "text")
+    return document
+
+
+def array_of(convert: Callable[[Document], object]) -> Callable[[str], str]:
+    """A document that is an array, each element converted."""
+
+    def call(document: str) -> str:
+        root = parse_document(document)
+        if not isinstance(root, list):
+            raise wrong_kind(root, "array")
+        return array(*map(convert, root))
+
+    return call
+
+
+def cast_of(convert: Callable[[Document], object]) -> Callable[[str], object]:
+    """A cast of the stored form."""
+    return lambda document: convert(parse_document(document))
+
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "pg_jsonb_set": set_value,
+    "pg_jsonb_insert": insert_value,
+    "pg_jsonb_delete_path": delete_path,
+    "pg_jsonb_concat": concatenate,
+    "pg_jsonb_delete": delete_key,
+    "pg_jsonb_strip_nulls": strip_nulls,
+    "pg_jsonb_exists_any": lambda document, keys: has_keys(document, keys, any),
+    "pg_jsonb_exists_all": lambda document, keys: has_keys(document, keys, all),
+    "pg_jsonb_object_keys": object_keys,
+    "pg_jsonb_query_array": query_array,
+    "pg_jsonb_to_bool": cast_of(to_bool),
+    "pg_jsonb_to_int8": cast_of(to_bigint),
+    "pg_jsonb_to_float8": cast_of(to_double),
+    "pg_jsonb_to_float4": cast_of(to_float4),
+    "pg_jsonb_to_numeric": cast_of(to_numeric),
+    "pg_jsonb_bool_array": array_of(to_bool),
+    "pg_jsonb_int64_array": array_of(exact_bigint),
+    "pg_jsonb_float64_array": array_of(to_double),
+    "pg_jsonb_float32_array": array_of(to_float4),
+    "pg_jsonb_string_array": array_of(exact_text),
+    "pg_to_jsonb": to_jsonb,
+}
+SEEING_NULL: dict[str, Callable[..., object]] = {
+    "pg_jsonb_build_array": build_array,
+    "pg_jsonb_build_object": build_object,
+    "pg_jsonb_set_lax": set_lax,
+}
