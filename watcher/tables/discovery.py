@@ -90,6 +90,7 @@ def find_whole_table(
         shard_column=None,
         shard_values=None,
         index=None,
+        dialect=schema.dialect,
     )
 
 
@@ -111,6 +112,7 @@ def find_computed(
         index=index.name,
         processed_column=find_processed_column(table, shard),
         clears_by_null=not timestamp.not_null,
+        dialect=schema.dialect,
     )
 
 
@@ -133,6 +135,7 @@ def find_specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTabl
         index=spec.index or find_index(schema, table, shard, timestamp),
         processed_column=find_processed_column(table, shard) if shard else None,
         clears_by_null=not timestamp.not_null,
+        dialect=schema.dialect,
     )
 
 

@@ -26,7 +26,7 @@ def use_placements(
     """
     if not placements:
         return watched
-    statement = list_read_functions(watched.name)
+    statement = list_read_functions(f"{PREFIX}{watched.name}_")
     rows = collect_rows(stream.query(statement, None, with_stats=False), 1)
     names = [parse_cell(value).text.removeprefix(PREFIX) for values in rows for value in values]
     functions = tuple(
