@@ -57,6 +57,11 @@ def build_statement(statement: Statement, sql: SqlDialect) -> SentStatement:
     return SentStatement(text, values, types)
 
 
+def build_param_types(statement: Statement) -> dict[str, TypePb]:
+    """The types of a statement's parameters."""
+    return {name: build_type(type_) for name, type_ in statement.types.items()}
+
+
 def build_type(type_: Type) -> TypePb:
     """A type of a parameter."""
     annotation = ANNOTATIONS.get(type_.code, TypeAnnotationCode.TYPE_ANNOTATION_CODE_UNSPECIFIED)
