@@ -35,13 +35,15 @@ from watcher.captures.change_stream import (
     iterate_stream_changes,
 )
 from watcher.captures.change_stream.lineage import Lineage, is_child_reader
-from watcher.captures.change_stream.records import ChildPartition
+from watcher.captures.change_stream.record_values import ChildPartition
 from watcher.change import Change, Operation, Shape, ValueCapture
 from watcher.errors import NotWatchableError, StreamExpiredError
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import read_schema
 from watcher.window import Window
+
+pytestmark = pytest.mark.both_dialects
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
 OLD_AND_NEW = STREAM.format("OLD_AND_NEW_VALUES")

@@ -112,6 +112,10 @@ class SqlDialect(ABC):
         """An INT64 of the texts ``Line`` of a query, in whatever order they come."""
 
     @abstractmethod
+    def name_read_function(self, name: str, messages: bool) -> str:
+        """The function that reads a change stream; ``messages``: one whose keys move."""
+
+    @abstractmethod
     def read_stream(self, name: str, messages: bool) -> str:
         """The query of a change stream, with the parameters @start, @end, @token and @heartbeat.
 
@@ -187,10 +191,15 @@ class GoogleSql(SqlDialect):
         """No two texts are the same, so that none cancels another out of the XOR."""
         return f"SELECT COALESCE(BIT_XOR(FARM_FINGERPRINT(Line)), 0) FROM ({lines})"  # noqa: S608
 
-    def read_stream(self, name: str, messages: bool) -> str:  # noqa: ARG002
+    def name_read_function(self, name: str, messages: bool) -> str:  # noqa: ARG002
         """One function has both kinds of records."""
+        return f"READ_{name}"
+
+    def read_stream(self, name: str, messages: bool) -> str:
+        """As ``SqlDialect.read_stream``."""
+        function = self.name_read_function(name, messages)
         return (
-            f"SELECT ChangeRecord FROM READ_{name}(start_timestamp => @start,"  # noqa: S608
+            f"SELECT ChangeRecord FROM {function}(start_timestamp => @start,"  # noqa: S608
             " end_timestamp => @end, partition_token => @token, read_options => NULL,"
             " heartbeat_milliseconds => @heartbeat)"
         )
@@ -257,9 +266,13 @@ class PostgreSql(SqlDialect):
         digest = f"CAST(MOD({total}, 9223372036854775807) AS bigint)"
         return f"SELECT {digest} FROM ({lines}) AS all_lines"  # noqa: S608
 
-    def read_stream(self, name: str, messages: bool) -> str:
+    def name_read_function(self, name: str, messages: bool) -> str:
         """Records are JSON, those of a stream whose keys move are messages."""
-        function = f"read_{'proto_bytes' if messages else 'json'}_{name}"
+        return f"read_{'proto_bytes' if messages else 'json'}_{name}"
+
+    def read_stream(self, name: str, messages: bool) -> str:
+        """As ``SqlDialect.read_stream``."""
+        function = self.name_read_function(name, messages)
         return f'SELECT * FROM "spanner"."{function}"(@start, @end, @token, @heartbeat, null)'  # noqa: S608
 
     def add_parameter(self, sql: str, name: str) -> tuple[str, str]:
