@@ -146,7 +146,9 @@ def find_through_change_sets(
     sets_table = schema.table(sets_name)
     if sets_table is None:
         raise TableNotFoundError(f"{database_name} has no table {sets_name} of change sets")
-    of_sets = replace(spec, change_sets=None, deleted=None, columns=None, exclude_columns=())
+    of_sets = replace(
+        spec, change_sets=None, deleted=None, columns=None, exclude_columns=(), text_columns=()
+    )
     if not any(is_polling_index(sets_table, index) for index in schema.indexes_of(sets_table.name)):
         of_sets = replace(of_sets, shard=spec.shard or "none")
     sets = find_watched_table(schema, sets_name, database_name, of_sets)

@@ -120,8 +120,11 @@ class TableSpec:
     """Only these columns are read; the primary key and the commit timestamp always are."""
     exclude_columns: tuple[str, ...] = ()
     """These columns are not read."""
+    text_columns: tuple[str, ...] = ()
+    """Columns of the type numeric (PostgreSQL dialect) that are read as text: for values that
+    DECIMAL(38, 9) does not have, and for NaN."""
 
     @property
     def choice(self) -> ColumnChoice:
         """Which columns are read."""
-        return ColumnChoice(self.columns, self.exclude_columns)
+        return ColumnChoice(self.columns, self.exclude_columns, self.text_columns)

@@ -155,7 +155,11 @@ def decode_exact_timestamps(values: Sequence[bytes]) -> pa.Array:
 def decode_decimals(values: Sequence[bytes]) -> pa.Array:
     """numeric of the PostgreSQL dialect, of those values that DECIMAL(38, 9) has. Raises
     LossyNumericError for any other: NaN, more than 29 digits before the point, 9 behind it."""
-    texts = decode_strings(values)
+    return convert_decimals(decode_strings(values))
+
+
+def convert_decimals(texts: pa.Array) -> pa.Array:
+    """As ``decode_decimals``, of texts."""
     if (wide := find_wide(texts)) is not None:
         raise LossyNumericError(
             f"the numeric {wide} does not fit into DECIMAL(38, 9); read such columns as text: name"
@@ -166,7 +170,8 @@ def decode_decimals(values: Sequence[bytes]) -> pa.Array:
 
 def trim_scale(texts: pa.Array) -> pa.Array:
     """Decimal texts without zeros at the end of a fraction."""
-    return pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1")
+    shorter = pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1")
+    return pc.replace_substring_regex(shorter, r"\.$", "")
 
 
 def find_wide(texts: pa.Array) -> str | None:
