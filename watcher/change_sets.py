@@ -215,7 +215,8 @@ class ChangeSets:
         starts again. A statement that is still under way publishes its change set again at its end:
         what is delivered early comes once more then.
         """
-        query = select_pending_change_sets(self._table, self._column, self._timestamp)
+        sql = find_dialect(self._database)
+        query = select_pending_change_sets(self._table, self._column, self._timestamp, sql)
         with self._database.snapshot() as snapshot:
             pending = [str(row[0]) for row in snapshot.execute_sql(query)]
         self._publish(pending)

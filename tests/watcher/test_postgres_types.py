@@ -108,7 +108,7 @@ def deliver(database: Database, **options: Any) -> dict[int, dict[str, Any]]:
     """The values that come, by key."""
     rows: dict[int, dict[str, Any]] = {}
     watcher = Watcher(database=str(address_of(database)), interval="20ms", **options)
-    watcher.on_change(lambda c: rows.update({c.key["id"]: dict(c.new_values or {})}))
+    watcher.on_change(lambda c: rows.update({int(str(c.key["id"])): dict(c.new_values or {})}))
     watcher.run_once()
     return rows
 

@@ -221,7 +221,8 @@ class SourceOptions(SharedSettings):
             name = table or self.table
             if name is None:
                 raise ConfigurationError(
-                    f"option 'textColumns': write the table of column {written}, as Singers.{written}"
+                    f"option 'textColumns': write the table of column {written}, as"
+                    f" Singers.{written}"
                 )
             columns[name] = (*columns.get(name, ()), column)
         return columns

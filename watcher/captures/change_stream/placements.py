@@ -37,7 +37,7 @@ def use_placements(
 
 
 def choose_function(
-    database: str, stream: str, placement: str, names: Sequence[str], prefix: str
+    database: str, stream: str, placement: str, names: Sequence[str], prefix: str = "READ_"
 ) -> str:
     """The function of a placement, without ``READ_``. Raises StreamNotFoundError."""
     is_default = placement.casefold() == DEFAULT
