@@ -127,7 +127,8 @@ def test_change_sets_bring_every_kind_of_transaction(
     create_database: CreateDatabase, dialect: Dialect, method: str
 ) -> None:
     database = create_database(*SETS)
-    sets, spec = ChangeSets(database, ["Songs"]), {"change_sets": "CHANGE_SETS"}
+    sets = ChangeSets(database, ["Songs"])
+    spec: dict[str, Any] = {"change_sets": "CHANGE_SETS"}
 
     def poll() -> list[tuple[Any, Any]]:
         changes = deliver(database, tables=["Songs"], table={"Songs": spec})
@@ -158,8 +159,8 @@ def test_a_backfill_goes_on_where_it_was_interrupted(singers: Database) -> None:
             raise RuntimeError("not now")
         seen.append(change)
 
-    options = {"consumer": "c", "start": "latest", "backfill": ["*"], "backfill_rows": 3}
-    watcher = Watcher(database=str(address_of(singers)), tables=["*"], **options)
+    options: dict[str, Any] = {"start": "latest", "backfill": ["*"], "backfill_rows": 3}
+    watcher = Watcher(database=str(address_of(singers)), tables=["*"], consumer="c", **options)
     watcher.on_change(fail_after_seven)
     with pytest.raises(DeliveryError):
         watcher.run_once()
