@@ -124,13 +124,14 @@ class PostgreSqlText(CanonicalText):
         """As ``CanonicalText.render_text``."""
         code = type_.code
         if code is TypeCode.ARRAY and type_.element is not None:
-            part = self.render_part("a.e", type_.element, exact)
-            source = f"UNNEST({value}) WITH ORDINALITY AS a(e, o)"
-            return f"ARRAY_TO_STRING(ARRAY(SELECT {part} FROM {source} ORDER BY a.o), '')"  # noqa: S608
+            part = self.render_part(f"{value}[i]", type_.element, exact)
+            source = f"GENERATE_SERIES(1, ARRAY_LENGTH({value}, 1)) AS i"
+            parts = f"ARRAY(SELECT {part} FROM {source} ORDER BY i)"  # noqa: S608 (our own text)
+            return f"COALESCE(ARRAY_TO_STRING({parts}, ''), '')"
         if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
             return self._render_float(f"CAST({value} AS double precision)")
         if code is TypeCode.PG_NUMERIC:
-            return self.sql.to_text(value if exact else f"TRIM_SCALE({value})")
+            return self._render_numeric(self.sql.to_text(value), exact)
         text = self.sql.to_text(value)
         if code is TypeCode.BYTES:
             return f"SUBSTR({text}, 3)"  # what follows \\x
@@ -144,6 +145,12 @@ class PostgreSqlText(CanonicalText):
         fraction = f"SPLIT_PART(SPLIT_PART(SPLIT_PART({text} || '.', '.', 2), '-', 1), '+', 1)"
         nanos = f"CAST(SUBSTR(RPAD({fraction}, 9, '0'), 7, 3) AS bigint)"
         return f"{micros} || '.' || {self.sql.to_text(nanos)}"
+
+    def _render_numeric(self, text: str, exact: bool) -> str:
+        if exact:
+            return text
+        trimmed = f"RTRIM(RTRIM({text}, '0'), '.')"
+        return f"CASE WHEN STRPOS({text}, '.') > 0 THEN {trimmed} ELSE {text} END"
 
     def _render_float(self, value: str) -> str:
         return (

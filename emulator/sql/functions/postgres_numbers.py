@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 import struct
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
-from emulator.errors import SpannerError, invalid_argument, out_of_range, unimplemented
+from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, Float, read_float, write_float
 from emulator.values.pg_numeric import (
     CONTEXT,
@@ -298,25 +297,6 @@ def power(left: Float, right: Float) -> Float:
     return write_float(result)
 
 
-def trim_scale(number: Decimal) -> Decimal:
-    """The same number without zeros at the end of its fraction."""
-    if not number.is_finite():
-        return number
-    whole = number == number.to_integral_value()
-    return number.to_integral_value() if whole else number.normalize(CONTEXT)
-
-
-def scientific_text(value: Float, picture: str) -> str:
-    """to_char of a picture such as 9.99EEEE; no other one is supported."""
-    match = re.fullmatch(r"9\.(9+)EEEE", picture, re.IGNORECASE)
-    if match is None:
-        raise unimplemented(f"to_char with the picture '{picture}'")
-    number, digits = read_float(value), len(match[1])
-    if not math.isfinite(number):
-        return f" #.{'#' * digits}####"
-    return f"{number:.{digits}e}" if number < 0 else f" {number:.{digits}e}"
-
-
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_int8_add": lambda a, b: check_bigint(a + b),
     "pg_int8_sub": lambda a, b: check_bigint(a - b),
@@ -360,8 +340,6 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_numeric_mod": numeric_operation(remainder),
     "pg_numeric_quotient": numeric_operation(whole_quotient),
     "pg_numeric_neg": lambda form: to_form(CONTEXT.copy_negate(number_of_form(form))),
-    "pg_numeric_trim_scale": lambda form: to_form(trim_scale(number_of_form(form))),
-    "pg_float8_to_char": scientific_text,
     "pg_numeric_abs": lambda form: to_form(CONTEXT.copy_abs(number_of_form(form))),
     "pg_numeric_sign": numeric_sign,
     "pg_numeric_round": round_numeric(ROUND_HALF_UP),
