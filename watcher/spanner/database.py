@@ -18,8 +18,10 @@ from google.api_core.exceptions import (
 )
 from google.auth.exceptions import DefaultCredentialsError
 from google.cloud import spanner
+from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.database import Database
 
+from ddl.schema import Dialect
 from watcher.errors import (
     AccessDeniedError,
     ConfigurationError,
@@ -72,11 +74,14 @@ def open_client(address: DatabaseAddress) -> spanner.Client:
         ) from error
 
 
-def create_on_emulator(address: DatabaseAddress, statements: Sequence[str]) -> bool:
+def create_on_emulator(
+    address: DatabaseAddress, statements: Sequence[str], dialect: Dialect = Dialect.GOOGLESQL
+) -> bool:
     """Creates a database, and its instance, on an emulator; False when it already exists.
 
     Raises ConfigurationError with the server's message for an invalid name or statement; nothing is
-    created.
+    created. Spanner: a database of the PostgreSQL dialect is created empty and gets its schema
+    afterwards, so that one whose statements are refused is dropped again.
     """
     client = open_client(address)
     config = f"{client.project_name}/instanceConfigs/emulator-config"
@@ -84,7 +89,14 @@ def create_on_emulator(address: DatabaseAddress, statements: Sequence[str]) -> b
     try:
         if not instance.exists():
             instance.create().result(60)
-        instance.database(address.database, ddl_statements=tuple(statements)).create().result(60)
+        if dialect is Dialect.POSTGRESQL:
+            database = instance.database(
+                address.database, database_dialect=DatabaseDialect.POSTGRESQL
+            )
+            create_postgresql(database, statements)
+        else:
+            database = instance.database(address.database, ddl_statements=tuple(statements))
+            database.create().result(60)
     except AlreadyExists:
         return False
     except InvalidArgument as error:
@@ -92,6 +104,17 @@ def create_on_emulator(address: DatabaseAddress, statements: Sequence[str]) -> b
     except (GoogleAPICallError, RetryError) as error:
         raise WatcherError(f"cannot create {address}: {error.message}") from error
     return True
+
+
+def create_postgresql(database: Database, statements: Sequence[str]) -> None:
+    """Creates a database of the PostgreSQL dialect; without it if a statement is refused."""
+    database.create().result(60)
+    try:
+        if statements:
+            database.update_ddl(list(statements)).result(60)
+    except GoogleAPICallError:
+        database.drop()
+        raise
 
 
 def check_database(database: Database, address: DatabaseAddress) -> None:
