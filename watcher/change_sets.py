@@ -202,8 +202,9 @@ class ChangeSets:
         number = str(uuid.uuid4())
         with self._database.batch() as batch:
             self._put(batch, number, None)
-        bound = add_change_set(find_dialect(self._database), dml, params, types, number)
-        count = self._database.execute_partitioned_dml(*bound)
+        sql = find_dialect(self._database)
+        text, bound, bound_types = add_change_set(sql, dml, params, types, number)
+        count = self._database.execute_partitioned_dml(text, params=bound, param_types=bound_types)
         self._publish([number])
         return int(count)
 
