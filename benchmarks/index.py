@@ -160,10 +160,10 @@ def profile_window(database: Database, table: WatchedTable, window: Window) -> W
     """Reads a window again, at its own end, with statistics."""
     statement = statements.select_window(table, window)
     with database.snapshot(read_timestamp=to_datetime(window.end)) as snapshot:
+        types = build_param_types(statement)
+        values = {name: (value, types[name]) for name, value in statement.params.items()}
         results = snapshot.execute_sql(
-            statement.sql,
-            params=dict(statement.params),
-            param_types=build_param_types(statement),
+            *table.sql.bind(statement.sql, values),
             query_mode=PROFILE,
             request_options=TAGGED,
         )

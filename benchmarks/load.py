@@ -24,6 +24,7 @@ from benchmarks.run_settings import PROCESSED_COLUMN, Run
 from benchmarks.tables import COLUMNS
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
+from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.spanner.timestamps import to_micros
 
 TYPES = {"id": param_types.INT64, "version": param_types.INT64, "payload": param_types.STRING}
@@ -77,8 +78,10 @@ class LoadWriter:
         return read_commit_micros(batch.committed)
 
     def _commit_dml(self, table: str, rows: list[tuple[int, int, str]], insert: bool) -> int:
+        sql = find_dialect(self._database)
+
         def work(spanner: SpannerTransaction) -> SpannerTransaction:
-            write_by_dml(spanner, table, rows, insert, self._run.resets_processed)
+            write_by_dml(spanner, table, rows, insert, self._run.resets_processed, sql)
             return spanner
 
         return read_commit_micros(self._database.run_in_transaction(work).committed)
@@ -118,18 +121,25 @@ def write_by_dml(
     rows: list[tuple[int, int, str]],
     insert: bool,
     reset: bool,
+    sql: SqlDialect,
 ) -> None:
     """A statement a row, in one call; with ``reset`` an updated row is not processed.
 
     Raises RuntimeError unless each wrote its row.
     """
-    more = f", {PROCESSED_COLUMN} = FALSE" if reset else ""
+    more = f", {sql.quote(PROCESSED_COLUMN)} = FALSE" if reset else ""
+    key, version, payload = map(sql.quote, COLUMNS)
     statement = (
-        f"INSERT INTO {table} (Id, Version, Payload) VALUES (@id, @version, @payload)"  # noqa: S608
+        f"INSERT INTO {sql.quote(table)} ({sql.quote_all(COLUMNS)})"  # noqa: S608 (quoted)
+        " VALUES (@id, @version, @payload)"
         if insert
-        else f"UPDATE {table} SET Version = @version, Payload = @payload{more} WHERE Id = @id"  # noqa: S608
+        else f"UPDATE {sql.quote(table)} SET {version} = @version, {payload} = @payload{more}"  # noqa: S608
+        f" WHERE {key} = @id"
     )
-    statements = [(statement, dict(zip(TYPES, row, strict=True)), TYPES) for row in rows]
+    statements = [
+        sql.bind(statement, {n: (value, TYPES[n]) for n, value in zip(TYPES, row, strict=True)})
+        for row in rows
+    ]
     status, counts = spanner.batch_update(statements)
     if status.code or any(count != 1 for count in counts):
         raise RuntimeError(f"the writer's DML failed: {status.message or counts}")

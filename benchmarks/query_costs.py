@@ -8,6 +8,7 @@ from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
 from benchmarks.index import TAG, TAGGED
+from watcher.spanner.dialects import find_dialect
 
 STATS = (
     "SELECT SUM(EXECUTION_COUNT), SUM(EXECUTION_COUNT * AVG_ROWS),"
@@ -39,12 +40,8 @@ class QueryCosts:
 def query_costs(database: Database) -> QueryCosts:
     """Until now."""
     with database.snapshot() as snapshot:
-        results = snapshot.execute_sql(
-            STATS,
-            params={"tag": TAG},
-            param_types={"tag": param_types.STRING},
-            request_options=TAGGED,
-        )
+        bound = find_dialect(database).bind(STATS, {"tag": (TAG, param_types.STRING)})
+        results = snapshot.execute_sql(*bound, request_options=TAGGED)
         row = next(iter(results))
     queries, returned, scanned, cpu = (each or 0 for each in row)
     return QueryCosts(int(queries), round(returned), round(scanned), float(cpu))

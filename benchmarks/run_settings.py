@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.workload import Workload
+from ddl.schema import Dialect
 from watcher.tables.values import TableSpec
 
 SystemName = Literal["watcher", "spark", "java", "debezium"]
@@ -38,9 +39,12 @@ class Preparation(BaseModel):
     strategy: Literal["automatic", "processed"] = "automatic"
     storing: bool = False
     index: IndexName = "forced"
+    dialect: Dialect = Dialect.GOOGLESQL
 
     @model_validator(mode="after")
     def _possible(self) -> Preparation:
+        if self.dialect is Dialect.POSTGRESQL and self.index != "forced":
+            raise ValueError("databases of the PostgreSQL dialect have index = forced")
         if self.storing and self.index != "forced":
             raise ValueError(f"storing needs index = forced, not {self.index}")
         return self

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ddl.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, StreamRows, TableRows
-from watcher.captures.change_stream.records import DataRecord, StreamMod
+from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.captures.change_stream.rows import ChangeBuffer
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.spanner.results.columns import TIMESTAMP, build_schema

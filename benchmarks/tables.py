@@ -15,10 +15,23 @@ from benchmarks.run_settings import PREFIX, PROCESSED_COLUMN, SHARD_COLUMN, TIME
 from ddl import apply
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
+from ddl.render import render_step
+from ddl.schema import (
+    ChangeStream,
+    ChangeStreamTable,
+    Column,
+    Dialect,
+    KeyPart,
+    Table,
+    Type,
+    TypeCode,
+)
+from ddl.steps import CreateChangeStream, CreateTable
 from ddl.strategies import Strategy
 from watcher.errors import ConfigurationError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect, create_on_emulator
+from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 COLUMNS = ("Id", "Version", "Payload")
@@ -29,7 +42,7 @@ def prepare_tables(run: Run) -> Database:
     """Makes and fills the tables of a run. Raises ConfigurationError when one is there already."""
     address = DatabaseAddress.parse(run.database)
     if run.emulator is not None:
-        create_on_emulator(address, [])
+        create_on_emulator(address, [], run.preparation.dialect)
     database = connect(address)
     there = list_own_tables(database)
     if there:
@@ -37,11 +50,8 @@ def prepare_tables(run: Run) -> Database:
             f"{address} already has a table {there[0]}: benchmarks create {PREFIX}... and drop"
             " them at the end. Drop it if an earlier run left it, or use another database"
         )
-    statements = [
-        f"CREATE TABLE {name} (Id INT64 NOT NULL, Version INT64, Payload STRING(MAX))"
-        " PRIMARY KEY (Id)"
-        for name in run.tables
-    ]
+    dialect = find_dialect(database).dialect
+    statements = [render_step(CreateTable(define_table(name)), dialect) for name in run.tables]
     apply.run_statements(database, statements)
     for name in run.tables:
         fill_tables(database, name, run.workload.rows, run.workload.row_bytes)
@@ -52,12 +62,28 @@ def prepare_tables(run: Run) -> Database:
     return database
 
 
+def define_table(name: str) -> Table:
+    """A table before it is made watchable."""
+    types = {"Id": TypeCode.INT64, "Version": TypeCode.INT64, "Payload": TypeCode.STRING}
+    columns = tuple(Column(c, Type(code), not_null=c == "Id") for c, code in types.items())
+    return Table(name, columns, (KeyPart("Id"),))
+
+
+def render_fill(sql: SqlDialect, table: str, version: str) -> str:
+    """The statement that inserts rows with the keys from @low to @high."""
+    keys = {
+        Dialect.GOOGLESQL: "UNNEST(GENERATE_ARRAY(@low, @high)) AS k",
+        Dialect.POSTGRESQL: "GENERATE_SERIES(@low, @high) AS k",
+    }
+    return (
+        f"INSERT INTO {sql.quote(table)} ({sql.quote_all(COLUMNS)})"  # noqa: S608 (quoted)
+        f" SELECT k, {version}, REPEAT('.', @bytes) FROM {keys[sql.dialect]}"
+    )
+
+
 def fill_tables(database: Database, table: str, rows: int, row_bytes: int) -> None:
     """Rows with the keys 0, 1, ... and version -1."""
-    statement = (
-        f"INSERT INTO {table} (Id, Version, Payload)"  # noqa: S608 (our own name)
-        " SELECT k, -1, REPEAT('.', @bytes) FROM UNNEST(GENERATE_ARRAY(@low, @high)) AS k"
-    )
+    statement = render_fill(find_dialect(database), table, "-1")
     for low in range(0, rows, ROWS_A_COMMIT):
         insert(database, statement, low, min(low + ROWS_A_COMMIT, rows) - 1, row_bytes)
 
@@ -99,28 +125,29 @@ def replace_indexes(database: Database, run: Run) -> None:
 
 def make_streams(database: Database, run: Run) -> None:
     """A change stream for each watcher: the tables stay as they are."""
-    statements = [
-        f"CREATE CHANGE STREAM {run.stream_of(n)} FOR {', '.join(run.tables_of(n))}"
-        " OPTIONS (value_capture_type = 'NEW_ROW')"
+    options = (("value_capture_type", "'NEW_ROW'"),)
+    streams = (
+        ChangeStream(
+            run.stream_of(n), tuple(map(ChangeStreamTable, run.tables_of(n))), False, options
+        )
         for n in range(run.consumer.watchers)
         if run.tables_of(n)
-    ]
+    )
+    dialect = find_dialect(database).dialect
+    statements = [render_step(CreateChangeStream(stream), dialect) for stream in streams]
     apply.run_statements(database, statements)
 
 
 def read_database_time(database: Database) -> str:
     """The database's time: everything that was committed before has a timestamp below it."""
     with database.snapshot() as snapshot:
-        now: datetime = next(iter(snapshot.execute_sql("SELECT CURRENT_TIMESTAMP()")))[0]
+        now: datetime = next(iter(snapshot.execute_sql("SELECT CURRENT_TIMESTAMP")))[0]
     return format_timestamp(to_micros(now))
 
 
 def load_backlog(database: Database, run: Run) -> None:
     """Inserts rows that are in the index, and logs them as a writer does."""
-    statement = (
-        f"INSERT INTO {run.tables[0]} (Id, Version, Payload)"  # noqa: S608 (our own name)
-        " SELECT k, k, REPEAT('.', @bytes) FROM UNNEST(GENERATE_ARRAY(@low, @high)) AS k"
-    )
+    statement = render_fill(find_dialect(database), run.tables[0], "k")
     first, after = run.workload.rows, run.workload.rows + run.backlog
     with Appender(run.records("written", "backlog"), WRITTEN) as log:
         for low in range(first, after, run.backlog_mutations):
@@ -133,11 +160,12 @@ def load_backlog(database: Database, run: Run) -> None:
 
 def insert(database: Database, statement: str, low: int, high: int, row_bytes: int) -> int:
     """Runs a statement in a transaction of its own; the commit timestamp in microseconds."""
-    values = {"low": low, "high": high, "bytes": row_bytes}
+    numbers = {"low": low, "high": high, "bytes": row_bytes}
+    values = {name: (value, param_types.INT64) for name, value in numbers.items()}
+    bound = find_dialect(database).bind(statement, values)
 
     def work(transaction: Transaction) -> Transaction:
-        types = dict.fromkeys(values, param_types.INT64)
-        transaction.execute_update(statement, params=values, param_types=types)
+        transaction.execute_update(*bound)
         return transaction
 
     committed = database.run_in_transaction(work).committed
@@ -153,7 +181,8 @@ def drop_own_tables(database: Database) -> None:
     """Takes the tables of benchmarks away again."""
     schema, names = apply.read_schema(database), list_own_tables(database)
     streams = [each.name for each in schema.change_streams if each.name.startswith(PREFIX)]
-    statements = [f"DROP CHANGE STREAM {name}" for name in streams]
-    statements += [f"DROP INDEX {index.name}" for n in names for index in schema.indexes_of(n)]
-    statements += [f"DROP TABLE {name}" for name in names]
+    q = find_dialect(database).quote
+    statements = [f"DROP CHANGE STREAM {q(name)}" for name in streams]
+    statements += [f"DROP INDEX {q(index.name)}" for n in names for index in schema.indexes_of(n)]
+    statements += [f"DROP TABLE {q(name)}" for name in names]
     apply.run_statements(database, statements)

@@ -45,6 +45,12 @@ class TypeCode(Enum):
     STRUCT = "STRUCT"
     PG_NUMERIC = "PG_NUMERIC"
     PG_JSONB = "PG_JSONB"
+
+    @property
+    def is_json(self) -> bool:
+        """Whether values are JSON texts."""
+        return self in (TypeCode.JSON, TypeCode.PG_JSONB)
+
     PG_OID = "PG_OID"
 
 

@@ -16,7 +16,8 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.spanner.sql import quote_name, render_table
+from watcher.spanner.dialects import GOOGLESQL, Bound, SqlDialect, find_dialect
+from watcher.spanner.dialects import PARAMETER as PARAMETER_NAMES
 
 TABLE = "CHANGE_SETS"
 COLUMN = "ChangeSetId"
@@ -97,10 +98,16 @@ class ChangeSetTransaction(ChangeSetMutations):
     bound automatically."""
 
     def __init__(
-        self, transaction: Transaction, tables: frozenset[str], column: str, number: str
+        self,
+        transaction: Transaction,
+        tables: frozenset[str],
+        column: str,
+        number: str,
+        sql: SqlDialect,
     ) -> None:
         super().__init__(transaction, tables, column, number)
         self._transaction = transaction
+        self._sql = sql
 
     def execute_sql(
         self,
@@ -109,10 +116,8 @@ class ChangeSetTransaction(ChangeSetMutations):
         types: Mapping[str, Any] | None = None,
     ) -> Iterator[list[Any]]:
         """As the client's ``execute_sql``."""
-        bound, bound_types = self._bind(sql, params, types)
-        rows: Iterator[list[Any]] = self._transaction.execute_sql(
-            sql, params=bound, param_types=bound_types
-        )
+        bound = add_change_set(self._sql, sql, params, types, self.change_set_id)
+        rows: Iterator[list[Any]] = self._transaction.execute_sql(*bound)
         return rows
 
     def execute_update(
@@ -122,17 +127,24 @@ class ChangeSetTransaction(ChangeSetMutations):
         types: Mapping[str, Any] | None = None,
     ) -> int:
         """As the client's ``execute_update``."""
-        bound, bound_types = self._bind(dml, params, types)
-        return int(self._transaction.execute_update(dml, params=bound, param_types=bound_types))
+        bound = add_change_set(self._sql, dml, params, types, self.change_set_id)
+        return int(self._transaction.execute_update(*bound))
 
-    def _bind(
-        self, text: str, params: Mapping[str, Any] | None, types: Mapping[str, Any] | None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        bound, bound_types = dict(params or {}), dict(types or {})
-        if f"@{PARAMETER}" in text:
-            bound[PARAMETER] = self.change_set_id
-            bound_types[PARAMETER] = param_types.STRING
-        return bound, bound_types
+
+def add_change_set(
+    sql: SqlDialect,
+    text: str,
+    params: Mapping[str, Any] | None,
+    types: Mapping[str, Any] | None,
+    number: str,
+) -> Bound:
+    """A statement of an application's, with ``@change_set_id`` bound; in the PostgreSQL dialect it
+    becomes the parameter after the last one."""
+    bound, bound_types = dict(params or {}), dict(types or {})
+    if PARAMETER in PARAMETER_NAMES.findall(text):
+        text, name = sql.add_parameter(text, PARAMETER)
+        bound[name], bound_types[name] = number, param_types.STRING
+    return text, bound or None, bound_types or None
 
 
 class ChangeSets:
@@ -162,10 +174,13 @@ class ChangeSets:
 
     def run_in_transaction(self, work: Callable[[ChangeSetTransaction], Result]) -> Result:
         """A read-write transaction, as the client's; ``work`` may run more than once."""
+        sql = find_dialect(self._database)
 
         def add_and_work(transaction: Transaction) -> Result:
             number = str(uuid.uuid4())
-            result = work(ChangeSetTransaction(transaction, self._tables, self._column, number))
+            result = work(
+                ChangeSetTransaction(transaction, self._tables, self._column, number, sql)
+            )
             self._add(transaction, number)
             return result
 
@@ -187,11 +202,9 @@ class ChangeSets:
         number = str(uuid.uuid4())
         with self._database.batch() as batch:
             self._put(batch, number, None)
-        count = self._database.execute_partitioned_dml(
-            dml,
-            params=dict(params or {}) | {PARAMETER: number},
-            param_types=dict(types or {}) | {PARAMETER: param_types.STRING},
-        )
+        sql = find_dialect(self._database)
+        text, bound, bound_types = add_change_set(sql, dml, params, types, number)
+        count = self._database.execute_partitioned_dml(text, params=bound, param_types=bound_types)
         self._publish([number])
         return int(count)
 
@@ -203,7 +216,8 @@ class ChangeSets:
         starts again. A statement that is still under way publishes its change set again at its end:
         what is delivered early comes once more then.
         """
-        query = select_pending_change_sets(self._table, self._column, self._timestamp)
+        sql = find_dialect(self._database)
+        query = select_pending_change_sets(self._table, self._column, self._timestamp, sql)
         with self._database.snapshot() as snapshot:
             pending = [str(row[0]) for row in snapshot.execute_sql(query)]
         self._publish(pending)
@@ -224,10 +238,12 @@ class ChangeSets:
         target.insert(self._table, (self._column, self._timestamp), [(number, COMMIT_TIMESTAMP)])
 
 
-def select_pending_change_sets(table: str, id_column: str, timestamp_column: str) -> str:
+def select_pending_change_sets(
+    table: str, id_column: str, timestamp_column: str, sql: SqlDialect = GOOGLESQL
+) -> str:
     """The ids of change sets whose rows are being written."""
-    source = render_table(table, (id_column, timestamp_column))
+    source = sql.render_table(table, (id_column, timestamp_column))
     return (
-        f"SELECT {quote_name(id_column)} FROM {source}"  # noqa: S608
-        f" WHERE {quote_name(timestamp_column)} IS NULL"
+        f"SELECT {sql.quote(id_column)} FROM {source}"  # noqa: S608
+        f" WHERE {sql.quote(timestamp_column)} IS NULL"
     )

@@ -39,6 +39,10 @@ class WatcherError(Exception):
     exit_code = 1
 
 
+class LossyNumericError(WatcherError):
+    """A numeric of the PostgreSQL dialect does not fit into DECIMAL(38, 9)."""
+
+
 class ConfigurationError(WatcherError):
     """An option, a flag or a configuration file is wrong; nothing was read or changed."""
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ddl.schema import Dialect
+
 PROJECT = "demo-project"
 INSTANCE = "demo-instance"
 DATABASE = "demo"
@@ -20,7 +22,17 @@ CREATE TABLE Singers (
   BirthDate DATE,
   Picture BYTES(MAX),
 ) PRIMARY KEY (SingerId)"""
-"""An ordinary table, as a user has it: nothing in it is made for watching."""
+SINGERS_POSTGRESQL = """\
+CREATE TABLE "Singers" (
+  "SingerId" bigint,
+  "FirstName" varchar(200),
+  "LastName" varchar(200),
+  "BirthDate" date,
+  "Picture" bytea,
+  PRIMARY KEY ("SingerId")
+)"""
+TABLES = {Dialect.GOOGLESQL: SINGERS, Dialect.POSTGRESQL: SINGERS_POSTGRESQL}
+"""An ordinary table, as a user has it in each dialect: nothing in it is made for watching."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +50,7 @@ class DemoOptions:
     seed: int = 1
     to: str = "parquet"
     """``parquet``: every change in files. ``delta``: a replica, compared by ``verify``."""
+    dialect: Dialect = Dialect.GOOGLESQL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +111,7 @@ class DemoSettings(DemoOptions):
 
     def save(self) -> Path:
         """Writes the settings where the other processes read them."""
-        values = asdict(self) | {"directory": str(self.directory)}
+        values = asdict(self) | {"directory": str(self.directory), "dialect": self.dialect.value}
         self.file.write_text(json.dumps(values, indent=1))
         return self.file
 
@@ -106,4 +119,5 @@ class DemoSettings(DemoOptions):
     def load(cls, path: Path) -> DemoSettings:
         """Reads what ``save`` wrote."""
         values = json.loads(path.read_text())
-        return cls(**(values | {"directory": Path(values["directory"])}))
+        directory, dialect = Path(values["directory"]), Dialect(values["dialect"])
+        return cls(**(values | {"directory": directory, "dialect": dialect}))

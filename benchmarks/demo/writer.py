@@ -27,6 +27,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from benchmarks.demo.settings import DATABASE, INSTANCE, PROJECT, TABLE, DemoSettings
+from watcher.spanner.dialects import SqlDialect, find_dialect
 
 ROWS_A_COMMIT = 20
 THREADS = 4
@@ -38,11 +39,6 @@ PARAMETER_TYPES = {
     "born": param_types.DATE,
     "picture": param_types.BYTES,
 }
-INSERT = (
-    "INSERT INTO Singers (SingerId, FirstName, LastName, BirthDate, Picture)"
-    " VALUES (@id, @first, @last, @born, @picture)"
-)
-UPDATE = "UPDATE Singers SET LastName = @last WHERE SingerId = @id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +86,32 @@ def commit_mutations(database: Database, batch: Batch) -> datetime:
     return read_commit_timestamp(mutations.committed)
 
 
+def render_insert(sql: SqlDialect) -> str:
+    """The statement of a new row."""
+    return (
+        f"INSERT INTO {sql.quote(TABLE)} ({sql.quote_all(COLUMNS)})"  # noqa: S608 (quoted)
+        " VALUES (@id, @first, @last, @born, @picture)"
+    )
+
+
+def render_update(sql: SqlDialect) -> str:
+    """The statement that changes a row."""
+    q = sql.quote
+    return f"UPDATE {q(TABLE)} SET {q('LastName')} = @last WHERE {q('SingerId')} = @id"  # noqa: S608
+
+
 def commit_dml(database: Database, batch: Batch) -> datetime:
     """Writes a batch as DML statements of one read-write transaction."""
+    sql = find_dialect(database)
+    text = render_insert(sql) if batch.insert else render_update(sql)
 
     def work(transaction: Transaction) -> Transaction:
         statements = []
         for key, version in zip(batch.keys, batch.versions, strict=True):
             values = dict(zip(PARAMETER_TYPES, make_row(key, version), strict=True))
             names = PARAMETER_TYPES if batch.insert else ("id", "last")
-            statements.append(
-                (
-                    INSERT if batch.insert else UPDATE,
-                    {name: values[name] for name in names},
-                    {name: PARAMETER_TYPES[name] for name in names},
-                )
-            )
+            bound = {name: (values[name], PARAMETER_TYPES[name]) for name in names}
+            statements.append(sql.bind(text, bound))
         status, counts = transaction.batch_update(statements)
         if status.code or any(count != 1 for count in counts):
             raise RuntimeError(f"the writer's DML failed: {status.message or counts}")

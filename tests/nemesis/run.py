@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from fixtures.dialects import create_postgresql, translate
 from fixtures.pace import allow
 from fixtures.placements import DDL, PLACEMENTS, add_partitions
 from fixtures.server import VARIABLE, connect, spawn
@@ -27,6 +28,7 @@ from google.cloud.spanner_v1.database import Database
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
+from ddl.schema import Dialect
 from emulator.faults import Faults
 from emulator.process import ServerProcess
 from nemesis import versions
@@ -48,6 +50,7 @@ from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import SpannerPositions, consumers_table
 from watcher.consumers.states import Command
+from watcher.spanner.dialects import DIALECTS
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.discovery import discover_table
 
@@ -88,7 +91,9 @@ class World:
         mode: PartitionMode = "IMMUTABLE_KEY_RANGE",
         *,
         placed: bool = False,
+        dialect: Dialect = Dialect.GOOGLESQL,
     ) -> None:
+        self.dialect = dialect
         self.folder = folder
         self.placed = placed
         self.mode = mode
@@ -104,14 +109,20 @@ class World:
         if placed:
             add_partitions(self.instance)
             schema = [*DDL[:2], place(ACCOUNTS), ENTRIES, place(EVENTS), LOG]
-        database = self.instance.database("nemesis", ddl_statements=schema)
-        database.create().result(60)
+        database = self._create(schema)
         self.captured = self.randomness.choice(list(ValueCapture))
         self._prepare(database)
         # A row that is inserted again is in the default placement, and no record links the two.
         self.transactions = self.randomness.choice([True, False]) or placed
         self.config = self._configure(database)
         self.watcher = self._watch()
+
+    def _create(self, schema: list[str]) -> Database:
+        if self.dialect is Dialect.POSTGRESQL:
+            return create_postgresql(self.instance, "nemesis", schema)
+        database: Database = self.instance.database("nemesis", ddl_statements=schema)
+        database.create().result(60)
+        return database
 
     def database(self) -> Database:
         return fresh_database(self.instance.instance_id, "nemesis", "test-project")
@@ -243,8 +254,11 @@ class World:
         statement = "ADD COLUMN Extra STRING(MAX)"
         if any("Extra" in text for text in self._ddl()):
             statement = "DROP COLUMN Extra"
+        statement = f"ALTER TABLE Events {statement}"
+        if self.dialect is Dialect.POSTGRESQL:
+            statement = translate(statement)
         try:
-            self.database().update_ddl([f"ALTER TABLE Events {statement}"]).result(60)
+            self.database().update_ddl([statement]).result(60)
         except (GoogleAPICallError, RetryError):
             return
 
@@ -427,12 +441,14 @@ def run(
     capture: Capture = "poll",
     mode: PartitionMode = "IMMUTABLE_KEY_RANGE",
     placed: bool = False,
+    dialect: Dialect = Dialect.GOOGLESQL,
 ) -> Report:
     """A whole run. Raises AssertionError when the watcher or the server fails to obey."""
     before = os.environ.get(VARIABLE)
-    world = World(folder, seed, capture, mode, placed=placed)
+    world = World(folder, seed, capture, mode, placed=placed, dialect=dialect)
     truth, stop = Truth(), threading.Event()
-    writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
+    sql = DIALECTS[dialect]
+    writers = [Writer(n, seed, world.database, truth, stop, sql) for n in range(WRITERS)]
     threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
     mover = Mover(world, stop)
     threads += [threading.Thread(target=mover.run, daemon=True)] if placed else []

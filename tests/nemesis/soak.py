@@ -14,32 +14,50 @@ import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
+from ddl.schema import Dialect  # noqa: E402
 from nemesis.run import Capture, PartitionMode, run  # noqa: E402 (the tests' folder has to be on the path first)
 
 RUN_SECONDS_MAX = 300
 
 
-def run_once(seed: int, seconds: float, capture: Capture, mode: PartitionMode) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What every run of a soak has in common."""
+
+    seconds: float
+    capture: Capture
+    mode: PartitionMode
+    dialect: Dialect
+
+
+def run_once(seed: int, kind: Kind) -> dict[str, Any]:
     """The report of a run in this process."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return asdict(run(Path(folder), seed, seconds, capture=capture, mode=mode))
+            report = run(
+                Path(folder),
+                seed,
+                kind.seconds,
+                capture=kind.capture,
+                mode=kind.mode,
+                dialect=kind.dialect,
+            )
+            return asdict(report)
         except AssertionError as error:
             return {"seed": seed, "problems": [str(error)]}
 
 
-def run_in_process(
-    seed: int, seconds: float, capture: Capture, mode: PartitionMode
-) -> dict[str, Any]:
+def run_in_process(seed: int, kind: Kind) -> dict[str, Any]:
     """The report of a run in a process of its own."""
-    command = [sys.executable, __file__, "--one", str(seed), "--seconds", str(seconds)]
-    command += ["--capture", capture, "--partition-mode", mode]
+    command = [sys.executable, __file__, "--one", str(seed), "--seconds", str(kind.seconds)]
+    command += ["--capture", kind.capture, "--partition-mode", kind.mode]
+    command += ["--dialect", kind.dialect.value]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS_MAX
     )
@@ -63,12 +81,19 @@ def main() -> int:
         default="IMMUTABLE_KEY_RANGE",
         help="of the change stream",
     )
+    parser.add_argument(
+        "--dialect",
+        choices=[dialect.value for dialect in Dialect],
+        default=Dialect.GOOGLESQL.value,
+        help="of the database",
+    )
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("soak.jsonl"))
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    kind = Kind(options.seconds, options.capture, options.partition_mode, Dialect(options.dialect))
     if options.one is not None:
-        report = run_once(options.one, options.seconds, options.capture, options.partition_mode)
+        report = run_once(options.one, kind)
         print(json.dumps(report), flush=True)
         os._exit(0)  # a writer may hang in the client's retries against a server that is gone
     known = []
@@ -77,12 +102,7 @@ def main() -> int:
     seeds = range(options.first_seed, options.first_seed + options.runs)
     missing = [seed for seed in seeds if seed not in {report["seed"] for report in known}]
     with options.results.open("a") as file, ThreadPoolExecutor(options.parallel) as threads:
-        for report in threads.map(
-            lambda seed: run_in_process(
-                seed, options.seconds, options.capture, options.partition_mode
-            ),
-            missing,
-        ):
+        for report in threads.map(lambda seed: run_in_process(seed, kind), missing):
             file.write(json.dumps(report) + "\n")
             file.flush()
             known.append(report)

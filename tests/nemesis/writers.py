@@ -22,7 +22,9 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
+from ddl.schema import Dialect
 from nemesis.truth import Commit, Key, Truth, Write
+from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.timestamps import to_micros
 
 ACCOUNTS = "CREATE TABLE Accounts (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
@@ -68,6 +70,7 @@ class Writer:
     connect: Callable[[], Database]
     truth: Truth
     stop: threading.Event
+    sql: SqlDialect = GOOGLESQL
     failure: BaseException | None = None
     committed: int = 0
 
@@ -103,13 +106,14 @@ class Writer:
         kinds = ["mutations", "dml", "mixed", "abandoned"]
         kind = randomness.choices(kinds, weights=[4, 4, 1, 1])[0]
         if kind == "abandoned":
-            abandon(database, writes)
+            abandon(database, writes, self.sql)
             return
         try:
             if kind == "mutations":
                 mutate(database, name, writes)
             else:
-                database.run_in_transaction(execute, name, writes, kind == "mixed")
+                mixed = kind == "mixed"
+                database.run_in_transaction(execute, name, writes, mixed, self.sql)
         except AlreadyExists:
             pass  # the client sent the commit again, and the first one had come through
         except (*LOST, Aborted):
@@ -169,49 +173,58 @@ def buffer(target: Any, write: Write) -> None:
         target.insert_or_update(table, COLUMNS[table], [row])
 
 
-def execute(transaction: Transaction, name: str, writes: list[Write], mixed: bool) -> None:
+def execute(
+    transaction: Transaction, name: str, writes: list[Write], mixed: bool, sql: SqlDialect
+) -> None:
     """A read-write transaction of DML; ``mixed`` puts mutations beside it."""
-    transaction.execute_update(
-        "INSERT INTO Log (Name, `At`) VALUES (@name, PENDING_COMMIT_TIMESTAMP())",
-        params={"name": name},
-        param_types={"name": param_types.STRING},
+    text = (
+        f"INSERT INTO {sql.quote('Log')} ({sql.quote_all(('Name', 'At'))})"
+        f" VALUES (@name, {sql.commit_timestamp})"
     )
+    transaction.execute_update(*sql.bind(text, {"name": (name, param_types.STRING)}))
     for place, write in enumerate(writes):
         if mixed and place % 2 and write.row[0] == "Events":
             buffer(transaction, write)
         else:
-            statement(transaction, write)
+            statement(transaction, write, sql)
 
 
-def statement(transaction: Transaction, write: Write) -> None:
+def statement(transaction: Transaction, write: Write, sql: SqlDialect) -> None:
     """A write as DML."""
     table, key = write.row
     names = COLUMNS[table][:-1]
-    params: dict[str, object] = {f"k{n}": value for n, value in enumerate(key)}
-    types = {
-        name: param_types.STRING if isinstance(value, str) else param_types.INT64
-        for name, value in params.items()
+    values: dict[str, tuple[object, object]] = {
+        f"k{n}": (value, param_types.STRING if isinstance(value, str) else param_types.INT64)
+        for n, value in enumerate(key)
     }
     if write.version is None:
-        where = " AND ".join(f"{name} = @k{n}" for n, name in enumerate(names))
+        where = " AND ".join(f"{sql.quote(name)} = @k{n}" for n, name in enumerate(names))
         transaction.execute_update(
-            f"DELETE FROM {table} WHERE {where}", params=params, param_types=types
+            *sql.bind(f"DELETE FROM {sql.quote(table)} WHERE {where}", values)
         )
         return
-    values = ", ".join(f"@k{n}" for n in range(len(names)))
-    transaction.execute_update(
-        f"INSERT OR UPDATE INTO {table} ({', '.join(COLUMNS[table])}) VALUES ({values}, @version)",
-        params=params | {"version": write.version},
-        param_types=types | {"version": param_types.STRING},
-    )
+    values["version"] = write.version, param_types.STRING
+    transaction.execute_update(*sql.bind(render_upsert(table, sql), values))
 
 
-def abandon(database: Database, writes: list[Write]) -> None:
+def render_upsert(table: str, sql: SqlDialect) -> str:
+    """The statement that inserts or updates a row."""
+    *names, changed = COLUMNS[table]
+    given = ", ".join(f"@k{n}" for n in range(len(names)))
+    rows = f"{sql.quote(table)} ({sql.quote_all(COLUMNS[table])}) VALUES ({given}, @version)"
+    if sql.dialect is Dialect.GOOGLESQL:
+        return f"INSERT OR UPDATE INTO {rows}"
+    new = sql.quote(changed)
+    conflict = f"ON CONFLICT ({sql.quote_all(names)}) DO UPDATE SET {new} = excluded.{new}"
+    return f"INSERT INTO {rows} {conflict}"
+
+
+def abandon(database: Database, writes: list[Write], sql: SqlDialect) -> None:
     """A transaction that is rolled back after its statements."""
 
     def work(transaction: Transaction) -> None:
         for write in writes:
-            statement(transaction, write)
+            statement(transaction, write, sql)
         raise AbandonedError
 
     try:

@@ -22,6 +22,8 @@ from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import read_schema
 from watcher.window import Window
 
+pytestmark = pytest.mark.both_dialects
+
 ROWS = 20
 
 

@@ -131,6 +131,9 @@ class Dying:
         if step == self._step:
             raise Killed(step)
 
+    def snapshot(self) -> Any:
+        return self._database.snapshot()
+
     @contextmanager
     def batch(self) -> Iterator[object]:
         self._batches += 1

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher.captures.change_stream.moving_keys import read_moving_keys
-from watcher.captures.change_stream.records import (
+from watcher.captures.change_stream.record_values import (
     DataRecord,
     Heartbeat,
     MovingRecord,

@@ -16,7 +16,7 @@ from watcher.captures.change_stream.open_queries import (
     OpenQueries,
 )
 from watcher.captures.change_stream.record_columns import Arrival
-from watcher.captures.change_stream.records import (
+from watcher.captures.change_stream.record_values import (
     ChildPartition,
     DataRecord,
     Heartbeat,

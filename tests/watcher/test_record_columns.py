@@ -25,13 +25,13 @@ from watcher.captures.change_stream.record_columns import (
     decode_chunks,
     make_stream_rows,
 )
-from watcher.captures.change_stream.records import (
+from watcher.captures.change_stream.record_values import (
     ChildPartition,
     DataRecord,
     Heartbeat,
     Record,
-    decode_records,
 )
+from watcher.captures.change_stream.records import decode_records
 from watcher.captures.change_stream.rows import ChangeBuffer
 from watcher.change import Operation
 from watcher.spanner.results.wire import ResultPart, parse_result_part

@@ -16,7 +16,7 @@ from watcher.captures.change_stream.record_columns import (
     decode_chunks,
     make_stream_rows,
 )
-from watcher.captures.change_stream.records import DataRecord, StreamMod
+from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.captures.change_stream.repeats import DeliveredRecords, ReadPoint, Records, list_ids
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.window import Window

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ddl.schema import Type, TypeCode
 from watcher import Change, Watcher
 from watcher.captures import TableRows
-from watcher.captures.change_stream.records import DataRecord, StreamMod
+from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.captures.change_stream.rows import ChangeBuffer
 from watcher.captures.changes import compute_change_ids
 from watcher.captures.key_ranges import KeyRangeCapture

@@ -44,6 +44,8 @@ from watcher.spanner import resumption
 from watcher.spanner.queries import QueryClient
 from watcher.window import BEGINNING
 
+pytestmark = pytest.mark.both_dialects
+
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
 
 

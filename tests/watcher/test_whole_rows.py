@@ -18,7 +18,7 @@ from watcher.captures.change_stream import (
     find_stream,
     iterate_stream_changes,
 )
-from watcher.captures.change_stream.records import DataRecord, StreamMod
+from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes import encode, make_envelope
 from watcher.spanner.queries import QueryClient

@@ -94,7 +94,7 @@ class PollCapture:
 
     def _read_at(self, part: ShardSlice, read_timestamp: int | None) -> Iterator[TableRows]:
         statement = statements.select_window(self.table, part.window, part.shards)
-        statement = filter_statement(statement, self.condition)
+        statement = filter_statement(statement, self.condition, self.table.sql.row)
         results = self.queries.stream.query(statement, read_timestamp)
         return self.decode_rows(results, part.window)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ddl.schema import Type, TypeCode
-from watcher.spanner.sql import Statement, WireValue, index_hint, quote_name, render_table
+from watcher.spanner.dialects import GOOGLESQL, SqlDialect
+from watcher.spanner.sql import Statement, WireValue
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import ShardValue, WatchedTable
 from watcher.window import ShardGroup, Window
@@ -69,26 +70,26 @@ def render_source(table: WatchedTable) -> str:
 
     Spanner: forcing a null-filtered index needs a proof that no key part is NULL.
     """
-    sets = table.change_sets
+    sets, sql = table.change_sets, table.sql
     if sets is None:
-        return render_table(table.name, table.names, table.index)
+        return table.sql.render_table(table.name, table.names, table.index)
     return (
-        f"{quote_name(sets.table)}{index_hint(table.index)} AS c"
-        f" JOIN {quote_name(table.name)}{index_hint(sets.rows_index)} AS t"
-        f" ON t.{quote_name(sets.rows_column)} = c.{quote_name(sets.id_column)}"
+        f"{sql.quote(sets.table)}{sql.force_index(table.index)} AS c"
+        f" JOIN {sql.quote(table.name)}{sql.force_index(sets.rows_index)} AS t"
+        f" ON t.{sql.quote(sets.rows_column)} = c.{sql.quote(sets.id_column)}"
     )
 
 
 def render_timestamp(table: WatchedTable) -> str:
     """The commit timestamp, as it is called in queries of ``render_source``."""
-    return ("c." if table.change_sets else "") + quote_name(table.timestamp_column)
+    return ("c." if table.change_sets else "") + table.sql.quote(table.timestamp_column)
 
 
 def render_shard(table: WatchedTable) -> str | None:
     """The shard, as it is called in queries of ``render_source``; None without one."""
     if table.shard_column is None:
         return None
-    return ("c." if table.change_sets else "") + quote_name(table.shard_column)
+    return ("c." if table.change_sets else "") + table.sql.quote(table.shard_column)
 
 
 def render_shard_condition(table: WatchedTable, listed: bool, suffix: str = "") -> str:
@@ -96,7 +97,7 @@ def render_shard_condition(table: WatchedTable, listed: bool, suffix: str = "") 
     shard = render_shard(table)
     if shard is None:
         return ""
-    values = f"{shard} IN UNNEST(@shards{suffix}) AND " if listed else ""
+    values = f"{table.sql.is_any(shard, f'@shards{suffix}')} AND " if listed else ""
     return f"{shard} IS NOT NULL AND {values}"
 
 
@@ -118,12 +119,12 @@ def select_window(
 ) -> Statement:
     """The rows of a window: the columns of ``list_selected_columns``, each once."""
     if table.change_sets is None:
-        columns = [quote_name(name) for name, _ in list_selected_columns(table)]
+        columns = [table.sql.quote(name) for name, _ in list_selected_columns(table)]
     else:
-        columns = [f"t.{quote_name(name)}" for name, _ in table.columns]
-        columns.append(f"{render_timestamp(table)} AS {quote_name(COMMIT_TIMESTAMP_COLUMN)}")
+        columns = [f"t.{table.sql.quote(name)}" for name, _ in table.columns]
+        columns.append(f"{render_timestamp(table)} AS {table.sql.quote(COMMIT_TIMESTAMP_COLUMN)}")
         if (shard := render_shard(table)) is not None:
-            columns.append(f"{shard} AS {quote_name(SHARD_ID_COLUMN)}")
+            columns.append(f"{shard} AS {table.sql.quote(SHARD_ID_COLUMN)}")
     shards = choose_shards(table, group)
     sql = f"SELECT {', '.join(columns)} {render_rows(table, shards)}"
     return bind_window(sql, window, shards)
@@ -138,8 +139,8 @@ def sample_window(table: WatchedTable, window: Window, limit: int) -> Statement:
 
 def select_table(table: WatchedTable) -> Statement:
     """All rows of a table: the columns of ``list_selected_columns``."""
-    columns = ", ".join(quote_name(name) for name, _ in list_selected_columns(table))
-    return Statement(f"SELECT {columns} FROM {render_table(table.name, table.names)}")  # noqa: S608
+    columns = ", ".join(table.sql.quote(name) for name, _ in list_selected_columns(table))
+    return Statement(f"SELECT {columns} FROM {table.sql.render_table(table.name, table.names)}")  # noqa: S608
 
 
 def name_stamps(table: WatchedTable) -> tuple[str, str | None]:
@@ -169,7 +170,7 @@ def count_window_up_to(table: WatchedTable, window: Window, limit: int) -> State
     """As ``count_window``, ``limit`` rows at most: reads no more entries of the index."""
     shards = choose_shards(table, None)
     rows = f"SELECT 1 {render_rows(table, shards)} LIMIT @limit"
-    return bind_window(f"SELECT COUNT(*) FROM ({rows})", window, shards, limit=limit)  # noqa: S608
+    return bind_window(f"SELECT COUNT(*) FROM ({rows}) AS counted", window, shards, limit=limit)  # noqa: S608
 
 
 def measure_load(table: WatchedTable, window: Window, number: int) -> Statement:
@@ -181,7 +182,7 @@ def measure_load(table: WatchedTable, window: Window, number: int) -> Statement:
     shards, suffix = choose_shards(table, None), str(number)
     group_by = f" GROUP BY {shard}" if shard else ""
     sql = (
-        f"SELECT {number}, CAST({shard or 'NULL'} AS STRING), COUNT(*),"
+        f"SELECT {number}, {table.sql.to_text(shard or 'NULL')}, COUNT(*),"
         f" MIN({timestamp}), MAX({timestamp}) {render_rows(table, shards, suffix)}{group_by}"
     )
     return bind_window(sql, window, shards, suffix)
@@ -196,7 +197,7 @@ def find_any_after(table: WatchedTable, start: int, number: int = 0) -> Statemen
     condition = render_shard_condition(table, shards is not None, str(number))
     sql = (
         f"SELECT {number} FROM (SELECT 1 FROM {render_source(table)}"  # noqa: S608
-        f" WHERE {condition}{render_timestamp(table)} > @start{number} LIMIT 1)"
+        f" WHERE {condition}{render_timestamp(table)} > @start{number} LIMIT 1) AS newer"
     )
     params: Params = {f"start{number}": format_timestamp(start)}
     types = {f"start{number}": TIMESTAMP}
@@ -217,7 +218,7 @@ def find_cut(table: WatchedTable, window: Window, limit: int) -> Statement:
     """The ``limit``-th commit timestamp of a window, in ascending order: where to cut it."""
     shards = choose_shards(table, None)
     rows = f"SELECT {render_timestamp(table)} AS t {render_rows(table, shards)}"
-    sql = f"SELECT MAX(t) FROM ({rows} ORDER BY t LIMIT @limit)"  # noqa: S608
+    sql = f"SELECT MAX(t) FROM ({rows} ORDER BY t LIMIT @limit) AS first_rows"  # noqa: S608
     return bind_window(sql, window, shards, limit=limit)
 
 
@@ -229,7 +230,7 @@ def find_nth_of_shards(
     rows = f"SELECT {render_timestamp(table)} AS t {render_rows(table, None)}"
     each = (
         f"SELECT t FROM ({rows} AND {render_shard(table)} = @shard{place}"  # noqa: S608
-        " ORDER BY t LIMIT 1 OFFSET @skip)"
+        f" ORDER BY t LIMIT 1 OFFSET @skip) AS of_shard{place}"
         for place in range(len(shards))
     )
     numbers = {f"shard{place}": shard for place, shard in enumerate(shards)}
@@ -237,31 +238,30 @@ def find_nth_of_shards(
 
 
 def read_change_stream(
-    name: str, start: int, end: int | None, token: str | None, heartbeat_milliseconds: int
+    name: str,
+    start: int,
+    end: int | None,
+    token: str | None,
+    heartbeat_milliseconds: int,
+    sql: SqlDialect = GOOGLESQL,
+    messages: bool = False,
 ) -> Statement:
-    """The records of a partition, or, without a token, the partitions.
-
-    Spanner: the function of a stream is called by its name alone, with nothing around it.
-    """
-    quote_name(name)
-    sql = (
-        f"SELECT ChangeRecord FROM READ_{name}(start_timestamp => @start,"  # noqa: S608
-        " end_timestamp => @end, partition_token => @token, read_options => NULL,"
-        " heartbeat_milliseconds => @heartbeat)"
-    )
+    """The records of a partition, or, without a token, the partitions. ``messages``: those of a
+    stream whose keys move."""
+    sql.quote(name)
     params: Params = {
         "start": format_timestamp(start),
         "end": format_timestamp(end) if end is not None else None,
         "token": token,
         "heartbeat": str(heartbeat_milliseconds),
     }
-    return Statement(sql, params, STREAM_TYPES)
+    return Statement(sql.read_stream(name, messages), params, STREAM_TYPES)
 
 
-def list_read_functions(stream: str) -> Statement:
-    """The names of the functions that read a change stream by placement."""
+def list_read_functions(prefix: str) -> Statement:
+    """The names of the functions that begin with a prefix."""
     sql = (
         "SELECT ROUTINE_NAME FROM INFORMATION_SCHEMA.ROUTINES"
         " WHERE STARTS_WITH(LOWER(ROUTINE_NAME), LOWER(@prefix)) ORDER BY 1"
     )
-    return Statement(sql, {"prefix": f"READ_{stream}_"}, {"prefix": STRING})
+    return Statement(sql, {"prefix": prefix}, {"prefix": STRING})

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ddl.schema import Dialect
 from watcher.cli import actions
 from watcher.cli.options import JsonOption
 
@@ -58,6 +59,9 @@ def command(
             help="parquet: every change, in files; delta: a replica, which is verified.",
         ),
     ] = DemoTarget.PARQUET,
+    dialect: Annotated[
+        Dialect, typer.Option(metavar="DIALECT", help="googlesql or postgresql.")
+    ] = Dialect.GOOGLESQL,
     seed: Annotated[
         int, typer.Option(metavar="NUMBER", help="Seed of the writer's random choices.")
     ] = 1,
@@ -86,5 +90,6 @@ def command(
         "clear_every_seconds": clear_every,
         "seed": seed,
         "to": to.value,
+        "dialect": dialect,
     }
     actions.demo.run_demo(options, keep, json_output)

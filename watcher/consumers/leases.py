@@ -6,7 +6,6 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
@@ -16,7 +15,7 @@ from ddl.suggestions import suggest_name
 from watcher.consumers.positions import check_owner, create_own_tables
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
 from watcher.errors import ConsumerNotFoundError, LeaseHeldError, LeaseLostError
-from watcher.spanner.sql import quote_name
+from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.timestamps import to_micros
 
 LEASE_SECONDS = 15.0
@@ -27,14 +26,6 @@ def lease_clock() -> float:
     """Seconds of this machine's clock that goes on while it is suspended, where there is one."""
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(clock)
-
-
-def bind(values: Mapping[str, tuple[object, object]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values and the types of parameters, apart."""
-    return (
-        {name: value for name, (value, _) in values.items()},
-        {name: type_ for name, (_, type_) in values.items()},
-    )
 
 
 @dataclass(slots=True)
@@ -74,9 +65,11 @@ class Consumers:
         self._database = database
         self._name = table
         self._positions = table.removesuffix("Consumers") + "Positions"
-        self._sql_name = quote_name(table)
         self._errors = table.removesuffix("s") + "Errors"
-        self._sql_errors = quote_name(self._errors)
+
+    @property
+    def _sql(self) -> SqlDialect:
+        return find_dialect(self._database)
 
     @property
     def table(self) -> str:
@@ -101,15 +94,13 @@ class Consumers:
         Raises LeaseHeldError while another instance holds the name.
         """
         lease = Lease(consumer, owner or str(uuid.uuid4()), seconds, lease_clock())
-        params, types = bind(
-            {
-                "consumer": (consumer, param_types.STRING),
-                "owner": (lease.owner, param_types.STRING),
-                "state": (str(State.STARTING), param_types.STRING),
-                "milliseconds": (round(seconds * 1000), param_types.INT64),
-                "selection": (selection, param_types.STRING),
-            }
-        )
+        values: Values = {
+            "consumer": (consumer, param_types.STRING),
+            "owner": (lease.owner, param_types.STRING),
+            "state": (str(State.STARTING), param_types.STRING),
+            "milliseconds": (round(seconds * 1000), param_types.INT64),
+            "selection": (selection, param_types.STRING),
+        }
 
         def take(transaction: Transaction) -> bool:
             row = self._read_holder(transaction, consumer)
@@ -119,7 +110,7 @@ class Consumers:
             if row is None or row.owner != lease.owner:  # else this has committed, unseen
                 lease.selection_before = row.selection if row is not None else None
             sql = self._take if row is not None else self._insert
-            transaction.execute_update(sql, params=params, param_types=types)
+            transaction.execute_update(*self._sql.bind(sql, values))
             return True
 
         if not self._database.run_in_transaction(take):
@@ -131,11 +122,14 @@ class Consumers:
 
     def _read_holder(self, transaction: Transaction, consumer: str) -> LeaseHolder | None:
         """Who holds a consumer's name, or held it last."""
+        q = self._sql.quote
+        sql = (
+            f"SELECT {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > CURRENT_TIMESTAMP,"  # noqa: S608
+            f" {self._sql.quote_all(('Owner', 'Command', 'Selection'))} FROM {q(self._name)}"
+            f" WHERE {q('Consumer')} = @consumer"
+        )
         rows = transaction.execute_sql(
-            "SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), Owner, Command,"  # noqa: S608
-            f" Selection FROM {self._sql_name} WHERE Consumer = @consumer",
-            params={"consumer": consumer},
-            param_types={"consumer": param_types.STRING},
+            *self._sql.bind(sql, {"consumer": (consumer, param_types.STRING)})
         )
         holders = [
             LeaseHolder(bool(alive), owner, Command(command) if command else None, selection)
@@ -146,36 +140,56 @@ class Consumers:
     @property
     def _take(self) -> str:
         """The statement that gives a known consumer's name to an owner, with the lease at once."""
-        return (
-            f"UPDATE {self._sql_name} SET State = @state, Reason = NULL,"  # noqa: S608 (quoted)
-            " Owner = @owner,"
-            " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
-            " Selection = @selection, UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
-            " WHERE Consumer = @consumer"
-        )
+        changes = {
+            "State": "@state",
+            "Reason": "NULL",
+            "Owner": "@owner",
+            "LeaseUntil": self._lease_until,
+            "Selection": "@selection",
+            "UpdatedAt": self._sql.commit_timestamp,
+        }
+        return self._render_update(changes, ("Consumer",))
 
     @property
     def _insert(self) -> str:
         """As ``_take``, for a consumer that is new."""
+        columns = ("Consumer", "State", "Owner", "LeaseUntil", "Selection", "UpdatedAt")
         return (
-            f"INSERT INTO {self._sql_name}"  # noqa: S608 (quoted)
-            " (Consumer, State, Owner, LeaseUntil, Selection, UpdatedAt)"
-            " VALUES (@consumer, @state, @owner,"
-            " TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
-            " @selection, PENDING_COMMIT_TIMESTAMP())"
+            f"INSERT INTO {self._sql.quote(self._name)}"  # noqa: S608 (quoted)
+            f" ({self._sql.quote_all(columns)})"
+            f" VALUES (@consumer, @state, @owner, {self._lease_until}, @selection,"
+            f" {self._sql.commit_timestamp})"
         )
 
     @property
     def _renew(self) -> str:
         """The statement that renews or releases a lease; no row when it is another's."""
-        return (
-            f"UPDATE {self._sql_name} SET State = @state, Reason = @reason,"  # noqa: S608 (quoted)
-            " Owner = @next_owner,"
-            " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
-            " Command = NULLIF(Command, @obeyed), Windows = @windows, DeliveredRows = @rows,"
-            " RowsPerSecond = @rate, DeadLetters = @dead, UpdatedAt = PENDING_COMMIT_TIMESTAMP()"
-            " WHERE Consumer = @consumer AND Owner = @owner THEN RETURN Command"
-        )
+        command = self._sql.quote("Command")
+        changes = {
+            "State": "@state",
+            "Reason": "@reason",
+            "Owner": "@next_owner",
+            "LeaseUntil": self._lease_until,
+            "Command": f"NULLIF({command}, @obeyed)",
+            "Windows": "@windows",
+            "DeliveredRows": "@rows",
+            "RowsPerSecond": "@rate",
+            "DeadLetters": "@dead",
+            "UpdatedAt": self._sql.commit_timestamp,
+        }
+        update = self._render_update(changes, ("Consumer", "Owner"))
+        return f"{update} {self._sql.returning(command)}"
+
+    @property
+    def _lease_until(self) -> str:
+        return self._sql.add_milliseconds("CURRENT_TIMESTAMP", "@milliseconds")
+
+    def _render_update(self, changes: Mapping[str, str], keys: Sequence[str]) -> str:
+        """An UPDATE of the rows that have the parameters named as ``keys``."""
+        q = self._sql.quote
+        assigned = ", ".join(f"{q(name)} = {value}" for name, value in changes.items())
+        condition = " AND ".join(f"{q(key)} = @{key.lower()}" for key in keys)
+        return f"UPDATE {q(self._name)} SET {assigned} WHERE {condition}"  # noqa: S608 (quoted)
 
     def renew(self, lease: Lease, state: State, progress: ConsumerProgress) -> Command | None:
         """Extends the lease and stores the state; what operators have asked for.
@@ -208,24 +222,22 @@ class Consumers:
         obeyed: Command | None = None,
         reason: str | None = None,
     ) -> Command | None:
-        params, types = bind(
-            {
-                "consumer": (lease.consumer, param_types.STRING),
-                "owner": (lease.owner, param_types.STRING),
-                "next_owner": (lease.owner if seconds is not None else None, param_types.STRING),
-                "state": (str(state), param_types.STRING),
-                "milliseconds": (round((seconds or 0) * 1000), param_types.INT64),
-                "windows": (progress.windows, param_types.INT64),
-                "rows": (progress.rows, param_types.INT64),
-                "rate": (progress.rows_per_second, param_types.FLOAT64),
-                "dead": (progress.dead_letters, param_types.INT64),
-                "obeyed": (str(obeyed) if obeyed else None, param_types.STRING),
-                "reason": (reason, param_types.STRING),
-            }
-        )
+        values: Values = {
+            "consumer": (lease.consumer, param_types.STRING),
+            "owner": (lease.owner, param_types.STRING),
+            "next_owner": (lease.owner if seconds is not None else None, param_types.STRING),
+            "state": (str(state), param_types.STRING),
+            "milliseconds": (round((seconds or 0) * 1000), param_types.INT64),
+            "windows": (progress.windows, param_types.INT64),
+            "rows": (progress.rows, param_types.INT64),
+            "rate": (progress.rows_per_second, param_types.FLOAT64),
+            "dead": (progress.dead_letters, param_types.INT64),
+            "obeyed": (str(obeyed) if obeyed else None, param_types.STRING),
+            "reason": (reason, param_types.STRING),
+        }
 
         def update(transaction: Transaction) -> list[list[str | None]]:
-            return list(transaction.execute_sql(self._renew, params=params, param_types=types))
+            return list(transaction.execute_sql(*self._sql.bind(self._renew, values)))
 
         rows = self._database.run_in_transaction(update)
         if not rows:
@@ -263,12 +275,13 @@ class Consumers:
     def list_all(self) -> tuple[ConsumerStatus, ...]:
         """Every consumer, by name."""
         with self._database.snapshot() as snapshot:
+            q = self._sql.quote
+            shown = ("Windows", "DeliveredRows", "RowsPerSecond", "DeadLetters", "Reason")
             rows = snapshot.execute_sql(
-                "SELECT Consumer, State, Command,"  # noqa: S608 (quoted)
-                " Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), UpdatedAt,"
-                " IFNULL(Windows, 0), IFNULL(DeliveredRows, 0), IFNULL(RowsPerSecond, 0.0),"
-                f" IFNULL(DeadLetters, 0), Reason FROM {self._sql_name}"
-                " ORDER BY Consumer"
+                f"SELECT {self._sql.quote_all(('Consumer', 'State', 'Command'))},"  # noqa: S608
+                f" {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > CURRENT_TIMESTAMP,"
+                f" {q('UpdatedAt')}, {self._sql.quote_all(shown)} FROM {q(self._name)}"
+                f" ORDER BY {q('Consumer')}"
             )
             return tuple(
                 ConsumerStatus(
@@ -277,7 +290,7 @@ class Consumers:
                     Command(row[2]) if row[2] else None,
                     bool(row[3]),
                     to_micros(row[4]),
-                    ConsumerProgress(row[5], row[6], row[7], row[8]),
+                    ConsumerProgress(row[5] or 0, row[6] or 0, row[7] or 0.0, row[8] or 0),
                     row[9],
                 )
                 for row in rows
@@ -290,7 +303,7 @@ class Consumers:
         row = (consumer, str(uuid.uuid4()), type(error).__name__, str(error), COMMIT_TIMESTAMP)
 
         def insert(transaction: Transaction) -> None:
-            check_owner(transaction, self._positions, consumer, owner)
+            check_owner(transaction, self._positions, consumer, owner, self._sql)
             transaction.insert(self._errors, columns, [row])
 
         self._database.run_in_transaction(insert)
@@ -298,10 +311,15 @@ class Consumers:
     def errors(self, consumer: str, limit: int = ERRORS_SHOWN_MAX) -> Sequence[StoredError]:
         """The newest errors of a consumer, the newest first."""
         with self._database.snapshot() as snapshot:
-            rows = snapshot.execute_sql(
-                f"SELECT OccurredAt, Kind, Message FROM {self._sql_errors}"  # noqa: S608 (quoted)
-                " WHERE Consumer = @consumer ORDER BY OccurredAt DESC LIMIT @limit",
-                params={"consumer": consumer, "limit": limit},
-                param_types={"consumer": param_types.STRING, "limit": param_types.INT64},
+            q = self._sql.quote
+            sql = (
+                f"SELECT {self._sql.quote_all(('OccurredAt', 'Kind', 'Message'))}"  # noqa: S608
+                f" FROM {q(self._errors)} WHERE {q('Consumer')} = @consumer"
+                f" ORDER BY {q('OccurredAt')} DESC LIMIT @limit"
             )
+            values: Values = {
+                "consumer": (consumer, param_types.STRING),
+                "limit": (limit, param_types.INT64),
+            }
+            rows = snapshot.execute_sql(*self._sql.bind(sql, values))
             return [StoredError(consumer, to_micros(r[0]), r[1], r[2]) for r in rows]

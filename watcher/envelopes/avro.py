@@ -12,6 +12,7 @@ from importlib import import_module
 from types import ModuleType
 
 from ddl.schema import Type, TypeCode
+from watcher.captures.changes import format_numeric
 from watcher.change import Shape, Value
 from watcher.envelopes.message import Json
 from watcher.envelopes.schema_files import schema_text
@@ -31,6 +32,8 @@ AVRO_TYPES: dict[TypeCode, Json] = {
     TypeCode.DATE: {"type": "int", "logicalType": "date"},
     TypeCode.TIMESTAMP: {"type": "long", "logicalType": "timestamp-micros"},
     TypeCode.JSON: {"type": "string", "logicalType": "json"},
+    TypeCode.PG_NUMERIC: "string",
+    TypeCode.PG_JSONB: {"type": "string", "logicalType": "json"},
     TypeCode.UUID: {"type": "string", "logicalType": "uuid"},
     TypeCode.INTERVAL: "string",
     TypeCode.PROTO: "bytes",
@@ -101,6 +104,8 @@ def convert_cell(value: Value, type_: Type) -> object:
         return [convert_cell(item, type_.element) for item in value]
     if type_.code is TypeCode.TIMESTAMP and isinstance(value, str):
         return parse_micros(value)
+    if isinstance(value, Decimal) and type_.code is TypeCode.PG_NUMERIC:
+        return format_numeric(value)
     if isinstance(value, Decimal) and not value.is_finite():
         raise EnvelopeError(f"Avro's decimal cannot hold {value}: use the envelope 'datastream'")
     return value

@@ -20,6 +20,8 @@ CONNECT_TYPES = {
     TypeCode.DATE: "string",
     TypeCode.TIMESTAMP: "string",
     TypeCode.JSON: "string",
+    TypeCode.PG_NUMERIC: "string",
+    TypeCode.PG_JSONB: "string",
     TypeCode.INTERVAL: "string",
     TypeCode.PROTO: "bytes",
     TypeCode.ENUM: "int64",

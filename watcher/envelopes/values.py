@@ -48,7 +48,7 @@ class JsonFormat:
                     f"the value of an ARRAY column is a {type(value).__name__}, not a list"
                 )
             return [self.format_cell(item, type_.element) for item in value]
-        if type_.code is TypeCode.JSON and self.json_nested and isinstance(value, str):
+        if type_.code.is_json and self.json_nested and isinstance(value, str):
             return parse_json_cell(value)
         if type_.code is TypeCode.INT64 and self.int64_as_text:
             return str(value)

@@ -13,7 +13,7 @@ from watcher.captures.progress import BackfillProgress
 from watcher.consumers.clearing.statements import indexed_table
 from watcher.overview.reader import StaleReader
 from watcher.overview.values import Count, ShardCount
-from watcher.spanner.sql import Statement, WireValue, quote_name, union_statements
+from watcher.spanner.sql import Statement, WireValue, union_statements
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import ShardValue, WatchedTable
 from watcher.verification.key_conditions import KeyInterval, render_interval
@@ -84,29 +84,29 @@ def count_shard(
     params: dict[str, WireValue] = {"limit": str(limit)}
     types = {"limit": INT64}
     if shard is not None and table.shard_column is not None:
-        conditions.append(f"{quote_name(table.shard_column)} = @shard{number}")
+        conditions.append(f"{table.sql.quote(table.shard_column)} = @shard{number}")
         params[f"shard{number}"] = str(shard)
         types[f"shard{number}"] = STRING if isinstance(shard, str) else INT64
     if safe is not None:
-        conditions.append(f"{quote_name(table.timestamp_column)} <= @safe")
+        conditions.append(f"{table.sql.quote(table.timestamp_column)} <= @safe")
         params["safe"], types["safe"] = format_timestamp(safe), TIMESTAMP
     rows = f"SELECT 1 FROM {indexed_table(table)} WHERE {' AND '.join(conditions)} LIMIT @limit"  # noqa: S608
-    return Statement(f"SELECT {number}, COUNT(*) FROM ({rows})", params, types)  # noqa: S608
+    return Statement(f"SELECT {number}, COUNT(*) FROM ({rows}) AS counted", params, types)  # noqa: S608
 
 
 def indexed_conditions(table: WatchedTable) -> Iterator[str]:
     """The proof that a row is in the null-filtered index."""
     if table.shard_column is not None:
-        yield f"{quote_name(table.shard_column)} IS NOT NULL"
-    yield f"{quote_name(table.timestamp_column)} IS NOT NULL"
+        yield f"{table.sql.quote(table.shard_column)} IS NOT NULL"
+    yield f"{table.sql.quote(table.timestamp_column)} IS NOT NULL"
 
 
 def count_index(reader: StaleReader, table: WatchedTable, safe: int | None) -> tuple[int, int]:
     """All rows of the index, and those at or below ``safe``: reads every entry."""
-    timestamp = quote_name(table.timestamp_column)
+    timestamp = table.sql.quote(table.timestamp_column)
     sql = (
-        f"SELECT COUNT(*), COUNTIF({timestamp} <= @safe) FROM {indexed_table(table)}"  # noqa: S608
-        f" WHERE {' AND '.join(indexed_conditions(table))}"
+        f"SELECT COUNT(*), COUNT(CASE WHEN {timestamp} <= @safe THEN 1 END)"  # noqa: S608
+        f" FROM {indexed_table(table)} WHERE {' AND '.join(indexed_conditions(table))}"
     )
     params: dict[str, WireValue] = {"safe": format_timestamp(safe or 0)}
     ((rows, clearable),) = reader.run(Statement(sql, params, {"safe": TIMESTAMP}))
@@ -122,11 +122,12 @@ def count_left(
         return None
     condition = render_interval(order, KeyInterval(after=progress.after))
     params, types = dict(condition.params), dict(condition.types)
-    rows = f"SELECT 1 FROM {quote_name(table)} WHERE {condition.sql}"  # noqa: S608
+    rows = f"SELECT 1 FROM {reader.sql.quote(table)} WHERE {condition.sql}"  # noqa: S608
     if limit is not None:
         rows += " LIMIT @limit"
         params["limit"], types["limit"] = str(limit), INT64
-    ((count,),) = reader.run(Statement(f"SELECT COUNT(*) FROM ({rows})", params, types))  # noqa: S608
+    counted = f"SELECT COUNT(*) FROM ({rows}) AS counted"  # noqa: S608
+    ((count,),) = reader.run(Statement(counted, params, types))
     return Count(count) if limit is None else limited(count, limit)
 
 
@@ -140,5 +141,6 @@ def find_key_order(schema: Schema, name: str) -> KeyOrder | None:
         tuple(
             KeyColumn(part.column, types[part.column.casefold()], part.descending)
             for part in table.primary_key
-        )
+        ),
+        schema.dialect,
     )

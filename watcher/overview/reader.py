@@ -9,7 +9,8 @@ from typing import Any
 from google.cloud.spanner_v1 import RequestOptions
 from google.cloud.spanner_v1.database import Database
 
-from watcher.spanner.requests import build_param_types
+from watcher.spanner.dialects import SqlDialect, find_dialect
+from watcher.spanner.requests import build_type
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import to_datetime
 
@@ -27,6 +28,11 @@ class StaleReader:
     database: Database
     at: int
     seconds_max: float = 30.0
+
+    @property
+    def sql(self) -> SqlDialect:
+        """How statements are written for the database."""
+        return find_dialect(self.database)
 
     def execute_sql(
         self,
@@ -48,6 +54,8 @@ class StaleReader:
 
     def run(self, statement: Statement) -> list[list[Any]]:
         """The rows of a statement."""
-        return self.execute_sql(
-            statement.sql, dict(statement.params) or None, build_param_types(statement) or None
-        )
+        values = {
+            name: (value, build_type(statement.types[name]))
+            for name, value in statement.params.items()
+        }
+        return self.execute_sql(*self.sql.bind(statement.sql, values))

@@ -17,10 +17,10 @@ from watcher.consumers.positions import (
     own_tables,
 )
 from watcher.consumers.positions.selections import parse_selection
+from watcher.consumers.positions.tables import select_columns
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
 from watcher.overview.reader import StaleReader
 from watcher.overview.retention import VERSION_RETENTION, parse_period
-from watcher.spanner.sql import quote_name
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.selection import Selection
 
@@ -46,12 +46,7 @@ class StoredState:
 
 def read_own_columns(reader: StaleReader, positions_table: str) -> Columns:
     """The tables and columns that exist: an older release has made fewer."""
-    rows = reader.execute_sql(
-        "SELECT TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"
-        " WHERE TABLE_SCHEMA = '' AND TABLE_NAME IN UNNEST(@names)",
-        {"names": list(own_tables(positions_table))},
-        {"names": param_types.Array(param_types.STRING)},
-    )
+    rows = reader.execute_sql(*select_columns(reader.sql, own_tables(positions_table)))
     columns: dict[str, set[str]] = {}
     for table, column in rows:
         columns.setdefault(table, set()).add(column)
@@ -77,13 +72,14 @@ def read_status_rows(
     """The rows of the table of leases: ``STATUS_COLUMNS``, then whether the lease is valid."""
     if not columns:
         return ()
-    shown = ", ".join(name if name in columns else "NULL" for name in STATUS_COLUMNS)
-    return reader.execute_sql(
-        f"SELECT {shown}, Owner IS NOT NULL AND LeaseUntil > @at"  # noqa: S608 (quoted)
-        f" FROM {quote_name(table)} ORDER BY Consumer",
-        {"at": to_datetime(reader.at)},
-        {"at": param_types.TIMESTAMP},
+    q = reader.sql.quote
+    shown = ", ".join(q(name) if name in columns else "NULL" for name in STATUS_COLUMNS)
+    text = (
+        f"SELECT {shown}, {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > @at"  # noqa: S608
+        f" FROM {q(table)} ORDER BY {q('Consumer')}"
     )
+    at = (to_datetime(reader.at), param_types.TIMESTAMP)
+    return reader.execute_sql(*reader.sql.bind(text, {"at": at}))
 
 
 def make_status(row: Sequence[Any]) -> ConsumerStatus:
@@ -104,11 +100,17 @@ def read_positions(reader: StaleReader, table: str, columns: Columns) -> tuple[P
     """Every position, by consumer and table."""
     if table not in columns:
         return ()
-    rows = reader.execute_sql(
-        f"SELECT Consumer, WatchedTable, Position FROM {quote_name(table)}"  # noqa: S608 (quoted)
-        " ORDER BY Consumer, WatchedTable"
-    )
+    rows = select_by_table(reader, table, "Position")
     return tuple(Position(row[0], row[1], to_micros(row[2])) for row in rows)
+
+
+def select_by_table(reader: StaleReader, table: str, column: str) -> list[list[Any]]:
+    """What is stored for each consumer and table, in their order."""
+    key = reader.sql.quote_all(("Consumer", "WatchedTable"))
+    source = reader.sql.quote(table)
+    return reader.execute_sql(
+        f"SELECT {key}, {reader.sql.quote(column)} FROM {source} ORDER BY {key}"  # noqa: S608
+    )
 
 
 def read_backfills(
@@ -117,10 +119,7 @@ def read_backfills(
     """The backfills under way, by consumer and table."""
     if table not in columns:
         return {}
-    rows = reader.execute_sql(
-        f"SELECT Consumer, WatchedTable, Progress FROM {quote_name(table)}"  # noqa: S608 (quoted)
-        " ORDER BY Consumer, WatchedTable"
-    )
+    rows = select_by_table(reader, table, "Progress")
     return {(row[0], row[1]): BackfillProgress.from_text(row[2]) for row in rows}
 
 
@@ -131,9 +130,15 @@ def read_last_errors(
     table = errors_table(positions_table)
     if table not in columns:
         return {}
+    q, source = reader.sql.quote, reader.sql.quote(table)
+    newest = (
+        f"SELECT {q('Consumer')} AS consumer, MAX({q('OccurredAt')}) AS newest"  # noqa: S608
+        f" FROM {source} GROUP BY {q('Consumer')}"
+    )
+    shown = (f"e.{q(name)}" for name in ("Consumer", "OccurredAt", "Kind", "Message"))
     rows = reader.execute_sql(
-        "SELECT Consumer, MAX(OccurredAt), ANY_VALUE(Kind HAVING MAX OccurredAt),"  # noqa: S608
-        f" ANY_VALUE(Message HAVING MAX OccurredAt) FROM {quote_name(table)} GROUP BY Consumer"
+        f"SELECT {', '.join(shown)} FROM {source} AS e JOIN ({newest}) AS n"  # noqa: S608 (quoted)
+        f" ON e.{q('Consumer')} = n.consumer AND e.{q('OccurredAt')} = n.newest"
     )
     return {row[0]: StoredError(row[0], to_micros(row[1]), row[2], row[3]) for row in rows}
 

@@ -19,7 +19,7 @@ from watcher.replica.copies import CopyState, StoredCopy, same_columns
 from watcher.replica.cuts import Cut, describe_table
 from watcher.replica.manifest import Manifest
 from watcher.replica.rows import copy_schema
-from watcher.spanner.sql import Statement, quote_name
+from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import format_timestamp
 from watcher.window import BEGINNING
 
@@ -282,7 +282,8 @@ class ReplicaWriter(Generic[Copy]):
 
 def is_readable(capture: PollCapture, at: int) -> bool:
     """Whether versions of a timestamp are still kept; then they were until now."""
-    statement = Statement(f"SELECT 1 FROM {quote_name(capture.table.name)} LIMIT 1")  # noqa: S608
+    table = capture.table
+    statement = Statement(f"SELECT 1 FROM {table.sql.quote(table.name)} LIMIT 1")  # noqa: S608
     try:
         capture.queries.stream.query_numbers(statement, at)
     except VersionExpiredError:

@@ -19,6 +19,7 @@ from watcher.runners.sources import make_queries, resolve_polled, resolve_stream
 from watcher.settings.sections import PageConfig
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
+from watcher.spanner.dialects import find_dialect
 from watcher.spanner.failures import suggest_fix
 from watcher.tables.discovery import read_schema
 from watcher.tables.values import WatchedTable
@@ -178,7 +179,6 @@ def check_consumer(config: WatchConfig, consumer: str) -> Finding:
 def read_scalar(database: Database, query: str, params: dict[str, str]) -> str | None:
     """The first cell of a query's result; None without a row."""
     with database.snapshot() as snapshot:
-        rows = snapshot.execute_sql(
-            query, params=params, param_types=dict.fromkeys(params, param_types.STRING)
-        )
+        values = {name: (value, param_types.STRING) for name, value in params.items()}
+        rows = snapshot.execute_sql(*find_dialect(database).bind(query, values))
         return next((row[0] for row in rows), None)

@@ -196,10 +196,36 @@ class SourceOptions(SharedSettings):
     """With ``arrowRows``: the soft-delete columns of tables, as a JSON object: ``{"Singers":
     "IsDeleted"}``."""
 
+    text_columns: str = ""
+    """Comma-separated columns of the type numeric (PostgreSQL dialect) that are read as text, as
+    ``Singers.Budget``; with ``table`` the column alone will do."""
+
     @property
     def specs(self) -> Mapping[str, TableSpec]:
         """What the schema does not say about single tables."""
-        return {name: TableSpec(deleted=column) for name, column in self.deleted_columns.items()}
+        texts = self._text_columns
+        names = dict.fromkeys([*self.deleted_columns, *texts])
+        return {
+            name: TableSpec(
+                deleted=self.deleted_columns.get(name), text_columns=texts.get(name, ())
+            )
+            for name in names
+        }
+
+    @property
+    def _text_columns(self) -> dict[str, tuple[str, ...]]:
+        """``text_columns`` by table."""
+        columns: dict[str, tuple[str, ...]] = {}
+        for written in split_names(self.text_columns):
+            table, _, column = written.rpartition(".")
+            name = table or self.table
+            if name is None:
+                raise ConfigurationError(
+                    f"option 'textColumns': write the table of column {written}, as"
+                    f" Singers.{written}"
+                )
+            columns[name] = (*columns.get(name, ()), column)
+        return columns
 
     @property
     def streamed(self) -> bool:

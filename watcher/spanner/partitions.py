@@ -9,7 +9,7 @@ from google.api_core.exceptions import NotFound
 from google.cloud.spanner_v1 import PartitionOptions, PartitionQueryRequest, TransactionSelector
 
 from watcher.errors import UnavailableError
-from watcher.spanner.requests import build_param_types, build_params, build_read_only
+from watcher.spanner.requests import build_read_only
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sql import Statement
 from watcher.spanner.stream import QueryStream
@@ -44,10 +44,11 @@ class PartitionedQuery(QueryStream):
         Raises VersionExpiredError when the timestamp is too old to read.
         """
         options = PartitionOptions(max_partitions=partitions_max) if partitions_max else None
+        sent = self._place(statement)
         request = PartitionQueryRequest(
-            sql=statement.sql,
-            params=build_params(statement),
-            param_types=build_param_types(statement),
+            sql=sent.sql,
+            params=sent.params,
+            param_types=sent.param_types,
             transaction={"begin": {"read_only": build_read_only(read_timestamp)}},
             partition_options=options,
         )

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from google.cloud.spanner_v1 import (
     DirectedReadOptions,
     ExecuteSqlRequest,
     ReadRequest,
     RequestOptions,
+    TypeAnnotationCode,
 )
 from google.cloud.spanner_v1 import Type as TypePb
 from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 from google.protobuf.struct_pb2 import Struct
 
-from ddl.schema import Type
+from ddl.schema import Type, TypeCode
+from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.read_options import DirectedRead, ReadOptions, Replica
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import to_datetime
 
 Request = ExecuteSqlRequest | ReadRequest
+
+ANNOTATIONS = {
+    TypeCode.PG_NUMERIC: TypeAnnotationCode.PG_NUMERIC,
+    TypeCode.PG_JSONB: TypeAnnotationCode.PG_JSONB,
+}
+"""Types of the PostgreSQL dialect whose values are not those of GoogleSQL's."""
 
 
 def build_read_only(read_timestamp_micros: int | None) -> dict[str, object]:
@@ -29,12 +38,23 @@ def build_read_only(read_timestamp_micros: int | None) -> dict[str, object]:
     return {"return_read_timestamp": True, "read_timestamp": to_datetime(read_timestamp_micros)}
 
 
-def build_params(statement: Statement) -> Struct:
-    """The values of a statement's parameters."""
+@dataclass(frozen=True, slots=True)
+class SentStatement:
+    """A statement as a dialect sends it."""
+
+    sql: str
+    params: Struct
+    param_types: dict[str, TypePb]
+
+
+def build_statement(statement: Statement, sql: SqlDialect) -> SentStatement:
+    """The text, the values and the types of a statement."""
+    text, names = sql.place_parameters(statement.sql)
     values = Struct()
-    for name, value in statement.params.items():
-        values[name] = value
-    return values
+    for name, sent in names.items():
+        values[sent] = statement.params[name]
+    types = {sent: build_type(statement.types[name]) for name, sent in names.items()}
+    return SentStatement(text, values, types)
 
 
 def build_param_types(statement: Statement) -> dict[str, TypePb]:
@@ -44,9 +64,10 @@ def build_param_types(statement: Statement) -> dict[str, TypePb]:
 
 def build_type(type_: Type) -> TypePb:
     """A type of a parameter."""
-    code = getattr(TypeCodePb, type_.code.value)
+    annotation = ANNOTATIONS.get(type_.code, TypeAnnotationCode.TYPE_ANNOTATION_CODE_UNSPECIFIED)
+    code = getattr(TypeCodePb, type_.code.value.removeprefix("PG_").replace("JSONB", "JSON"))
     if type_.element is None:
-        return TypePb(code=code)
+        return TypePb(code=code, type_annotation=annotation)
     return TypePb(code=code, array_element_type=build_type(type_.element))
 
 

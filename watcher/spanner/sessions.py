@@ -17,6 +17,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.database import open_database
+from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.results.wire import ResultPart, parse_result_part
 
 SERVICE = "/google.spanner.v1.Spanner/"
@@ -38,6 +39,8 @@ class SharedSession:
         channel = self.api.transport.grpc_channel
         self.execute = make_stream_call(channel, "ExecuteStreamingSql", ExecuteSqlRequest.serialize)
         self.read = make_stream_call(channel, "StreamingRead", ReadRequest.serialize)
+        self.sql: SqlDialect | None = None
+        """How statements are written for the database, once somebody has asked for it."""
         self._lock = threading.Lock()
         self._name = ""
 

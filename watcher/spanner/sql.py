@@ -1,16 +1,11 @@
-"""SQL as values: statements with their parameters, conditions, quoted names."""
+"""SQL as values: statements with their parameters, and conditions."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ddl.render import row_alias
 from ddl.schema import Type
-from watcher.errors import ConfigurationError
-
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 
 WireValue = str | bool | float | list[str] | None
 """A parameter as JSON carries it: INT64 and TIMESTAMP are strings, FLOAT64 a number or "NaN"."""
@@ -18,7 +13,8 @@ WireValue = str | bool | float | list[str] | None
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A query with the values and the types of its parameters. Picklable; loads no client."""
+    """A query with the values and the types of its parameters, which its text names ``@name`` in
+    each dialect. Picklable; loads no client."""
 
     sql: str
     params: Mapping[str, WireValue] = field(default_factory=dict)
@@ -46,12 +42,12 @@ def combine_conditions(conditions: Sequence[RowCondition]) -> RowCondition | Non
     return RowCondition(" AND ".join(f"({c.sql})" for c in conditions), params, types)
 
 
-def filter_statement(statement: Statement, condition: RowCondition | None) -> Statement:
-    """The same query, limited to the rows that satisfy a condition."""
+def filter_statement(statement: Statement, condition: RowCondition | None, row: str) -> Statement:
+    """The same query, limited to the rows that satisfy a condition; they are called ``row``."""
     if condition is None:
         return statement
     return Statement(
-        f"SELECT * FROM ({statement.sql}) WHERE {condition.sql}",  # noqa: S608 (our own text)
+        f"SELECT * FROM ({statement.sql}) AS {row} WHERE {condition.sql}",  # noqa: S608 (our own text)
         {**statement.params, **condition.params},
         {**statement.types, **condition.types},
     )
@@ -65,27 +61,3 @@ def union_statements(statements: Sequence[Statement]) -> Statement:
         params |= statement.params
         types |= statement.types
     return Statement(" UNION ALL ".join(s.sql for s in statements), params, types)
-
-
-def quote_name(name: str) -> str:
-    """An identifier for GoogleSQL, with its named schema. Raises ConfigurationError."""
-    parts = name.split(".")
-    if not all(NAME.match(part) for part in parts):
-        raise ConfigurationError(
-            f"invalid name '{name}': Spanner allows a letter or underscore, followed by letters,"
-            " digits and underscores, at most 128 in all"
-        )
-    return ".".join(f"`{part}`" for part in parts)
-
-
-def render_table(name: str, columns: Iterable[str], index: str | None = None) -> str:
-    """A table in FROM, UPDATE or DELETE, through an index if one is named.
-
-    ``columns`` are those of the query: the table's name would hide one of them that has it.
-    """
-    return f"{quote_name(name)}{index_hint(index)}{row_alias(name, columns)}"
-
-
-def index_hint(index: str | None) -> str:
-    """The hint that forces an index; empty without one."""
-    return f"@{{FORCE_INDEX={quote_name(index)}}}" if index is not None else ""

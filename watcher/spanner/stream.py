@@ -14,15 +14,16 @@ from google.cloud.spanner_v1 import (
     ResultSetStats,
 )
 
+from watcher.spanner.dialects import FIND_DIALECT, GOOGLESQL, SqlDialect, parse_dialect
 from watcher.spanner.keys import KeyRange
 from watcher.spanner.outages import NO_ANSWER, CallRetries, Outages
 from watcher.spanner.read_options import ReadOptions
 from watcher.spanner.requests import (
     Request,
+    SentStatement,
     apply_options,
-    build_param_types,
-    build_params,
     build_read_only,
+    build_statement,
 )
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.resumption import Resumption, convert_refusal
@@ -56,6 +57,23 @@ class QueryStream:
     def database_name(self) -> str:
         """The resource name of the database."""
         return self._session.database_name
+
+    @property
+    def sql(self) -> SqlDialect:
+        """How statements are written for the database; asked once for all who share the session."""
+        known = self._session.sql
+        return known if known is not None else self._find_dialect()
+
+    def _find_dialect(self) -> SqlDialect:
+        """Asks for the dialect, as any other query of a short result."""
+        request = ExecuteSqlRequest(
+            sql=FIND_DIALECT, transaction={"single_use": {"read_only": build_read_only(None)}}
+        )
+        apply_options(self._options, request)
+        rows = ResultSet.pb(self._call(self._session.api.execute_sql, request, None)).rows
+        sql = parse_dialect(rows[0].values[0].string_value if rows else None)
+        self._session.sql = sql
+        return sql
 
     def fetch_read_timestamp(self) -> int:
         """The timestamp, in microseconds, at which a strong read is served now: one cheap call.
@@ -195,13 +213,18 @@ class QueryStream:
     def _count_restart(self) -> None:
         self.restarts += 1
 
+    def _place(self, statement: Statement) -> SentStatement:
+        """A statement as it is sent; who has no parameters need not ask for the dialect."""
+        return build_statement(statement, self.sql if statement.params else GOOGLESQL)
+
     def _build_request(
         self, statement: Statement, read_timestamp_micros: int | None
     ) -> ExecuteSqlRequest:
+        sent = self._place(statement)
         request = ExecuteSqlRequest(
-            sql=statement.sql,
-            params=build_params(statement),
-            param_types=build_param_types(statement),
+            sql=sent.sql,
+            params=sent.params,
+            param_types=sent.param_types,
             transaction={"single_use": {"read_only": build_read_only(read_timestamp_micros)}},
         )
         apply_options(self._options, request)

@@ -25,6 +25,16 @@ class ColumnChoice:
 
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    """Columns of the type numeric that are read as text."""
+
+    def choose_type(self, column: Column) -> Type:
+        """The type that a column is read as."""
+        if column.name.casefold() not in {each.casefold() for each in self.texts}:
+            return column.type
+        if column.type.element is not None:
+            return Type(TypeCode.ARRAY, element=Type(TypeCode.STRING))
+        return Type(TypeCode.STRING)
 
     def includes(self, name: str) -> bool:
         """Whether a column is chosen."""
@@ -53,7 +63,7 @@ def choose_columns(table: Table, choice: ColumnChoice, always: Collection[str]) 
     unreadable = tuple(column for column in chosen if not is_supported(column.type))
     if unreadable:
         report_left_out(table.name, unreadable)
-    return tuple((c.name, c.type) for c in chosen if is_supported(c.type))
+    return tuple((c.name, choice.choose_type(c)) for c in chosen if is_supported(c.type))
 
 
 def check_key(table: Table, key: Collection[str]) -> None:
@@ -69,7 +79,7 @@ def check_key(table: Table, key: Collection[str]) -> None:
 
 def check_choice(table: Table, choice: ColumnChoice, required: Collection[str]) -> None:
     """Raises ConfigurationError for a name in the choice that cannot be used."""
-    for name in (*(choice.include or ()), *choice.exclude):
+    for name in (*(choice.include or ()), *choice.exclude, *choice.texts):
         if table.column(name) is None:
             raise explain_unknown_column(table, name)
     for name in choice.include or ():
@@ -78,6 +88,16 @@ def check_choice(table: Table, choice: ColumnChoice, required: Collection[str]) 
             raise ConfigurationError(
                 f"column {table.name}.{column.name} has type"
                 f" {render_full_type(column.type)}, which cannot be read; remove it from columns"
+            )
+    for name in choice.texts:
+        column = table.column(name)
+        if column is not None and TypeCode.PG_NUMERIC not in (
+            column.type.code,
+            column.type.element.code if column.type.element else None,
+        ):
+            raise ConfigurationError(
+                f"column {table.name}.{column.name} has type {render_full_type(column.type)}: only"
+                " numerics of the PostgreSQL dialect are read as text; remove it from text_columns"
             )
     for name in choice.exclude:
         if name.casefold() in required:

@@ -90,6 +90,7 @@ def find_whole_table(
         shard_column=None,
         shard_values=None,
         index=None,
+        dialect=schema.dialect,
     )
 
 
@@ -111,6 +112,7 @@ def find_computed(
         index=index.name,
         processed_column=find_processed_column(table, shard),
         clears_by_null=not timestamp.not_null,
+        dialect=schema.dialect,
     )
 
 
@@ -133,6 +135,7 @@ def find_specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTabl
         index=spec.index or find_index(schema, table, shard, timestamp),
         processed_column=find_processed_column(table, shard) if shard else None,
         clears_by_null=not timestamp.not_null,
+        dialect=schema.dialect,
     )
 
 
@@ -143,7 +146,9 @@ def find_through_change_sets(
     sets_table = schema.table(sets_name)
     if sets_table is None:
         raise TableNotFoundError(f"{database_name} has no table {sets_name} of change sets")
-    of_sets = replace(spec, change_sets=None, deleted=None, columns=None, exclude_columns=())
+    of_sets = replace(
+        spec, change_sets=None, deleted=None, columns=None, exclude_columns=(), text_columns=()
+    )
     if not any(is_polling_index(sets_table, index) for index in schema.indexes_of(sets_table.name)):
         of_sets = replace(of_sets, shard=spec.shard or "none")
     sets = find_watched_table(schema, sets_name, database_name, of_sets)

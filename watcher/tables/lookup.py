@@ -116,7 +116,7 @@ def find_processed_column(table: Table, shard: Column) -> str | None:
     words = (shard.generated or "").split()
     if [word.upper() for word in words[:2]] != ["CASE", "WHEN"]:
         return None
-    column = table.column(words[2].strip("`"))
+    column = table.column(words[2].strip('`"'))
     return column.name if column else None
 
 

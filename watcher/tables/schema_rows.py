@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ddl.clauses import read_not_null_columns
 from ddl.errors import DdlSyntaxError
 from ddl.googlesql import types
+from ddl.postgres import types as postgres_types
 from ddl.reader import TokenReader
 from ddl.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
+    Dialect,
     Index,
     Interleave,
     KeyPart,
@@ -27,19 +29,22 @@ from ddl.tokens import TokenKind
 Row = tuple[str | None, ...]
 Name = tuple[str | None, ...]
 PRIMARY_KEY = "PRIMARY_KEY"
+INDEX_TYPES = ("INDEX", "LOCAL", "GLOBAL")
+"""What secondary indexes are called; the last two in the PostgreSQL dialect."""
 
 
-def build_schema(texts: Iterable[str]) -> Schema:
-    """The schema that the texts of ``schema_reader.LINES`` describe. Tables, indexes and change
-    streams are in the order of their names; columns that are written but cannot be read yet,
-    indexes under backfill and those that Spanner manages are left out."""
+def build_schema(texts: Iterable[str], dialect: Dialect = Dialect.GOOGLESQL) -> Schema:
+    """The schema that the texts of ``schema_reader.render_lines`` describe. Tables, indexes
+    and change streams are in the order of their names; columns that are written but cannot be read
+    yet, indexes under backfill and those that Spanner manages are left out."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for text in texts:
         kind, *values = parse_fields(text)
         rows[kind or ""].append(tuple(values))
-    tables = tuple(sorted(build_tables(rows), key=lambda table: table.name))
+    tables = tuple(sorted(build_tables(rows, dialect), key=lambda table: table.name))
     by_name = {table.name: table for table in tables}
     return Schema(
+        dialect,
         tables=tables,
         indexes=tuple(sorted(build_indexes(rows, by_name), key=lambda index: index.name)),
         change_streams=tuple(sorted(build_streams(rows, by_name), key=lambda stream: stream.name)),
@@ -85,7 +90,7 @@ def is_ready(state: str | None, ready: str) -> bool:
     return not state or state == ready
 
 
-def build_tables(rows: Mapping[str, list[Row]]) -> Iterable[Table]:
+def build_tables(rows: Mapping[str, list[Row]], dialect: Dialect) -> Iterable[Table]:
     """The tables that can be written."""
     columns = group_rows(rows["column"], 2)
     options = group_rows(rows["column option"], 3)
@@ -98,7 +103,7 @@ def build_tables(rows: Mapping[str, list[Row]]) -> Iterable[Table]:
         yield Table(
             join_name(schema, name),
             tuple(
-                build_column(row, options[schema, name, row[0]])
+                build_column(row, options[schema, name, row[0]], dialect)
                 for row in ordered
                 if is_ready(row[-1], "COMMITTED")
             ),
@@ -107,32 +112,40 @@ def build_tables(rows: Mapping[str, list[Row]]) -> Iterable[Table]:
         )
 
 
-def build_column(row: Row, options: list[Row]) -> Column:
+def build_column(row: Row, options: list[Row], dialect: Dialect) -> Column:
     """A column with its options."""
     name, _, type_, nullable, generated, stored, hidden, _ = row
     values = {option or "": render_option(kind, value) for option, kind, value in options}
-    commit = values.pop("allow_commit_timestamp", "").lower() == "true"
+    option = values.pop("allow_commit_timestamp", "").lower() == "true"
+    column_type, commit = read_type(type_ or "", dialect)
     return Column(
         name or "",
-        read_type(type_ or ""),
+        column_type,
         not_null=not is_yes(nullable),
         generated=unwrap_expression(generated) if generated is not None else None,
         stored=generated is not None and is_yes(stored),
         hidden=is_yes(hidden),
-        allow_commit_timestamp=commit,
+        allow_commit_timestamp=commit or option,
         options=tuple(sorted(values.items())),
     )
 
 
-def read_type(text: str) -> Type:
-    """A type from its text; an unknown one is a PROTO of that name, which is not readable."""
+def read_type(text: str, dialect: Dialect) -> tuple[Type, bool]:
+    """A type from its text, and whether it is that of commit timestamps; an unknown one is a PROTO
+    of that name, which is not readable."""
     reader = TokenReader(text)
     try:
-        type_ = types.read_type(reader)
+        type_ = READ_TYPE[dialect](reader)
         reader.expect_end()
     except DdlSyntaxError:
-        return Type(TypeCode.PROTO, proto_name=text)
+        return Type(TypeCode.PROTO, proto_name=text), False
     return type_
+
+
+READ_TYPE: Mapping[Dialect, Callable[[TokenReader], tuple[Type, bool]]] = {
+    Dialect.GOOGLESQL: lambda reader: (types.read_type(reader), False),
+    Dialect.POSTGRESQL: postgres_types.read_type,
+}
 
 
 def unwrap_expression(expression: str) -> str:
@@ -181,7 +194,7 @@ def build_indexes(rows: Mapping[str, list[Row]], tables: Mapping[str, Table]) ->
         schema, table, name, type_, parent, unique, null_filtered, state, managed, where = row
         indexed = tables.get(join_name(schema, table))
         ready = is_ready(state, "READ_WRITE")
-        if type_ != "INDEX" or is_yes(managed) or not ready or indexed is None:
+        if type_ not in INDEX_TYPES or is_yes(managed) or not ready or indexed is None:
             continue
         listed = columns[schema, table, name, type_]
         filtered = () if is_yes(null_filtered) else find_filter_columns(indexed, listed, where)

@@ -6,7 +6,8 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import Dialect, Type, TypeCode
+from watcher.spanner.dialects import DIALECTS, SqlDialect
 from watcher.tables.column_choice import ColumnChoice
 
 if TYPE_CHECKING:
@@ -50,6 +51,12 @@ class WatchedTable:
     deleted: str | None = None
     change_sets: ChangeSetSource | None = None
     hashed: bool = False
+    dialect: Dialect = Dialect.GOOGLESQL
+
+    @property
+    def sql(self) -> SqlDialect:
+        """How statements on it are written."""
+        return DIALECTS[self.dialect]
 
     def column_type(self, name: str) -> Type:
         """The type of a column, or INT64 for a hidden one."""
@@ -113,8 +120,11 @@ class TableSpec:
     """Only these columns are read; the primary key and the commit timestamp always are."""
     exclude_columns: tuple[str, ...] = ()
     """These columns are not read."""
+    text_columns: tuple[str, ...] = ()
+    """Columns of the type numeric (PostgreSQL dialect) that are read as text: for values that
+    DECIMAL(38, 9) does not have, and for NaN."""
 
     @property
     def choice(self) -> ColumnChoice:
         """Which columns are read."""
-        return ColumnChoice(self.columns, self.exclude_columns)
+        return ColumnChoice(self.columns, self.exclude_columns, self.text_columns)

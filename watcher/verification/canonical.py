@@ -1,4 +1,4 @@
-"""The canonical text of a row, in GoogleSQL; ``row_hashes`` makes the same text of Arrow columns.
+"""The canonical text of a row, in each dialect; ``row_hashes`` makes it of Arrow columns.
 
 A row is the parts of its columns, in the order of their names. The part of NULL is ``-``; that of
 another value is its length in bytes, ``:``, and its text. So different rows have different texts.
@@ -8,75 +8,183 @@ another value is its length in bytes, ``:``, and its text. So different rows hav
 | BOOL | ``true``, ``false`` |
 | INT64 | decimal |
 | FLOAT32, FLOAT64 | ``%.16e`` of the FLOAT64 (exact; -0.0 is 0.0); ``nan``, ``inf``, ``-inf`` |
-| NUMERIC | decimal, without trailing zeros |
+| NUMERIC, numeric | decimal, without trailing zeros; where the copy keeps text, as it is written |
 | STRING, UUID | itself |
 | BYTES | hexadecimal, lower case |
 | DATE | ISO 8601 |
 | TIMESTAMP | microseconds since 1970, rounded down; where the copy keeps text, also ``.`` and the
   nanoseconds of the microsecond |
-| JSON | as Spanner writes it |
+| JSON, jsonb | as Spanner writes it |
 | ARRAY | the parts of its elements |
 
-The hash of a row is the first 15 hexadecimal digits (60 bits) of the SHA-256 of its text, as a
-number; that of a range is the XOR of its rows, whose keys differ, beside their count.
+The hash of a row is the FarmHash fingerprint of the SHA-256 of its text, which both dialects have;
+that of a range is the sum of its rows' hashes, beside their count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
-from ddl.schema import Type, TypeCode
-from watcher.spanner.sql import quote_name
+from ddl.schema import Dialect, Type, TypeCode
+from watcher.spanner.dialects import GOOGLESQL, POSTGRESQL, SqlDialect
 
-HASH_DIGITS = 15
+LOW_BITS = 0xFFFFFFFF
 FLOAT_FORMAT = "%.16e"
+FLOAT_PICTURE = f"9.{'9' * 16}EEEE"
+"""The same in the words of TO_CHAR."""
+BACKSLASH = "CHR(92)"
 NULL_PART = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedColumn:
-    """A column that is compared. ``exact``: the copy keeps its TIMESTAMPs as text."""
+    """A column that is compared. ``exact``: the copy keeps its TIMESTAMPs, or
+    numerics, as text."""
 
     name: str
     type: Type
     exact: bool = False
 
 
-def render_text(value: str, type_: Type, exact: bool) -> str:
-    """The expression of the text of a value that is not NULL."""
-    code = type_.code
-    if code is TypeCode.ARRAY and type_.element is not None:
-        element = render_part("e", type_.element, exact)
-        rows = f"SELECT {element} FROM UNNEST({value}) AS e WITH OFFSET AS o ORDER BY o"  # noqa: S608
-        return f"ARRAY_TO_STRING(ARRAY({rows}), '')"
-    if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-        return f"FORMAT('{FLOAT_FORMAT}', CAST({value} AS FLOAT64))"
-    if code is TypeCode.BYTES:
-        return f"TO_HEX({value})"
-    if code is TypeCode.JSON:
-        return f"TO_JSON_STRING({value})"
-    if code is TypeCode.STRING:
-        return value
-    if code is not TypeCode.TIMESTAMP:
-        return f"CAST({value} AS STRING)"
-    micros = f"CAST(UNIX_MICROS({value}) AS STRING)"
-    if not exact:
-        return micros
-    # In the default zone the year 1 would begin in the year 0, which there is none of.
-    nanos = f"MOD(EXTRACT(NANOSECOND FROM {value} AT TIME ZONE 'UTC'), 1000)"
-    return f"CONCAT({micros}, '.', CAST({nanos} AS STRING))"
+class CanonicalText(ABC):
+    """The expressions of a dialect; those of both have the same values."""
+
+    sql: ClassVar[SqlDialect]
+
+    def render_part(self, value: str, type_: Type, exact: bool) -> str:
+        """The expression of the part of a value."""
+        text = self.render_text(value, type_, exact)
+        length = self.sql.to_text(f"{self.byte_length}({text})")
+        return f"CASE WHEN {value} IS NULL THEN '{NULL_PART}' ELSE {length} || ':' || {text} END"
+
+    byte_length: ClassVar[str]
+
+    @abstractmethod
+    def render_text(self, value: str, type_: Type, exact: bool) -> str:
+        """The expression of the text of a value that is not NULL."""
+
+    @abstractmethod
+    def hash_text(self, text: str) -> str:
+        """The expression of the hash of a text, an INT64."""
+
+    @abstractmethod
+    def add_up(self, value: str) -> str:
+        """The sum of small integers, an INT64."""
 
 
-def render_part(value: str, type_: Type, exact: bool) -> str:
-    """The expression of the part of a value."""
-    text = render_text(value, type_, exact)
-    length = f"CAST(BYTE_LENGTH({text}) AS STRING)"
-    return f"IF({value} IS NULL, '{NULL_PART}', CONCAT({length}, ':', {text}))"
+class GoogleSqlText(CanonicalText):
+    """GoogleSQL."""
+
+    sql = GOOGLESQL
+    byte_length = "BYTE_LENGTH"
+
+    def render_text(self, value: str, type_: Type, exact: bool) -> str:
+        """As ``CanonicalText.render_text``."""
+        code = type_.code
+        if code is TypeCode.ARRAY and type_.element is not None:
+            part = self.render_part("e", type_.element, exact)
+            rows = f"SELECT {part} FROM UNNEST({value}) AS e WITH OFFSET AS o ORDER BY o"  # noqa: S608
+            return f"ARRAY_TO_STRING(ARRAY({rows}), '')"
+        if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
+            return f"FORMAT('{FLOAT_FORMAT}', CAST({value} AS FLOAT64))"
+        if code is TypeCode.BYTES:
+            return f"TO_HEX({value})"
+        if code is TypeCode.JSON:
+            return f"TO_JSON_STRING({value})"
+        if code is TypeCode.STRING:
+            return value
+        if code is not TypeCode.TIMESTAMP:
+            return self.sql.to_text(value)
+        micros = self.sql.to_text(f"UNIX_MICROS({value})")
+        if not exact:
+            return micros
+        # In the default zone the year 1 would begin in the year 0, which there is none of.
+        nanos = f"MOD(EXTRACT(NANOSECOND FROM {value} AT TIME ZONE 'UTC'), 1000)"
+        return f"CONCAT({micros}, '.', {self.sql.to_text(nanos)})"
+
+    def hash_text(self, text: str) -> str:
+        """As ``CanonicalText.hash_text``."""
+        return f"FARM_FINGERPRINT(SHA256({text}))"
+
+    def add_up(self, value: str) -> str:
+        """As ``CanonicalText.add_up``."""
+        return f"COALESCE(SUM({value}), 0)"
 
 
-def render_hash(columns: Iterable[ComparedColumn]) -> str:
+class PostgreSqlText(CanonicalText):
+    """Spanner's PostgreSQL dialect."""
+
+    sql = POSTGRESQL
+    byte_length = "OCTET_LENGTH"
+
+    def render_text(self, value: str, type_: Type, exact: bool) -> str:
+        """As ``CanonicalText.render_text``."""
+        code = type_.code
+        if code is TypeCode.ARRAY and type_.element is not None:
+            part = self.render_part(f"{value}[i]", type_.element, exact)
+            source = f"GENERATE_SERIES(1, ARRAY_LENGTH({value}, 1)) AS i"
+            parts = f"ARRAY(SELECT {part} FROM {source} ORDER BY i)"  # noqa: S608 (our own text)
+            return f"COALESCE(ARRAY_TO_STRING({parts}, ''), '')"
+        if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
+            return self._render_float(f"CAST({value} AS double precision)")
+        if code is TypeCode.PG_NUMERIC:
+            return self._render_numeric(self.sql.to_text(value), exact)
+        text = self.sql.to_text(value)
+        if code is TypeCode.BYTES:
+            return f"SUBSTR({text}, 3)"  # what follows \\x
+        if code is TypeCode.STRING:
+            return value
+        if code is not TypeCode.TIMESTAMP:
+            return text
+        micros = self.sql.to_text(f"CAST(FLOOR(EXTRACT(EPOCH FROM {value}) * 1000000) AS bigint)")
+        if not exact:
+            return micros
+        fraction = f"SPLIT_PART(SPLIT_PART(SPLIT_PART({text} || '.', '.', 2), '-', 1), '+', 1)"
+        nanos = f"CAST(SUBSTR(RPAD({fraction}, 9, '0'), 7, 3) AS bigint)"
+        return f"{micros} || '.' || {self.sql.to_text(nanos)}"
+
+    def _render_numeric(self, text: str, exact: bool) -> str:
+        if exact:
+            return text
+        trimmed = f"RTRIM(RTRIM({text}, '0'), '.')"
+        return f"CASE WHEN STRPOS({text}, '.') > 0 THEN {trimmed} ELSE {text} END"
+
+    def _render_float(self, value: str) -> str:
+        return (
+            f"CASE WHEN {value} = 'NaN' THEN 'nan' WHEN {value} = 'Infinity' THEN 'inf'"
+            f" WHEN {value} = '-Infinity' THEN '-inf'"
+            f" WHEN {value} = 0 THEN '{FLOAT_FORMAT % 0.0}'"
+            f" ELSE BTRIM(TO_CHAR({value}, '{FLOAT_PICTURE}')) END"
+        )
+
+    def hash_text(self, text: str) -> str:
+        """A text becomes bytea as a literal does, where a backslash is written twice."""
+        escaped = f"REPLACE({text}, {BACKSLASH}, {BACKSLASH} || {BACKSLASH})"
+        return f"SPANNER.FARM_FINGERPRINT(SHA256(CAST({escaped} AS bytea)))"
+
+    def add_up(self, value: str) -> str:
+        """The sum of bigints is a numeric."""
+        return f"CAST(COALESCE(SUM({value}), 0) AS bigint)"
+
+
+TEXTS: Mapping[Dialect, CanonicalText] = {
+    Dialect.GOOGLESQL: GoogleSqlText(),
+    Dialect.POSTGRESQL: PostgreSqlText(),
+}
+
+
+def render_hash(columns: Iterable[ComparedColumn], dialect: Dialect) -> str:
     """The expression of the hash of a row, an INT64."""
-    parts = [render_part(quote_name(each.name), each.type, each.exact) for each in columns]
-    digest = f"TO_HEX(SHA256(CONCAT({', '.join(parts)})))"
-    return f"CAST(CONCAT('0x', SUBSTR({digest}, 1, {HASH_DIGITS})) AS INT64)"
+    texts = TEXTS[dialect]
+    parts = [texts.render_part(texts.sql.quote(c.name), c.type, c.exact) for c in columns]
+    return texts.hash_text(" || ".join(["''", *parts]))
+
+
+def render_sum(value: str, dialect: Dialect) -> str:
+    """The sums of the lower and of the upper 32 bits of a column of hashes: an INT64 would not
+    hold the sum of whole ones."""
+    add_up = TEXTS[dialect].add_up
+    return f"{add_up(f'{value} & {LOW_BITS}')}, {add_up(f'({value} >> 32) & {LOW_BITS}')}"

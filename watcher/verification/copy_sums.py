@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ddl.schema import TypeCode
-from watcher.verification.canonical import ComparedColumn
+from watcher.verification.canonical import LOW_BITS, ComparedColumn
 from watcher.verification.key_conditions import KeyInterval
 from watcher.verification.key_order import KeyOrder, Parts, SortKey
 from watcher.verification.row_hashes import hash_rows
@@ -84,11 +84,13 @@ def add_hashes(
 def sum_ranges(batches: Iterable[pa.RecordBatch], index: RangeIndex) -> list[RangeSum]:
     """The sum of each range, of rows with hashes."""
     counts = np.zeros(index.count, np.int64)
-    xors = np.zeros(index.count, np.int64)
+    low, high = np.zeros(index.count, np.int64), np.zeros(index.count, np.int64)
     for batch in batches:
         places = index.locate(batch)
         inside = places != NOWHERE
         hashes = batch.column(HASH).to_numpy()[inside]
         counts += np.bincount(places[inside], minlength=index.count)
-        np.bitwise_xor.at(xors, places[inside], hashes)
-    return [RangeSum(int(n), int(x)) for n, x in zip(counts, xors, strict=True)]
+        np.add.at(low, places[inside], hashes & LOW_BITS)
+        np.add.at(high, places[inside], (hashes >> 32) & LOW_BITS)
+    sums = zip(counts.tolist(), low.tolist(), high.tolist(), strict=True)
+    return [RangeSum(*each) for each in sums]

@@ -1,4 +1,4 @@
-"""Ranges of primary keys as conditions of GoogleSQL: of any type, with NULL and NaN, descending."""
+"""Ranges of primary keys as conditions: of any type, with NULL and NaN, descending."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ddl.schema import Type
 from watcher.spanner.keys import Key
-from watcher.spanner.sql import RowCondition, WireValue, quote_name
-from watcher.verification.key_order import KeyColumn, KeyOrder
+from watcher.spanner.sql import RowCondition, WireValue
+from watcher.verification.key_order import KeyOrder
 
 NAN_TEXT = "NaN"
 
@@ -47,38 +47,44 @@ class Bound:
 Compare = Callable[[Bound, int], str]
 
 
-def name_of(column: KeyColumn) -> str:
+def name_of(order: KeyOrder, place: int) -> str:
     """The quoted name of a column."""
-    return quote_name(column.name)
+    return order.sql.quote(order.columns[place].name)
 
 
 def render_equal(bound: Bound, place: int) -> str:
     """The part of a row's key is that of the bound."""
-    name = name_of(bound.order.columns[place])
+    name = name_of(bound.order, place)
     if bound.key[place] is None:
         return f"{name} IS NULL"
-    return f"IS_NAN({name})" if bound.is_nan(place) else f"{name} = {bound.parameter(place)}"
+    return (
+        bound.order.sql.is_nan(name)
+        if bound.is_nan(place)
+        else f"{name} = {bound.parameter(place)}"
+    )
 
 
 def render_greater(bound: Bound, place: int) -> str:
     """It is greater. Spanner: NULL, then NaN, then numbers."""
-    name = name_of(bound.order.columns[place])
+    name = name_of(bound.order, place)
     if bound.key[place] is None:
         return f"{name} IS NOT NULL"
     if bound.is_nan(place):
-        return f"NOT IS_NAN({name})"
+        return f"NOT {bound.order.sql.is_nan(name)}"
     return f"{name} > {bound.parameter(place)}"
 
 
 def render_less(bound: Bound, place: int) -> str:
     """It is less."""
     column = bound.order.columns[place]
-    name = name_of(column)
+    name = name_of(bound.order, place)
     if bound.key[place] is None:
         return "FALSE"
     if bound.is_nan(place):
         return f"{name} IS NULL"
-    nan = f" OR IS_NAN({name})" if column.type.code.value.startswith("FLOAT") else ""
+    nan = (
+        f" OR {bound.order.sql.is_nan(name)}" if column.type.code.value.startswith("FLOAT") else ""
+    )
     return f"({name} < {bound.parameter(place)} OR {name} IS NULL{nan})"
 
 
@@ -126,4 +132,4 @@ def seek(after: Bound) -> list[str]:
     column = after.order.columns[0]
     if column.descending or after.key[0] is None or after.is_nan(0):
         return []
-    return [f"{name_of(column)} >= {after.parameter(0)}"]
+    return [f"{name_of(after.order, 0)} >= {after.parameter(0)}"]

@@ -15,7 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import Dialect, Type, TypeCode
+from watcher.spanner.dialects import DIALECTS, SqlDialect
 from watcher.spanner.keys import Key
 from watcher.spanner.timestamps import to_datetime, to_micros
 
@@ -58,6 +59,12 @@ class KeyOrder:
     """The columns of a primary key, in order."""
 
     columns: tuple[KeyColumn, ...]
+    dialect: Dialect = Dialect.GOOGLESQL
+
+    @property
+    def sql(self) -> SqlDialect:
+        """How statements on the table are written."""
+        return DIALECTS[self.dialect]
 
     @property
     def names(self) -> tuple[str, ...]:

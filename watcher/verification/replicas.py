@@ -13,9 +13,10 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import TableNotFoundError
 from watcher.replica.copies import OpenCopy, StoredCopy
 from watcher.replica.cuts import Cut, TableCut
+from watcher.spanner.dialects import DIALECTS
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.supported_types import is_supported
-from watcher.spanner.sql import RowCondition, quote_name
+from watcher.spanner.sql import RowCondition
 from watcher.tables.schema_reader import read_epoch
 from watcher.tables.selection import matches
 from watcher.verification.canonical import ComparedColumn
@@ -125,7 +126,8 @@ class ReplicaTable:
             tuple(
                 KeyColumn(part.column, types[part.column.casefold()], part.descending)
                 for part in self.table.primary_key
-            )
+            ),
+            self.schema.dialect,
         )
 
     def _condition(self) -> RowCondition | None:
@@ -133,9 +135,10 @@ class ReplicaTable:
         if (name := self._cut.deleted) is None:
             return None
         column = self.table.column(name)
+        quoted = DIALECTS[self.schema.dialect].quote(name)
         if column is not None and column.type.code is TypeCode.BOOL:
-            return RowCondition(f"COALESCE({quote_name(name)}, FALSE) = FALSE")
-        return RowCondition(f"{quote_name(name)} IS NULL")
+            return RowCondition(f"COALESCE({quoted}, FALSE) = FALSE")
+        return RowCondition(f"{quoted} IS NULL")
 
 
 def report_problem(table: str, problem: str) -> TableReport:

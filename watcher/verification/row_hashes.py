@@ -17,13 +17,13 @@ from watcher.captures.changes import format_numeric
 from watcher.spanner.results.timestamp_columns import truncate_timestamps
 from watcher.verification.canonical import (
     FLOAT_FORMAT,
-    HASH_DIGITS,
     NULL_PART,
     ComparedColumn,
 )
 
-DIGEST_BYTES = 8
-SHIFT = DIGEST_BYTES * 8 - HASH_DIGITS * 4
+K1, K2 = 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
+"""FarmHash's constants."""
+MASK = (1 << 64) - 1
 SECONDS_LENGTH = len("YYYY-MM-DDTHH:MM:SS")
 
 
@@ -31,11 +31,29 @@ def hash_rows(batch: pa.RecordBatch, columns: Sequence[ComparedColumn]) -> NDArr
     """The hash of each row."""
     parts = [render_parts(batch.column(each.name), each.type, each.exact) for each in columns]
     texts = pc.binary_join_element_wise(*parts, "") if parts else pa.repeat("", batch.num_rows)
-    hashes = (
-        int.from_bytes(sha256(text).digest()[:DIGEST_BYTES]) >> SHIFT
-        for text in texts.cast(pa.binary()).to_pylist()
-    )
-    return np.fromiter(hashes, np.int64, batch.num_rows)
+    digests = b"".join([sha256(text).digest() for text in texts.cast(pa.binary()).to_pylist()])
+    return fingerprint_digests(np.frombuffer(digests, "<u8").reshape(-1, 4))
+
+
+def fingerprint_digests(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """FarmHash's Fingerprint64 of texts of 32 bytes each, given as four words."""
+    multiplier = np.uint64(K2 + 2 * 32 & MASK)
+    first, second = words[:, 0] * np.uint64(K1), words[:, 1]
+    third, fourth = words[:, 3] * multiplier, words[:, 2] * np.uint64(K2)
+    left = rotate(first + second, 43) + rotate(third, 30) + fourth
+    right = first + rotate(second + np.uint64(K2), 18) + third
+    mixed = mix((left ^ right) * multiplier)
+    return (mix((right ^ mixed) * multiplier) * multiplier).view(np.int64)
+
+
+def rotate(values: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
+    """Words rotated to the right."""
+    return (values >> np.uint64(bits)) | (values << np.uint64(64 - bits))
+
+
+def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Words with their upper bits in the lower ones."""
+    return values ^ (values >> np.uint64(47))
 
 
 def render_parts(column: pa.Array, type_: Type, exact: bool) -> pa.Array:
@@ -55,7 +73,7 @@ def render_texts(column: pa.Array, type_: Type, exact: bool) -> pa.Array:
         return map_texts(column, lambda value: FLOAT_FORMAT % (value + 0.0))
     if code is TypeCode.BYTES:
         return map_texts(column, bytes.hex)
-    if code is TypeCode.NUMERIC:
+    if code in (TypeCode.NUMERIC, TypeCode.PG_NUMERIC) and pa.types.is_decimal(column.type):
         return map_texts(column, format_units)
     if code is TypeCode.TIMESTAMP:
         return render_timestamps(column, exact)

@@ -13,8 +13,8 @@ from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.wire import ResultPart, collect_rows
-from watcher.spanner.sql import RowCondition, Statement, combine_conditions, quote_name
-from watcher.verification.canonical import ComparedColumn, render_hash
+from watcher.spanner.sql import RowCondition, Statement, combine_conditions
+from watcher.verification.canonical import ComparedColumn, render_hash, render_sum
 from watcher.verification.key_conditions import KeyInterval, render_interval
 from watcher.verification.key_order import KeyOrder
 
@@ -24,10 +24,11 @@ HASH = "RowHash"
 
 @dataclass(frozen=True, slots=True)
 class RangeSum:
-    """How many rows a range has, and the XOR of their hashes."""
+    """How many rows a range has, and the sums of the lower and upper 32 bits of their hashes."""
 
     rows: int = 0
-    xor: int = 0
+    low: int = 0
+    high: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,13 @@ class ComparedTable:
 
     def start_sum(self, interval: KeyInterval) -> Iterator[pa.RecordBatch]:
         """The sum of a range, as ``read_sum`` reads it; the query is under way at once."""
-        rows = self._select(f"{render_hash(self.columns)} AS {HASH}", interval)
-        sql = f"SELECT COUNT(*), COALESCE(BIT_XOR({HASH}), 0) FROM ({rows.sql})"  # noqa: S608
+        dialect = self.order.dialect
+        rows = self._select(self._shown_hash, interval)
+        sums = render_sum(self.order.sql.quote(HASH), dialect)
+        sql = f"SELECT COUNT(*), {sums} FROM ({rows.sql}) AS hashed"  # noqa: S608
         results = self._query(Statement(sql, rows.params, rows.types))
-        names = [("rows", INT64), ("xor", INT64)]
-        return decode_batches(results, build_schema(names), [INT64, INT64])
+        names = [(name, INT64) for name in ("rows", "low", "high")]
+        return decode_batches(results, build_schema(names), [INT64] * 3)
 
     def read_hashes(self, interval: KeyInterval) -> Iterator[pa.RecordBatch]:
         """The key and the hash of each row of a range."""
@@ -76,8 +79,11 @@ class ComparedTable:
 
     @property
     def _shown(self) -> str:
-        keys = [quote_name(name) for name in self.order.names]
-        return ", ".join([*keys, f"{render_hash(self.columns)} AS {HASH}"])
+        return ", ".join([*map(self.order.sql.quote, self.order.names), self._shown_hash])
+
+    @property
+    def _shown_hash(self) -> str:
+        return f"{render_hash(self.columns, self.order.dialect)} AS {self.order.sql.quote(HASH)}"
 
     def _decode(self, results: Iterator[ResultPart]) -> Iterator[pa.RecordBatch]:
         columns = [*((each.name, each.type) for each in self.order.columns), (HASH, INT64)]
@@ -87,7 +93,7 @@ class ComparedTable:
 
     def _find_key(self, interval: KeyInterval, rows: int) -> tuple[object, ...] | None:
         """The key of the last of so many rows of a range; None when it has no more than those."""
-        keys = [quote_name(name) for name in self.order.names]
+        keys = [self.order.sql.quote(name) for name in self.order.names]
         order = [
             f"{key} DESC" if each.descending else key
             for key, each in zip(keys, self.order.columns, strict=True)
@@ -103,7 +109,7 @@ class ComparedTable:
         keys = render_interval(self.order, interval)
         condition = combine_conditions([keys, *([self.condition] if self.condition else [])])
         assert condition is not None, "there is one condition at least"
-        sql = f"SELECT {shown} FROM {quote_name(self.name)} WHERE {condition.sql}"  # noqa: S608
+        sql = f"SELECT {shown} FROM {self.order.sql.quote(self.name)} WHERE {condition.sql}"  # noqa: S608
         return Statement(sql, condition.params, condition.types)
 
     def _query(self, statement: Statement) -> Iterator[ResultPart]:
@@ -113,7 +119,7 @@ class ComparedTable:
 def read_sum(batches: Iterator[pa.RecordBatch]) -> RangeSum:
     """The answer of ``ComparedTable.start_sum``."""
     (batch,) = batches
-    return RangeSum(batch.column(0)[0].as_py(), batch.column(1)[0].as_py())
+    return RangeSum(*(column[0].as_py() for column in batch.columns))
 
 
 def compared_columns(

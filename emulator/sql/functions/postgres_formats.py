@@ -31,6 +31,8 @@ TIME_PATTERN = re.compile(
     re.DOTALL,
 )
 NUMBER_PATTERN = re.compile(r'"[^"]*"|FM|9|0|\.|,|D|G|S|MI|PL|SG|PR|L|V|EEEE|RN|TH|th|.', re.DOTALL)
+SCIENTIFIC = re.compile(r"9\.(9+)EEEE")
+"""The one template with an exponent that is supported: as C prints %e."""
 READ_WIDTHS = {"YYYY": 4, "DDD": 3, "US": 6, "MS": 3, "SSSS": 5, "SSSSS": 5}
 
 
@@ -364,6 +366,10 @@ def char_numeric(form: str, template: str) -> str:
 def char_float(value: Float, template: str) -> str:
     """to_char of a floating number."""
     number = read_float(value)
+    scientific = SCIENTIFIC.fullmatch(template)
+    if scientific is not None and math.isfinite(number):
+        text = f"{number:.{len(scientific[1])}e}"
+        return text if text.startswith("-") else f" {text}"
     if not math.isfinite(number):
         raise unimplemented("to_char of NaN and infinities")
     return char_number(Decimal(repr(number)), template)

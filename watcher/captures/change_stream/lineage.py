@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from watcher.captures.change_stream.records import ChildPartition
+from watcher.captures.change_stream.record_values import ChildPartition
 
 
 class Lineage:

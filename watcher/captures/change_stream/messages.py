@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from google.cloud.spanner_v1 import TypeAnnotationCode
 from google.cloud.spanner_v1.types import ChangeStreamRecord
 
 from ddl.schema import Type, TypeCode
-from watcher.captures.change_stream.records import (
+from watcher.captures.change_stream.record_values import (
+    ANNOTATED,
     DataRecord,
     Heartbeat,
     MovingRecord,
@@ -109,8 +111,10 @@ def decode_shape(table: str, columns: tuple[bytes, ...]) -> Shape:
 def decode_type(type_: Message) -> Type:
     """A ``google.spanner.v1.Type``."""
     code = TypeCode(TYPE_CODES.values_by_number[type_.code].name)
-    element = decode_type(type_.array_element_type) if code is TypeCode.ARRAY else None
-    return Type(code, element=element)
+    if code is TypeCode.ARRAY:
+        return Type(code, element=decode_type(type_.array_element_type))
+    annotation = TypeAnnotationCode(type_.type_annotation).name
+    return Type(ANNOTATED.get(annotation, code))
 
 
 def decode_time(stamp: Message) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from watcher.captures.change_stream.records import (
+from watcher.captures.change_stream.record_values import (
     DataRecord,
     Heartbeat,
     MovingRecord,

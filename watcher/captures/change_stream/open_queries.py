@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from queue import Empty, Full, Queue
 
 from watcher.captures.change_stream.record_columns import Arrival, RecordColumns
-from watcher.captures.change_stream.records import ChildPartition, Heartbeat, Record
+from watcher.captures.change_stream.record_values import ChildPartition, Heartbeat, Record
 from watcher.captures.change_stream.repeats import ReadPoint, Records, find_newest
 
 QUEUE_BYTES_MAX = 4 * 1024 * 1024

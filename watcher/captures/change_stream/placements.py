@@ -11,7 +11,6 @@ from watcher.errors import StreamNotFoundError
 from watcher.spanner.results.wire import collect_rows, parse_cell
 from watcher.spanner.stream import QueryStream
 
-PREFIX = "READ_"
 DEFAULT = "default"
 DEFAULT_NAMES = (DEFAULT, "placement_default")
 """How the function of the default placement may end: Spanner's documentation does not say."""
@@ -26,26 +25,29 @@ def use_placements(
     """
     if not placements:
         return watched
-    statement = list_read_functions(watched.name)
+    prefix = stream.sql.name_read_function("", watched.keys_move)
+    statement = list_read_functions(f"{prefix}{watched.name}_")
     rows = collect_rows(stream.query(statement, None, with_stats=False), 1)
-    names = [parse_cell(value).text.removeprefix(PREFIX) for values in rows for value in values]
+    names = [parse_cell(value).text.removeprefix(prefix) for values in rows for value in values]
     functions = tuple(
-        choose_function(stream.database_name, watched.name, placement, names)
+        choose_function(stream.database_name, watched.name, placement, names, prefix)
         for placement in dict.fromkeys(placements)
     )
     return replace(watched, placement_functions=functions)
 
 
-def choose_function(database: str, stream: str, placement: str, names: Sequence[str]) -> str:
+def choose_function(
+    database: str, stream: str, placement: str, names: Sequence[str], prefix: str = "READ_"
+) -> str:
     """The function of a placement, without ``READ_``. Raises StreamNotFoundError."""
     is_default = placement.casefold() == DEFAULT
     for ending in DEFAULT_NAMES if is_default else (placement,):
         for name in names:
             if name.casefold() == f"{stream}_{ending}".casefold():
                 return name
-    known = ", ".join(sorted(PREFIX + name for name in names)) or "none"
+    known = ", ".join(sorted(prefix + name for name in names)) or "none"
     raise StreamNotFoundError(
         f"{database} has no function of change stream {stream} for placement {placement}"
-        f" ({PREFIX}{stream}_{placement}); of its placements it has: {known}. Name existing"
+        f" ({prefix}{stream}_{placement}); of its placements it has: {known}. Name existing"
         " placements, of a stream that was created with per_placement_tvf = true"
     )

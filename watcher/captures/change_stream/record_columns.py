@@ -21,9 +21,8 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from watcher.captures import StreamRows
+from watcher.captures.change_stream.record_values import Heartbeat, Record
 from watcher.captures.change_stream.records import (
-    Heartbeat,
-    Record,
     decode_children,
     decode_row,
     decode_shape,

@@ -5,102 +5,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from itertools import compress
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import Type
+from watcher.captures.change_stream.json_records import decode_json
+from watcher.captures.change_stream.record_values import (
+    ChildPartition,
+    DataRecord,
+    Heartbeat,
+    Record,
+    StreamMod,
+    decode_type,
+)
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.spanner.results.wire import ResultPart, join_chunks, merge_lists, parse_cell
 from watcher.spanner.timestamps import to_micros
-from watcher.tables.column_choice import ColumnChoice
-
-
-@dataclass(frozen=True, slots=True)
-class StreamMod:
-    """One row of a record: JSON objects. ``new`` of a delete is None, as is ``old`` where the
-    stream does not capture it; an insert has no old values, so that its ``old`` is empty.
-    ``captured`` is set where the row has fewer values than the record says."""
-
-    key: str
-    new: str | None
-    old: str | None
-    captured: ValueCapture | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DataRecord:
-    """Changes of one table, of one kind, in one transaction and partition.
-
-    ``commit_timestamp`` is in microseconds since 1970.
-    """
-
-    commit_timestamp: int
-    sequence: str
-    transaction_id: str
-    last_in_partition: bool
-    shape: Shape
-    mods: tuple[StreamMod, ...]
-    operation: Operation
-    captured: ValueCapture
-    records_in_transaction: int
-    partitions_in_transaction: int
-    tag: str
-    system: bool
-
-    def measure_values(self) -> int:
-        """How many characters its values have."""
-        return sum(len(mod.new or "") + len(mod.old or "") for mod in self.mods)
-
-
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """Everything of the partition up to this timestamp was sent."""
-
-    timestamp: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChildPartition:
-    """A partition that takes over keys at ``start``. The first partitions have no parents."""
-
-    token: str
-    parents: tuple[str, ...]
-    start: int
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionStart:
-    """Partitions that are to be read from a timestamp on, where keys move between partitions."""
-
-    timestamp: int
-    sequence: str
-    tokens: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionMove:
-    """Keys that moved at a timestamp: into this partition, from ``sources``. Empty where keys only
-    left it."""
-
-    timestamp: int
-    sequence: str
-    sources: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionEnd:
-    """The last record of a partition whose keys have moved away."""
-
-    timestamp: int
-    sequence: str
-
-
-MovingRecord = DataRecord | Heartbeat | PartitionStart | PartitionMove | PartitionEnd
-"""The records of a stream whose partitions live on while their keys move."""
-
-Record = DataRecord | Heartbeat | ChildPartition
 
 
 def decode_records(results: Iterable[ResultPart]) -> Iterator[Record]:
@@ -111,7 +31,11 @@ def decode_records(results: Iterable[ResultPart]) -> Iterator[Record]:
 
 
 def decode_row(value: bytes) -> Iterator[Record]:
-    """The records of a row, whose only column is an array of them."""
+    """The records of a row, whose only column is an array of them; in the PostgreSQL dialect a
+    text."""
+    if text := parse_cell(value).text:
+        yield from decode_json(text)
+        return
     for record in parse_list(value):
         data, beats, children = parse_list(record)
         for each in parse_list(data):
@@ -186,36 +110,3 @@ def decode_shape(table: str, columns: bytes) -> Shape:
         if parse_cell(of_key).boolean:
             key.append(text)
     return Shape(table, tuple(names), tuple(key), tuple(places))
-
-
-def choose_columns(record: DataRecord, choice: ColumnChoice) -> DataRecord:
-    """A record of the chosen columns, and of its key."""
-    columns, key = record.shape.columns, record.shape.primary_key
-    kept = [choice.includes(name) or name in key for name, _ in columns]
-    if all(kept):
-        return record
-    narrow = replace(
-        record.shape,
-        columns=tuple(compress(columns, kept)),
-        positions=tuple(compress(record.shape.positions, kept)),
-    )
-    names = frozenset(name for name, _ in narrow.columns)
-    mods = tuple(
-        StreamMod(mod.key, choose_values(mod.new, names), choose_values(mod.old, names))
-        for mod in record.mods
-    )
-    return replace(record, shape=narrow, mods=mods)
-
-
-def choose_values(values: str | None, names: frozenset[str]) -> str | None:
-    """The values of some columns, of a JSON object."""
-    if values is None:
-        return None
-    return json.dumps({name: v for name, v in json.loads(values).items() if name in names})
-
-
-def decode_type(described: dict[str, object]) -> Type:
-    """A type as a record describes it: ``{"code": "ARRAY", "array_element_type": {...}}``."""
-    code = TypeCode(str(described["code"]))
-    element = described.get("array_element_type")
-    return Type(code, element=decode_type(element) if isinstance(element, dict) else None)

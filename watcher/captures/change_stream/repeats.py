@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watcher.captures.change_stream.record_columns import RecordColumns
-from watcher.captures.change_stream.records import DataRecord
+from watcher.captures.change_stream.record_values import DataRecord
 
 Records = DataRecord | RecordColumns
 """One record, or many."""

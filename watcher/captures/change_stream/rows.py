@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ddl.schema import Type, TypeCode
 from watcher.captures import StreamRows
-from watcher.captures.change_stream.records import DataRecord
+from watcher.captures.change_stream.record_values import DataRecord
 from watcher.captures.digests import hash_text
 from watcher.change import Change, Operation, Origin, Shape, Value, ValueCapture
 from watcher.spanner.results.columns import TIMESTAMP
@@ -178,7 +178,7 @@ def decode_cell(value: object, type_: Type) -> Value:
         return int(str(value))
     if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
         return float(str(value))
-    if code is TypeCode.NUMERIC:
+    if code in (TypeCode.NUMERIC, TypeCode.PG_NUMERIC):
         return Decimal(str(value))
     if code in (TypeCode.BYTES, TypeCode.PROTO):
         return b64decode(str(value))

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ddl.schema import ChangeStream, Dialect, Schema, Table
+from ddl.render import render_step
+from ddl.schema import ChangeStream, ChangeStreamTable, Schema, Table
+from ddl.steps import CreateChangeStream
 from ddl.suggestions import suggest_name
-from watcher.captures.change_stream.records import DataRecord, choose_columns
+from watcher.captures.change_stream.record_values import DataRecord, choose_columns
 from watcher.change import Operation, ValueCapture
 from watcher.errors import NotWatchableError, StreamNotFoundError
 from watcher.tables.column_choice import ColumnChoice
@@ -124,11 +126,6 @@ def choose_stream(
     schema: Schema, name: str | None, tables: Sequence[str], database: str
 ) -> ChangeStream:
     """The stream of a name, or the only one that watches all the tables."""
-    if schema.dialect is not Dialect.GOOGLESQL:
-        raise NotWatchableError(
-            f"{database} has the PostgreSQL dialect; change streams are read from databases of the"
-            " GoogleSQL dialect only"
-        )
     if name is None:
         return find_only_stream(schema, tables, database)
     stream = schema.change_stream(name)
@@ -161,8 +158,8 @@ def find_only_stream(schema: Schema, tables: Sequence[str], database: str) -> Ch
     if not fitting:
         names = ", ".join(tables)
         raise NotWatchableError(
-            f"{database} has no change stream that watches {names}; create one: CREATE CHANGE"
-            f" STREAM Changes FOR {names} OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
+            f"{database} has no change stream that watches {names}; create one:"
+            f" {write_create_stream(schema, tables)}"
         )
     if len(fitting) > 1:
         raise NotWatchableError(
@@ -170,6 +167,14 @@ def find_only_stream(schema: Schema, tables: Sequence[str], database: str) -> Ch
             " the one to read"
         )
     return fitting[0]
+
+
+def write_create_stream(schema: Schema, tables: Sequence[str]) -> str:
+    """The statement that creates a change stream for tables, as an example."""
+    watches = tuple(ChangeStreamTable(name) for name in tables)
+    options = (("value_capture_type", "'NEW_ROW_AND_OLD_VALUES'"),)
+    stream = ChangeStream("Changes", watches, False, options)
+    return render_step(CreateChangeStream(stream), schema.dialect)
 
 
 def list_streamed_columns(schema: Schema, name: str, table: Table) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Value
 
-from watcher.captures.change_stream.records import DataRecord, StreamMod
+from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.change import Operation, Shape
 from watcher.errors import SchemaChangedError
 from watcher.spanner.queries import QueryClient

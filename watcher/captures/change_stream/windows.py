@@ -23,14 +23,14 @@ from watcher.captures.change_stream.record_columns import (
     make_stream_rows,
     read_arrivals,
 )
-from watcher.captures.change_stream.records import (
+from watcher.captures.change_stream.record_values import (
     ChildPartition,
     DataRecord,
     Heartbeat,
     MovingRecord,
     Record,
-    decode_records,
 )
+from watcher.captures.change_stream.records import decode_records
 from watcher.captures.change_stream.repeats import Records
 from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer
 from watcher.captures.change_stream.sizes import RecordSize, decode_sizes
@@ -345,7 +345,9 @@ class ChangeStreamCapture:
     ) -> Iterator[ResultPart]:
         """The results of a call of a stream's function."""
         beat = HEARTBEAT_MILLISECONDS if end is not None else OPEN_HEARTBEAT_MILLISECONDS
-        statement = statements.read_change_stream(name, start, end, token, beat)
+        statement = statements.read_change_stream(
+            name, start, end, token, beat, self.queries.stream.sql, self.change_stream.keys_move
+        )
         try:
             yield from self.queries.stream.query(statement, None, with_stats=False)
         except InvalidArgument as error:

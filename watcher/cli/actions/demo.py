@@ -10,11 +10,12 @@ import typer
 from benchmarks.demo.processes import ChildError
 from benchmarks.demo.run import Demo
 from benchmarks.demo.settings import DemoOptions
+from ddl.schema import Dialect
 from watcher.terminal.console import print_error
 
 
 def run_demo(
-    options: Mapping[str, int | float | str], keep: Path | None, json_output: bool
+    options: Mapping[str, int | float | str | Dialect], keep: Path | None, json_output: bool
 ) -> None:
     """Runs the demo; exits with 1 unless every row was verified."""
     try:

@@ -22,7 +22,7 @@ from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import SELECTION_COLUMN, read_selections
 from watcher.consumers.positions.tables import Columns, read_columns
 from watcher.errors import ConfigurationError
-from watcher.spanner.sql import quote_name
+from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.selection import Selection
 from watcher.tables.values import WatchedTable
@@ -102,13 +102,16 @@ class SharedPositions:
         """
         self._create_tables()
 
+        sql = find_dialect(self._database)
+
         def write(transaction: Transaction) -> tuple[int, Slowest]:
             if self._fence is not None:
-                check_owner(transaction, self._name, self._fence.consumer, self._fence.owner)
+                fence = self._fence
+                check_owner(transaction, self._name, fence.consumer, fence.owner, sql)
             slowest = self._find_slowest(transaction, table, None)
             safe = limit_safe_end(slowest, margin, end)
             if safe > BEGINNING:
-                write_cleared(transaction, self._name, names_to_announce(table), safe)
+                write_cleared(transaction, self._name, names_to_announce(table), safe, sql)
             return safe, slowest
 
         result: tuple[int, Slowest] = self._database.run_in_transaction(write)
@@ -125,12 +128,13 @@ class SharedPositions:
     ) -> Slowest:
         """What an older release has not made (``columns`` None: everything is there) is empty."""
         consumers = (consumers_table(self._name), SELECTION_COLUMN)
+        sql = find_dialect(self._database)
         positions: list[Position] = []
         selections: dict[str, Selection] = {}
         if columns is None or (self._name, "Position") in columns:
-            positions = read_positions(reader, self._name)
+            positions = read_positions(reader, self._name, sql)
         if columns is None or consumers in columns:
-            selections = read_selections(reader, self._name)
+            selections = read_selections(reader, self._name, sql)
         return find_slowest(table, positions, selections)
 
 
@@ -143,11 +147,10 @@ def make_bounds(positions: Positions, fence: Fence | None) -> Bounds:
     return KnownPositions(positions)
 
 
-def read_positions(reader: RowReader, positions_table: str) -> list[Position]:
+def read_positions(reader: RowReader, positions_table: str, sql: SqlDialect) -> list[Position]:
     """Every position that there is."""
-    rows = reader.execute_sql(
-        f"SELECT Consumer, WatchedTable, Position FROM {quote_name(positions_table)}"  # noqa: S608
-    )
+    columns = sql.quote_all(("Consumer", "WatchedTable", "Position"))
+    rows = reader.execute_sql(f"SELECT {columns} FROM {sql.quote(positions_table)}")  # noqa: S608
     return [Position(row[0], row[1], to_micros(row[2])) for row in rows]
 
 

@@ -25,6 +25,7 @@ from watcher.consumers.clearing.statements import (
     key_columns,
     page_of_shard,
 )
+from watcher.spanner.dialects import Values
 from watcher.spanner.timestamps import to_datetime
 from watcher.tables.values import ShardValue, WatchedTable
 from watcher.window import BEGINNING
@@ -73,7 +74,7 @@ class ByIndex:
                 return
 
     def _read_page(self, shard: ShardValue | None, shard_type: Type, low: datetime) -> IndexPage:
-        values: dict[str, tuple[object, Type]] = {
+        values: dict[str, tuple[object, object]] = {
             "safe": (to_datetime(self.safe), param_types.TIMESTAMP),
             "low": (low, param_types.TIMESTAMP),
             "limit": (self.limit, param_types.INT64),
@@ -81,11 +82,8 @@ class ByIndex:
         if self.table.shard_column is not None:
             values["shard"] = (shard, shard_type)
         with self.database.snapshot() as snapshot:
-            rows = snapshot.execute_sql(
-                page_of_shard(self.table),
-                params={name: value for name, (value, _) in values.items()},
-                param_types={name: type_ for name, (_, type_) in values.items()},
-            )
+            text = page_of_shard(self.table)
+            rows = snapshot.execute_sql(*self.table.sql.bind(text, values))
             entries = list(rows)
             return IndexPage(entries, rows.fields[1].type_ if entries else None)
 
@@ -121,12 +119,10 @@ class ByIndex:
         return timestamp is not None and round_up_micros(timestamp) <= self.safe
 
     def _delete_sets(self, transaction: Transaction, page: IndexPage) -> int:
-        rows = transaction.execute_update(
-            delete_named_sets(self.table),
-            params={"safe": to_datetime(self.safe), "ids": [entry[1] for entry in page.entries]},
-            param_types={
-                "safe": param_types.TIMESTAMP,
-                "ids": param_types.Array(page.key_type),
-            },
-        )
+        values: Values = {
+            "safe": (to_datetime(self.safe), param_types.TIMESTAMP),
+            "ids": ([entry[1] for entry in page.entries], param_types.Array(page.key_type)),
+        }
+        text = delete_named_sets(self.table)
+        rows = transaction.execute_update(*self.table.sql.bind(text, values))
         return int(rows)

@@ -72,14 +72,20 @@ def round_up_micros(timestamp: Any) -> int:
     return to_micros(timestamp) + int(timestamp.nanosecond % 1_000 > 0)
 
 
+def bind_safe(safe: int) -> dict[str, tuple[object, object]]:
+    """The parameter @safe."""
+    return {"safe": (to_datetime(safe), param_types.TIMESTAMP)}
+
+
+def bind_limit(limit: int) -> dict[str, tuple[object, object]]:
+    """The parameter @limit."""
+    return {"limit": (limit, param_types.INT64)}
+
+
 def read_load(database: Database, table: WatchedTable, safe: int) -> ClearingLoad:
     """What may be cleared up to ``safe``: one query of the index alone."""
     with database.snapshot() as snapshot:
-        result = snapshot.execute_sql(
-            count_clearable(table),
-            params={"safe": to_datetime(safe)},
-            param_types={"safe": param_types.TIMESTAMP},
-        )
+        result = snapshot.execute_sql(*table.sql.bind(count_clearable(table), bind_safe(safe)))
         shards = [ClearableShard(r[0], int(r[1]), round_up_micros(r[2])) for r in result if r[1]]
         return ClearingLoad(tuple(shards), result.fields[0].type_)
 
@@ -88,9 +94,7 @@ def limit_end(database: Database, table: WatchedTable, safe: int, rows_max: int)
     """Up to where about ``rows_max`` of the oldest rows lie."""
     with database.snapshot() as snapshot:
         rows = snapshot.execute_sql(
-            latest_clearable(table),
-            params={"safe": to_datetime(safe), "limit": rows_max},
-            param_types={"safe": param_types.TIMESTAMP, "limit": param_types.INT64},
+            *table.sql.bind(latest_clearable(table), bind_safe(safe) | bind_limit(rows_max))
         )
         latest = next(iter(rows))[0]
     return safe if latest is None else min(safe, round_up_micros(latest))
@@ -99,9 +103,7 @@ def limit_end(database: Database, table: WatchedTable, safe: int, rows_max: int)
 def count_table_rows(database: Database, table: WatchedTable, limit: int) -> int:
     """How many rows the table has; ``limit`` when there are as many or more."""
     with database.snapshot() as snapshot:
-        rows = snapshot.execute_sql(
-            count_table(table), params={"limit": limit}, param_types={"limit": param_types.INT64}
-        )
+        rows = snapshot.execute_sql(*table.sql.bind(count_table(table), bind_limit(limit)))
         return int(next(iter(rows))[0])
 
 
@@ -126,9 +128,7 @@ def choose_method(database: Database, table: WatchedTable, method: Method, rows:
 def clear_partitioned(database: Database, table: WatchedTable, safe: int) -> int:
     """Clears by partitioned DML; a lower bound of how many rows."""
     rows = database.execute_partitioned_dml(
-        clearing_statement(table),
-        params={"safe": to_datetime(safe)},
-        param_types={"safe": param_types.TIMESTAMP},
+        *table.sql.bind(clearing_statement(table), bind_safe(safe)),
         exclude_txn_from_change_streams=True,
     )
     return int(rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from watcher.errors import NotWatchableError
-from watcher.spanner.sql import quote_name, render_table
 from watcher.tables.values import WatchedTable
 
 
@@ -28,8 +27,8 @@ def clearing_statement(table: WatchedTable) -> str:
 def clear_by_null(table: WatchedTable) -> str:
     """Removes delivered rows from the index: the timestamp comes back with the next write."""
     return (
-        f"UPDATE {render_table(table.name, table.names)}"  # noqa: S608
-        f" SET {quote_name(table.timestamp_column)} = NULL"
+        f"UPDATE {table.sql.render_table(table.name, table.names)}"  # noqa: S608
+        f" SET {table.sql.quote(table.timestamp_column)} = NULL"
         f" WHERE {clearable_condition(table)}"
     )
 
@@ -39,27 +38,28 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
 
     Assigning the timestamp to itself keeps ON UPDATE from overwriting it (an explicit value wins).
     """
-    timestamp = quote_name(table.timestamp_column)
+    timestamp = table.sql.quote(table.timestamp_column)
     return (
-        f"UPDATE {render_table(table.name, table.names)}"  # noqa: S608
-        f" SET {quote_name(processed)} = TRUE, {timestamp} = {timestamp}"
+        f"UPDATE {table.sql.render_table(table.name, table.names)}"  # noqa: S608
+        f" SET {table.sql.quote(processed)} = TRUE, {timestamp} = {timestamp}"
         f" WHERE {clearable_condition(table)}"
     )
 
 
 def delete_change_sets(table: WatchedTable) -> str:
     """Deletes delivered change sets."""
-    timestamp = quote_name(table.timestamp_column)
+    timestamp = table.sql.quote(table.timestamp_column)
     return (
-        f"DELETE FROM {render_table(target_table(table), table.names)} WHERE {timestamp} <= @safe"  # noqa: S608
+        f"DELETE FROM {table.sql.render_table(target_table(table), table.names)}"  # noqa: S608
+        f" WHERE {timestamp} <= @safe"
     )
 
 
 def delete_named_sets(table: WatchedTable) -> str:
     """As ``delete_change_sets``, of those that @ids names."""
     assert table.change_sets is not None
-    column = quote_name(table.change_sets.id_column)
-    return f"{delete_change_sets(table)} AND {column} IN UNNEST(@ids)"
+    column = table.sql.quote(table.change_sets.id_column)
+    return f"{delete_change_sets(table)} AND {table.sql.is_any(column, '@ids')}"
 
 
 def target_table(table: WatchedTable) -> str:
@@ -69,39 +69,40 @@ def target_table(table: WatchedTable) -> str:
 
 def clearable_condition(table: WatchedTable) -> str:
     """The condition on a row that may leave the index, with the proof that it is in there."""
-    shard = f"{quote_name(table.shard_column)} IS NOT NULL AND " if table.shard_column else ""
-    return f"{shard}{quote_name(table.timestamp_column)} <= @safe"
+    shard = f"{table.sql.quote(table.shard_column)} IS NOT NULL AND " if table.shard_column else ""
+    return f"{shard}{table.sql.quote(table.timestamp_column)} <= @safe"
 
 
 def indexed_table(table: WatchedTable) -> str:
     """The table that is cleared, through its index where it has one."""
-    return render_table(target_table(table), table.names, table.index)
+    return table.sql.render_table(target_table(table), table.names, table.index)
 
 
 def count_clearable(table: WatchedTable) -> str:
     """Of each shard that has some: how many rows a clearing would take out, and the latest
     timestamp among them. Read from the index alone."""
-    shard = quote_name(table.shard_column) if table.shard_column else None
+    shard = table.sql.quote(table.shard_column) if table.shard_column else None
     grouped = f" GROUP BY {shard}" if shard else ""
     return (
-        f"SELECT {shard or 'CAST(NULL AS INT64)'}, COUNT(*),"  # noqa: S608
-        f" MAX({quote_name(table.timestamp_column)})"
+        f"SELECT {shard or table.sql.null_integer}, COUNT(*),"  # noqa: S608
+        f" MAX({table.sql.quote(table.timestamp_column)})"
         f" FROM {indexed_table(table)} WHERE {clearable_condition(table)}{grouped}"
     )
 
 
 def latest_clearable(table: WatchedTable) -> str:
     """The ``@limit``-th commit timestamp among those at or below @safe, in ascending order."""
-    timestamp = quote_name(table.timestamp_column)
+    timestamp = table.sql.quote(table.timestamp_column)
     return (
         f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {indexed_table(table)}"  # noqa: S608
-        f" WHERE {clearable_condition(table)} ORDER BY t LIMIT @limit)"
+        f" WHERE {clearable_condition(table)} ORDER BY t LIMIT @limit) AS first_rows"
     )
 
 
 def count_table(table: WatchedTable) -> str:
     """How many rows the table has that is cleared, ``@limit`` at most: no more are read."""
-    return f"SELECT COUNT(*) FROM (SELECT 1 FROM {quote_name(target_table(table))} LIMIT @limit)"  # noqa: S608
+    source = table.sql.quote(target_table(table))
+    return f"SELECT COUNT(*) FROM (SELECT 1 FROM {source} LIMIT @limit) AS counted"  # noqa: S608
 
 
 def page_of_shard(table: WatchedTable) -> str:
@@ -110,9 +111,9 @@ def page_of_shard(table: WatchedTable) -> str:
 
     No OFFSET: what was cleared is not in the index any more; @low skips what is left of it.
     """
-    timestamp = quote_name(table.timestamp_column)
-    of_shard = f" AND {quote_name(table.shard_column)} = @shard" if table.shard_column else ""
-    shown = ", ".join([timestamp, *map(quote_name, key_columns(table))])
+    timestamp = table.sql.quote(table.timestamp_column)
+    of_shard = f" AND {table.sql.quote(table.shard_column)} = @shard" if table.shard_column else ""
+    shown = ", ".join([timestamp, *map(table.sql.quote, key_columns(table))])
     return (
         f"SELECT {shown} FROM {indexed_table(table)} WHERE {clearable_condition(table)}{of_shard}"  # noqa: S608
         f" AND {timestamp} >= @low ORDER BY {timestamp} LIMIT @limit"

@@ -7,7 +7,7 @@ import json
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.tables import consumers_table, own_tables
 from watcher.errors import CheckpointError
-from watcher.spanner.sql import quote_name
+from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.tables.selection import Selection
 
 SELECTION_COLUMN = "Selection"
@@ -29,12 +29,15 @@ def parse_selection(text: str, consumer: str, ours: tuple[str, ...]) -> Selectio
         ) from error
 
 
-def read_selections(reader: RowReader, positions_table: str) -> dict[str, Selection]:
+def read_selections(
+    reader: RowReader, positions_table: str, sql: SqlDialect = GOOGLESQL
+) -> dict[str, Selection]:
     """The selections of all polling consumers, by consumer. Change streams and releases that store
     none have none."""
     ours = own_tables(positions_table)
     rows = reader.execute_sql(
-        f"SELECT Consumer, {SELECTION_COLUMN} FROM"  # noqa: S608 (quoted)
-        f" {quote_name(consumers_table(positions_table))} WHERE {SELECTION_COLUMN} IS NOT NULL"
+        f"SELECT {sql.quote_all(('Consumer', SELECTION_COLUMN))}"  # noqa: S608 (quoted)
+        f" FROM {sql.quote(consumers_table(positions_table))}"
+        f" WHERE {sql.quote(SELECTION_COLUMN)} IS NOT NULL"
     )
     return {row[0]: parse_selection(row[1], row[0], ours) for row in rows}

@@ -28,7 +28,7 @@ from watcher.consumers.positions.values import (
     plan_registration,
 )
 from watcher.errors import LeaseLostError
-from watcher.spanner.sql import quote_name
+from watcher.spanner.dialects import GOOGLESQL, Bound, SqlDialect, find_dialect
 from watcher.spanner.timestamps import to_datetime, to_micros
 
 POSITION_COLUMNS = ("Consumer", "WatchedTable", "Position", "UpdatedAt")
@@ -37,23 +37,34 @@ BACKFILL_COLUMNS = ("Consumer", "WatchedTable", "Progress")
 
 
 def check_owner(
-    transaction: Transaction, positions_table: str, consumer: str, owner: str | None
+    transaction: Transaction,
+    positions_table: str,
+    consumer: str,
+    owner: str | None,
+    sql: SqlDialect = GOOGLESQL,
 ) -> None:
     """Raises LeaseLostError unless this instance holds the consumer's lease; ``owner`` None has
     none to be checked. In the transaction of the write that it fences."""
     if owner is None:
         return
-    rows = transaction.execute_sql(
-        f"SELECT Owner FROM {quote_name(consumers_table(positions_table))}"  # noqa: S608 (quoted)
-        " WHERE Consumer = @consumer",
-        params={"consumer": consumer},
-        param_types={"consumer": param_types.STRING},
-    )
+    table = consumers_table(positions_table)
+    rows = transaction.execute_sql(*select_of_consumer(sql, table, ("Owner",), consumer))
     if [row[0] for row in rows] != [owner]:
         raise LeaseLostError(
             f"another instance has taken over the consumer '{consumer}', or it was unregistered;"
             " this one stops"
         )
+
+
+def select_of_consumer(
+    sql: SqlDialect, table: str, columns: Sequence[str], consumer: str, more: str = ""
+) -> Bound:
+    """Columns of the rows that a consumer has in one of the product's own tables."""
+    text = (
+        f"SELECT {sql.quote_all(columns)} FROM {sql.quote(table)}"  # noqa: S608 (quoted)
+        f" WHERE {sql.quote('Consumer')} = @consumer{more}"
+    )
+    return sql.bind(text, {"consumer": (consumer, param_types.STRING)})
 
 
 class SpannerPositions(Positions):
@@ -64,13 +75,17 @@ class SpannerPositions(Positions):
     def __init__(self, database: Database, table: str = TABLE) -> None:
         self._database = database
         self._name = table
-        self._sql_name = quote_name(table)
         self._backfills = backfills_table(table)
 
     @property
     def database(self) -> Database:
         """The database that keeps the positions."""
         return self._database
+
+    @property
+    def sql(self) -> SqlDialect:
+        """How statements are written for it."""
+        return find_dialect(self._database)
 
     @property
     def table(self) -> str:
@@ -92,9 +107,10 @@ class SpannerPositions(Positions):
         consumer = registration.consumer
 
         def register(transaction: Transaction) -> Registered:
-            check_owner(transaction, self._name, consumer, owner)
+            check_owner(transaction, self._name, consumer, owner, self.sql)
             stored = self._read(transaction, consumer)
-            cleared = read_cleared(transaction, self._name, registration.tables_cleared)
+            tables = registration.tables_cleared
+            cleared = read_cleared(transaction, self._name, tables, self.sql)
             plan = plan_registration(registration, stored, cleared)
             if plan.moved:
                 rows = [(consumer, table, at) for table, at in plan.moved.items()]
@@ -119,7 +135,7 @@ class SpannerPositions(Positions):
         name = consumer or moves[0].position.consumer
 
         def save(transaction: Transaction) -> None:
-            check_owner(transaction, self._name, name, owner)
+            check_owner(transaction, self._name, name, owner, self.sql)
             if moves:
                 self._move(transaction, name, moves, owner)
             if backfills:
@@ -178,23 +194,17 @@ class SpannerPositions(Positions):
             transaction.insert_or_update(self._backfills, BACKFILL_COLUMNS, rows)
 
     def _read(self, transaction: Transaction, consumer: str) -> dict[str, int]:
-        rows = transaction.execute_sql(
-            f"SELECT WatchedTable, Position FROM {self._sql_name}"  # noqa: S608 (quoted)
-            " WHERE Consumer = @consumer",
-            params={"consumer": consumer},
-            param_types={"consumer": param_types.STRING},
-        )
+        columns = ("WatchedTable", "Position")
+        query = select_of_consumer(self.sql, self._name, columns, consumer)
+        rows = transaction.execute_sql(*query)
         return {row[0]: to_micros(row[1]) for row in rows}
 
     def _read_backfills(
         self, transaction: Transaction, consumer: str
     ) -> dict[str, BackfillProgress]:
-        rows = transaction.execute_sql(
-            f"SELECT WatchedTable, Progress FROM {quote_name(self._backfills)}"  # noqa: S608 (quoted)
-            " WHERE Consumer = @consumer",
-            params={"consumer": consumer},
-            param_types={"consumer": param_types.STRING},
-        )
+        columns = ("WatchedTable", "Progress")
+        query = select_of_consumer(self.sql, self._backfills, columns, consumer)
+        rows = transaction.execute_sql(*query)
         return {row[0]: BackfillProgress.from_text(row[1]) for row in rows}
 
     def plan_ends(
@@ -203,20 +213,18 @@ class SpannerPositions(Positions):
         """As ``Positions.plan_ends``."""
 
         def plan(transaction: Transaction) -> None:
-            check_owner(transaction, self._name, consumer, owner)
+            check_owner(transaction, self._name, consumer, owner, self.sql)
             self._write_planned_ends(transaction, consumer, ends)
 
         self._database.run_in_transaction(plan)
 
     def load_planned_ends(self, consumer: str) -> dict[str, int]:
         """As ``Positions.load_planned_ends``."""
+        planned = f" AND {self.sql.quote('PlannedEnd')} IS NOT NULL"
+        columns = ("WatchedTable", "PlannedEnd")
+        query = select_of_consumer(self.sql, self._name, columns, consumer, planned)
         with self._database.snapshot() as snapshot:
-            rows = snapshot.execute_sql(
-                f"SELECT WatchedTable, PlannedEnd FROM {self._sql_name}"  # noqa: S608 (quoted)
-                " WHERE Consumer = @consumer AND PlannedEnd IS NOT NULL",
-                params={"consumer": consumer},
-                param_types={"consumer": param_types.STRING},
-            )
+            rows = snapshot.execute_sql(*query)
             return {row[0]: to_micros(row[1]) for row in rows}
 
     def remove(self, consumer: str, tables: Sequence[str], owner: str | None = None) -> None:
@@ -224,7 +232,7 @@ class SpannerPositions(Positions):
         keys = KeySet(keys=[[consumer, table] for table in tables])
 
         def remove(transaction: Transaction) -> None:
-            check_owner(transaction, self._name, consumer, owner)
+            check_owner(transaction, self._name, consumer, owner, self.sql)
             transaction.delete(self._name, keys)
             transaction.delete(self._backfills, keys)
 
@@ -243,9 +251,11 @@ class SpannerPositions(Positions):
 
     def list_all(self) -> tuple[Position, ...]:
         """As ``Positions.list_all``, by consumer and table."""
+        q = self.sql.quote_all
+        text = (
+            f"SELECT {q(POSITION_COLUMNS[:3])} FROM {q([self._name])}"  # noqa: S608 (quoted)
+            f" ORDER BY {q(POSITION_COLUMNS[:2])}"
+        )
         with self._database.snapshot() as snapshot:
-            rows = snapshot.execute_sql(
-                f"SELECT Consumer, WatchedTable, Position FROM {self._sql_name}"  # noqa: S608
-                " ORDER BY Consumer, WatchedTable"
-            )
+            rows = snapshot.execute_sql(text)
             return tuple(Position(row[0], row[1], to_micros(row[2])) for row in rows)

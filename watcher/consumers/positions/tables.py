@@ -9,9 +9,12 @@ from google.api_core.exceptions import AlreadyExists, GoogleAPICallError
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
+from ddl.render import render_step
+from ddl.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
+from ddl.steps import AddColumn, CreateTable
 from watcher.errors import WatcherError
+from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
 from watcher.spanner.failures import FailureKind, classify_error
-from watcher.spanner.sql import quote_name
 
 DDL_SECONDS_MAX = 600
 
@@ -24,22 +27,42 @@ class OwnTable:
     """A table of the product's own. ``added`` are columns that earlier releases did not make."""
 
     name: str
-    columns: str
-    primary_key: str
-    added: tuple[tuple[str, str], ...] = ()
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...]
+    added: tuple[Column, ...] = ()
 
-    def statements(self, known: Columns) -> list[str]:
+    def statements(self, known: Columns, dialect: Dialect) -> list[str]:
         """The DDL for what is missing, given the columns that exist."""
-        name = quote_name(self.name)
         if not any(table == self.name for table, _ in known):
-            columns = ", ".join([self.columns, *(" ".join(pair) for pair in self.added)])
-            key = f"PRIMARY KEY ({self.primary_key})"
-            return [f"CREATE TABLE IF NOT EXISTS {name} ({columns}) {key}"]
+            key = tuple(map(KeyPart, self.primary_key))
+            table = Table(self.name, (*self.columns, *self.added), key)
+            return [render_step(CreateTable(table, if_not_exists=True), dialect)]
         return [
-            f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS {column} {type_}"
-            for column, type_ in self.added
-            if (self.name, column) not in known
+            render_step(AddColumn(self.name, column, if_not_exists=True), dialect)
+            for column in self.added
+            if (self.name, column.name) not in known
         ]
+
+
+def text(name: str, length: int | None = None, not_null: bool = False) -> Column:
+    """A column of text."""
+    return Column(name, Type(TypeCode.STRING, length), not_null=not_null)
+
+
+def key(name: str, length: int = 256) -> Column:
+    """A column of a primary key."""
+    return text(name, length, not_null=True)
+
+
+def number(name: str, code: TypeCode = TypeCode.INT64) -> Column:
+    """A column of numbers."""
+    return Column(name, Type(code))
+
+
+def time(name: str, not_null: bool = False, commit: bool = False) -> Column:
+    """A column of times."""
+    type_ = Type(TypeCode.TIMESTAMP)
+    return Column(name, type_, not_null=not_null, allow_commit_timestamp=commit)
 
 
 def consumers_table(positions_table: str) -> str:
@@ -69,40 +92,51 @@ def own_tables(positions_table: str) -> tuple[str, ...]:
 
 def define_tables(positions_table: str) -> tuple[OwnTable, ...]:
     """The tables that go with a table of positions."""
-    updated_at = "UpdatedAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)"
+    updated_at = time("UpdatedAt", not_null=True, commit=True)
     return (
         OwnTable(
             positions_table,
-            "Consumer STRING(256) NOT NULL, WatchedTable STRING(256) NOT NULL,"
-            f" Position TIMESTAMP NOT NULL, {updated_at}",
-            "Consumer, WatchedTable",
-            added=(("PlannedEnd", "TIMESTAMP"),),
+            (key("Consumer"), key("WatchedTable"), time("Position", not_null=True), updated_at),
+            ("Consumer", "WatchedTable"),
+            added=(time("PlannedEnd"),),
         ),
         OwnTable(
             consumers_table(positions_table),
-            "Consumer STRING(256) NOT NULL, State STRING(32) NOT NULL, Command STRING(16),"
-            " Owner STRING(64), LeaseUntil TIMESTAMP, Windows INT64, DeliveredRows INT64,"
-            f" RowsPerSecond FLOAT64, DeadLetters INT64, {updated_at}",
-            "Consumer",
-            added=(("Selection", "STRING(MAX)"), ("Reason", "STRING(MAX)")),
+            (
+                key("Consumer"),
+                text("State", 32, not_null=True),
+                text("Command", 16),
+                text("Owner", 64),
+                time("LeaseUntil"),
+                number("Windows"),
+                number("DeliveredRows"),
+                number("RowsPerSecond", TypeCode.FLOAT64),
+                number("DeadLetters"),
+                updated_at,
+            ),
+            ("Consumer",),
+            added=(text("Selection"), text("Reason")),
         ),
         OwnTable(
             errors_table(positions_table),
-            "Consumer STRING(256) NOT NULL, ErrorId STRING(36) NOT NULL, Kind STRING(64) NOT NULL,"
-            " Message STRING(MAX) NOT NULL,"
-            " OccurredAt TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp = true)",
-            "Consumer, ErrorId",
+            (
+                key("Consumer"),
+                key("ErrorId", 36),
+                text("Kind", 64, not_null=True),
+                text("Message", not_null=True),
+                time("OccurredAt", not_null=True, commit=True),
+            ),
+            ("Consumer", "ErrorId"),
         ),
         OwnTable(
             backfills_table(positions_table),
-            "Consumer STRING(256) NOT NULL, WatchedTable STRING(256) NOT NULL,"
-            " Progress STRING(MAX) NOT NULL",
-            "Consumer, WatchedTable",
+            (key("Consumer"), key("WatchedTable"), text("Progress", not_null=True)),
+            ("Consumer", "WatchedTable"),
         ),
         OwnTable(
             cleared_table(positions_table),
-            f"WatchedTable STRING(256) NOT NULL, ClearedTo TIMESTAMP NOT NULL, {updated_at}",
-            "WatchedTable",
+            (key("WatchedTable"), time("ClearedTo", not_null=True), updated_at),
+            ("WatchedTable",),
         ),
     )
 
@@ -115,7 +149,8 @@ def create_own_tables(database: Database, positions_table: str) -> None:
     """
     tables = define_tables(positions_table)
     known = read_columns(database, [table.name for table in tables])
-    statements = [text for table in tables for text in table.statements(known)]
+    dialect = find_dialect(database).dialect
+    statements = [each for table in tables for each in table.statements(known, dialect)]
     if not statements:
         return
     try:
@@ -133,10 +168,14 @@ def create_own_tables(database: Database, positions_table: str) -> None:
 def read_columns(database: Database, names: Sequence[str]) -> Columns:
     """The columns that the tables have now."""
     with database.snapshot() as snapshot:
-        rows = snapshot.execute_sql(
-            "SELECT TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"
-            " WHERE TABLE_SCHEMA = '' AND TABLE_NAME IN UNNEST(@names)",
-            params={"names": list(names)},
-            param_types={"names": param_types.Array(param_types.STRING)},
-        )
+        rows = snapshot.execute_sql(*select_columns(find_dialect(database), names))
         return frozenset((row[0], row[1]) for row in rows)
+
+
+def select_columns(sql: SqlDialect, names: Sequence[str]) -> Bound:
+    """The query for pairs of table and column."""
+    query = (
+        "SELECT TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
+        f" WHERE TABLE_SCHEMA = '{sql.default_schema}' AND {sql.is_any('TABLE_NAME', '@names')}"
+    )
+    return sql.bind(query, {"names": (list(names), param_types.Array(param_types.STRING))})

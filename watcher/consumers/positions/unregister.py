@@ -19,7 +19,7 @@ from watcher.consumers.positions.tables import (
     read_columns,
 )
 from watcher.errors import ConsumerNotFoundError, LeaseHeldError
-from watcher.spanner.sql import quote_name
+from watcher.spanner.dialects import SqlDialect, find_dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,10 @@ def unregister(
     columns = read_columns(database, own_tables(positions_table))
     if not columns:
         return ()  # nobody was ever registered here
+    sql = find_dialect(database)
 
     def remove(transaction: Transaction) -> tuple[str, ...]:
-        stored = read_consumer(transaction, positions_table, consumer, columns)
+        stored = read_consumer(transaction, positions_table, consumer, columns, sql)
         removed = stored.tables if tables is None else resolve_names(stored, consumer, tables)
         named = None if tables is None else removed
         check_not_alive(stored, positions_table, consumer, named)
@@ -94,29 +95,29 @@ def check_not_alive(
 
 
 def read_consumer(
-    transaction: Transaction, positions_table: str, consumer: str, columns: Columns
+    transaction: Transaction,
+    positions_table: str,
+    consumer: str,
+    columns: Columns,
+    sql: SqlDialect,
 ) -> StoredConsumer:
     """What is stored of a consumer. Tables and columns that an older release has not made are as
     if they were empty."""
     consumers = consumers_table(positions_table)
-    arguments = {
-        "params": {"consumer": consumer},
-        "param_types": {"consumer": param_types.STRING},
-    }
+    values = {"consumer": (consumer, param_types.STRING)}
+    q, of_consumer = sql.quote, f"WHERE {sql.quote('Consumer')} = @consumer"
     alive, selection, tables = False, None, ()
     if (consumers, "Owner") in columns:
-        column = SELECTION_COLUMN if (consumers, SELECTION_COLUMN) in columns else "NULL"
-        rows = transaction.execute_sql(
-            f"SELECT Owner IS NOT NULL AND LeaseUntil > CURRENT_TIMESTAMP(), {column}"  # noqa: S608
-            f" FROM {quote_name(consumers)} WHERE Consumer = @consumer",
-            **arguments,
+        column = q(SELECTION_COLUMN) if (consumers, SELECTION_COLUMN) in columns else "NULL"
+        text = (
+            f"SELECT {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > CURRENT_TIMESTAMP, {column}"  # noqa: S608
+            f" FROM {q(consumers)} {of_consumer}"
         )
+        rows = transaction.execute_sql(*sql.bind(text, values))
         alive, selection = next(((bool(row[0]), row[1]) for row in rows), (False, None))
     if (positions_table, "Position") in columns:
-        rows = transaction.execute_sql(
-            f"SELECT WatchedTable FROM {quote_name(positions_table)} WHERE Consumer = @consumer",  # noqa: S608
-            **arguments,
-        )
+        text = f"SELECT {q('WatchedTable')} FROM {q(positions_table)} {of_consumer}"  # noqa: S608
+        rows = transaction.execute_sql(*sql.bind(text, values))
         tables = tuple(row[0] for row in rows)
     return StoredConsumer(alive, selection, tables)
 

@@ -43,7 +43,7 @@ def render_values(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array:
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         items = render_values(column.flatten(), type_.element, style)
         return join_lists(column, items, style.punctuation.comma)
-    if type_.code is TypeCode.JSON and style.format.json_nested:
+    if type_.code.is_json and style.format.json_nested:
         return render_nested(column)
     texts = render_scalars(column)
     return quote_integers(texts, type_, style)

@@ -28,6 +28,7 @@ from watcher.json_columns.base64_texts import single_list
 from watcher.json_columns.objects import NULL, join_lists
 from watcher.json_columns.scalars import render_floats
 from watcher.json_columns.strings import quote_strings, wrap
+from watcher.spanner.results.columns import trim_scale
 
 SentObject = dict[str, object]
 """A JSON object of a mod, parsed."""
@@ -175,8 +176,10 @@ def pass_on(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array | None:
             return None
         integer = type_.code in (TypeCode.INT64, TypeCode.ENUM)
         return quote_integers(column, type_, style) if integer else wrap(column, '"', '"')
-    if type_.code is TypeCode.JSON and style.format.json_nested:
+    if type_.code.is_json and style.format.json_nested:
         return render_nested(column)
+    if type_.code is TypeCode.PG_NUMERIC:
+        return wrap(trim_scale(column), '"', '"')
     return quote_strings(column)
 
 

@@ -29,6 +29,7 @@ from watcher.runners.spark.worker_errors import lead_with_sentence
 from watcher.settings.fields import resolve_start
 from watcher.settings.spark import ClearedRows, SourceOptions
 from watcher.spanner.database import connect
+from watcher.spanner.dialects import find_dialect
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.resumption import convert_refusal
 from watcher.spanner.sql import combine_conditions
@@ -228,8 +229,10 @@ def read_cleared_at(scan: Scan, micros: int) -> dict[str, int]:
     sets = {c.table.change_sets.table for c in scan.captures if c.table.change_sets is not None}
     names = [*scan.tables, *sorted(sets)]
     try:
-        with connect(options.address).snapshot(read_timestamp=to_datetime(micros)) as snapshot:
-            return read_cleared(snapshot, options.positions_table, names)
+        database = connect(options.address)
+        sql = find_dialect(database)
+        with database.snapshot(read_timestamp=to_datetime(micros)) as snapshot:
+            return read_cleared(snapshot, options.positions_table, names, sql)
     except FailedPrecondition as error:
         raise convert_refusal(error, micros) from error
     except (InvalidArgument, NotFound) as error:
@@ -243,7 +246,7 @@ def push_filters(scan: Scan, filters: list[Filter]) -> tuple[Scan, list[Filter]]
     if scan.options.uniform or scan.stream is not None:
         return scan, filters
     capture = scan.captures[0]
-    translator = FilterTranslator(list_filterable(capture))
+    translator = FilterTranslator(list_filterable(capture), capture.table.sql)
     left = translator.push(filters)
     condition = combine_conditions(translator.conditions)
     return replace(scan, captures=(replace(capture, condition=condition),)), left

@@ -29,7 +29,8 @@ from pyspark.sql.datasource import (
 )
 
 from ddl.schema import Type, TypeCode
-from watcher.spanner.sql import RowCondition, WireValue, quote_name
+from watcher.spanner.dialects import GOOGLESQL, SqlDialect
+from watcher.spanner.sql import RowCondition, WireValue
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 COMPARED = {
@@ -47,10 +48,10 @@ COMPARISONS: dict[type[Filter], str] = {
     LessThan: "<",
     LessThanOrEqual: "<=",
 }
-SEARCHES: dict[type[Filter], str] = {
-    StringStartsWith: "STARTS_WITH",
-    StringEndsWith: "ENDS_WITH",
-    StringContains: "STRPOS",
+SEARCHES: dict[type[Filter], Callable[[SqlDialect, str, str], str]] = {
+    StringStartsWith: lambda _, name, part: f"STARTS_WITH({name}, {part})",
+    StringEndsWith: lambda sql, name, part: sql.ends_with(name, part),
+    StringContains: lambda _, name, part: f"STRPOS({name}, {part}) > 0",
 }
 MICROSECOND = timedelta(microseconds=1)
 VALUES_MAX = 500
@@ -63,6 +64,7 @@ class FilterTranslator:
     and types."""
 
     names: Mapping[str, tuple[str, TypeCode]]
+    sql: SqlDialect = GOOGLESQL
     conditions: list[RowCondition] = field(default_factory=list)
     _params: int = 0
 
@@ -87,12 +89,12 @@ class FilterTranslator:
             return None
         name, code = self.names[path[0]]
         if isinstance(each, IsNull):
-            return RowCondition(f"{quote_name(name)} IS NULL")
+            return RowCondition(f"{self.sql.quote(name)} IS NULL")
         if isinstance(each, IsNotNull):
-            return RowCondition(f"{quote_name(name)} IS NOT NULL")
+            return RowCondition(f"{self.sql.quote(name)} IS NOT NULL")
         if code not in COMPARED:
             return None
-        return self._compare(each, quote_name(name), code)
+        return self._compare(each, self.sql.quote(name), code)
 
     def _compare(self, each: Filter, name: str, code: TypeCode) -> RowCondition | None:
         if isinstance(each, In):
@@ -108,9 +110,8 @@ class FilterTranslator:
         if isinstance(each, EqualTo):
             return self._match_equal(name, code, value)
         if type(each) in SEARCHES and code is TypeCode.STRING:
-            function = SEARCHES[type(each)]
-            more = " > 0" if function == "STRPOS" else ""
-            return self._bind(lambda p: f"{function}({name}, {p}){more}", code, value)
+            search = SEARCHES[type(each)]
+            return self._bind(lambda p: search(self.sql, name, p), code, value)
         if type(each) not in COMPARISONS:
             return None
         return self._order(name, code, COMPARISONS[type(each)], value)

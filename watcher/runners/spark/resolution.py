@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ddl.schema import Schema, TypeCode
+from ddl.schema import Schema
 from watcher.captures.change_stream import (
     ChangeFilter,
     ChangeStreamCapture,
@@ -106,7 +106,7 @@ def json_columns(table: WatchedTable) -> set[str]:
     return {
         name
         for name, type_ in table.columns
-        if TypeCode.JSON in (type_.code, type_.element.code if type_.element else None)
+        if type_.code.is_json or (type_.element is not None and type_.element.code.is_json)
     }
 
 

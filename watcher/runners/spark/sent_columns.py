@@ -28,6 +28,7 @@ from watcher.spanner.results.base64_column import decode_base64
 from watcher.spanner.results.columns import (
     choose_decoder,
     choose_nanoseconds,
+    convert_decimals,
     convert_type,
 )
 from watcher.spanner.results.supported_types import Nanoseconds
@@ -130,6 +131,8 @@ def convert_column(
         return convert_lists(sent, type_.element, nanoseconds).cast(target)
     if code in FLOATS:
         return sent.cast(target, safe=False)
+    if code is TypeCode.PG_NUMERIC:
+        return convert_decimals(sent)
     if code in CAST:
         return sent.cast(target)
     if code is TypeCode.BYTES:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ddl.schema import Type, TypeCode
-from watcher.errors import WatcherError
+from watcher.errors import LossyNumericError, WatcherError
 from watcher.spanner.results import base64_column
 from watcher.spanner.results.cells import (
     decode_booleans,
@@ -33,6 +34,8 @@ Decoder = Callable[[Sequence[bytes]], pa.Array]
 
 TIMESTAMP = MICROSECONDS
 NUMERIC = pa.decimal128(38, 9)
+FITS = r"^-?0*\d{1,29}(\.\d{0,9}0*)?$"
+"""Decimal texts that fit into it."""
 
 ARROW = {
     TypeCode.BOOL: pa.bool_(),
@@ -46,6 +49,9 @@ ARROW = {
     TypeCode.TIMESTAMP: TIMESTAMP,
     TypeCode.JSON: pa.string(),
     TypeCode.UUID: pa.string(),
+    TypeCode.INTERVAL: pa.string(),
+    TypeCode.PG_NUMERIC: NUMERIC,
+    TypeCode.PG_JSONB: pa.string(),
 }
 
 
@@ -144,6 +150,35 @@ def decode_exact_timestamps(values: Sequence[bytes]) -> pa.Array:
     return truncate_timestamps(refuse_finer(decode_strings(values)))
 
 
+def decode_decimals(values: Sequence[bytes]) -> pa.Array:
+    """numeric of the PostgreSQL dialect, of those values that DECIMAL(38, 9) has. Raises
+    LossyNumericError for any other: NaN, more than 29 digits before the point, 9 behind it."""
+    return convert_decimals(decode_strings(values))
+
+
+def convert_decimals(texts: pa.Array) -> pa.Array:
+    """As ``decode_decimals``, of texts."""
+    if (wide := find_wide(texts)) is not None:
+        raise LossyNumericError(
+            f"the numeric {wide} does not fit into DECIMAL(38, 9); read such columns as text: name"
+            " them in 'text_columns' of their table (of a Spark query: the option 'textColumns')"
+        )
+    return trim_scale(texts).cast(NUMERIC)
+
+
+def trim_scale(texts: pa.Array) -> pa.Array:
+    """Decimal texts without zeros at the end of a fraction."""
+    shorter = pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1")
+    return pc.replace_substring_regex(shorter, r"\.$", "")
+
+
+def find_wide(texts: pa.Array) -> str | None:
+    """A decimal text that DECIMAL(38, 9) does not have; None without one."""
+    fits = pc.match_substring_regex(texts, FITS)
+    wide = texts.filter(pc.invert(pc.fill_null(fits, True)))
+    return wide[0].as_py() if len(wide) else None
+
+
 def decode_bytes(values: Sequence[bytes]) -> pa.Array:
     """BYTES: base64 on the wire."""
     column = scan_cells(values)
@@ -198,6 +233,9 @@ DECODERS: dict[TypeCode, Decoder] = {
     TypeCode.DATE: make_cast_decoder(pa.date32()),
     TypeCode.JSON: decode_strings,
     TypeCode.UUID: decode_strings,
+    TypeCode.INTERVAL: decode_strings,
+    TypeCode.PG_NUMERIC: decode_decimals,
+    TypeCode.PG_JSONB: decode_strings,
 }
 
 TIMESTAMP_DECODERS: dict[Nanoseconds, Decoder] = {

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from google.cloud.spanner_v1 import ResultSetMetadata
+from google.cloud.spanner_v1 import ResultSetMetadata, TypeAnnotationCode
 from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 
 from ddl.schema import Type, TypeCode
 from watcher.errors import SchemaChangedError
 from watcher.spanner.results.wire import ResultPart
+
+ANNOTATED = {
+    TypeAnnotationCode.PG_NUMERIC: "PG_NUMERIC",
+    TypeAnnotationCode.PG_JSONB: "PG_JSONB",
+}
+"""Types of the PostgreSQL dialect; PG_OID has the values of INT64."""
 
 
 def check_types(
@@ -22,7 +28,7 @@ def check_types(
             fields = ResultSetMetadata.pb().FromString(part.metadata).row_type.fields
             sent = [name_sent_type(field.type_) for field in fields]
             expected = [name_type(type_) for type_ in types]
-            if sent != expected:
+            if not all(map(is_expected, sent, expected)) or len(sent) != len(expected):
                 raise SchemaChangedError(describe_changes(names, expected, sent))
         yield part
 
@@ -31,7 +37,13 @@ def name_sent_type(type_: Any) -> str:
     """The name of a type of the API, as ARRAY<INT64>."""
     if type_.code == TypeCodePb.ARRAY:
         return f"ARRAY<{name_sent_type(type_.array_element_type)}>"
-    return str(TypeCodePb(type_.code).name)
+    annotated = ANNOTATED.get(type_.type_annotation)
+    return annotated or str(TypeCodePb(type_.code).name)
+
+
+def is_expected(sent: str, expected: str) -> bool:
+    """A numeric may be read as text: that is what is sent."""
+    return sent == expected or sent.replace("PG_NUMERIC", "STRING") == expected
 
 
 def name_type(type_: Type) -> str:

@@ -19,6 +19,9 @@ SUPPORTED = frozenset(
         TypeCode.TIMESTAMP,
         TypeCode.JSON,
         TypeCode.UUID,
+        TypeCode.INTERVAL,
+        TypeCode.PG_NUMERIC,
+        TypeCode.PG_JSONB,
     }
 )
 """Those of ``columns.ARROW``; arrays of them, too."""

@@ -1,0 +1,136 @@
+"""The records of a change stream as plain values, however they were sent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from itertools import compress
+
+from ddl.schema import Type, TypeCode
+from watcher.change import Operation, Shape, ValueCapture
+from watcher.tables.column_choice import ColumnChoice
+
+ANNOTATED = {"PG_NUMERIC": TypeCode.PG_NUMERIC, "PG_JSONB": TypeCode.PG_JSONB}
+"""Types of the PostgreSQL dialect with values of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamMod:
+    """One row of a record: JSON objects. ``new`` of a delete is None, as is ``old`` where the
+    stream does not capture it; an insert has no old values, so that its ``old`` is empty.
+    ``captured`` is set where the row has fewer values than the record says."""
+
+    key: str
+    new: str | None
+    old: str | None
+    captured: ValueCapture | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataRecord:
+    """Changes of one table, of one kind, in one transaction and partition.
+
+    ``commit_timestamp`` is in microseconds since 1970.
+    """
+
+    commit_timestamp: int
+    sequence: str
+    transaction_id: str
+    last_in_partition: bool
+    shape: Shape
+    mods: tuple[StreamMod, ...]
+    operation: Operation
+    captured: ValueCapture
+    records_in_transaction: int
+    partitions_in_transaction: int
+    tag: str
+    system: bool
+
+    def measure_values(self) -> int:
+        """How many characters its values have."""
+        return sum(len(mod.new or "") + len(mod.old or "") for mod in self.mods)
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Everything of the partition up to this timestamp was sent."""
+
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChildPartition:
+    """A partition that takes over keys at ``start``. The first partitions have no parents."""
+
+    token: str
+    parents: tuple[str, ...]
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStart:
+    """Partitions that are to be read from a timestamp on, where keys move between partitions."""
+
+    timestamp: int
+    sequence: str
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMove:
+    """Keys that moved at a timestamp: into this partition, from ``sources``. Empty where keys only
+    left it."""
+
+    timestamp: int
+    sequence: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionEnd:
+    """The last record of a partition whose keys have moved away."""
+
+    timestamp: int
+    sequence: str
+
+
+MovingRecord = DataRecord | Heartbeat | PartitionStart | PartitionMove | PartitionEnd
+"""The records of a stream whose partitions live on while their keys move."""
+
+Record = DataRecord | Heartbeat | ChildPartition
+
+
+def choose_columns(record: DataRecord, choice: ColumnChoice) -> DataRecord:
+    """A record of the chosen columns, and of its key."""
+    columns, key = record.shape.columns, record.shape.primary_key
+    kept = [choice.includes(name) or name in key for name, _ in columns]
+    if all(kept):
+        return record
+    narrow = replace(
+        record.shape,
+        columns=tuple(compress(columns, kept)),
+        positions=tuple(compress(record.shape.positions, kept)),
+    )
+    names = frozenset(name for name, _ in narrow.columns)
+    mods = tuple(
+        StreamMod(mod.key, choose_values(mod.new, names), choose_values(mod.old, names))
+        for mod in record.mods
+    )
+    return replace(record, shape=narrow, mods=mods)
+
+
+def choose_values(values: str | None, names: frozenset[str]) -> str | None:
+    """The values of some columns, of a JSON object."""
+    if values is None:
+        return None
+    return json.dumps({name: v for name, v in json.loads(values).items() if name in names})
+
+
+def decode_type(described: dict[str, object]) -> Type:
+    """A type as a record describes it: ``{"code": "ARRAY", "array_element_type": {...}}``; in the
+    PostgreSQL dialect some have a ``type_annotation``."""
+    code = TypeCode(str(described["code"]))
+    element = described.get("array_element_type")
+    if isinstance(element, dict):
+        return Type(code, element=decode_type(element))
+    return Type(ANNOTATED.get(str(described.get("type_annotation")), code))
