@@ -24,15 +24,10 @@ from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, Retr
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
-from emulator.faults import Faults
-from emulator.process import ServerProcess
-from nemesis import versions
-from nemesis.truth import Row, Truth
-from nemesis.validators import Line, deliveries, find_problems
-from nemesis.writers import (
+from conformance.judges import streamed_windows as versions
+from conformance.judges.polled_windows import Line, deliveries, find_problems
+from conformance.truth import Row, Truth
+from conformance.writers import (
     ACCOUNTS,
     COLUMNS,
     ENTRIES,
@@ -43,6 +38,11 @@ from nemesis.writers import (
     Writer,
     fresh_database,
 )
+from ddl.apply import apply_plan, read_schema
+from ddl.options import WatchOptions
+from ddl.plan import make_plan
+from emulator.faults import Faults
+from emulator.process import ServerProcess
 from watcher.change import ValueCapture
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers

@@ -22,7 +22,7 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from nemesis.truth import Commit, Key, Truth, Write
+from conformance.truth import Commit, Key, Truth, Write
 from watcher.spanner.timestamps import to_micros
 
 ACCOUNTS = "CREATE TABLE Accounts (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
@@ -40,6 +40,11 @@ COLUMNS = {
     "Accounts": ("Id", "Version"),
     "Entries": ("Id", "EntryId", "Version"),
     "Events": ("Name", "Version"),
+}
+KEY_TYPES: dict[str, tuple[type[int] | type[str], ...]] = {
+    "Accounts": (int,),
+    "Entries": (int, int),
+    "Events": (str,),
 }
 LOST = (GoogleAPICallError, RetryError)
 
@@ -68,6 +73,7 @@ class Writer:
     connect: Callable[[], Database]
     truth: Truth
     stop: threading.Event
+    pause_seconds_max: float = 0.01
     failure: BaseException | None = None
     committed: int = 0
 
@@ -76,7 +82,7 @@ class Writer:
         randomness = random.Random(self.seed * 1_000 + self.number)
         try:
             database = self._connect()
-            while not self.stop.wait(randomness.uniform(0, 0.01)):
+            while not self.stop.wait(randomness.uniform(0, self.pause_seconds_max)):
                 try:
                     self._one(database, randomness)
                 except LOST as error:
