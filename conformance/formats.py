@@ -28,6 +28,8 @@ def parse_line(text: bytes, name: str) -> list[Change]:
         value = json.loads(text)
         if value is None and name == "debezium":
             return []
+        if not isinstance(value, Mapping):
+            raise TypeError("a JSON object was expected")
         return FORMATS[name](value)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnreadableLineError(f"{type(error).__name__}: {error}") from error
@@ -55,7 +57,7 @@ def read_plain(value: Json) -> list[Change]:
 
 def read_debezium(value: Json) -> list[Change]:
     """An event of Debezium's connector for Spanner."""
-    event = value["payload"] if "payload" in value else value
+    event: Json = value.get("payload", value)
     if "source" not in event:
         return []  # of transactions, heartbeats
     source, before, after = event["source"], event.get("before"), event.get("after")
@@ -63,7 +65,7 @@ def read_debezium(value: Json) -> list[Change]:
     return [
         Change(
             table=source["table"],
-            key=make_key(source["table"], after or before),
+            key=make_key(source["table"], after or before or {}),
             at=int(source["ts_us"]),
             operation=operation,
             new=find_new(operation, after),

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.changes import Blow
+from conformance.changes import ENDED, Blow
 from conformance.embedded import EmbeddedSpanner, restored_address
 from conformance.judges.arrivals import Latency, measure_latency, undisturbed_lines
 from conformance.judges.each_change import find_repeats, newest_versions
@@ -22,8 +22,8 @@ from conformance.nemesis import Nemesis
 from conformance.output import RawLine, now_micros, parse_output, write_lines
 from conformance.presets import PRESETS, write_files
 from conformance.recording import Ending, Finding, Recording, first_deliveries
-from conformance.settings import Settings
-from conformance.system import System, name_variables, split_command
+from conformance.settings import Settings, split_command
+from conformance.system import System, name_variables
 from conformance.truth import Commit, Row, Truth, Write
 from conformance.verdict import judge
 from conformance.writers import ACCOUNTS, ENTRIES, EVENTS, LOG, WATCHED, Writer
@@ -43,6 +43,9 @@ JOIN_SECONDS_MAX = 90.0
 LOOK_SECONDS = 0.1
 QUIET_SECONDS = 1.0
 """After everything has come, what should not come may still come for so long."""
+
+STARTING = ("kill", "stop", ENDED)
+"""The blows after which the command is started again."""
 
 
 class RunFailedError(Exception):
@@ -195,10 +198,8 @@ def await_commits(truth: Truth) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def settle(
-    settings: Settings, system: System, nemesis: Nemesis, truth: Truth, began: int
-) -> None:
-    """Until everything that is expected has come, or its time is over."""
+def settle(settings: Settings, system: System, nemesis: Nemesis, truth: Truth, began: int) -> None:
+    """Until everything that is expected has come, or nothing of it has come for some time."""
     history = truth.history()
     expected = (
         set(mods_of(history, WATCHED, began))
@@ -206,12 +207,15 @@ def settle(
         else newest_versions(history)
     )
     read = 0
-    ends = time.monotonic() + settings.settle_seconds
-    while time.monotonic() < ends and expected:
+    latest = time.monotonic()
+    while time.monotonic() < latest + settings.settle_seconds and expected:
         raw = system.output.after(read)
         read += len(raw)
         lines, _ = parse_output(raw, settings.format)
-        expected -= {(line.row, line.at) for line in lines}
+        came = expected & {(line.row, line.at) for line in lines}
+        if came:
+            latest = time.monotonic()
+        expected -= came
         nemesis.revive()
         time.sleep(LOOK_SECONDS)
     time.sleep(QUIET_SECONDS)
@@ -227,7 +231,7 @@ def assess(settings: Settings, recording: Recording) -> Report:
         changes=len(mods_of(history, WATCHED, recording.began)),
         lines=len(recording.lines),
         repeats=sum(1 for _ in find_repeats(recording)),
-        starts=max((line.start for line in recording.lines), default=0),
+        starts=1 + sum(blow.kind in STARTING for blow in recording.blows),
         ended=len(recording.endings),
         blows=dict(Counter(blow.kind for blow in recording.blows)),
         latency=measure_latency(first_deliveries(recording.lines)),

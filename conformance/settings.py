@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -11,13 +14,15 @@ from watcher.errors import ConfigurationError
 
 Prepared = Literal["stream", "poll"]
 BLOWS = ("kill", "stop", "freeze", "restart_server", "trouble", "change_schema")
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
 VALUE_CAPTURES = ("OLD_AND_NEW_VALUES", "NEW_VALUES", "NEW_ROW", "NEW_ROW_AND_OLD_VALUES")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Seconds are of: writing and striking; the wait at the end; the wait after SIGTERM; the wait
-    for the first line of a start before the next blow; the pause between two blows, on average."""
+    """Seconds are of: writing and striking; the wait at the end for what has not come, from the
+    last change that came on; the wait after SIGTERM; the wait for the first line of a start before
+    the next blow; the pause between two blows, on average."""
 
     command: str
     seed: int = 1
@@ -28,16 +33,17 @@ class Settings:
     promises: Promises = Promises()
     blows: tuple[str, ...] = BLOWS
     seconds: float = 8.0
-    settle_seconds: float = 60.0
+    settle_seconds: float = 30.0
     stop_seconds: float = 30.0
     start_seconds: float = 60.0
     pause_seconds: float = 0.6
 
     def check(self) -> None:
         """Raises ConfigurationError for what is no choice."""
+        split_command(self.command, {})
         check_choice("--format", self.format, tuple(FORMATS))
         for blow in self.blows:
-            check_choice("--blows", blow, BLOWS)
+            check_choice("--blow", blow, BLOWS)
         for capture in self.value_captures:
             check_choice("--value-capture", capture, VALUE_CAPTURES)
 
@@ -56,3 +62,14 @@ def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
     """Raises ConfigurationError for what is no choice."""
     if value not in choices:
         raise ConfigurationError(f"{option}: unknown {value!r}: use one of {', '.join(choices)}")
+
+
+def split_command(text: str, values: Mapping[str, str]) -> list[str]:
+    """A command as words, with its placeholders replaced. Raises ConfigurationError."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ConfigurationError(f"--against cannot be split into words: {error}") from error
+    if not words:
+        raise ConfigurationError("--against is empty: give a command, or the name of a system")
+    return [PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), word) for word in words]

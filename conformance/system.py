@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import signal
 import subprocess
 import threading
@@ -18,20 +16,6 @@ from watcher.errors import ConfigurationError
 PIPE_SECONDS_MAX = 10.0
 """So long what a killed command has left in its pipe may take to be read."""
 PROCESSES = "processes"
-PLACEHOLDER = re.compile(r"\{(\w+)\}")
-
-
-def split_command(text: str, values: Mapping[str, str]) -> list[str]:
-    """A command as words, with its placeholders replaced. Raises ConfigurationError."""
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise ConfigurationError(f"--against cannot be split into words: {error}") from error
-    if not words:
-        raise ConfigurationError("--against is empty: give a command, or the name of a system")
-    return [
-        PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), word) for word in words
-    ]
 
 
 def name_variables(values: Mapping[str, str]) -> dict[str, str]:

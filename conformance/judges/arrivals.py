@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.changes import DISTURBING, Line
-from conformance.recording import Finding, Promises, Recording, find, first_deliveries
+from conformance.recording import (
+    GRACE_MICROS,
+    Finding,
+    Promises,
+    Recording,
+    find,
+    first_deliveries,
+)
 
 SECOND = 1_000_000
 FOREVER = 2**62
@@ -25,35 +32,54 @@ class Latency:
 
 def find_late(recording: Recording, promises: Promises) -> Iterator[Finding]:
     """In undisturbed times a change comes within the limit."""
-    limit = promises.late_seconds_max
-    for line in undisturbed_lines(recording) if limit else ():
+    limit = round(promises.late_seconds_max * SECOND)
+    late = [
+        line
+        for line in first_deliveries(recording.lines)
+        if limit and line.arrived - line.at > limit
+    ]
+    for line in undisturbed(late, disturbed_spans(recording)):
         seconds = (line.arrived - line.at) / SECOND
-        if seconds > limit:
-            text = f"{line.row} at {line.at} came {seconds:.1f} s after its commit"
-            yield find("late", text, line)
+        text = f"{line.row} at {line.at} came {seconds:.1f} s after its commit"
+        yield find("late", text, line)
 
 
 def undisturbed_lines(recording: Recording) -> list[Line]:
     """First deliveries of changes that were committed, and came, while nothing was wrong."""
-    spans = disturbed_spans(recording)
-    return [
-        line
-        for line in first_deliveries(recording.lines)
-        if not any(begin <= line.arrived and line.at <= end for begin, end in spans)
-    ]
+    return undisturbed(first_deliveries(recording.lines), disturbed_spans(recording))
 
 
 def disturbed_spans(recording: Recording) -> list[tuple[int, int]]:
-    """The times from a blow until a change arrives that was committed after it; the first one is
-    the command's first start."""
-    blows = [(0, recording.began)]
-    blows += [(blow.begin, blow.end) for blow in recording.blows if blow.kind in DISTURBING]
-    return [(begin, recovery(recording.lines, end)) for begin, end in blows]
+    """The times of blows; the first one is that of the command's first start, until a line came."""
+    first = recording.lines[0].arrived if recording.lines else FOREVER
+    blows = [
+        (blow.begin, blow.end + GRACE_MICROS) for blow in recording.blows if blow.kind in DISTURBING
+    ]
+    return [(recording.began, first), *blows]
 
 
-def recovery(lines: Sequence[Line], end: int) -> int:
-    """When the first change came that was committed after a moment."""
-    return next((line.arrived for line in lines if line.at > end), FOREVER)
+def undisturbed(lines: Sequence[Line], spans: Sequence[tuple[int, int]]) -> list[Line]:
+    """The lines that were not on their way during a blow, nor while there were others on their way
+    that were: a command that works off what a blow has left is not late."""
+    kept: list[Line] = []
+    for episode in overlapping(lines):
+        begin = min(line.at for line in episode)
+        end = max(line.arrived for line in episode)
+        if not any(first <= end and last >= begin for first, last in spans):
+            kept += episode
+    return kept
+
+
+def overlapping(lines: Sequence[Line]) -> list[list[Line]]:
+    """The lines in groups: those of a group were on their way at overlapping times."""
+    groups: list[list[Line]] = []
+    end = -1
+    for line in sorted(lines, key=lambda line: line.at):
+        if line.at > end:
+            groups.append([])
+        groups[-1].append(line)
+        end = max(end, line.arrived)
+    return groups
 
 
 def measure_latency(lines: Sequence[Line]) -> Latency | None:
@@ -61,5 +87,7 @@ def measure_latency(lines: Sequence[Line]) -> Latency | None:
     seconds = sorted((line.arrived - line.at) / SECOND for line in lines)
     if not seconds:
         return None
-    p50, p90, p99 = (seconds[min(int(len(seconds) * q), len(seconds) - 1)] for q in (0.5, 0.9, 0.99))
+    p50, p90, p99 = (
+        seconds[min(int(len(seconds) * q), len(seconds) - 1)] for q in (0.5, 0.9, 0.99)
+    )
     return Latency(len(seconds), p50, p90, p99, seconds[-1])
