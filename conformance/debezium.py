@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.compiled import MissingToolsError
 from benchmarks.debezium import build

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from conformance.formats import FORMATS
@@ -30,7 +30,7 @@ class Settings:
     format: str = "plain"
     prepare: Prepared = "stream"
     value_captures: tuple[str, ...] = ("OLD_AND_NEW_VALUES",)
-    promises: Promises = Promises()
+    promises: Promises = field(default_factory=Promises)
     blows: tuple[str, ...] = BLOWS
     seconds: float = 8.0
     settle_seconds: float = 30.0
@@ -50,7 +50,7 @@ class Settings:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Settings:
         """The settings of a file that ``dataclasses.asdict`` has made."""
-        names = {field.name for field in fields(cls)}
+        names = {each.name for each in fields(cls)}
         chosen = {name: value for name, value in values.items() if name in names}
         chosen["promises"] = Promises(**values["promises"])
         for name in ("blows", "value_captures"):

@@ -18,12 +18,15 @@ from pathlib import Path
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud import spanner
 from google.cloud.spanner_v1 import param_types
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.snapshot import Snapshot
 
 KEYS = {"Accounts": ["Id"], "Entries": ["Id", "EntryId"], "Events": ["Name"]}
 PAUSE_SECONDS = 0.1
+Look = tuple[list[dict[str, object]], datetime]
 
 
-def read_changes(snapshot, table: str, since: datetime) -> Iterator[dict[str, object]]:
+def read_changes(snapshot: Snapshot, table: str, since: datetime) -> Iterator[dict[str, object]]:
     """The rows of a table that changed after a time."""
     columns = ", ".join([*KEYS[table], "Version", "LastModified"])
     sql = f"SELECT {columns} FROM {table} WHERE LastModified > @since ORDER BY LastModified"
@@ -37,14 +40,14 @@ def read_changes(snapshot, table: str, since: datetime) -> Iterator[dict[str, ob
         }
 
 
-def look(database, tables: list[str], since: datetime):
+def look(database: Database, tables: list[str], since: datetime) -> Look:
     """The changes since the last look, and the time of this one by the clock of this machine."""
     with database.snapshot(multi_use=True) as snapshot:
         changes = [change for table in tables for change in read_changes(snapshot, table, since)]
     return changes, datetime.now(UTC)
 
 
-def look_at_timestamp(database, tables: list[str], since: datetime):
+def look_at_timestamp(database: Database, tables: list[str], since: datetime) -> Look:
     """The same at a timestamp of Spanner's: nothing can be committed at or before it any more."""
     with database.snapshot() as snapshot:
         ((now,),) = snapshot.execute_sql("SELECT CURRENT_TIMESTAMP()")

@@ -72,7 +72,7 @@ def test_all_runs_are_summed_up() -> None:
         "latency: p50 0.100 s, p99 0.300 s (medians of the runs), most 0.400 s",
         "latency, undisturbed: p50 0.100 s, p99 0.300 s (medians of the runs), most 0.400 s",
     ]
-    assert list(describe_all(reports[:1]))[0] == "1 run: right"
+    assert next(iter(describe_all(reports[:1]))) == "1 run: right"
 
 
 def test_the_json_has_every_finding_with_its_lines() -> None:

@@ -140,8 +140,8 @@ def command(
 
     Starts an embedded Spanner with writers, and the command, which prints the changes as JSON
     lines. Kills, freezes and stops the command, kills the server, breaks calls, splits and
-    merges partitions, changes the schema; then says what was lost, doubled, reordered, torn, late or
-    wrong, each with its seed. Exits with 1 if there was anything.
+    merges partitions, changes the schema; then says what was lost, doubled, reordered, torn, late
+    or wrong, each with its seed. Exits with 1 if there was anything.
 
     \b
     Examples:
