@@ -219,12 +219,25 @@ def run(options: argparse.Namespace, output: BinaryIO, stop: threading.Event) ->
     topics.close()
 
 
+def check() -> int:
+    """Fetches everything where needed; the exit code."""
+    try:
+        build.command()
+    except (MissingToolsError, RunError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def main() -> int:
     """Reads the command line; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m conformance.debezium", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="fetch what it needs, and end")
     for name in ("database", "stream", "start", "state", "tables"):
-        parser.add_argument(f"--{name}", required=True)
+        parser.add_argument(f"--{name}", required="--check" not in sys.argv)
     options = parser.parse_args()
+    if options.check:
+        return check()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

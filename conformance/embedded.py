@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,13 +39,21 @@ def restored_address() -> Iterator[None]:
 
 class EmbeddedSpanner:
     """A server with its data in a folder, and the name of one database. The environment names it,
-    so that every client of this process and of those that it starts finds it."""
+    so that every client of this process and of those that it starts finds it. Partitions change
+    every ``churn_seconds``; 0 is never."""
 
-    def __init__(self, folder: Path, name: str, *, churn: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        churn_seconds: float,
+        spawn: Callable[[Path, int, float], ServerProcess] = spawn,
+    ) -> None:
         self.name = name
         self._folder = folder
-        self._churn = CHURN_SECONDS if churn else 0.0
-        self._server: ServerProcess = spawn(folder, change_stream_churn_seconds=self._churn)
+        self._churn = churn_seconds
+        self._spawn = spawn
+        self._server = spawn(folder, 0, churn_seconds)
         os.environ[VARIABLE] = self.address
         self.instance = self._create_instance()
 
@@ -68,7 +76,7 @@ class EmbeddedSpanner:
         """kill -9; it comes back with what was committed."""
         port = int(self.address.rsplit(":", maxsplit=1)[-1])
         self._server.kill()
-        self._server = spawn(self._folder, port, self._churn)
+        self._server = self._spawn(self._folder, port, self._churn)
 
     def trouble(self, choice: random.Random, seed: int) -> None:
         """Faults until ``quiet``."""

@@ -55,12 +55,14 @@ push = true
 @dataclass(frozen=True, slots=True)
 class Preset:
     """A system. ``settle`` completes the settings of a seed; ``file`` is the template of a
-    watcher's file, filled with choices of the seed and with placeholders."""
+    watcher's file, filled with choices of the seed and with placeholders. ``check`` is a command
+    that fails where the system cannot run, and says why."""
 
     settings: Settings
     description: str
     file: str = ""
     settle: Callable[[Settings], Settings] = lambda settings: settings
+    check: str = ""
 
 
 def choose_transactions(settings: Settings) -> Settings:
@@ -99,7 +101,9 @@ PRESETS = {
             pause_seconds=10.0,
             promises=Promises(late_seconds_max=30.0),
         ),
-        "Debezium's connector with Kafka Connect and a broker; needs a JDK and Maven",
+        "Debezium's connector with Kafka Connect and a broker; needs the extras bench and kafka,"
+        " a JDK and Maven",
+        check="{python} -m conformance.debezium --check",
     ),
 }
 

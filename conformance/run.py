@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.changes import ENDED, Blow
-from conformance.embedded import EmbeddedSpanner, restored_address
+from conformance.embedded import CHURN_SECONDS, EmbeddedSpanner, restored_address
 from conformance.judges.arrivals import Latency, measure_latency, undisturbed_lines
 from conformance.judges.each_change import find_repeats, newest_versions
 from conformance.judges.streamed_windows import mods_of
@@ -93,7 +93,8 @@ def record(settings: Settings, folder: Path) -> tuple[Recording, list[RawLine]]:
     """Does everything but judging."""
     state = folder / "state"
     state.mkdir()
-    spanner = EmbeddedSpanner(folder / "spanner", DATABASE, churn=settings.prepare == "stream")
+    churn = CHURN_SECONDS if settings.prepare == "stream" else 0.0
+    spanner = EmbeddedSpanner(folder / "spanner", DATABASE, churn)
     truth, stop = Truth(), threading.Event()
     system: System | None = None
     try:

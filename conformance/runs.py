@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from conformance.judges.arrivals import Latency
+from conformance.presets import PRESETS
 from conformance.recording import Finding
 from conformance.run import Report, assess, read_recording
-from conformance.settings import Settings
+from conformance.settings import Settings, split_command
 from conformance.verdict import KINDS
 from watcher.errors import ConfigurationError, UnavailableError, WatcherError
 
@@ -29,8 +30,25 @@ EVIDENCE_MAX = 4
 def run_all(settings: Settings, runs: int, folder: Path) -> Iterator[Report]:
     """A report for each seed from the one of the settings on. Raises ConfigurationError,
     UnavailableError where the server does not start, and WatcherError."""
+    check_preset(settings.preset)
     for seed in range(settings.seed, settings.seed + runs):
         yield run_in_process(replace(settings, seed=seed), folder / f"seed-{seed}")
+
+
+def check_preset(name: str) -> None:
+    """Raises ConfigurationError, with the reason, where a system that is known by name cannot run
+    on this machine."""
+    preset = PRESETS.get(name)
+    if preset is None or not preset.check:
+        return
+    command = split_command(preset.check, {"python": sys.executable})
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["it does not say why"]
+        why = lines[-1].removeprefix("error: ")
+        raise ConfigurationError(
+            f"--against {name} cannot run here, and was skipped: {why} ({preset.description})"
+        )
 
 
 def run_in_process(settings: Settings, folder: Path) -> Report:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -18,12 +16,13 @@ from typing import Any, Literal, TypeAlias
 
 from fixtures.pace import allow
 from fixtures.placements import DDL, PLACEMENTS, add_partitions
-from fixtures.server import VARIABLE, connect, spawn
+from fixtures.server import spawn
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
+from conformance.embedded import CHURN_SECONDS, EmbeddedSpanner, restored_address
 from conformance.judges import streamed_windows as versions
 from conformance.judges.polled_windows import Line, deliveries, find_problems
 from conformance.truth import Row, Truth
@@ -36,13 +35,10 @@ from conformance.writers import (
     LOST,
     WATCHED,
     Writer,
-    fresh_database,
 )
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
-from emulator.faults import Faults
-from emulator.process import ServerProcess
 from watcher.change import ValueCapture
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
@@ -54,8 +50,6 @@ from watcher.tables.discovery import discover_table
 Capture: TypeAlias = Literal["poll", "change-stream"]
 PartitionMode: TypeAlias = Literal["IMMUTABLE_KEY_RANGE", "MUTABLE_KEY_RANGE"]
 
-CHURN_SECONDS = 0.3
-"""So often partitions split, merge or move."""
 CONSUMER = "nemesis"
 WRITERS = 3
 FINGERPRINTS_MAX = 25
@@ -94,18 +88,16 @@ class World:
         self.mode = mode
         self.seed = seed
         self.capture = capture
-        self.churn = CHURN_SECONDS if capture == "change-stream" else 0.0
         self.randomness = random.Random(seed)
         self.struck: Counter[str] = Counter()
         self.output = folder / "changes.jsonl"
-        self.server: ServerProcess = spawn(folder / "data", change_stream_churn_seconds=self.churn)
-        self.instance = connect(self.server.address)
+        churn = allow(CHURN_SECONDS) if capture == "change-stream" else 0.0
+        self.spanner = EmbeddedSpanner(folder / "data", "nemesis", churn, spawn=spawn)
         schema = [ACCOUNTS, ENTRIES, EVENTS, LOG]
         if placed:
-            add_partitions(self.instance)
+            add_partitions(self.spanner.instance)
             schema = [*DDL[:2], place(ACCOUNTS), ENTRIES, place(EVENTS), LOG]
-        database = self.instance.database("nemesis", ddl_statements=schema)
-        database.create().result(60)
+        database = self.spanner.create(schema)
         self.captured = self.randomness.choice(list(ValueCapture))
         self._prepare(database)
         # A row that is inserted again is in the default placement, and no record links the two.
@@ -114,7 +106,7 @@ class World:
         self.watcher = self._watch()
 
     def database(self) -> Database:
-        return fresh_database(self.instance.instance_id, "nemesis", "test-project")
+        return self.spanner.connect()
 
     def _prepare(self, database: Database) -> None:
         if self.capture == "change-stream":
@@ -218,41 +210,16 @@ class World:
             return
 
     def restart_server(self) -> None:
-        port = int(self.server.address.rsplit(":", maxsplit=1)[-1])
-        self.server.kill()
-        self.server = spawn(self.folder / "data", port, self.churn)
+        self.spanner.restart()
 
     def trouble(self) -> None:
-        chosen = self.randomness
-        self.server.set_faults(
-            Faults(
-                aborted_commit_probability=chosen.choice([0, 0.2, 0.5]),
-                commit_unknown_probability=chosen.choice([0, 0.1]),
-                unavailable_after_rows=chosen.choice([0, 3, 20]),
-                latency_seconds=chosen.choice([0, 0, 0.01]),
-                lost_sessions=chosen.choice([0, 0, 3]),
-                change_stream_churn_seconds=self.churn,
-                seed=self.seed,
-            )
-        )
+        self.spanner.trouble(self.randomness, self.seed)
 
     def quiet(self) -> None:
-        self.server.set_faults(Faults(change_stream_churn_seconds=self.churn))
+        self.spanner.quiet()
 
     def change_schema(self) -> None:
-        statement = "ADD COLUMN Extra STRING(MAX)"
-        if any("Extra" in text for text in self._ddl()):
-            statement = "DROP COLUMN Extra"
-        try:
-            self.database().update_ddl([f"ALTER TABLE Events {statement}"]).result(60)
-        except (GoogleAPICallError, RetryError):
-            return
-
-    def _ddl(self) -> Sequence[str]:
-        database = self.database()
-        database.reload()
-        statements: Sequence[str] = database.ddl_statements
-        return statements
+        self.spanner.change_schema()
 
     def strike(self) -> None:
         """One random blow; a watcher that has ended is started again."""
@@ -341,12 +308,10 @@ class World:
 
     def close(self) -> None:
         """Ends the processes."""
-        for process in (self.watcher,):
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-        if self.server.running:
-            self.server.kill()
+        if self.watcher.poll() is None:
+            self.watcher.kill()
+            self.watcher.wait()
+        self.spanner.close()
 
 
 def place(table: str) -> str:
@@ -429,7 +394,20 @@ def run(
     placed: bool = False,
 ) -> Report:
     """A whole run. Raises AssertionError when the watcher or the server fails to obey."""
-    before = os.environ.get(VARIABLE)
+    with restored_address():
+        return run_in(folder, seed, seconds, strikes, capture, mode, placed)
+
+
+def run_in(
+    folder: Path,
+    seed: int,
+    seconds: float,
+    strikes: bool,
+    capture: Capture,
+    mode: PartitionMode,
+    placed: bool,
+) -> Report:
+    """As ``run``; the environment names the server of the run from then on."""
     world = World(folder, seed, capture, mode, placed=placed)
     truth, stop = Truth(), threading.Event()
     writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
@@ -457,9 +435,6 @@ def run(
     finally:
         stop.set()
         world.close()
-        os.environ.pop(VARIABLE, None)
-        if before is not None:
-            os.environ[VARIABLE] = before
 
 
 def slow(truth: Truth, ends: float) -> bool:
