@@ -118,7 +118,7 @@ def write_files(name: str, state: Path, values: dict[str, str], settings: Settin
         database=values["database"],
         start=values["start"],
         interval=choice.choice(["5ms", "50ms"]),
-        max_rows=choice.choice([5, 40, 100_000]),
+        max_rows=choice.choice([20, 200, 100_000]),
         shard_groups=choice.choice([1, 3]),
         clear=choice.choice(["100ms", "400ms"]),
         transactions=str(settings.promises.transactions).lower(),

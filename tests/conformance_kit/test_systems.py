@@ -80,7 +80,6 @@ def test_a_poller_that_reads_at_a_timestamp_loses_nothing(tmp_path: Path) -> Non
     assert run_in_process(settings, tmp_path / "run").findings == []
 
 
-WRITES_NONSENSE = "import time; print('ready'); print('{}', flush=True); time.sleep(600)"
 ENDS = "import sys; sys.exit(3)"
 IGNORES_SIGTERM = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('null', flush=True);"
@@ -92,7 +91,6 @@ IGNORES_SIGTERM = (
 @pytest.mark.parametrize(
     ("program", "kinds"),
     [
-        (WRITES_NONSENSE, {"lost", "unreadable"}),
         (ENDS, {"lost", "ended"}),
         (IGNORES_SIGTERM, {"lost", "unreadable", "hung"}),
     ],
