@@ -18,7 +18,7 @@ consumer = "conformance"
 interval = "{interval}"
 max_rows = {max_rows}
 refresh = "200ms"
-lease = "1s"
+lease = "5s"
 standby = true
 """
 POLL = (

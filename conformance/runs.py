@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from watcher.errors import ConfigurationError, UnavailableError, WatcherError
 
 EXTRA_SECONDS = 1_800.0
 """What a run may take beside its own times."""
+END_SECONDS_MAX = 30.0
 WORDS_MAX = 2_000
 EVIDENCE_MAX = 4
 
@@ -86,7 +88,11 @@ def run_in_process(settings: Settings, folder: Path) -> Report:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends a run and its server, if they still run."""
+    """Ends a run, its server and its command, if they still run."""
+    if process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(END_SECONDS_MAX)
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
