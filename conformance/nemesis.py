@@ -51,6 +51,11 @@ class Nemesis:
         """Whether the run has no blows."""
         return not self._kinds
 
+    @property
+    def delivering(self) -> bool:
+        """Whether the command has written a line since its last start."""
+        return self._system.output.count() > self._lines_at_start
+
     def strike_for(self, seconds: float) -> None:
         """Blow after blow."""
         ends = time.monotonic() + seconds
@@ -66,7 +71,7 @@ class Nemesis:
     def await_line(self) -> None:
         """Until the command has written a line since its start, or has had its time for that."""
         ends = time.monotonic() + self._settings.start_seconds
-        while time.monotonic() < ends and self._system.output.count() <= self._lines_at_start:
+        while time.monotonic() < ends and not self.delivering:
             self._wait(LOOK_SECONDS)
 
     def end(self) -> None:

@@ -200,7 +200,8 @@ def await_commits(truth: Truth) -> None:
 
 
 def settle(settings: Settings, system: System, nemesis: Nemesis, truth: Truth, began: int) -> None:
-    """Until everything that is expected has come, or nothing of it has come for some time."""
+    """Until everything that is expected has come, or nothing of it has come for some time; what
+    was just started first has the time of a start."""
     history = truth.history()
     expected = (
         set(mods_of(history, WATCHED, began))
@@ -209,7 +210,7 @@ def settle(settings: Settings, system: System, nemesis: Nemesis, truth: Truth, b
     )
     read = 0
     latest = time.monotonic()
-    while time.monotonic() < latest + settings.settle_seconds and expected:
+    while expected and time.monotonic() < latest + patience(settings, nemesis):
         raw = system.output.after(read)
         read += len(raw)
         lines, _ = parse_output(raw, settings.format)
@@ -220,6 +221,13 @@ def settle(settings: Settings, system: System, nemesis: Nemesis, truth: Truth, b
         nemesis.revive()
         time.sleep(LOOK_SECONDS)
     time.sleep(QUIET_SECONDS)
+
+
+def patience(settings: Settings, nemesis: Nemesis) -> float:
+    """How long nothing may come."""
+    if nemesis.delivering:
+        return settings.settle_seconds
+    return max(settings.start_seconds, settings.settle_seconds)
 
 
 def assess(settings: Settings, recording: Recording) -> Report:

@@ -35,7 +35,7 @@ class Settings:
     seconds: float = 8.0
     settle_seconds: float = 30.0
     stop_seconds: float = 30.0
-    start_seconds: float = 60.0
+    start_seconds: float = 120.0
     pause_seconds: float = 0.6
 
     def check(self) -> None:

@@ -115,7 +115,7 @@ def command(
     start_seconds: Annotated[
         float | None,
         typer.Option(
-            min=0, metavar="SECONDS", help="How long its first line may take after a start (60)."
+            min=0, metavar="SECONDS", help="How long its first line may take after a start (120)."
         ),
     ] = None,
     pause: Annotated[
