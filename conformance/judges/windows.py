@@ -47,7 +47,6 @@ def judge_polled(lines: Sequence[Line], history: History, recording: Recording) 
     yield from polled_windows.find_repeated(windows)
     yield from polled_windows.find_rewound(windows)
     yield from polled_windows.find_incomplete(windows, history, WATCHED)
-    yield from polled_windows.find_skipped(windows, history, WATCHED)
     yield from polled_windows.find_torn(windows, recording.truth)
 
 
