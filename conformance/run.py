@@ -200,8 +200,8 @@ def await_commits(truth: Truth) -> None:
 
 
 def settle(settings: Settings, system: System, nemesis: Nemesis, truth: Truth, began: int) -> None:
-    """Until everything that is expected has come, or nothing of it has come for some time; what
-    was just started first has the time of a start."""
+    """Until everything that is expected has come, or nothing new has come for some time; what was
+    just started first has the time of a start."""
     history = truth.history()
     expected = (
         set(mods_of(history, WATCHED, began))
@@ -209,14 +209,16 @@ def settle(settings: Settings, system: System, nemesis: Nemesis, truth: Truth, b
         else newest_versions(history)
     )
     read = 0
+    seen: set[tuple[Row, int]] = set()
     latest = time.monotonic()
     while expected and time.monotonic() < latest + patience(settings, nemesis):
         raw = system.output.after(read)
         read += len(raw)
         lines, _ = parse_output(raw, settings.format)
-        came = expected & {(line.row, line.at) for line in lines}
+        came = {(line.row, line.at) for line in lines} - seen
         if came:
             latest = time.monotonic()
+        seen |= came
         expected -= came
         nemesis.revive()
         time.sleep(LOOK_SECONDS)
