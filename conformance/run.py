@@ -41,6 +41,8 @@ BUSY_SECONDS_MAX = 90.0
 """So much longer a busy machine may take to commit the fewest transactions of a run."""
 JOIN_SECONDS_MAX = 90.0
 LOOK_SECONDS = 0.1
+SETTLES_MAX = 10
+"""A command that only repeats itself is waited for so many times as long as a silent one."""
 QUIET_SECONDS = 1.0
 """After everything has come, what should not come may still come for so long."""
 
@@ -200,8 +202,8 @@ def await_commits(truth: Truth) -> None:
 
 
 def settle(settings: Settings, system: System, nemesis: Nemesis, truth: Truth, began: int) -> None:
-    """Until everything that is expected has come, or nothing new has come for some time; what was
-    just started first has the time of a start."""
+    """Until everything that is expected has come, or nothing has come for some time; what was just
+    started first has the time of a start, and may first repeat itself."""
     history = truth.history()
     expected = (
         set(mods_of(history, WATCHED, began))
@@ -209,17 +211,17 @@ def settle(settings: Settings, system: System, nemesis: Nemesis, truth: Truth, b
         else newest_versions(history)
     )
     read = 0
-    seen: set[tuple[Row, int]] = set()
-    latest = time.monotonic()
-    while expected and time.monotonic() < latest + patience(settings, nemesis):
+    latest = began_to_settle = time.monotonic()
+    longest = SETTLES_MAX * max(settings.settle_seconds, settings.start_seconds)
+    while expected and time.monotonic() < min(
+        latest + patience(settings, nemesis), began_to_settle + longest
+    ):
         raw = system.output.after(read)
         read += len(raw)
         lines, _ = parse_output(raw, settings.format)
-        came = {(line.row, line.at) for line in lines} - seen
-        if came:
+        if raw:
             latest = time.monotonic()
-        seen |= came
-        expected -= came
+        expected -= {(line.row, line.at) for line in lines}
         nemesis.revive()
         time.sleep(LOOK_SECONDS)
     time.sleep(QUIET_SECONDS)

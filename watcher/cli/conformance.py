@@ -105,7 +105,7 @@ def command(
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="What has not come when nothing new has come for so long is lost (30).",
+            help="What has not come when nothing has come for so long is lost (30).",
         ),
     ] = None,
     stop_seconds: Annotated[
