@@ -17,7 +17,7 @@ from typing import Any
 from conformance.judges.arrivals import Latency
 from conformance.presets import PRESETS
 from conformance.recording import Finding
-from conformance.run import Report, assess, read_recording
+from conformance.run import SETTLES_MAX, Report, assess, read_recording
 from conformance.settings import Settings, split_command
 from conformance.verdict import KINDS
 from watcher.errors import ConfigurationError, UnavailableError, WatcherError
@@ -71,10 +71,14 @@ def run_in_process(settings: Settings, folder: Path) -> Report:
         code = process.wait(
             settings.start_seconds
             + settings.seconds
-            + settings.settle_seconds
+            + SETTLES_MAX * max(settings.settle_seconds, settings.start_seconds)
             + settings.stop_seconds
             + EXTRA_SECONDS
         )
+    except subprocess.TimeoutExpired as error:
+        raise WatcherError(
+            f"the run of seed {settings.seed} did not end within {error.timeout:.0f} s"
+        ) from error
     finally:
         end_group(process)
     if code == 0:
