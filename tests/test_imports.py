@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
-PACKAGES = ("ddl", "emulator", "watcher", "benchmarks")
+PACKAGES = ("ddl", "emulator", "watcher", "benchmarks", "conformance")
 DESCRIPTION_INDENT = 20
 """Lines that are indented further continue a description."""
 

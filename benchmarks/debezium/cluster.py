@@ -19,6 +19,7 @@ from emulator.ports import find_port
 STORAGE_TOOL = "kafka.tools.StorageTool"
 BROKER = "kafka.Kafka"
 CONNECT = "org.apache.kafka.connect.cli.ConnectStandalone"
+DISTRIBUTED = "org.apache.kafka.connect.cli.ConnectDistributed"
 FORMAT_SECONDS_MAX = 120.0
 LOOK_EVERY_SECONDS = 0.1
 NAME = "spanner"
@@ -110,9 +111,12 @@ def set_up_connector(
     return values
 
 
-def start_broker(command: list[str], folder: Path, ports: Ports) -> subprocess.Popen[bytes]:
-    """Formats the broker's storage, and starts it. Raises CalledProcessError. Kafka Connect gives
-    up where a broker does not answer for a minute: see ``wait_for_broker``."""
+def start_broker(
+    command: list[str], folder: Path, ports: Ports, *, own_session: bool = False
+) -> subprocess.Popen[bytes]:
+    """Formats the broker's storage, and starts it, in a session of its own on request. Raises
+    CalledProcessError. Kafka Connect gives up where a broker does not answer for a minute: see
+    ``wait_for_broker``."""
     settings = write_properties(folder / "server.properties", set_up_broker(folder, ports))
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode().replace("-", "A")
     subprocess.run(
@@ -120,13 +124,14 @@ def start_broker(command: list[str], folder: Path, ports: Ports) -> subprocess.P
         check=True,
         timeout=FORMAT_SECONDS_MAX,
     )
-    return subprocess.Popen([*command, BROKER, str(settings)])
+    return subprocess.Popen([*command, BROKER, str(settings)], start_new_session=own_session)
 
 
-def wait_for_broker(broker: subprocess.Popen[bytes], ports: Ports, seconds: float) -> None:
-    """Until the broker takes connections. Raises RunError where it does not."""
+def wait_for_broker(broker: subprocess.Popen[bytes] | None, ports: Ports, seconds: float) -> None:
+    """Until the broker takes connections; None is one that another process has started. Raises
+    RunError where it does not."""
     ends_at = time.monotonic() + seconds
-    while time.monotonic() < ends_at and broker.poll() is None:
+    while time.monotonic() < ends_at and (broker is None or broker.poll() is None):
         with suppress(OSError), socket.create_connection(("127.0.0.1", ports.broker), seconds):
             return
         time.sleep(LOOK_EVERY_SECONDS)
@@ -140,3 +145,31 @@ def start_connect(
     worker = write_properties(folder / "worker.properties", set_up_worker(folder, ports))
     settings = write_properties(folder / "connector.properties", connector)
     return subprocess.Popen([*command, CONNECT, str(worker), str(settings)])
+
+
+def set_up_distributed_worker(ports: Ports) -> dict[str, object]:
+    """The settings of a worker that keeps connectors, offsets and states in the broker, and takes
+    up the work of one that was killed without a delay."""
+    values = set_up_worker(Path(), ports)
+    del values["offset.storage.file.filename"]
+    for kind in ("config", "offset", "status"):
+        values |= {
+            f"{kind}.storage.topic": f"connect-{kind}",
+            f"{kind}.storage.replication.factor": 1,
+        }
+    return values | {
+        "group.id": "connect",
+        "offset.storage.partitions": 1,
+        "status.storage.partitions": 1,
+        "scheduled.rebalance.max.delay.ms": 0,
+        "session.timeout.ms": 6_000,
+        "heartbeat.interval.ms": 2_000,
+    }
+
+
+def start_distributed_connect(
+    command: list[str], folder: Path, ports: Ports
+) -> subprocess.Popen[bytes]:
+    """Starts a worker without connectors of its own: they are given to it by HTTP."""
+    worker = write_properties(folder / "worker.properties", set_up_distributed_worker(ports))
+    return subprocess.Popen([*command, DISTRIBUTED, str(worker)])

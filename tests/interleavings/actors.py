@@ -8,8 +8,8 @@ from typing import Any
 
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
-from nemesis.truth import Commit, Write
 
+from conformance.truth import Commit, Write
 from interleavings.record import Delivered, Record
 from interleavings.scheduler import Crashed, Ended, current_scheduler, current_unit
 from interleavings.world import World

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from nemesis.truth import History, Row, live_rows
-from nemesis.validators import Line, find_invented
-
+from conformance.judges.polled_windows import Line, find_invented
+from conformance.truth import History, Row, live_rows
 from interleavings.record import Clears, Delivered, Moved, Record
 
 NO_WINDOW = (0, 0)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from nemesis.truth import Row, Truth, live_rows
-
+from conformance.truth import Row, Truth, live_rows
 from interleavings.scheduler import current_unit
 from watcher.consumers.positions import backfills_table
 from watcher.consumers.positions.values import TABLE as POSITIONS

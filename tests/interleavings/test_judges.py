@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nemesis.truth import Commit, Row, Truth, Write
-
+from conformance.truth import Commit, Row, Truth, Write
 from interleavings.judges import Expectation, find_disordered, find_torn
 from interleavings.record import Delivered, Record
 

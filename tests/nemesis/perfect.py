@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from nemesis.truth import CHILD, PARENT, Commit, History, Row, Truth, Write, live_rows
-from nemesis.validators import Line, newest_between
+from conformance.judges.polled_windows import Line, newest_between
+from conformance.truth import CHILD, PARENT, Commit, History, Row, Truth, Write, live_rows
 
 TABLES = (PARENT, CHILD, "Events")
 ROWS: tuple[Row, ...] = (

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from conformance.judges.streamed_windows import Line, mods_of, owners_of
+from conformance.truth import Row, Truth, live_rows
 from nemesis.perfect import ROWS, TABLES, truths, windows
-from nemesis.truth import Row, Truth, live_rows
-from nemesis.versions import Line, mods_of, owners_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from fixtures.dialects import create_postgresql, translate
+from fixtures.dialects import create_postgresql
 from fixtures.pace import allow
 from fixtures.placements import DDL, PLACEMENTS, add_partitions
-from fixtures.server import VARIABLE, connect, spawn
+from fixtures.server import spawn
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
-from ddl.schema import Dialect
-from emulator.faults import Faults
-from emulator.process import ServerProcess
-from nemesis import versions
-from nemesis.truth import Row, Truth
-from nemesis.validators import Line, deliveries, find_problems
-from nemesis.writers import (
+from conformance.embedded import CHURN_SECONDS, EmbeddedSpanner, restored_address
+from conformance.judges import streamed_windows as versions
+from conformance.judges.polled_windows import Line, deliveries, find_problems
+from conformance.truth import Row, Truth
+from conformance.writers import (
     ACCOUNTS,
     COLUMNS,
     ENTRIES,
@@ -43,8 +36,11 @@ from nemesis.writers import (
     LOST,
     WATCHED,
     Writer,
-    fresh_database,
 )
+from ddl.apply import apply_plan, read_schema
+from ddl.options import WatchOptions
+from ddl.plan import make_plan
+from ddl.schema import Dialect
 from watcher.change import ValueCapture
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
@@ -57,8 +53,6 @@ from watcher.tables.discovery import discover_table
 Capture: TypeAlias = Literal["poll", "change-stream"]
 PartitionMode: TypeAlias = Literal["IMMUTABLE_KEY_RANGE", "MUTABLE_KEY_RANGE"]
 
-CHURN_SECONDS = 0.3
-"""So often partitions split, merge or move."""
 CONSUMER = "nemesis"
 WRITERS = 3
 FINGERPRINTS_MAX = 25
@@ -99,15 +93,16 @@ class World:
         self.mode = mode
         self.seed = seed
         self.capture = capture
-        self.churn = CHURN_SECONDS if capture == "change-stream" else 0.0
         self.randomness = random.Random(seed)
         self.struck: Counter[str] = Counter()
         self.output = folder / "changes.jsonl"
-        self.server: ServerProcess = spawn(folder / "data", change_stream_churn_seconds=self.churn)
-        self.instance = connect(self.server.address)
+        churn = allow(CHURN_SECONDS) if capture == "change-stream" else 0.0
+        self.spanner = EmbeddedSpanner(
+            folder / "data", "nemesis", churn, spawn=spawn, dialect=dialect
+        )
         schema = [ACCOUNTS, ENTRIES, EVENTS, LOG]
         if placed:
-            add_partitions(self.instance)
+            add_partitions(self.spanner.instance)
             schema = [*DDL[:2], place(ACCOUNTS), ENTRIES, place(EVENTS), LOG]
         database = self._create(schema)
         self.captured = self.randomness.choice(list(ValueCapture))
@@ -119,13 +114,11 @@ class World:
 
     def _create(self, schema: list[str]) -> Database:
         if self.dialect is Dialect.POSTGRESQL:
-            return create_postgresql(self.instance, "nemesis", schema)
-        database: Database = self.instance.database("nemesis", ddl_statements=schema)
-        database.create().result(60)
-        return database
+            return create_postgresql(self.spanner.instance, "nemesis", schema)
+        return self.spanner.create(schema)
 
     def database(self) -> Database:
-        return fresh_database(self.instance.instance_id, "nemesis", "test-project")
+        return self.spanner.connect()
 
     def _prepare(self, database: Database) -> None:
         if self.capture == "change-stream":
@@ -229,44 +222,16 @@ class World:
             return
 
     def restart_server(self) -> None:
-        port = int(self.server.address.rsplit(":", maxsplit=1)[-1])
-        self.server.kill()
-        self.server = spawn(self.folder / "data", port, self.churn)
+        self.spanner.restart()
 
     def trouble(self) -> None:
-        chosen = self.randomness
-        self.server.set_faults(
-            Faults(
-                aborted_commit_probability=chosen.choice([0, 0.2, 0.5]),
-                commit_unknown_probability=chosen.choice([0, 0.1]),
-                unavailable_after_rows=chosen.choice([0, 3, 20]),
-                latency_seconds=chosen.choice([0, 0, 0.01]),
-                lost_sessions=chosen.choice([0, 0, 3]),
-                change_stream_churn_seconds=self.churn,
-                seed=self.seed,
-            )
-        )
+        self.spanner.trouble(self.randomness, self.seed)
 
     def quiet(self) -> None:
-        self.server.set_faults(Faults(change_stream_churn_seconds=self.churn))
+        self.spanner.quiet()
 
     def change_schema(self) -> None:
-        statement = "ADD COLUMN Extra STRING(MAX)"
-        if any("Extra" in text for text in self._ddl()):
-            statement = "DROP COLUMN Extra"
-        statement = f"ALTER TABLE Events {statement}"
-        if self.dialect is Dialect.POSTGRESQL:
-            statement = translate(statement)
-        try:
-            self.database().update_ddl([statement]).result(60)
-        except (GoogleAPICallError, RetryError):
-            return
-
-    def _ddl(self) -> Sequence[str]:
-        database = self.database()
-        database.reload()
-        statements: Sequence[str] = database.ddl_statements
-        return statements
+        self.spanner.change_schema()
 
     def strike(self) -> None:
         """One random blow; a watcher that has ended is started again."""
@@ -355,12 +320,10 @@ class World:
 
     def close(self) -> None:
         """Ends the processes."""
-        for process in (self.watcher,):
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-        if self.server.running:
-            self.server.kill()
+        if self.watcher.poll() is None:
+            self.watcher.kill()
+            self.watcher.wait()
+        self.spanner.close()
 
 
 def place(table: str) -> str:
@@ -444,7 +407,21 @@ def run(
     dialect: Dialect = Dialect.GOOGLESQL,
 ) -> Report:
     """A whole run. Raises AssertionError when the watcher or the server fails to obey."""
-    before = os.environ.get(VARIABLE)
+    with restored_address():
+        return run_in(folder, seed, seconds, strikes, capture, mode, placed, dialect)
+
+
+def run_in(
+    folder: Path,
+    seed: int,
+    seconds: float,
+    strikes: bool,
+    capture: Capture,
+    mode: PartitionMode,
+    placed: bool,
+    dialect: Dialect,
+) -> Report:
+    """As ``run``; the environment names the server of the run from then on."""
     world = World(folder, seed, capture, mode, placed=placed, dialect=dialect)
     truth, stop = Truth(), threading.Event()
     sql = DIALECTS[dialect]
@@ -473,9 +450,6 @@ def run(
     finally:
         stop.set()
         world.close()
-        os.environ.pop(VARIABLE, None)
-        if before is not None:
-            os.environ[VARIABLE] = before
 
 
 def slow(truth: Truth, ends: float) -> bool:

@@ -9,9 +9,7 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nemesis.perfect import TABLES, Recorded, poll_windows, recordings
-from nemesis.truth import CHILD, PARENT, Commit, History, Row, State, Truth, Write
-from nemesis.validators import (
+from conformance.judges.polled_windows import (
     Delivery,
     Line,
     deliveries,
@@ -29,6 +27,8 @@ from nemesis.validators import (
     find_torn,
     settle_windows,
 )
+from conformance.truth import CHILD, PARENT, Commit, History, Row, State, Truth, Write
+from nemesis.perfect import TABLES, Recorded, poll_windows, recordings
 
 A, B = (PARENT, (1,)), ("Events", ("b",))
 EXAMPLES = int(os.environ.get("NEMESIS_EXAMPLES", "40"))

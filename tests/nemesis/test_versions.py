@@ -10,10 +10,7 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nemesis.perfect import TABLES
-from nemesis.perfect_stream import Streamed, streams
-from nemesis.truth import CHILD, PARENT, Commit, Row, Truth, Write
-from nemesis.versions import (
+from conformance.judges.streamed_windows import (
     Line,
     Mod,
     deliveries,
@@ -29,6 +26,9 @@ from nemesis.versions import (
     find_torn,
     mods_of,
 )
+from conformance.truth import CHILD, PARENT, Commit, Row, Truth, Write
+from nemesis.perfect import TABLES
+from nemesis.perfect_stream import Streamed, streams
 
 PARENT_ROW, CHILD_ROW, EVENT = (PARENT, (1,)), (CHILD, (1, 7)), ("Events", ("b",))
 EXAMPLES = int(os.environ.get("NEMESIS_EXAMPLES", "40"))

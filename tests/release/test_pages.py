@@ -16,7 +16,7 @@ PAGES = [
     ROOT / "docs/deployment.md",
     *sorted(DECISIONS.glob("*.md")),
 ]
-TOP = r"(?:watcher|ddl|emulator|benchmarks|tests|docs|deploy|scripts)/"
+TOP = r"(?:watcher|ddl|emulator|benchmarks|conformance|tests|docs|deploy|scripts)/"
 PATH = re.compile(rf"`({TOP}[\w@./-]*)`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 SECTIONS = ["Context", "Decision", "Refused", "Consequences"]

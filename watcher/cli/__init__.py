@@ -11,6 +11,7 @@ from watcher.cli import (
     bench,
     check,
     clear,
+    conformance,
     ctl,
     ddl,
     demo,
@@ -55,6 +56,7 @@ app.add_typer(ctl.app, name="ctl")
 app.command("clear")(clear.command)
 app.command("replay")(replay.command)
 app.add_typer(ddl.app, name="ddl")
+app.command("conformance")(conformance.command)
 app.command("emulator")(emulator.command)
 app.command("demo")(demo.command)
 app.command(

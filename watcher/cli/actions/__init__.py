@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from watcher.cli.actions import bench as bench
     from watcher.cli.actions import check as check
     from watcher.cli.actions import clear as clear
+    from watcher.cli.actions import conformance as conformance
     from watcher.cli.actions import ctl as ctl
     from watcher.cli.actions import ddl as ddl
     from watcher.cli.actions import demo as demo
@@ -31,6 +32,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "bench": ("bench",),
     "check": (),
     "clear": (),
+    "conformance": ("emulator",),
     "ctl": (),
     "ddl": (),
     "demo": ("emulator", "spark"),

@@ -10,10 +10,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from nemesis.truth import History, Key, Row, Truth, live_rows, net_writes
-from nemesis.validators import find_misnamed, find_rewound
+from conformance.judges.polled_windows import find_misnamed, find_rewound
+from conformance.truth import History, Key, Row, Truth, live_rows, net_writes
+
+
+class Owned(Protocol):
+    """A version of a row, with the id of its transaction."""
+
+    @property
+    def row(self) -> Row: ...
+    @property
+    def at(self) -> int: ...
+    @property
+    def transaction(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +194,7 @@ def find_skipped(windows: Sequence[Delivery], mods: Mods, begin: int) -> Iterato
         yield f"{row} at {at} was never delivered"
 
 
-def find_torn(lines: Sequence[Line], truth: Truth) -> Iterator[str]:
+def find_torn(lines: Sequence[Owned], truth: Truth) -> Iterator[str]:
     """All mods of a transaction have the same transaction id, and no other transaction has it.
 
     With ``find_incomplete`` it follows that they come in one window.

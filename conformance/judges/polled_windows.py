@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
-from nemesis.truth import History, Key, Row, Truth, live_rows, state_at
+from conformance.truth import History, Key, Row, Truth, live_rows, state_at
 
 
 class Named(Protocol):

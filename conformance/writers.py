@@ -22,8 +22,8 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
+from conformance.truth import Commit, Key, Truth, Write
 from ddl.schema import Dialect
-from nemesis.truth import Commit, Key, Truth, Write
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.timestamps import to_micros
 
@@ -42,6 +42,11 @@ COLUMNS = {
     "Accounts": ("Id", "Version"),
     "Entries": ("Id", "EntryId", "Version"),
     "Events": ("Name", "Version"),
+}
+KEY_TYPES: dict[str, tuple[type[int] | type[str], ...]] = {
+    "Accounts": (int,),
+    "Entries": (int, int),
+    "Events": (str,),
 }
 LOST = (GoogleAPICallError, RetryError)
 
@@ -71,6 +76,7 @@ class Writer:
     truth: Truth
     stop: threading.Event
     sql: SqlDialect = GOOGLESQL
+    pause_seconds_max: float = 0.01
     failure: BaseException | None = None
     committed: int = 0
 
@@ -79,7 +85,7 @@ class Writer:
         randomness = random.Random(self.seed * 1_000 + self.number)
         try:
             database = self._connect()
-            while not self.stop.wait(randomness.uniform(0, 0.01)):
+            while not self.stop.wait(randomness.uniform(0, self.pause_seconds_max)):
                 try:
                     self._one(database, randomness)
                 except LOST as error:

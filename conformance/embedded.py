@@ -1,0 +1,128 @@
+"""The embedded Spanner of a run: killed and restarted, troubled, its schema changed."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from google.api_core.exceptions import GoogleAPICallError, RetryError
+from google.cloud import spanner
+from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.instance import Instance
+
+from conformance.writers import fresh_database
+from ddl.render import render_step
+from ddl.schema import Column, Dialect, Type, TypeCode
+from ddl.steps import AddColumn, DropColumn
+from emulator.faults import Faults
+from emulator.process import ServerProcess, spawn
+
+VARIABLE = "SPANNER_EMULATOR_HOST"
+PROJECT = "test-project"
+INSTANCE = "test-instance"
+CHURN_SECONDS = 0.3
+"""So often partitions split, merge or move."""
+DDL_SECONDS_MAX = 60.0
+EXTRA_ADDED = AddColumn("Events", Column("Extra", Type(TypeCode.STRING)))
+EXTRA_DROPPED = DropColumn("Events", "Extra")
+
+
+@contextmanager
+def restored_address() -> Iterator[None]:
+    """The environment names the same server after the block as before it."""
+    before = os.environ.get(VARIABLE)
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE, None)
+        if before is not None:
+            os.environ[VARIABLE] = before
+
+
+class EmbeddedSpanner:
+    """A server with its data in a folder, and the name of one database. The environment names it,
+    so that every client of this process and of those that it starts finds it. Partitions change
+    every ``churn_seconds``; 0 is never."""
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        churn_seconds: float,
+        spawn: Callable[[Path, int, float], ServerProcess] = spawn,
+        dialect: Dialect = Dialect.GOOGLESQL,
+    ) -> None:
+        self.name = name
+        self._dialect = dialect
+        self._folder = folder
+        self._churn = churn_seconds
+        self._spawn = spawn
+        self._server = spawn(folder, 0, churn_seconds)
+        os.environ[VARIABLE] = self.address
+        self.instance = self._create_instance()
+
+    @property
+    def address(self) -> str:
+        """Host and port, the same after a restart."""
+        return self._server.address
+
+    def create(self, statements: Sequence[str]) -> Database:
+        """Creates the database."""
+        database: Database = self.instance.database(self.name, ddl_statements=list(statements))
+        database.create().result(DDL_SECONDS_MAX)
+        return database
+
+    def connect(self) -> Database:
+        """A client of its own: a session that the server has lost is not kept."""
+        return fresh_database(INSTANCE, self.name, PROJECT)
+
+    def restart(self) -> None:
+        """kill -9; it comes back with what was committed."""
+        port = int(self.address.rsplit(":", maxsplit=1)[-1])
+        self._server.kill()
+        self._server = self._spawn(self._folder, port, self._churn)
+
+    def trouble(self, choice: random.Random, seed: int) -> None:
+        """Faults until ``quiet``."""
+        self._server.set_faults(
+            Faults(
+                aborted_commit_probability=choice.choice([0, 0.2, 0.5]),
+                commit_unknown_probability=choice.choice([0, 0.1]),
+                unavailable_after_rows=choice.choice([0, 3, 20]),
+                latency_seconds=choice.choice([0, 0, 0.01]),
+                lost_sessions=choice.choice([0, 0, 3]),
+                change_stream_churn_seconds=self._churn,
+                seed=seed,
+            )
+        )
+
+    def quiet(self) -> None:
+        """No faults but those of partitions."""
+        self._server.set_faults(Faults(change_stream_churn_seconds=self._churn))
+
+    def change_schema(self) -> None:
+        """Adds a column to Events, or drops it; a server that does not answer is left alone."""
+        try:
+            database = self.connect()
+            database.reload()
+            there = any("Extra" in text for text in database.ddl_statements)
+            step = EXTRA_DROPPED if there else EXTRA_ADDED
+            database.update_ddl([render_step(step, self._dialect)]).result(DDL_SECONDS_MAX)
+        except (GoogleAPICallError, RetryError):
+            return
+
+    def close(self) -> None:
+        """Ends the server."""
+        if self._server.running:
+            self._server.kill()
+
+    def _create_instance(self) -> Instance:
+        client = spanner.Client(project=PROJECT, disable_builtin_metrics=True)
+        config = f"{client.project_name}/instanceConfigs/emulator-config"
+        instance: Instance = client.instance(INSTANCE, configuration_name=config, node_count=1)
+        if not instance.exists():
+            instance.create().result(DDL_SECONDS_MAX)
+        return instance

@@ -1,0 +1,1 @@
+"""Judges of what a system delivered, against what really happened."""
