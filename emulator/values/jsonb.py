@@ -12,6 +12,7 @@ Document = None | bool | Decimal | str | list["Document"] | dict[str, "Document"
 DEPTH_MAX = 80
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 ESCAPED = re.compile(r'[\x00-\x1f"\\]')
+ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",
@@ -71,9 +72,7 @@ def key_order(key: str) -> tuple[int, bytes]:
 
 
 def write_string(text: str) -> str:
-    """A string with PostgreSQL's escapes. Raises ValueError for what jsonb cannot hold."""
-    if "\0" in text:
-        raise ValueError("unsupported Unicode escape sequence: \\u0000 cannot be converted to text")
+    """A string with PostgreSQL's escapes. Raises ValueError for half a character."""
     if HALF_CHARACTER.search(text):
         raise ValueError("Unicode low surrogate must follow a high surrogate")
     return f'"{ESCAPED.sub(escape, text)}"'
@@ -86,8 +85,11 @@ def escape(match: re.Match[str]) -> str:
 
 
 def jsonb_form(text: str) -> str:
-    """JSON text -> the normal form. Raises ValueError."""
-    return write_document(parse_document(text))
+    """JSON text -> the normal form. Raises ValueError, also for a NUL, which jsonb cannot hold."""
+    written = write_document(parse_document(text))
+    if ESCAPED_NUL.search(written):
+        raise ValueError("unsupported Unicode escape sequence: \\u0000 cannot be converted to text")
+    return written
 
 
 def jsonb_key(text: str) -> str:

@@ -3,10 +3,12 @@ and merge, in windows of any size, by one reader or by many."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from fixtures.everything import rows as everything_rows
@@ -262,7 +264,7 @@ def test_each_partition_mode_delivers_the_same_values_of_every_type(everything: 
     begin = fetch_now(everything)
     update_everything(everything)
     window = Window(begin, fetch_now(everything))
-    still, moved = (read_rows(capture_of(everything, n), window) for n in ("Still", "Moving"))
+    still, moved = (read_values(capture_of(everything, n), window) for n in ("Still", "Moving"))
     assert len(still) > 2
     assert moved == still
 
@@ -275,6 +277,19 @@ def update_everything(database: Database) -> None:
         batch.update("Everything", ["Id", "St"], [(row["Id"], "then") for row in new])
     with database.batch() as batch:
         batch.delete("Everything", KeySet(keys=[(new[0]["Id"],)]))
+
+
+def read_values(capture: ChangeStreamCapture, window: Window) -> list[dict[str, object]]:
+    """As ``read_rows``, with what the texts of values say: jsonb has an order of its own."""
+    rows = read_rows(capture, window)
+    return [
+        row | {name: parse_exactly(row[name]) for name in ("key", "old_values", "new_values")}
+        for row in rows
+    ]
+
+
+def parse_exactly(text: object) -> object:
+    return text and json.loads(str(text), parse_int=Decimal, parse_float=Decimal)
 
 
 def read_rows(capture: ChangeStreamCapture, window: Window) -> list[dict[str, object]]:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ddl.schema import Type, TypeCode
 from emulator.values import forms
-from emulator.values.jsonb import jsonb_form
+from emulator.values.jsonb import parse_document, write_document
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -20,7 +20,8 @@ def record_to_jsonb(text: str, type_: Type) -> str:
         if values:
             assert field.type.element is not None
             content = to_json(values[0], field.type.element)
-            return jsonb_form(json.dumps({field.name: content}, ensure_ascii=False))
+            # Of what a column of texts holds, nothing is refused when it is read back.
+            return write_document(parse_document(json.dumps({field.name: content})))
     raise ValueError("a change record of no kind")
 
 
