@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from watcher.runners.spark.slices import PlannedSlice
+from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.wire import ResultPart, parse_result_part
 from watcher.spanner.sql import Statement
@@ -17,10 +18,16 @@ Asked = tuple[str, str, int | None]
 
 @dataclass(frozen=True)
 class RecordedStream:
-    """Runs each query once; later it gives the bytes that came then. Only ``query`` is there."""
+    """Runs each query once; later it gives the bytes that came then. Only ``query`` and ``sql`` are
+    there."""
 
     queries: QueryClient
     answers: dict[Asked, list[bytes]] = field(default_factory=dict)
+
+    @property
+    def sql(self) -> SqlDialect:
+        """As ``QueryStream.sql``."""
+        return self.queries.stream.sql
 
     def query(
         self, statement: Statement, read_timestamp_micros: int | None, with_stats: bool = True

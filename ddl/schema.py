@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import TypeVar
 
 
-class Dialect(Enum):
+class Dialect(StrEnum):
     """The SQL that a database speaks; fixed when it is created."""
 
     GOOGLESQL = "googlesql"
