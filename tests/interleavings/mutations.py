@@ -121,10 +121,13 @@ def write_lease_in_a_second_commit() -> Iterator[None]:
 def acquire_and_erase_command() -> AbstractContextManager[None]:
     """Acquiring erases the operator's command."""
     take = Consumers.__dict__["_take"].fget
-    text = property(
-        lambda self: take(self).replace("Owner = @owner,", "Owner = @owner, Command = NULL,")
-    )
-    return patch_attribute(Consumers, "_take", text)
+
+    def erase(consumers: Consumers) -> str:
+        before, owner, after = take(consumers).partition("`Owner` = @owner,")
+        assert owner
+        return f"{before}{owner} `Command` = NULL,{after}"
+
+    return patch_attribute(Consumers, "_take", property(erase))
 
 
 @contextmanager
