@@ -98,21 +98,28 @@ def write_progress_blindly() -> Iterator[None]:
         yield
 
 
+def replace_once(text: str, old: str, new: str) -> str:
+    """A statement with a part replaced, which must be in it: else nothing is put back."""
+    assert text.count(old) == 1, (old, text)
+    return text.replace(old, new)
+
+
 @contextmanager
 def write_lease_in_a_second_commit() -> Iterator[None]:
     """The owner is written first, the lease by a renewal."""
     take = Consumers.__dict__["_take"].fget
     acquire = Consumers.acquire
-    until = " LeaseUntil = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL @milliseconds MILLISECOND),"
+
+    def without_lease(consumers: Consumers) -> str:
+        return replace_once(take(consumers), f" `LeaseUntil` = {consumers._lease_until},", "")
 
     def acquire_and_renew(consumers: Consumers, *arguments: Any, **options: Any) -> Lease:
         lease = acquire(consumers, *arguments, **options)
         consumers.renew(lease, State.STARTING, ConsumerProgress())
         return lease
 
-    text = property(lambda self: take(self).replace(until, ""))
     with (
-        patch_attribute(Consumers, "_take", text),
+        patch_attribute(Consumers, "_take", property(without_lease)),
         patch_attribute(Consumers, "acquire", acquire_and_renew),
     ):
         yield
@@ -123,9 +130,8 @@ def acquire_and_erase_command() -> AbstractContextManager[None]:
     take = Consumers.__dict__["_take"].fget
 
     def erase(consumers: Consumers) -> str:
-        before, owner, after = take(consumers).partition("`Owner` = @owner,")
-        assert owner
-        return f"{before}{owner} `Command` = NULL,{after}"
+        owner = "`Owner` = @owner,"
+        return replace_once(take(consumers), owner, f"{owner} `Command` = NULL,")
 
     return patch_attribute(Consumers, "_take", property(erase))
 
