@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import pytest
-from fixtures.commands import PROGRAM, SECONDS
+from fixtures.commands import CODE, SECONDS
 from fixtures.consumers import clear, consumers_of, options, watcher_of, write
 from fixtures.kafka import MockCluster
 from fixtures.singers import address_of
@@ -307,7 +307,7 @@ def test_the_command_exports_its_spans(music: Database) -> None:
     start = "import sys; from opentelemetry.instrumentation.auto_instrumentation import run; run()"
     arguments = ["watch", "-d", str(address_of(music)), "-t", "Singers", "--from", "earliest"]
     result = subprocess.run(
-        [sys.executable, "-c", start, *exporters, *PROGRAM, *arguments, "--once"],
+        [sys.executable, "-c", start, *exporters, sys.executable, "-c", CODE, *arguments, "--once"],
         capture_output=True,
         text=True,
         timeout=SECONDS,

@@ -61,7 +61,7 @@ def command(
     json_output: JsonOption = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every window.")] = False,
 ) -> None:
-    """Keep copies of tables as Delta tables, without Spark or with it.
+    """Keep copies of tables, without Spark or with it.
 
     Loads each table whole at one timestamp, then merges the changes of every window. After each
     window it records a cut: the version of each copy that is Spanner's table at the window's end.

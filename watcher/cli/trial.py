@@ -21,7 +21,7 @@ def command(
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """See changes arrive, in one terminal and without a cloud account.
+    """See changes arrive, in one terminal, without a cloud.
 
     Starts an embedded Spanner in memory, creates a table, makes it watchable, writes a row every
     half second and prints each change as it arrives. Ctrl-C ends everything; nothing stays behind.
