@@ -269,25 +269,26 @@ def extract_interval(field: str, form: str) -> str:
     return to_form(fields[name])
 
 
+def carry(whole: int, rest: int, size: int) -> tuple[int, int]:
+    """Whole units out of the rest, ``size`` of which are one; both have one sign then."""
+    more = abs(rest) // size * (-1 if rest < 0 else 1)
+    whole, rest = whole + more, rest - more * size
+    if whole > 0 and rest < 0:
+        return whole - 1, rest + size
+    if whole < 0 and rest > 0:
+        return whole + 1, rest - size
+    return whole, rest
+
+
 def justify_hours(value: Interval) -> Interval:
     """Whole days out of the clock; both have one sign then."""
-    days = abs(value.nanos) // DAY * (-1 if value.nanos < 0 else 1)
-    days, nanos = value.days + days, value.nanos - days * DAY
-    if days > 0 and nanos < 0:
-        days, nanos = days - 1, nanos + DAY
-    elif days < 0 and nanos > 0:
-        days, nanos = days + 1, nanos - DAY
+    days, nanos = carry(value.days, value.nanos, DAY)
     return Interval(value.months, days, nanos)
 
 
 def justify_days(value: Interval) -> Interval:
     """Whole months out of the days; both have one sign then."""
-    more = abs(value.days) // DAYS_IN_MONTH * (-1 if value.days < 0 else 1)
-    months, days = value.months + more, value.days - more * DAYS_IN_MONTH
-    if months > 0 and days < 0:
-        months, days = months - 1, days + DAYS_IN_MONTH
-    elif months < 0 and days > 0:
-        months, days = months + 1, days - DAYS_IN_MONTH
+    months, days = carry(value.months, value.days, DAYS_IN_MONTH)
     return Interval(months, days, value.nanos)
 
 

@@ -78,11 +78,10 @@ def compile_array_cat(
     if len(items) != 2:
         raise no_function("array_cat", items)
     type_ = array(element_type("array_cat", items))
-    both = [casts.coerce(item, type_, context) for item in items]
-    present = [each.sql for each in both if each is not None]
-    if len(present) != len(items):
+    both = casts.coerce_all(items, type_, context)
+    if both is None:
         raise no_function("array_cat", items)
-    return Typed(f"pg_array_cat({', '.join(present)})", type_)
+    return Typed(f"pg_array_cat({', '.join(each.sql for each in both)})", type_)
 
 
 def compile_array_to_string(
@@ -93,11 +92,11 @@ def compile_array_to_string(
     if len(items) not in {2, 3}:
         raise no_function("array_to_string", items)
     kind = element_type("array_to_string", items[:1]).code.value
-    texts = [casts.coerce(item, STRING, context) for item in items[1:]]
-    present = [each.sql for each in texts if each is not None]
-    if len(present) != len(texts):
+    texts = casts.coerce_all(items[1:], STRING, context)
+    if texts is None:
         raise no_function("array_to_string", items)
-    return Typed(f"pg_array_to_string({items[0].sql}, '{kind}', {', '.join(present)})", STRING)
+    others = ", ".join(each.sql for each in texts)
+    return Typed(f"pg_array_to_string({items[0].sql}, '{kind}', {others})", STRING)
 
 
 def compile_array_length(
@@ -119,11 +118,10 @@ def compile_series(
 ) -> Typed:
     """generate_series of bigint, as an array."""
     items = operands(compiler, node, scope, context)
-    numbers = [casts.coerce(item, INT64, context) for item in items]
-    present = [each.sql for each in numbers if each is not None]
-    if len(present) != len(items) or len(items) not in {2, 3}:
+    numbers = casts.coerce_all(items, INT64, context)
+    if numbers is None or len(items) not in {2, 3}:
         raise no_function("generate_series", items)
-    return Typed(f"pg_generate_series({', '.join(present)})", array(INT64))
+    return Typed(f"pg_generate_series({', '.join(each.sql for each in numbers)})", array(INT64))
 
 
 def compile_overlap(

@@ -173,15 +173,21 @@ def coerce(item: Typed, target: Type, context: Context) -> Typed | None:
     return None
 
 
+def coerce_all(items: list[Typed], target: Type, context: Context) -> list[Typed] | None:
+    """All items as the target type; None where one does not become it by itself."""
+    converted = [coerce(item, target, context) for item in items]
+    present = [item for item in converted if item is not None]
+    return present if len(present) == len(items) else None
+
+
 def coerce_array(item: Typed, element: Type, context: Context) -> Typed | None:
     """An array that is written out, element by element."""
     if item.parts is None:
         return None
-    parts = [coerce(part, element, context) for part in item.parts]
-    present = [part for part in parts if part is not None]
-    if len(present) != len(parts):
+    parts = coerce_all(list(item.parts), element, context)
+    if parts is None:
         return None
-    return array_of(present, element) if present else Typed("'[]'", array(element), parts=())
+    return array_of(parts, element) if parts else Typed("'[]'", array(element), parts=())
 
 
 def assign(item: Typed, target: Type, context: Context) -> Typed | None:
@@ -202,14 +208,13 @@ def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed]
     for type_ in known[1:]:
         if type_.code in IMPLICIT.get(target.code, ()):
             target = type_
-    converted = [coerce(item, target, context) for item in items]
-    present = [item for item in converted if item is not None]
-    if len(present) != len(items):
+    converted = coerce_all(items, target, context)
+    if converted is None:
         other = next(type_ for type_ in known if type_ != target)
         raise errors.invalid_argument(
             f"{where} types {show_type(target)} and {show_type(other)} cannot be matched"
         )
-    return present, target
+    return converted, target
 
 
 def operand_type(items: list[Typed]) -> Type:

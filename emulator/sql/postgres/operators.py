@@ -56,11 +56,18 @@ def no_operator(sign: str, items: list[Typed]) -> errors.SpannerError:
 def match(items: list[Typed], sign: str, context: Context) -> tuple[list[Typed], Type]:
     """The operands as one type. Raises INVALID_ARGUMENT where they have none."""
     target = casts.operand_type(items)
-    converted = [casts.coerce(item, target, context) for item in items]
-    present = [item for item in converted if item is not None]
-    if len(present) != len(items):
+    converted = casts.coerce_all(items, target, context)
+    if converted is None:
         raise no_operator(sign, items)
-    return present, target
+    return converted, target
+
+
+def match_type(items: list[Typed], type_: Type, sign: str, context: Context) -> list[str]:
+    """The operands as a type. Raises INVALID_ARGUMENT where one is of another."""
+    converted = casts.coerce_all(items, type_, context)
+    if converted is None:
+        raise no_operator(sign, items)
+    return [item.sql for item in converted]
 
 
 def comparable(item: Typed) -> str:
@@ -335,21 +342,15 @@ def compile_bitwise(
     """& | # << >> of bigint."""
     sign = node.name.removeprefix(OPERATOR)
     items = two(compiler, node, scope, context)
-    operands = [casts.coerce(item, INT64, context) for item in items]
-    present = [each.sql for each in operands if each is not None]
-    if len(present) != len(items):
-        raise no_operator(sign, items)
-    return Typed(BITWISE[sign].format(*present), INT64)
+    operands = match_type(items, INT64, sign, context)
+    return Typed(BITWISE[sign].format(*operands), INT64)
 
 
 def compile_power(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """^, which is of double precision as power is."""
     items = two(compiler, node, scope, context)
-    operands = [casts.coerce(item, FLOAT64, context) for item in items]
-    present = [each.sql for each in operands if each is not None]
-    if len(present) != len(items):
-        raise no_operator("^", items)
-    return Typed(f"pg_float8_power({', '.join(present)})", FLOAT64)
+    operands = match_type(items, FLOAT64, "^", context)
+    return Typed(f"pg_float8_power({', '.join(operands)})", FLOAT64)
 
 
 def compile_concatenation(
@@ -377,11 +378,8 @@ def compile_like(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
     """LIKE and ILIKE."""
     word = node.name.removeprefix(OPERATOR)
     items = two(compiler, node, scope, context)
-    operands = [casts.coerce(item, STRING, context) for item in items]
-    present = [each.sql for each in operands if each is not None]
-    if len(present) != len(items):
-        raise no_operator("~~" if word == "LIKE" else "~~*", items)
-    return Typed(f"(pg_{word.lower()}({', '.join(present)}))", BOOL)
+    operands = match_type(items, STRING, "~~" if word == "LIKE" else "~~*", context)
+    return Typed(f"(pg_{word.lower()}({', '.join(operands)}))", BOOL)
 
 
 def compile_pattern(
@@ -390,11 +388,8 @@ def compile_pattern(
     """~, ~*, !~ and !~*: regular expressions."""
     sign = node.name.removeprefix(OPERATOR)
     items = two(compiler, node, scope, context)
-    operands = [casts.coerce(item, STRING, context) for item in items]
-    present = [each.sql for each in operands if each is not None]
-    if len(present) != len(items):
-        raise no_operator(sign, items)
-    test = f"pg_regexp_matches({', '.join(present)}, '{'i' if sign.endswith('*') else ''}')"
+    operands = match_type(items, STRING, sign, context)
+    test = f"pg_regexp_matches({', '.join(operands)}, '{'i' if sign.endswith('*') else ''}')"
     return Typed(f"(NOT {test})" if sign.startswith("!") else f"({test})", BOOL)
 
 
