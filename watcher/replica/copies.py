@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from watcher.errors import CopyConflictError
+from watcher.spanner.timestamps import format_timestamp
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -58,6 +61,14 @@ class TableCopy(StoredCopy, Protocol):
         """Puts each row in the place of that of its key, if it is newer; removes those that are
         ``DELETED_COLUMN``."""
         ...
+
+
+def make_conflict(place: str, consumer: str, end: int) -> CopyConflictError:
+    """Another instance has written a copy that Spark was about to write."""
+    return CopyConflictError(
+        f"another writer has changed {place}: run one instance of consumer '{consumer}' at a time,"
+        f" and start the query again; the window to {format_timestamp(end)} is then tried again"
+    )
 
 
 OpenCopy = Callable[[str], StoredCopy]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from watcher.errors import CheckpointError, ReplicaError
 from watcher.spanner.timestamps import format_timestamp, to_datetime
@@ -16,6 +17,17 @@ DELTA, ICEBERG, PARQUET = "delta", "iceberg", "parquet"
 """The formats of copies."""
 CONSUMER, END, KIND = (f"spanner-watcher.{name}" for name in ("consumer", "end", "kind"))
 """Properties of a snapshot of Iceberg: who has written it, the window's end, load or merge."""
+
+
+def parse_stored(text: str, path: str) -> dict[str, Any]:
+    """A file of a replica. Raises CheckpointError for what no release up to this one writes."""
+    stored: dict[str, Any] = json.loads(text)
+    if stored.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{path} has format {stored.get('format')}, and this release reads format {FORMAT}:"
+            " install the release that wrote it, or a later one"
+        )
+    return stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +87,7 @@ class Cut:
     @classmethod
     def from_text(cls, text: str, path: str) -> Cut:
         """As it was stored. Raises CheckpointError for what no release up to this one writes."""
-        stored = json.loads(text)
-        if stored.get("format") != FORMAT:
-            raise CheckpointError(
-                f"{path} has format {stored.get('format')}, and this release reads format {FORMAT}:"
-                " install the release that wrote it, or a later one"
-            )
+        stored = parse_stored(text, path)
         tables = {
             name: TableCut(
                 each["version"], tuple(each["key"]), tuple(each["uncompared"]), each["deleted"]

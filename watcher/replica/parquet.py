@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import FileSelector, FileType
 
-from watcher.errors import CheckpointError, CopyConflictError, ReplicaError
-from watcher.replica.copies import CopyState, OpenCopy
-from watcher.replica.cuts import FORMAT
+from watcher.errors import ReplicaError
+from watcher.replica.copies import CopyState, OpenCopy, make_conflict
+from watcher.replica.cuts import FORMAT, parse_stored
 from watcher.replica.stored_files import list_names, open_file_system, write_whole
 from watcher.spanner.timestamps import format_timestamp
 
@@ -59,12 +59,7 @@ class ParquetVersion:
     @classmethod
     def from_text(cls, text: str, path: str) -> ParquetVersion:
         """As it was stored. Raises CheckpointError for what no release up to this one writes."""
-        stored = json.loads(text)
-        if stored.get("format") != FORMAT:
-            raise CheckpointError(
-                f"{path} has format {stored.get('format')}, and this release reads format {FORMAT}:"
-                " install the release that wrote it, or a later one"
-            )
+        stored = parse_stored(text, path)
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored["schema"])))
         files = tuple(DataFile(each["path"], each["rows"]) for each in stored["files"])
         return cls(stored["consumer"], stored["end"], stored["kind"], schema, files)
@@ -90,9 +85,7 @@ class VersionStore:
             with self._files.open_input_stream(path) as stream:
                 return ParquetVersion.from_text(stream.read().decode(), path)
         except FileNotFoundError as error:
-            raise ReplicaError(
-                f"cannot read version {end} of {self.path}: it was removed; use a later cut"
-            ) from error
+            raise self.unreadable(end, "it was removed") from error
 
     def write(self, version: ParquetVersion) -> None:
         """Writes a version, whose files are there."""
@@ -105,9 +98,11 @@ class VersionStore:
         try:
             return ds.dataset(paths, filesystem=self._files, format="parquet")
         except (OSError, pa.ArrowInvalid) as error:
-            raise ReplicaError(
-                f"cannot read version {version.end} of {self.path}: {error}; use a later cut"
-            ) from error
+            raise self.unreadable(version.end, str(error)) from error
+
+    def unreadable(self, end: int, reason: str) -> ReplicaError:
+        """The error of a version that cannot be read."""
+        return ReplicaError(f"cannot read version {end} of {self.path}: {reason}; use a later cut")
 
     def describe_files(self, folder: str) -> tuple[DataFile, ...]:
         """The files that were written to a folder of the copy, without those that are empty."""
@@ -173,9 +168,7 @@ class ParquetCopy:
             for batch in dataset.to_batches(columns=names):
                 yield batch.cast(schema)
         except OSError as error:
-            raise ReplicaError(
-                f"cannot read version {version} of {self.versions.path}: {error}; use a later cut"
-            ) from error
+            raise self.versions.unreadable(version, str(error)) from error
 
     def remove_before(self, at: int) -> None:
         """As ``StoredCopy.remove_before``."""
@@ -187,11 +180,7 @@ class ParquetCopy:
         known = self.known.version if self.known is not None else None
         if newest != known:
             self.known = None
-            raise CopyConflictError(
-                f"another writer has changed {self.versions.path}: run one instance of consumer"
-                f" '{self.consumer}' at a time, and start the query again; the window to"
-                f" {format_timestamp(end)} is then tried again"
-            )
+            raise make_conflict(self.versions.path, self.consumer, end)
 
 
 def name_version(end: int) -> str:

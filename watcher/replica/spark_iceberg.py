@@ -10,8 +10,8 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
-from watcher.errors import ConfigurationError, CopyConflictError, ReplicaError
-from watcher.replica.copies import CopyState
+from watcher.errors import ConfigurationError, ReplicaError
+from watcher.replica.copies import CopyState, make_conflict
 from watcher.replica.cuts import CONSUMER, END, KIND
 from watcher.replica.frames import (
     arrow_schema,
@@ -22,7 +22,6 @@ from watcher.replica.frames import (
     session_settings,
 )
 from watcher.replica.packages import ICEBERG_SETTINGS
-from watcher.spanner.timestamps import format_timestamp
 
 SOURCE = "spanner_watcher_rows"
 EXTENSIONS = "spark.sql.extensions"
@@ -152,7 +151,7 @@ class SparkIcebergCopy:
         now = self.read_state()
         if (now and now.end) != (before and before.end):
             self._known = None
-            raise self._conflict(end)
+            raise make_conflict(self._name, self._consumer, end)
 
     def _check_committed(self, before: CopyState | None, end: int) -> CopyState:
         """The state after a write. Raises CopyConflictError where another has written between."""
@@ -160,16 +159,9 @@ class SparkIcebergCopy:
         ends = [row.snapshot_end for row in self._read_commits()]
         if ends[:1] != [end] or (known and ends[1:2] != [known]):
             self._known = None
-            raise self._conflict(end)
+            raise make_conflict(self._name, self._consumer, end)
         self._known = CopyState(end, end, self.read_schema(end))
         return self._known
-
-    def _conflict(self, end: int) -> CopyConflictError:
-        return CopyConflictError(
-            f"another writer has changed {self._name}: run one instance of consumer"
-            f" '{self._consumer}' at a time, and start the query again; the window to"
-            f" {format_timestamp(end)} is then tried again"
-        )
 
 
 def add_catalog(spark: SparkSession, folder: str) -> str:

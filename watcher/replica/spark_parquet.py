@@ -68,10 +68,7 @@ class SparkParquetCopy(ParquetCopy):
         try:
             return self._read_files(stored.files, stored.schema)
         except PySparkException as error:
-            raise ReplicaError(
-                f"cannot read version {version} of {self.versions.path}: {first_line(error)};"
-                " use a later cut"
-            ) from error
+            raise self.versions.unreadable(version, first_line(error)) from error
 
     def _read_files(self, files: Sequence[DataFile], schema: pa.Schema) -> DataFrame:
         wanted = from_arrow_schema(schema)
