@@ -6,18 +6,17 @@ import json
 import os
 import subprocess
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from fixtures.postgres_databases import CreatePostgres
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
 from fixtures.warm_python import WARM_PYTHON
-from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
-from google.cloud.spanner_v1.instance import Instance
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -33,26 +32,6 @@ from ddl.status import count_index_rows, find_poll_index, list_statuses
 from ddl.strategies import Modulo, Strategy
 
 PG = Dialect.POSTGRESQL
-CreatePostgres = Callable[..., Database]
-
-
-@pytest.fixture
-def create_postgres(instance: Instance) -> Iterator[CreatePostgres]:
-    """Creates databases of the dialect with statements of the dialect."""
-    created: list[Database] = []
-
-    def create(*statements: str) -> Database:
-        name = f"pg-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        database: Database = instance.database(name, database_dialect=DatabaseDialect.POSTGRESQL)
-        database.create().result(60)
-        created.append(database)
-        if statements:
-            database.update_ddl(list(statements)).result(60)
-        return database
-
-    yield create
-    for database in created:
-        database.drop()
 
 
 def read(database: Database, table: str, columns: Sequence[str]) -> list[list[Any]]:
