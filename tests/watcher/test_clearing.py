@@ -31,6 +31,7 @@ from watcher.consumers.positions import (
 from watcher.consumers.positions.cleared import read_cleared, write_cleared
 from watcher.errors import CheckpointError, ConfigurationError, LeaseLostError
 from watcher.failpoints import VARIABLE
+from watcher.spanner.dialects import GOOGLESQL
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec
@@ -53,7 +54,9 @@ def count_in_index(database: Database, table: str = "Singers") -> int:
 def read_cleared_to(database: Database) -> dict[str, int]:
     """Cleared-to by table."""
     with database.snapshot() as snapshot:
-        return read_cleared(snapshot, TABLE, ["Singers", "Albums", "Songs", "CHANGE_SETS"])
+        return read_cleared(
+            snapshot, TABLE, ["Singers", "Albums", "Songs", "CHANGE_SETS"], GOOGLESQL
+        )
 
 
 def positions_of(database: Database, *stored: tuple[str, str, int]) -> SpannerPositions:
@@ -236,7 +239,7 @@ def test_cleared_to_stays_where_nothing_is_cleared(singers: Database) -> None:
 def test_cleared_to_never_goes_back(singers: Database) -> None:
     positions_of(singers)
     for micros in (20, 10):
-        singers.run_in_transaction(write_cleared, TABLE, ["Singers", "Albums"], micros)
+        singers.run_in_transaction(write_cleared, TABLE, ["Singers", "Albums"], micros, GOOGLESQL)
     assert read_cleared_to(singers) == {"Singers": 20, "Albums": 20}
 
 

@@ -35,6 +35,7 @@ from watcher.consumers.positions import (
 )
 from watcher.consumers.positions.cleared import write_cleared
 from watcher.consumers.positions.values import plan_registration
+from watcher.spanner.dialects import GOOGLESQL
 from watcher.window import BEGINNING
 
 TABLES = tuple(f"T{number:02}" for number in range(25))
@@ -189,7 +190,7 @@ def test_a_table_with_change_sets_begins_above_what_was_cleared_of_those(
 ) -> None:
     positions = SpannerPositions(database)
     positions.create()
-    database.run_in_transaction(lambda t: write_cleared(t, TABLE, ["SETS"], 50))
+    database.run_in_transaction(lambda t: write_cleared(t, TABLE, ["SETS"], 50, GOOGLESQL))
     plain = positions.register(Registration("a", {"Songs": 10}, frozenset({"Songs"})))
     assert plain.positions == {"Songs": 10}
     with_sets = Registration(

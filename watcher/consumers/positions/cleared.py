@@ -9,7 +9,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.tables import cleared_table
-from watcher.spanner.dialects import GOOGLESQL, SqlDialect
+from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.timestamps import to_datetime, to_micros
 
 COLUMNS = ("WatchedTable", "ClearedTo", "UpdatedAt")
@@ -19,7 +19,7 @@ def read_cleared(
     reader: RowReader,
     positions_table: str,
     tables: Iterable[str],
-    sql: SqlDialect = GOOGLESQL,
+    sql: SqlDialect,
 ) -> dict[str, int]:
     """Cleared-to of those of the tables that were ever cleared, in microseconds since 1970."""
     text = (
@@ -36,7 +36,7 @@ def write_cleared(
     positions_table: str,
     tables: Iterable[str],
     micros: int,
-    sql: SqlDialect = GOOGLESQL,
+    sql: SqlDialect,
 ) -> None:
     """Moves cleared-to of the tables forward to ``micros``; never back."""
     names = tuple(tables)

@@ -7,7 +7,7 @@ import json
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.tables import consumers_table, own_tables
 from watcher.errors import CheckpointError
-from watcher.spanner.dialects import GOOGLESQL, SqlDialect
+from watcher.spanner.dialects import SqlDialect
 from watcher.tables.selection import Selection
 
 SELECTION_COLUMN = "Selection"
@@ -30,7 +30,7 @@ def parse_selection(text: str, consumer: str, ours: tuple[str, ...]) -> Selectio
 
 
 def read_selections(
-    reader: RowReader, positions_table: str, sql: SqlDialect = GOOGLESQL
+    reader: RowReader, positions_table: str, sql: SqlDialect
 ) -> dict[str, Selection]:
     """The selections of all polling consumers, by consumer. Change streams and releases that store
     none have none."""

@@ -28,7 +28,7 @@ from watcher.consumers.positions.values import (
     plan_registration,
 )
 from watcher.errors import LeaseLostError
-from watcher.spanner.dialects import GOOGLESQL, Bound, SqlDialect, find_dialect
+from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
 from watcher.spanner.timestamps import to_datetime, to_micros
 
 POSITION_COLUMNS = ("Consumer", "WatchedTable", "Position", "UpdatedAt")
@@ -41,7 +41,7 @@ def check_owner(
     positions_table: str,
     consumer: str,
     owner: str | None,
-    sql: SqlDialect = GOOGLESQL,
+    sql: SqlDialect,
 ) -> None:
     """Raises LeaseLostError unless this instance holds the consumer's lease; ``owner`` None has
     none to be checked. In the transaction of the write that it fences."""
