@@ -1,5 +1,5 @@
-"""Kills the driver of a replica by Spark at random moments while three tables change, again and
-again; after each kill ``verify`` judges the last exact cut:
+"""Kills the driver of a replica by Spark, or first a worker and then the driver, at random moments
+while three tables change, again and again; after each kill ``verify`` judges the last exact cut:
 
     PYTHONPATH=.:tests python tests/end_to_end/kill_spark_replica.py --runs 100 [--stream] [--to X]
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,7 +30,7 @@ from fixtures.spark_replica_process import run_replicate, start_replicate, write
 from fixtures.writing import run_beside  # noqa: E402
 from google.cloud.spanner_v1 import KeySet  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
-from kill_spark import descendants, end  # noqa: E402
+from kill_spark import command_of, descendants, end  # noqa: E402
 
 from emulator.process import spawn  # noqa: E402
 from watcher.errors import ReplicaError  # noqa: E402
@@ -38,6 +39,7 @@ from watcher.replica.manifest import Manifest  # noqa: E402
 
 TABLES = ("A", "B", "C")
 PLACES = tuple(name for name in NAMES if name.startswith("after-replica"))
+WORKER = "a worker"
 KEYS = 200
 START_SECONDS_MAX = 300.0
 MORE_SECONDS_MAX = 10.0
@@ -82,6 +84,14 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
+def kill_worker(process: subprocess.Popen[str]) -> None:
+    """kill -9 of one process of Python that the driver has started, where there is one; its task
+    fails, and so may the query."""
+    workers = [pid for pid in descendants(process.pid) if "daemon" in command_of(pid)]
+    for pid in workers[-1:]:
+        end(pid)
+
+
 def wait_for_cut(process: subprocess.Popen[str], folder: Path, choice: random.Random) -> None:
     """Waits for a new cut, or not, and then for a random time."""
     known = newest_end(folder)
@@ -92,6 +102,15 @@ def wait_for_cut(process: subprocess.Popen[str], folder: Path, choice: random.Ra
             break
         time.sleep(0.05)
     time.sleep(choice.uniform(0, MORE_SECONDS_MAX) if process.poll() is None else 0)
+
+
+def name_end(process: subprocess.Popen[str], what: str | None) -> str:
+    """Where a run was killed. Raises AssertionError for one that has failed by itself."""
+    code = process.poll()
+    if what == WORKER:
+        return f"{WORKER}, {'which ended the query' if code else 'then anywhere'}"
+    assert code in (None, -signal.SIGKILL), f"ended with {code}"
+    return what if what and code is not None else "anywhere"
 
 
 def newest_end(folder: Path) -> int:
@@ -126,11 +145,15 @@ def run(folder: Path, runs: int, seed: int, streamed: bool, to: str) -> KillRepo
         with run_beside(writer.write, PAUSE_SECONDS) as begun:
             assert begun.wait(START_SECONDS_MAX)
             for number in range(runs):
-                place = choice.choice([*PLACES, None])
+                what = choice.choice([*PLACES, WORKER, None])
+                place = what if what in PLACES else None
                 process = start_replicate(database, config, TABLES, *flags, place=place)
                 try:
                     wait_for_cut(process, lake, choice)
-                    how = place or "anywhere" if process.poll() is not None else "anywhere"
+                    if what == WORKER:
+                        kill_worker(process)
+                        wait_for_cut(process, lake, choice)
+                    how = name_end(process, what)
                 finally:
                     kill(process)
                 report.ended[how] = report.ended.get(how, 0) + 1

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from fixtures.changing_schemas import STREAM_DDL, watchable_ddl, write_everywhere
 from fixtures.replicas import assert_equal, last_cut, list_kinds, read_rows
 from fixtures.server import CreateDatabase
+from fixtures.spark_formats import require_format
 from fixtures.spark_replica_process import run_replicate, write_config
 from google.cloud.spanner_v1.database import Database
+
+from watcher.replica.cuts import DELTA, ICEBERG, PARQUET
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 TABLES = ("A", "B")
-PLACES = ("after-replica-table", "after-replica-tables", "after-replica-cut")
+TABLE, LAST_TABLE, CUT = "after-replica-table", "after-replica-tables", "after-replica-cut"
+FILES = "after-replica-files"
+"""Parquet only: its files are there, and the version that lists them is not."""
+CRASHES = [
+    *((DELTA, place, None) for place in (TABLE, LAST_TABLE, CUT)),
+    (DELTA, TABLE, "S"),
+    *((ICEBERG, place, None) for place in (TABLE, LAST_TABLE, CUT)),
+    *((PARQUET, place, None) for place in (FILES, TABLE, LAST_TABLE, CUT)),
+    (PARQUET, FILES, "S"),
+]
 
 
 @pytest.fixture
@@ -29,15 +40,17 @@ def versions_of(folder: Path, table: str) -> dict[int, int]:
     return {row["Id"]: row["Version"] for row in read_rows(folder, table)}
 
 
-@pytest.mark.parametrize(("place", "stream"), [*((p, None) for p in PLACES), (PLACES[0], "S")])
+@pytest.mark.parametrize(("format_", "place", "stream"), CRASHES)
 def test_a_replica_is_exact_after_a_kill_at_any_place(
+    request: pytest.FixtureRequest,
     database: Database,
-    delta: Mapping[str, str],
     tmp_path: Path,
+    format_: str,
     place: str,
     stream: str | None,
 ) -> None:
-    config, lake = write_config(tmp_path / "job.toml", delta), tmp_path / "lake"
+    session = require_format(request, format_)
+    config, lake = write_config(tmp_path / "job.toml", session, format_), tmp_path / "lake"
     flags = ("--stream", stream) if stream else ()
     write_everywhere(database, TABLES, 1)
     killed = run_replicate(database, config, TABLES, *flags, place=place)
@@ -50,7 +63,7 @@ def test_a_replica_is_exact_after_a_kill_at_any_place(
     killed = run_replicate(database, config, TABLES, *flags, place=place)
     assert killed == -signal.SIGKILL, "during the changes"
     assert_equal(database, lake)
-    if place != "after-replica-cut":
+    if place != CUT:
         assert last_cut(lake) == before
         assert {name: versions_of(lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
     assert run_replicate(database, config, TABLES, *flags) == 0
