@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 
@@ -27,6 +28,12 @@ SESSION_SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
 }
+LOCAL_SETTINGS = {
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+"""Of a session on this machine only: as many partitions as it has cores, where Spark makes 200, and
+Delta 50 of its log; each is a task."""
 UNUSED = (
     "start",
     "backfill",
@@ -77,10 +84,11 @@ def open_session(config: WatchConfig) -> SparkSession:
     """A session with the format of the copies. The file's own settings come first."""
     ensure_java()
     replica = require_replica(config)
-    settings = SESSION_SETTINGS | choose_format_settings(replica.format, replica.spark)
+    own = dict(replica.spark)
+    master = own.setdefault("spark.master", "local[*]")
+    defaults = SESSION_SETTINGS | (LOCAL_SETTINGS if master.startswith("local") else {})
+    settings = defaults | choose_format_settings(replica.format, own)
     builder = SparkSession.builder.appName(f"spanner-watcher replicate {replica.folder}")
-    if "spark.master" not in replica.spark:
-        builder = builder.master("local[*]")
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
