@@ -146,6 +146,26 @@ def query_of_all(database: Database, capture: str, **more: str) -> Query:
     return Query(database, tables="*", **CAPTURES[capture] | start | more)
 
 
+# Idle tables.
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_an_empty_batch_is_never_followed_by_another_at_once(
+    create_database: CreateDatabase, capture: str
+) -> None:
+    database = create_database(*watchable_ddl("T"), STREAM)
+    query = query_of_all(database, capture, idleSeconds="1e-6")  # over when the next plan begins
+    planned = []
+    for _ in range(6):
+        planned.append(query.plan())
+        if planned[-1]:
+            assert query.read() == []
+            query.commit()
+    assert planned == [True, False] * 3
+    write(database, 1)
+    assert row_ids(query.step()) == [("T", 1)]
+
+
 # Tables that come and go.
 
 

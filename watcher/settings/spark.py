@@ -149,7 +149,8 @@ class SourceOptions(SharedSettings):
     backfill_rows_per_batch: Annotated[int, Field(ge=1)] = 500_000
     """Rows of a micro-batch during a backfill of whole tables."""
     idle_seconds: Annotated[float, Field(ge=0)] = 10.0
-    """How often the position of an idle table advances, by an empty micro-batch, in seconds."""
+    """How often the position of an idle table advances, by an empty micro-batch, in seconds, and
+    every other trigger at most. 0: by every trigger, and ``processAllAvailable`` does not end."""
     outage_seconds: Duration = OUTAGE_SECONDS
     """How long calls are retried while Spanner does not answer, before the query fails."""
     directed_read: Annotated[DirectedRead | None, BeforeValidator(convert_directed_read)] = None

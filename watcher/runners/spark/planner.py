@@ -61,6 +61,7 @@ class BatchPlanner:
         self._changed: tuple[int, frozenset[str]] | None = None
         self._backlog: Backlog | None = None
         self._advanced_at = 0.0
+        self._found_nothing = False
         self._consumer = make_consumer(options, scan.queries.outages)
 
     def fix_end(self) -> None:
@@ -114,20 +115,27 @@ class BatchPlanner:
         place = replace(place, position=begin)
         look = self._look(place)
         end = look.end if self._until is None else max(begin, min(look.end, self._until))
-        recent = time.monotonic() - self._advanced_at < self._scan.options.idle_seconds
         moves = bool(look.changed) and end > begin
         ends = self._until is not None or isinstance(limit, ReadEverything)
-        if not moves and not first and (recent or ends):
+        if not moves and not first and (ends or self._advanced_recently()):
+            self._found_nothing = True
             self._backlog = self._leave(self._latest, look, begin)
             return start
         end, current, changed = self._resolve_end(place, look, end, limit)
         self._backlog = self._leave(current, look, end)
         starts = self._list_starts(current.scan.tables, place)
         self._register(starts)
-        self._advanced_at = time.monotonic()
+        self._advanced_at, self._found_nothing = time.monotonic(), False
         self._changed = (end, changed) if changed is not None else None
         began = format_timestamp(begin) if first else None
         return self.offsets.make(end, None, began, self._list_tables(current.scan))
+
+    def _advanced_recently(self) -> bool:
+        """Within ``idleSeconds``, or by the last trigger: an empty batch is never followed by
+        another at once, else ``processAllAvailable`` would not end where batches take longer."""
+        idle = self._scan.options.idle_seconds
+        passed = time.monotonic() - self._advanced_at >= idle
+        return idle > 0 and not (passed and self._found_nothing)
 
     def _leave(self, current: ResolvedScan, look: Look, end: int) -> Backlog:
         """What a batch leaves of what was seen."""
