@@ -27,12 +27,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import pyarrow.parquet as pq  # noqa: E402 (the path comes first)
+from fixtures.dialects import create_in  # noqa: E402
 from fixtures.server import VARIABLE, connect  # noqa: E402
 from fixtures.singers import SINGERS, make_watchable  # noqa: E402
 from fixtures.spark import link_spark_home, list_delivered_files, options_of  # noqa: E402
 from fixtures.writing import SingersWriter, run_beside  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
 
+from ddl.schema import Dialect  # noqa: E402
 from emulator.process import spawn  # noqa: E402
 from watcher.runners.java import ensure_java  # noqa: E402
 from watcher.runners.spark.offsets import parse_micros  # noqa: E402
@@ -218,22 +220,21 @@ def wait_for_random_moment(choice: random.Random, application: Application, fold
     time.sleep(choice.uniform(0, SECONDS_MAX))
 
 
-def create_watched_database(address: str) -> Database:
+def create_watched_database(address: str, dialect: Dialect) -> Database:
     """A database with a table to watch."""
-    database: Database = connect(address).database("kills", ddl_statements=(SINGERS,))
-    database.create().result(60)
+    database = create_in(dialect, connect(address), "kills", (SINGERS,))
     make_watchable(database)
     return database
 
 
-def run(folder: Path, runs: int, seed: int, cluster: bool) -> Report:
+def run(folder: Path, runs: int, seed: int, cluster: bool, dialect: Dialect) -> Report:
     """All runs, over one database, one checkpoint and one sink."""
     ensure_java()
     choice = random.Random(seed)
     report = Report(seed)
     kinds = ("driver", "executor", "worker") if cluster else ("driver", "driver", "worker")
     with spawn() as server:
-        database = create_watched_database(server.address)
+        database = create_watched_database(server.address, dialect)
         writer = SingersWriter(database, seed, KEYS)
         while len(writer.versions) < KEYS // 2:
             writer.write()
@@ -288,13 +289,15 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--cluster", action="store_true", help=f"on {CLUSTER}")
+    parser.add_argument("--dialect", default="googlesql", choices=[str(d) for d in Dialect])
     parser.add_argument("--folder", type=Path, help="kept for looking at it; else temporary")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        print(run(folder, options.runs, options.seed, options.cluster))
+        dialect = Dialect(options.dialect)
+        print(run(folder, options.runs, options.seed, options.cluster, dialect))
 
 
 if __name__ == "__main__":

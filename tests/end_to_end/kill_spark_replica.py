@@ -22,7 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "end_to_end")]
 
-from fixtures.changing_schemas import STREAM_DDL, watchable_ddl  # noqa: E402 (the path comes first)
+from fixtures.changing_schemas import STREAM_DDL, table_ddl  # noqa: E402 (the path comes first)
+from fixtures.dialects import create_in  # noqa: E402
 from fixtures.replicas import verify_folder  # noqa: E402
 from fixtures.server import connect  # noqa: E402
 from fixtures.spark_formats import find_format_settings  # noqa: E402
@@ -32,6 +33,10 @@ from google.cloud.spanner_v1 import KeySet  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
 from kill_spark import command_of, descendants, end  # noqa: E402
 
+from ddl.apply import apply_plan, read_schema  # noqa: E402
+from ddl.options import WatchOptions  # noqa: E402
+from ddl.plan import make_plan  # noqa: E402
+from ddl.schema import Dialect  # noqa: E402
 from emulator.process import spawn  # noqa: E402
 from watcher.errors import ReplicaError  # noqa: E402
 from watcher.failpoints import NAMES  # noqa: E402
@@ -130,7 +135,17 @@ def judge(database: Database, folder: Path) -> bool:
     return True
 
 
-def run(folder: Path, runs: int, seed: int, streamed: bool, to: str) -> KillReport:
+def create_watched_database(address: str, dialect: Dialect) -> Database:
+    """Tables that can be polled, and a change stream of them."""
+    ddl = [*map(table_ddl, TABLES), STREAM_DDL]
+    database = create_in(dialect, connect(address), "kills", ddl)
+    apply_plan(database, make_plan(read_schema(database), list(TABLES), WatchOptions(shards=2)))
+    return database
+
+
+def run(
+    folder: Path, runs: int, seed: int, streamed: bool, to: str, dialect: Dialect
+) -> KillReport:
     """All runs, over one database and one replica."""
     settings = find_format_settings(to)
     assert settings is not None, f"there is no {to} for this Spark"
@@ -138,9 +153,7 @@ def run(folder: Path, runs: int, seed: int, streamed: bool, to: str) -> KillRepo
     config, lake = write_config(folder / "job.toml", settings, to), folder / "lake"
     flags = ("--stream", "S", "--interval", "0s") if streamed else ("--interval", "0s")
     with spawn() as server:
-        ddl = [*(each for name in TABLES for each in watchable_ddl(name)), STREAM_DDL]
-        database: Database = connect(server.address).database("kills", ddl_statements=ddl)
-        database.create().result(60)
+        database = create_watched_database(server.address, dialect)
         writer = Writer(database, seed, streamed)
         with run_beside(writer.write, PAUSE_SECONDS) as begun:
             assert begun.wait(START_SECONDS_MAX)
@@ -173,13 +186,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--stream", action="store_true", help="a change stream, with deletes")
     parser.add_argument("--to", default="delta", choices=("delta", "iceberg", "parquet"))
+    parser.add_argument("--dialect", default="googlesql", choices=[str(d) for d in Dialect])
     parser.add_argument("--folder", type=Path, help="kept for looking at it; else temporary")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        print(run(folder, options.runs, options.seed, options.stream, options.to))
+        dialect = Dialect(options.dialect)
+        print(run(folder, options.runs, options.seed, options.stream, options.to, dialect))
 
 
 if __name__ == "__main__":

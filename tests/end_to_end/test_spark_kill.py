@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from kill_spark import run
 
+from ddl.schema import Dialect
+
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 KILLS = int(os.environ.get("SPARK_KILLS", "2"))
@@ -20,6 +22,6 @@ KILLS = int(os.environ.get("SPARK_KILLS", "2"))
 
 @pytest.mark.timeout(600 + 120 * KILLS)
 def test_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
-    report = run(tmp_path, KILLS, seed=7, cluster=False)
+    report = run(tmp_path, KILLS, seed=7, cluster=False, dialect=Dialect.GOOGLESQL)
     assert sum(report.kills.values()) == KILLS
     assert report.batches > 1
