@@ -38,8 +38,9 @@ LAG_COMMITS_A_SECOND = 20
 @dataclass(frozen=True, slots=True)
 class StepCost:
     """A step. CPU seconds: ``client`` of the command with all that it started, ``server`` of the
-    embedded Spanner; ``others_share`` is how busy others kept the machine, from 0 to 1; None where
-    the operating system does not say. ``scanned`` counts rows that queries of Spanner scanned."""
+    embedded Spanner; ``client_peak_mb`` is the most memory that the command had, with all that it
+    started; ``others_share`` is how busy others kept the machine, from 0 to 1; None where the
+    operating system does not say. ``scanned`` counts rows that queries of Spanner scanned."""
 
     step: str
     rows: int
@@ -47,6 +48,7 @@ class StepCost:
     rows_per_second: float
     client_cpu_seconds: float
     server_cpu_seconds: float
+    client_peak_mb: float
     others_share: float | None
     scanned: int
 
@@ -129,6 +131,7 @@ class ReplicaBench:
             round(rows / seconds, 1),
             used["client"].cpu_seconds,
             used["server"].cpu_seconds,
+            used["client"].peak_mb,
             round(machine.use.others_share, 3) if machine.use is not None else None,
             query_costs(self._database).subtract(before).rows_scanned,
         )
