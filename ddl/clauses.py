@@ -30,12 +30,16 @@ VERBATIM_KINDS = (
     "ROLE",
     "FUNCTION",
     "PLACEMENT",
+    "STATISTICS",
 )
 ALTERATIONS_AS_TEXT = (
     ("RENAME", "TO"),
+    ("RENAME", "WITH", "SYNONYM"),
     ("ADD", "SYNONYM"),
     ("DROP", "SYNONYM"),
     ("SET", "OPTIONS"),
+    ("SET", "LOCALITY", "GROUP"),
+    ("SET", "COLUMNAR", "POLICY"),
 )
 """What ALTER TABLE and ALTER INDEX may say that the model does not look into."""
 OTHER_KINDS = ("GRANT", "REVOKE", "ANALYZE", "RENAME")
@@ -94,7 +98,11 @@ def read_drop(reader: TokenReader) -> Step:
     for word, make_step in step_types.items():
         if reader.accept(word):
             if_exists = reader.accept("IF", "EXISTS")
-            return make_step(reader.read_path(), if_exists)
+            name = reader.read_path()
+            if word == "SCHEMA" and reader.peek(","):
+                reader.read_rest()
+                return steps.OtherStatement("DROP SCHEMA of several schemas", reader.text)
+            return make_step(name, if_exists)
     kind = accept_verbatim_kind(reader)
     if kind is None:
         return reader.fail(EXPECTED_KIND)
@@ -110,7 +118,7 @@ def read_other_statement(reader: TokenReader) -> Step:
 
 
 def read_alteration_as_text(reader: TokenReader) -> Step | None:
-    """RENAME TO, a synonym or options, after the name of a table or an index."""
+    """RENAME, a synonym, options or where data is stored, after the name of a table or an index."""
     for words in ALTERATIONS_AS_TEXT:
         if reader.peek(*words):
             reader.read_rest()

@@ -43,6 +43,9 @@ def drop_index(step: steps.DropIndex, schema: Schema) -> Schema:
     """DROP INDEX."""
     index = schema.index(step.name)
     if index is None:
+        vectors = [v for v in schema.verbatim if v.kind == "VECTOR INDEX"]
+        if any(same_name(v.name, step.name) for v in vectors):
+            return drop_verbatim(steps.DropVerbatim("VECTOR INDEX", step.name), schema)
         if step.if_exists:
             return schema
         raise NameNotFoundError("Index", step.name)

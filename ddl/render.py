@@ -19,7 +19,7 @@ SPELLINGS: dict[Dialect, Spelling] = {
     Dialect.GOOGLESQL: googlesql.GoogleSqlSpelling(),
     Dialect.POSTGRESQL: PostgreSqlSpelling(),
 }
-KINDS_BEFORE_TABLES = frozenset({"PROTO BUNDLE", "SEQUENCE", "PLACEMENT"})
+KINDS_BEFORE_TABLES = frozenset({"PROTO BUNDLE", "SEQUENCE", "PLACEMENT", "LOCALITY GROUP"})
 """Tables may use these; other objects that are kept as text may use tables."""
 
 

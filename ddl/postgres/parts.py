@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddl.clauses import read_on_delete
+from ddl.clauses import read_on_delete, read_option_list
 from ddl.postgres.types import read_type
 from ddl.reader import TokenReader
 from ddl.schema import (
@@ -28,7 +28,29 @@ AFTER_EXPRESSION = (
     "GENERATED",
     "REFERENCES",
     "HIDDEN",
+    "LOCALITY",
 )
+
+
+LOCALITY_GROUP, COLUMNAR_POLICY = "locality_group", "columnar_policy"
+"""Options that have keywords of their own."""
+
+
+def read_storage_option(reader: TokenReader) -> tuple[tuple[str, str], ...]:
+    """LOCALITY GROUP g or COLUMNAR POLICY p, as an option; none where neither follows."""
+    if reader.accept("LOCALITY", "GROUP"):
+        return ((LOCALITY_GROUP, reader.advance().text),)
+    if reader.accept("COLUMNAR", "POLICY"):
+        return ((COLUMNAR_POLICY, reader.advance().text),)
+    return ()
+
+
+def read_storage_options(reader: TokenReader) -> tuple[tuple[str, str], ...]:
+    """WITH (a = b, ...), LOCALITY GROUP and COLUMNAR POLICY, those that follow."""
+    options = read_option_list(reader) if reader.accept("WITH") else ()
+    while more := read_storage_option(reader):
+        options += more
+    return options
 
 
 def read_expression(reader: TokenReader) -> str:
@@ -75,6 +97,8 @@ def ends_expression(reader: TokenReader) -> bool:
     return any(reader.peek(word) for word in AFTER_EXPRESSION)
 
 
+SERIALS = ("SERIAL", "SMALLSERIAL", "BIGSERIAL", "SERIAL2", "SERIAL4", "SERIAL8")
+"""Spanner: all of them are bigint identities."""
 DAYS_OF_UNIT = {"day": 1, "week": 7}
 
 
@@ -92,6 +116,7 @@ class ColumnClauses:
         self.identity: Identity | None = None
         self.hidden = False
         self.placement_key = False
+        self.options: tuple[tuple[str, str], ...] = ()
         self.checks: list[Check] = []
         self.references: tuple[str, tuple[str, ...], OnDelete | None] | None = None
 
@@ -148,6 +173,8 @@ class ColumnClauses:
             self.placement_key = True
         elif reader.accept("HIDDEN"):
             self.hidden = True
+        elif not self.options and (option := read_storage_option(reader)):
+            self.options = option
         else:
             return False
         return True
@@ -157,7 +184,7 @@ def read_column(reader: TokenReader) -> tuple[Column, ColumnClauses]:
     """A column, and those of its clauses that belong to the table."""
     name = reader.read_name("a column name")
     clauses = ColumnClauses()
-    if reader.accept("SERIAL") or reader.accept("BIGSERIAL"):
+    if any(reader.accept(word) for word in SERIALS):
         clauses.identity, clauses.not_null = Identity(), True
         type_, commit_timestamp = Type(TypeCode.INT64), False
     else:
@@ -175,6 +202,7 @@ def read_column(reader: TokenReader) -> tuple[Column, ColumnClauses]:
         identity=clauses.identity,
         hidden=clauses.hidden,
         allow_commit_timestamp=commit_timestamp,
+        options=clauses.options,
         placement_key=clauses.placement_key,
     )
     return column, clauses

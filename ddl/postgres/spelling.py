@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from ddl.errors import DdlError
-from ddl.postgres.parts import read_expression
+from ddl.postgres.parts import COLUMNAR_POLICY, LOCALITY_GROUP, read_expression
 from ddl.postgres.reserved import RESERVED
 from ddl.postgres.types import COMMIT_TIMESTAMP, NAMES
 from ddl.reader import TokenReader
@@ -52,6 +52,19 @@ def stands_alone(expression: str) -> bool:
     reader = TokenReader(expression, Dialect.POSTGRESQL)
     whole = read_expression(reader) in {expression, expression[1:-1].strip()}
     return whole and reader.token.kind is TokenKind.END
+
+
+STORAGE = {LOCALITY_GROUP: "LOCALITY GROUP", COLUMNAR_POLICY: "COLUMNAR POLICY"}
+"""The keywords of options that do not stand in WITH."""
+
+
+def write_storage(options: Iterable[tuple[str, str]]) -> str:
+    """WITH (...) LOCALITY GROUP ... COLUMNAR POLICY ..., with a blank before it, or nothing."""
+    pairs = tuple(options)
+    listed = ", ".join(f"{name} = {value}" for name, value in pairs if name not in STORAGE)
+    words = [f"WITH ({listed})"] if listed else []
+    words += [f"{STORAGE[name]} {value}" for name, value in pairs if name in STORAGE]
+    return "".join(f" {each}" for each in words)
 
 
 Constraint = TypeVar("Constraint", ForeignKey, Check)
@@ -111,7 +124,7 @@ class PostgreSqlSpelling(Spelling):
         return f"DEFAULT {expression}" if stands_alone(expression) else f"DEFAULT ({expression})"
 
     def write_column_options(self, column: Column) -> str:
-        return ""
+        return write_storage(column.options)
 
     def write_policy(self, policy: RowDeletionPolicy) -> str:
         interval = policy.interval or f"{policy.days} days"
@@ -125,9 +138,11 @@ class PostgreSqlSpelling(Spelling):
         lines.append(f"PRIMARY KEY{self.write_key(table.primary_key)}")
         lines += [self.write_foreign_key(key) for key in named_last(table.foreign_keys)]
         lines += [self.write_check(check) for check in named_last(table.checks)]
+        lines += [f"SYNONYM ({self.quote_name(synonym)})" for synonym in table.synonyms]
         body = ",\n".join(f"  {line}" for line in lines)
         optional = "IF NOT EXISTS " if if_not_exists else ""
         text = f"CREATE TABLE {optional}{self.quote_name(table.name)} (\n{body}\n)"
+        text += write_storage(table.options)
         if table.interleave is not None:
             text += f" {self.write_interleave(table.interleave)}"
         if table.row_deletion_policy is not None:
@@ -144,6 +159,7 @@ class PostgreSqlSpelling(Spelling):
         text += f" ON {self.quote_name(index.table)} {self.write_key(index.parts)}"
         if index.storing:
             text += f" INCLUDE ({self.quote_names(index.storing)})"
+        text += write_storage(index.options)
         if index.interleave_in:
             text += f" INTERLEAVE IN {self.quote_name(index.interleave_in)}"
         where = index.where_not_null

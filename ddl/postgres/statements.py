@@ -14,10 +14,10 @@ from ddl.clauses import (
     read_watches,
 )
 from ddl.errors import DdlError
-from ddl.postgres.parts import read_key_parts
+from ddl.postgres.parts import read_key_parts, read_storage_options
 from ddl.postgres.tables import read_alter_table, read_create_table
 from ddl.reader import TokenReader
-from ddl.schema import ChangeStream, Index
+from ddl.schema import ChangeStream, Index, Verbatim
 from ddl.steps import Step
 
 OPTION_WORDS = {"true", "false", "null"}
@@ -81,12 +81,17 @@ def read_create_index(reader: TokenReader) -> Step:
     if owner and "." not in name:
         name = f"{owner}.{name}"
     reader.accept("*")
+    if reader.peek("USING", "SCANN"):
+        reader.read_rest()
+        return steps.CreateVerbatim(Verbatim("VECTOR INDEX", name, reader.text))
     reader.accept("USING", "BTREE")
     parts = read_key_parts(reader)
     storing = reader.read_names() if reader.accept("INCLUDE") else ()
+    options = read_storage_options(reader)
     parent = reader.read_path("a table name") if reader.accept("INTERLEAVE", "IN") else None
     where = read_not_null_columns(reader) if reader.accept("WHERE") else ()
-    index = Index(name, table, parts, storing, unique, where_not_null=where, interleave_in=parent)
+    options += read_storage_options(reader)
+    index = Index(name, table, parts, storing, unique, False, where, parent, options)
     return steps.CreateIndex(index, if_not_exists)
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ddl import steps
-from ddl.clauses import read_foreign_key, read_interleave, read_on_delete, starts_constraint
+from ddl.clauses import (
+    read_alteration_as_text,
+    read_foreign_key,
+    read_interleave,
+    read_on_delete,
+    starts_constraint,
+)
 from ddl.errors import DdlError
 from ddl.postgres.parts import (
     accept_immediate,
@@ -13,6 +19,7 @@ from ddl.postgres.parts import (
     read_column,
     read_expression,
     read_key_parts,
+    read_storage_options,
     read_ttl,
 )
 from ddl.postgres.types import read_type
@@ -34,6 +41,7 @@ class PostgreSqlTableBody:
         self.columns: list[Column] = []
         self.foreign_keys: list[ForeignKey] = []
         self.checks: list[Check] = []
+        self.synonyms: list[str] = []
         self.primary_key: tuple[KeyPart, ...] = ()
         self.has_primary_key = False
 
@@ -56,6 +64,9 @@ class PostgreSqlTableBody:
             self.foreign_keys.append(read_foreign_key(reader, name, read_actions))
         elif name is not None:
             reader.fail("CHECK or FOREIGN KEY")
+        elif reader.accept("SYNONYM", "("):
+            self.synonyms.append(reader.read_name())
+            reader.expect(")")
         else:
             self._read_column(reader)
 
@@ -93,14 +104,19 @@ def read_create_table(reader: TokenReader) -> Step:
         raise DdlError(f'Primary key must be defined for table "{name}".')
     if name.rpartition(".")[2].startswith(RESERVED_PREFIX):
         raise DdlError(f"'{RESERVED_PREFIX}' is not supported as a prefix for a table name.")
+    options = read_storage_options(reader)
+    interleave = read_interleave(reader) if reader.peek("INTERLEAVE") else None
+    policy = read_ttl(reader) if reader.peek("TTL") else None
     table = Table(
         name,
         body.complete_columns(),
         body.primary_key,
-        read_interleave(reader) if reader.peek("INTERLEAVE") else None,
+        interleave,
         tuple(body.foreign_keys),
         tuple(body.checks),
-        read_ttl(reader) if reader.peek("TTL") else None,
+        policy,
+        tuple(body.synonyms),
+        options + read_storage_options(reader),
     )
     return steps.CreateTable(table, if_not_exists)
 
@@ -110,6 +126,8 @@ def read_alter_table(reader: TokenReader) -> Step:
     reader.accept("IF", "EXISTS")
     reader.accept("ONLY")
     table = reader.read_path("a table name")
+    if (other := read_alteration_as_text(reader)) is not None:
+        return other
     if reader.peek("ADD", "TTL") or reader.peek("ALTER", "TTL"):
         replaces = reader.advance().text.upper() == "ALTER"
         return steps.SetRowDeletionPolicy(table, read_ttl(reader), replaces)
@@ -118,7 +136,13 @@ def read_alter_table(reader: TokenReader) -> Step:
     if reader.accept("ADD"):
         return read_add(reader, table)
     if reader.accept("DROP", "CONSTRAINT"):
-        return steps.DropConstraint(table, reader.read_name("a constraint name"))
+        constraint = reader.read_name("a constraint name")
+        if reader.peek("CASCADE"):
+            raise DdlError(
+                "Only <RESTRICT> drop mode is supported in <ALTER> statement operations."
+            )
+        reader.accept("RESTRICT")
+        return steps.DropConstraint(table, constraint)
     if reader.accept("DROP"):
         reader.accept("COLUMN")
         column = reader.read_name("a column name")
@@ -160,6 +184,9 @@ def read_alter_column(reader: TokenReader, table: str) -> Step:
         return steps.SetNotNull(table, name, True)
     if reader.accept("DROP", "NOT", "NULL"):
         return steps.SetNotNull(table, name, False)
+    if reader.accept("SET", "LOCALITY", "GROUP"):
+        reader.read_rest()
+        return steps.OtherStatement("ALTER COLUMN SET LOCALITY GROUP", reader.text)
     if any(reader.peek(*words) for words in IDENTITY_CHANGES):
         reader.read_rest()
         return steps.OtherStatement("ALTER IDENTITY", reader.text)

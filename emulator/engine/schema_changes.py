@@ -192,6 +192,25 @@ def refuse_missing(step: steps.Step) -> None:
         kind = step.item.kind
         if kind not in {"ROLE", "VIEW", "SEQUENCE"}:
             raise unimplemented(f"CREATE {kind} in the PostgreSQL dialect")
+    if isinstance(step, steps.CreateTable) and step.table.synonyms:
+        raise unimplemented("A SYNONYM of a table in the PostgreSQL dialect")
+    if isinstance(step, steps.CreateTable) and step.table.placement_key is not None:
+        raise unimplemented("A PLACEMENT KEY in the PostgreSQL dialect")
+    for name in list_storage_options(step):
+        words = name.upper().replace("_", " ")
+        raise unimplemented(f"The option {words} in the PostgreSQL dialect")
+
+
+def list_storage_options(step: steps.Step) -> list[str]:
+    """The options of tables, columns and indexes that a statement has."""
+    given = [step.table.options] if isinstance(step, steps.CreateTable) else []
+    if isinstance(step, steps.CreateTable):
+        given += [column.options for column in step.table.columns]
+    elif isinstance(step, steps.CreateIndex):
+        given.append(step.index.options)
+    elif isinstance(step, steps.AddColumn):
+        given.append(step.column.options)
+    return [name for options in given for name, _ in options]
 
 
 def evolve_schema(

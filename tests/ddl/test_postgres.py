@@ -84,6 +84,22 @@ STATEMENTS = [
     "CREATE ROLE r",
     "GRANT SELECT ON TABLE t TO r",
     "ALTER DATABASE d SET spanner.version_retention_period = '7d'",
+    "CREATE TABLE t (a bigint PRIMARY KEY, b text[] LOCALITY GROUP g, SYNONYM (u))"
+    " WITH (type = 'fulltext_dictionary') LOCALITY GROUP g COLUMNAR POLICY disabled"
+    " INTERLEAVE IN p TTL INTERVAL '3 days' ON c",
+    "CREATE INDEX i ON t (a) INCLUDE (b) LOCALITY GROUP g COLUMNAR POLICY enabled"
+    " INTERLEAVE IN p WHERE a IS NOT NULL",
+    "CREATE INDEX i ON t USING ScaNN (e) INCLUDE (b) WITH (distance_type = 'COSINE')"
+    " WHERE e IS NOT NULL",
+    "ALTER TABLE t ADD SYNONYM u",
+    "ALTER TABLE t RENAME WITH SYNONYM TO u",
+    "ALTER TABLE t SET LOCALITY GROUP g",
+    "ALTER TABLE t ALTER COLUMN a SET LOCALITY GROUP g",
+    "ALTER INDEX i SET COLUMNAR POLICY NULL",
+    "ALTER LOCALITY GROUP g STORAGE 'ssd'",
+    'ALTER STATISTICS spanner."auto_2019" SET OPTIONS (allow_gc = false)',
+    "ALTER TABLE t DROP CONSTRAINT k RESTRICT",
+    "DROP SCHEMA s, t",
     "/* a comment */ DROP TABLE t -- and another",
 ]
 
@@ -133,6 +149,37 @@ def test_a_shard_has_the_values_that_were_asked_for() -> None:
     (added,) = [s.sql for s in plan.statements if "shard_id" in s.sql and "ADD" in s.sql]
     expression = added.split("GENERATED ALWAYS AS ", 1)[1].removesuffix(" VIRTUAL")[1:-1]
     assert shard_values(expression) == tuple(range(7))
+
+
+FOREIGN = (
+    "CREATE LOCALITY GROUP cold STORAGE 'hdd'",
+    "CREATE PLACEMENT europe WITH (instance_partition = 'p', default_leader = 'europe-west1')",
+    "CREATE SEQUENCE numbers BIT_REVERSED_POSITIVE SKIP RANGE 1 1000",
+    "CREATE TABLE docs (id bigint DEFAULT nextval('numbers') PRIMARY KEY, title varchar(99),"
+    " notes text LOCALITY GROUP cold, vector real[] VECTOR LENGTH 3,"
+    " words spanner.tokenlist GENERATED ALWAYS AS (spanner.tokenize_fulltext(title)) VIRTUAL"
+    " HIDDEN, SYNONYM (documents)) LOCALITY GROUP cold COLUMNAR POLICY disabled",
+    "CREATE TABLE lexicon (word varchar PRIMARY KEY) WITH (type = 'fulltext_dictionary',"
+    " fulltext_dictionary_staleness = '10s')",
+    "CREATE TABLE places (id bigint PRIMARY KEY, place varchar NOT NULL PLACEMENT KEY)",
+    "CREATE INDEX by_title ON docs (title) LOCALITY GROUP cold",
+    "CREATE INDEX near ON docs USING scann (vector) WITH (distance_type = 'COSINE')",
+    "CREATE SEARCH INDEX found ON docs (words) INCLUDE (title) WITH (sort_order_sharding = true)",
+    "CREATE VIEW titles SQL SECURITY DEFINER AS SELECT d.title FROM docs d",
+    "CREATE ROLE reader",
+    "GRANT SELECT ON TABLE docs TO reader",
+    'ALTER STATISTICS spanner."auto_2019" SET OPTIONS (allow_gc = false)',
+)
+"""What a schema may have that has nothing to do with watching its tables."""
+
+
+def test_statements_that_say_nothing_of_watching_do_not_stop_a_plan() -> None:
+    schema = parse_schema(FOREIGN, PG)
+    plan = make_plan(schema, ["docs"], WatchOptions(shards=4))
+    assert any("last_modified" in each.sql for each in plan.statements)
+    assert parse_schema(render_schema(schema), PG) == schema
+    without = parse_schema([*FOREIGN, "DROP INDEX near"], PG)
+    assert [each.name for each in without.verbatim if each.kind == "VECTOR INDEX"] == []
 
 
 def test_what_googlesql_alone_has_is_refused() -> None:

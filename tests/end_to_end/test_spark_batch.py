@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fixtures.everything import NANOSECONDS, ROWS, UUID, row, rows, write, write_nanoseconds
+from fixtures.everything import (
+    ADDED,
+    NANOSECONDS,
+    ROWS,
+    UUID,
+    row,
+    rows,
+    write,
+    write_nanoseconds,
+)
 from fixtures.singers import SINGERS, address_of, capture_of
 from fixtures.spark import batch
 from google.cloud.spanner_v1 import KeySet
@@ -15,6 +24,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from ddl.schema import Dialect
 from watcher.runners.spark.spark_versions import PUSHES_FILTERS
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp
@@ -22,7 +32,7 @@ from watcher.spanner.timestamps import format_timestamp
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-OURS = {"LastModified", "ShardId", "_commit_timestamp", "_shard_id", "_change_id"}
+OURS = ADDED | {"_commit_timestamp", "_shard_id", "_change_id"}
 
 
 def now(database: Database) -> str:
@@ -50,18 +60,19 @@ def comparable_by_id(written: list[dict[str, Any]]) -> dict[int, dict[str, Any]]
     return {each["Id"]: {n: comparable(v) for n, v in each.items()} for each in written}
 
 
+@pytest.mark.both_dialects
 def test_a_snapshot_is_the_table_as_it_was_in_every_type(
-    spark: SparkSession, everything: Database
+    spark: SparkSession, everything: Database, dialect: Dialect
 ) -> None:
-    write(everything, rows())
+    write(everything, rows(dialect))
     then = now(everything)
-    write(everything, [row(number + 1) | {"Id": number} for number in range(ROWS)])
+    later = [row(number + 1, dialect) | {"Id": number} for number in range(ROWS)]
+    write(everything, later)
     with everything.batch() as mutations:
-        mutations.delete("Everything", KeySet(keys=[[0]]))
+        mutations.delete("Everything", KeySet(keys=[[later.pop(0)["Id"]]]))
     assert rows_by_id(batch(spark, everything, table="Everything", snapshotTimestamp=then)) == (
-        comparable_by_id(rows())
+        comparable_by_id(rows(dialect))
     )
-    later = [row(number + 1) | {"Id": number} for number in range(1, ROWS)]
     assert rows_by_id(batch(spark, everything, table="Everything")) == comparable_by_id(later)
 
 
@@ -182,10 +193,14 @@ def filter_pushdown(spark: SparkSession) -> Iterator[dict[str, str]]:
     spark.conf.unset(PUSHDOWN)
 
 
+@pytest.mark.both_dialects
 def test_filters_give_spark_s_own_rows_and_are_checked_by_spanner(
-    spark: SparkSession, everything: Database, filter_pushdown: dict[str, str]
+    spark: SparkSession,
+    everything: Database,
+    filter_pushdown: dict[str, str],
+    dialect: Dialect,
 ) -> None:
-    write(everything, rows())
+    write(everything, rows(dialect))
     write_nanoseconds(everything, ROWS)
     own = spark.createDataFrame(batch(spark, everything, table="Everything").toArrow())
     between = filter_pushdown | {"startingTimestamp": "earliest"}

@@ -21,6 +21,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql import SparkSession
 
 import watcher
+from ddl.schema import Dialect
 from watcher.errors import ConfigurationError
 from watcher.replica.cuts import ICEBERG
 from watcher.replica.manifest import Manifest
@@ -64,14 +65,20 @@ def test_rows_from_before_watching_are_loaded_and_then_followed(
     assert_equal(database, tmp_path)
 
 
+@pytest.mark.both_dialects
 def test_every_type_and_deletes_of_a_change_stream_are_replicated(
-    spark: SparkSession, everything: Database, lake_format: str, tmp_path: Path
+    spark: SparkSession,
+    everything: Database,
+    lake_format: str,
+    dialect: Dialect,
+    tmp_path: Path,
 ) -> None:
     change_schema(everything, STREAM)
-    every_type.write(everything, every_type.rows()[:25])
+    rows = every_type.rows(dialect)
+    every_type.write(everything, rows[:25])
     replicate_by_spark(spark, everything, tmp_path, ("Everything",), stream="S")
     assert_equal(everything, tmp_path)
-    every_type.write(everything, every_type.rows())
+    every_type.write(everything, rows)
     with everything.batch() as batch:
         batch.delete("Everything", KeySet(keys=[(0,)]))
     reports = replicate_by_spark(spark, everything, tmp_path, ("Everything",), stream="S")

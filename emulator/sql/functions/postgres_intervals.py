@@ -14,6 +14,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.intervals import DAY, DAYS_IN_MONTH, Interval, add_all, parse_iso
 from emulator.sql.functions.numbers import Float, read_float
+from emulator.sql.functions.postgres_interval_fields import IntervalFields
 from emulator.sql.functions.postgres_numbers import to_form
 from emulator.sql.functions.postgres_text import form_of, moment_of, zone_of
 from emulator.values.timestamp_texts import DEFAULT_ZONE
@@ -91,11 +92,16 @@ def bad_interval(text: str) -> SpannerError:
 
 def parse_interval(text: str) -> str:
     """A text in ISO 8601, in PostgreSQL's words, or as the SQL standard has it."""
+    return parse_fields(text, IntervalFields())
+
+
+def parse_fields(text: str, fields: IntervalFields) -> str:
+    """The same of a literal with fields: a number without a unit is one of the smallest."""
     stripped = text.strip()
     try:
         if stripped.startswith("P"):
-            return read_iso(stripped).interval().iso()
-        return read_words(stripped).iso()
+            return fields.trim(read_iso(stripped).interval()).iso()
+        return fields.trim(read_words(stripped, fields)).iso()
     except (KeyError, ValueError) as error:
         raise bad_interval(text) from error
 
@@ -123,7 +129,7 @@ def read_iso(text: str) -> Sum:
     return total
 
 
-def read_words(text: str) -> Interval:
+def read_words(text: str, fields: IntervalFields) -> Interval:
     """[@] 1 year 2 mons 3 04:05:06 [ago]. Raises ValueError, and KeyError for a unit."""
     words = text.removeprefix("@").strip()
     backwards = words.lower().endswith("ago")
@@ -140,7 +146,7 @@ def read_words(text: str) -> Interval:
             if bare is not None:
                 total.add(bare, "d")
                 bare = None
-            add_clock(total, match["clock"])
+            add_clock(total, match["clock"], fields)
         elif match["years"]:
             sign = -1 if match["years"].startswith("-") else 1
             total.add(Decimal(match["years"]), "y")
@@ -150,14 +156,16 @@ def read_words(text: str) -> Interval:
         else:
             bare = Decimal(match["number"])
     if bare is not None:
-        total.add(bare, "s")
+        total.add(bare, fields.least)
     return total.interval(-1 if backwards else 1)
 
 
-def add_clock(total: Sum, text: str) -> None:
+def add_clock(total: Sum, text: str, fields: IntervalFields) -> None:
     """04:05 or 04:05:06.7, with one sign for all of it."""
     sign = -1 if text.startswith("-") else 1
-    for part, unit in zip(text.lstrip("+-").split(":"), ("h", "m", "s"), strict=False):
+    parts = text.lstrip("+-").split(":")
+    units = fields.clock_units if len(parts) == 2 else ("h", "m", "s")
+    for part, unit in zip(parts, units, strict=False):
         total.add(sign * Decimal(part), unit)
 
 

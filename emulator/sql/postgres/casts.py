@@ -9,7 +9,8 @@ from emulator import errors
 from emulator.sql.composites import array_of
 from emulator.sql.functions.postgres_arrays import parse_array
 from emulator.sql.functions.postgres_casts import PARSERS, parse_value
-from emulator.sql.functions.postgres_intervals import parse_interval
+from emulator.sql.functions.postgres_interval_fields import IntervalFields
+from emulator.sql.functions.postgres_intervals import parse_fields, parse_interval
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, drop_length
@@ -129,6 +130,8 @@ def convert(item: Typed, target: Type) -> Typed:
 
 def cast(item: Typed, target: Type, modifiers: tuple[int, ...], context: Context) -> Typed:
     """A cast as written."""
+    if target == INTERVAL and modifiers:
+        return cast_fields(item, IntervalFields(*modifiers))
     converted = cast_plain(item, target, context)
     if not modifiers:
         return converted
@@ -136,6 +139,16 @@ def cast(item: Typed, target: Type, modifiers: tuple[int, ...], context: Context
         return Typed(f"pg_truncate_text({converted.sql}, {modifiers[0]})", target)
     precision, scale = (*modifiers, 0)[:2]
     return Typed(f"pg_numeric_limit({converted.sql}, {precision}, {scale})", target)
+
+
+def cast_fields(item: Typed, fields: IntervalFields) -> Typed:
+    """INTERVAL '1' DAY: of a literal alone, as in Spanner."""
+    if not is_unknown(item):
+        raise errors.unsupported(
+            "Casts with a typmod are generally not supported. The only supported casts with a"
+            " typmod are varchar(<length>) and numeric(<precision>,<scale>)."
+        )
+    return Typed(quote_text(parse_fields(str(item.literal), fields)), INTERVAL)
 
 
 def cast_plain(item: Typed, target: Type, context: Context) -> Typed:

@@ -20,7 +20,7 @@ from emulator.sql.postgres.operators import ARITHMETIC, BITWISE, JSON_OPERATORS
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, drop_length
-from emulator.values.types import BOOL, INT64, PG_NUMERIC, STRING, array
+from emulator.values.types import BOOL, INT64, INTERVAL, PG_NUMERIC, STRING, array
 
 SIGNS = {kind: sign for sign, kind in COMPARISONS.items()}
 LIKES = {"LIKE": "~~", "ILIKE": "~~*"}
@@ -150,6 +150,8 @@ class ExpressionSpelling:
         type_, modifiers = node.meta[TYPE]
         inner = self._typed(node.this)
         shown = node.meta[WRITTEN]
+        if modifiers and type_ == INTERVAL:
+            raise NoSpellingError
         if modifiers:
             name = "character varying" if type_ == STRING else show_type(type_)
             limits = ",".join(map(str, modifiers))

@@ -75,7 +75,7 @@ def read_type(node: Node) -> tuple[Type, tuple[int, ...]]:
     if type_ is None:
         raise errors.unimplemented(f"the type {name}")
     modifiers = tuple(integer_of(each) for each in node.nodes("typmods"))
-    if modifiers and type_ not in {STRING, PG_NUMERIC}:
+    if modifiers and type_ not in {STRING, PG_NUMERIC, INTERVAL}:
         raise errors.unimplemented(f"the type {name} with a modifier")
     bounds = node.nodes("arrayBounds")
     if len(bounds) > 1:

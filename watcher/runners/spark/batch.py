@@ -246,7 +246,9 @@ def push_filters(scan: Scan, filters: list[Filter]) -> tuple[Scan, list[Filter]]
     if scan.options.uniform or scan.stream is not None:
         return scan, filters
     capture = scan.captures[0]
-    translator = FilterTranslator(list_filterable(capture), capture.table.sql)
+    texts = {n.casefold() for spec in scan.options.specs.values() for n in spec.text_columns}
+    names = {n: c for n, c in list_filterable(capture).items() if n.casefold() not in texts}
+    translator = FilterTranslator(names, capture.table.sql)
     left = translator.push(filters)
     condition = combine_conditions(translator.conditions)
     return replace(scan, captures=(replace(capture, condition=condition),)), left

@@ -41,7 +41,9 @@ COMPARED = {
     TypeCode.DATE,
     TypeCode.TIMESTAMP,
     TypeCode.NUMERIC,
+    TypeCode.PG_NUMERIC,
 }
+DECIMALS = {TypeCode.NUMERIC, TypeCode.PG_NUMERIC}
 COMPARISONS: dict[type[Filter], str] = {
     GreaterThan: ">",
     GreaterThanOrEqual: ">=",
@@ -178,9 +180,9 @@ def encode_parameter(value: object, code: TypeCode) -> WireValue | None:
     if isinstance(value, bool):
         return value if code is TypeCode.BOOL else None
     if isinstance(value, int):
-        return str(value) if code in (TypeCode.INT64, TypeCode.NUMERIC) else None
+        return str(value) if code in {TypeCode.INT64, *DECIMALS} else None
     if isinstance(value, Decimal):
-        return f"{value:f}" if code is TypeCode.NUMERIC else None
+        return f"{value:f}" if code in DECIMALS else None
     if isinstance(value, str):
         return value if code is TypeCode.STRING else None
     if isinstance(value, bytes | bytearray):
