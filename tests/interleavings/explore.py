@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 
+from ddl.schema import Dialect
 from interleavings import judges
 from interleavings.actors import LONG_SECONDS, Run
 from interleavings.choosers import (
@@ -67,13 +68,14 @@ class Summary:
 class Explorer:
     """A variant of a scenario in its world. Leave the ``with`` block to close it."""
 
-    def __init__(self, variant: Variant) -> None:
+    def __init__(self, variant: Variant, dialect: Dialect = Dialect.GOOGLESQL) -> None:
         self.variant = variant
+        self._dialect = dialect
         self._length = 1
         self._stack = ExitStack()
 
     def __enter__(self) -> Explorer:
-        self.world = World(self.variant.statements, self.variant.watchable)
+        self.world = World(self.variant.statements, self.variant.watchable, dialect=self._dialect)
         self._stack.callback(self.world.close)
         self._stack.enter_context(self.world.serve())
         self._stack.enter_context(control_time(self.world.clock))

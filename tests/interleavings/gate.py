@@ -21,8 +21,8 @@ Observer = Callable[[str, Any], None]
 
 
 class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
-    """Asks the scheduler before an RPC is sent. ``quiet_texts``: queries that contain one of these
-    do not wait, because nothing in the scenario changes their results."""
+    """Asks the scheduler before an RPC is sent. ``quiet_texts``, in capitals: queries that contain
+    one of these do not wait, because nothing in the scenario changes their results."""
 
     def __init__(self) -> None:
         self.quiet_texts: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
         if unit.silent or method in QUIET:
             return False
         text = getattr(request, "sql", "")
-        if any(part in text for part in self.quiet_texts):
+        if any(part in text.upper() for part in self.quiet_texts):
             return False
         return current_scheduler().gate(label_of(method, request, text))
 

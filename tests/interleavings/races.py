@@ -21,7 +21,7 @@ EVERYTHING = "*"
 DELIVERED = "delivered"
 AGES = "ages"
 """In place of a table: of two read-write transactions in conflict the one that began first wins."""
-NAMES = re.compile(r"(?:FROM|UPDATE|INTO|JOIN|Read|Commit)\s+`?(\w+)")
+NAMES = re.compile(r"""(?:FROM|UPDATE|INTO|JOIN|Read|Commit)\s+[`"]?(\w+)""")
 WRITES = re.compile(r"\b(?:UPDATE|INSERT|DELETE)\b")
 CONCERN_ALL = ("UpdateDatabaseDdl", "seconds pass")
 DELIVERS = ("a callback", "offset", "batch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +15,11 @@ from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.spanner.timestamps import to_micros
 
 BACKFILLS = backfills_table(POSITIONS)
+CLEARS = re.compile(
+    r"""UPDATE [`"](?P<table>\w+)[`"] .*[`"]LastModified[`"] <= """
+    r"(?:@(?P<safe>safe)|[$](?P<place>\d+))"
+)
+"""A statement of clearing, in either dialect, and its bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +104,9 @@ class Record:
         if method == "Commit":
             for mutation in request.mutations:
                 self._note_positions(mutation)
-        elif "safe" in getattr(request, "params", ()) and request.sql.startswith("UPDATE"):
-            table = request.sql.split()[1].strip("`")
-            self.events.append(Clears(table, text_micros(request.params["safe"])))
+        elif (clears := CLEARS.match(getattr(request, "sql", ""))) is not None:
+            bound = request.params[clears["safe"] or f"p{clears['place']}"]
+            self.events.append(Clears(clears["table"], text_micros(bound)))
 
     def _note_positions(self, mutation: Any) -> None:
         kind = mutation.WhichOneof("operation")

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ddl.schema import Dialect
 from interleavings.choosers import Prescribed, parse_trace
 from interleavings.explore import Explorer, Outcome, Summary
 from interleavings.scenarios import SCENARIOS, VARIANTS, variants_of
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"unknown scenario '{unknown[0]}': use one of {', '.join(known)}")
         return 2
     if options.replay is not None:
-        return replay(names[0], options.replay)
+        return replay(names[0], options.replay, Dialect(options.dialect))
     if options.mutations:
         from interleavings.prove import SCHEDULES_MAX, prove
 
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.seed = SEED if options.seed is None else options.seed
     options.schedules = options.schedules or SCHEDULES
     summaries = explore_all(names, options)
-    show(summaries)
+    show(summaries, Dialect(options.dialect))
     return int(any(summary.failures for summary in summaries))
 
 
@@ -63,6 +64,9 @@ def parser() -> argparse.ArgumentParser:
         "--results", type=Path, help="a file of what was run; it is not run again with this file"
     )
     options.add_argument("--replay", help="a schedule as a failure shows it; --scenario VARIANT")
+    options.add_argument(
+        "--dialect", choices=[each.value for each in Dialect], default=Dialect.GOOGLESQL.value
+    )
     options.add_argument("--mutations", action="store_true", help="put faults back and find them")
     return options
 
@@ -76,10 +80,11 @@ class Task:
     first: int
     schedules: int
     preemptions: int | None = None
+    dialect: str = Dialect.GOOGLESQL.value
 
     def run(self) -> Summary:
         """What came of them."""
-        with Explorer(VARIANTS[self.variant]) as explorer:
+        with Explorer(VARIANTS[self.variant], Dialect(self.dialect)) as explorer:
             if self.preemptions is None:
                 return explorer.summary(explorer.random(self.seed, self.schedules, self.first))
             return explorer.summary(explorer.exhaustive(self.preemptions, self.schedules))
@@ -91,11 +96,12 @@ def tasks_of(names: Sequence[str], options: argparse.Namespace) -> list[Task]:
     for name in names:
         for variant, schedules in shares(name, options.schedules).items():
             if options.mode == "exhaustive":
-                tasks.append(Task(variant, 0, 0, options.schedules, options.preemptions))
+                preemptions, count = options.preemptions, options.schedules
+                tasks.append(Task(variant, 0, 0, count, preemptions, options.dialect))
                 continue
             for first in range(0, schedules, CHUNK):
                 count = min(CHUNK, schedules - first)
-                tasks.append(Task(variant, options.seed, first, count))
+                tasks.append(Task(variant, options.seed, first, count, None, options.dialect))
     return tasks
 
 
@@ -146,7 +152,7 @@ def write_result(path: Path, task: Task, summary: Summary) -> None:
         file.write(json.dumps({"task": asdict(task), "summary": asdict(summary)}) + "\n")
 
 
-def show(summaries: Sequence[Summary]) -> None:
+def show(summaries: Sequence[Summary], dialect: Dialect = Dialect.GOOGLESQL) -> None:
     """The table, and how to replay what failed. Milliseconds are those of a process that may have
     shared its core."""
     print(f"{'variant':<24}{'schedules':>10}{'steps':>8}{'failures':>10}{'seconds':>9}{'ms':>7}")
@@ -159,25 +165,26 @@ def show(summaries: Sequence[Summary]) -> None:
     for each in summaries:
         for outcome in each.failures[:FAILURES_SHOWN]:
             print()
-            print(failure_text(each.variant, outcome))
+            print(failure_text(each.variant, outcome, dialect))
 
 
-def failure_text(variant: str, outcome: Outcome) -> str:
+def failure_text(variant: str, outcome: Outcome, dialect: Dialect = Dialect.GOOGLESQL) -> str:
     """A schedule that failed, and how to run it again."""
     problems = "\n".join(f"  {problem}" for problem in outcome.problems)
-    command = f"make explore EXPLORE_ARGS=\"--scenario {variant} --replay '{outcome.text}'\""
+    other = f" --dialect {dialect.value}" if dialect is not Dialect.GOOGLESQL else ""
+    arguments = f"--scenario {variant}{other} --replay '{outcome.text}'"
+    command = f'make explore EXPLORE_ARGS="{arguments}"'
     return f"{variant}, {outcome.name}:\n{problems}\n  {command}"
 
 
-def replay(name: str, text: str) -> int:
+def replay(name: str, text: str, dialect: Dialect) -> int:
     """Runs one schedule again and shows its steps."""
-    with Explorer(VARIANTS[name]) as explorer:
+    with Explorer(VARIANTS[name], dialect) as explorer:
         outcome = explorer.run(Prescribed(parse_trace(text)))
     for token, label in zip(outcome.trace, outcome.labels, strict=True):
         print(f"{token:<6}{label[:LABEL_LENGTH]}")
-    print(
-        failure_text(name, replace(outcome, name="replayed")) if outcome.problems else "no failure"
-    )
+    replayed = replace(outcome, name="replayed")
+    print(failure_text(name, replayed, dialect) if outcome.problems else "no failure")
     return int(bool(outcome.problems))
 
 

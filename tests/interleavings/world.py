@@ -12,6 +12,7 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 import grpc
+from fixtures.dialects import create_postgresql, translate_ddl
 from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 
@@ -19,6 +20,7 @@ import watcher.spanner.database
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
+from ddl.schema import Dialect
 from emulator.engine.database import Database as Engine
 from emulator.engine.maintenance import Maintenance
 from interleavings.gate import Gate
@@ -53,8 +55,13 @@ class World:
     """An embedded server and a database with a schema; each actor has its own ``database``."""
 
     def __init__(
-        self, statements: Sequence[str], watchable: Sequence[str], shards: int = 2
+        self,
+        statements: Sequence[str],
+        watchable: Sequence[str],
+        shards: int = 2,
+        dialect: Dialect = Dialect.GOOGLESQL,
     ) -> None:
+        self.dialect = dialect
         self.clock = VirtualClock()
         self.gate = Gate()
         self.server = EmbeddedServer(self.clock.micros)
@@ -107,7 +114,10 @@ class World:
         """A client's database, one for each actor: the product's own class."""
         if actor not in self._databases:
             instance = self.client.instance(INSTANCE)
-            self._databases[actor] = BoundedDatabase(self.address.database, instance)
+            database = BoundedDatabase(self.address.database, instance)
+            if self.dialect is Dialect.POSTGRESQL:
+                translate_ddl(database)
+            self._databases[actor] = database
         return self._databases[actor]
 
     def _known_database(self, _name: str, _instance: object) -> Database:
@@ -119,16 +129,22 @@ class World:
         config = f"projects/{PROJECT}/instanceConfigs/emulator-config"
         instance = self.client.instance(INSTANCE, configuration_name=config, node_count=1)
         instance.create().result(10)
-        fresh = instance.database(self.address.database, ddl_statements=list(statements))
-        fresh.create().result(10)
+        if self.dialect is Dialect.POSTGRESQL:
+            create_postgresql(instance, self.address.database, statements)
+        else:
+            fresh = instance.database(self.address.database, ddl_statements=list(statements))
+            fresh.create().result(10)
         hosted = self.server.registry.databases[self.address.path]
         hosted.ddl_queue.shutdown()
         hosted.ddl_queue = Inline()  # type: ignore[assignment]
         database = self.database()
         SpannerPositions(database).create()
-        if watchable:
-            options = WatchOptions.model_validate({"shards": shards})
-            apply_plan(database, make_plan(read_schema(database), list(watchable), options))
+        for table in watchable:
+            # The names of GoogleSQL in each dialect: scenarios change the schema by them.
+            names = {"timestamp_column": "LastModified", "shard_column": "ShardId"}
+            index = f"{table}ByShardAndTime"
+            options = WatchOptions.model_validate({"shards": shards, "index": index} | names)
+            apply_plan(database, make_plan(read_schema(database), [table], options))
         database.reload()
         self._statements = list(database.ddl_statements)
         self.tables = [table.name for table in read_schema(database).tables]
@@ -149,7 +165,8 @@ class World:
         hosted = self.server.registry.databases[self.address.path]
         if schema_changes or self._uses % ENGINE_SCHEDULES == 0:
             hosted.engine.drop()
-            hosted.engine = Engine(self.address.path, None, self.server.registry.clock)
+            clock = self.server.registry.clock
+            hosted.engine = Engine(self.address.path, None, clock, dialect=self.dialect)
             hosted.engine.update_ddl(self._statements)
             hosted.mutations = type(hosted.mutations)()
             return
