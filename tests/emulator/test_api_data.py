@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from google.api_core import exceptions
 from google.cloud import spanner
-from google.cloud.spanner_v1 import ExecuteSqlRequest, KeyRange, KeySet, param_types
+from google.cloud.spanner_v1 import (
+    DirectedReadOptions,
+    ExecuteSqlRequest,
+    KeyRange,
+    KeySet,
+    RequestOptions,
+    param_types,
+)
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 from google.rpc import code_pb2
 
-TABLE = "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"
+from ddl.schema import Dialect
+
+TABLE = "CREATE TABLE t (k INT64 NOT NULL, v STRING(MAX)) PRIMARY KEY (k)"
 STAMPED = (
-    "CREATE TABLE S (K INT64 NOT NULL, V STRING(MAX), "
-    "C TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (K)"
+    "CREATE TABLE s (k INT64 NOT NULL, v STRING(MAX), "
+    "c TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (k)"
 )
+RETURNING = {Dialect.GOOGLESQL: "THEN RETURN", Dialect.POSTGRESQL: "RETURNING"}
+PARAMETER = {Dialect.GOOGLESQL: ("@k", "k"), Dialect.POSTGRESQL: ("$1", "p1")}
+"""How a statement and a request name it."""
 EVERYTHING = KeySet(all_=True)
 
-pytestmark = pytest.mark.ddl(TABLE, STAMPED)
+pytestmark = [pytest.mark.ddl(TABLE, STAMPED), pytest.mark.both_dialects]
 
 
 def rows(database: Database, sql: str, **options: object) -> list[list[object]]:
@@ -33,18 +47,18 @@ def table(database: Database, **options: object) -> list[list[object]]:
 
 def fill(database: Database, *pairs: tuple[int, str | None]) -> object:
     with database.batch() as batch:
-        batch.insert("T", ("K", "V"), pairs)
+        batch.insert("t", ("k", "v"), pairs)
     return batch.committed
 
 
 def test_each_kind_of_mutation_does_what_it_says(database: Database) -> None:
     fill(database, (1, "a"), (2, "b"), (3, "c"), (4, "d"))
     with database.batch() as batch:
-        batch.insert("T", ("K", "V"), [(5, "new")])
-        batch.update("T", ("K", "V"), [(1, "updated")])
-        batch.insert_or_update("T", ("K", "V"), [(2, "upserted"), (6, "inserted")])
-        batch.replace("T", ("K",), [(3,)])
-        batch.delete("T", KeySet(keys=[[4], [99]]))
+        batch.insert("t", ("k", "v"), [(5, "new")])
+        batch.update("t", ("k", "v"), [(1, "updated")])
+        batch.insert_or_update("t", ("k", "v"), [(2, "upserted"), (6, "inserted")])
+        batch.replace("t", ("k",), [(3,)])
+        batch.delete("t", KeySet(keys=[[4], [99]]))
     assert table(database) == [
         [1, "updated"],
         [2, "upserted"],
@@ -57,12 +71,12 @@ def test_each_kind_of_mutation_does_what_it_says(database: Database) -> None:
 @pytest.mark.parametrize(
     ("write", "error"),
     [
-        (lambda b: b.insert("T", ("K",), [(1,)]), exceptions.AlreadyExists),
-        (lambda b: b.update("T", ("K", "V"), [(9, "x")]), exceptions.NotFound),
-        (lambda b: b.insert("Missing", ("K",), [(1,)]), exceptions.NotFound),
-        (lambda b: b.insert("T", ("K", "Missing"), [(1, "x")]), exceptions.NotFound),
-        (lambda b: b.insert("T", ("K",), [("text",)]), exceptions.FailedPrecondition),
-        (lambda b: b.insert("T", ("K", "V"), [(None, "x")]), exceptions.FailedPrecondition),
+        (lambda b: b.insert("t", ("k",), [(1,)]), exceptions.AlreadyExists),
+        (lambda b: b.update("t", ("k", "v"), [(9, "x")]), exceptions.NotFound),
+        (lambda b: b.insert("Missing", ("k",), [(1,)]), exceptions.NotFound),
+        (lambda b: b.insert("t", ("k", "Missing"), [(1, "x")]), exceptions.NotFound),
+        (lambda b: b.insert("t", ("k",), [("text",)]), exceptions.FailedPrecondition),
+        (lambda b: b.insert("t", ("k", "v"), [(None, "x")]), exceptions.FailedPrecondition),
     ],
 )
 def test_a_commit_that_is_refused_leaves_nothing(
@@ -70,7 +84,7 @@ def test_a_commit_that_is_refused_leaves_nothing(
 ) -> None:
     fill(database, (1, "a"))
     with pytest.raises(error), database.batch() as batch:  # noqa: PT012 - leaving it commits
-        batch.insert("T", ("K", "V"), [(2, "b")])
+        batch.insert("t", ("k", "v"), [(2, "b")])
         write(batch)
     assert table(database) == [[1, "a"]]
 
@@ -79,29 +93,29 @@ def test_ranges_are_read_and_deleted_open_and_closed(database: Database) -> None
     fill(database, *((k, str(k)) for k in range(10)))
     with database.snapshot() as snapshot:
         keys = KeySet(ranges=[KeyRange(start_closed=[2], end_open=[4])])
-        assert list(snapshot.read("T", ("K",), keys)) == [[2], [3]]
+        assert list(snapshot.read("t", ("k",), keys)) == [[2], [3]]
     with database.batch() as batch:
-        batch.delete("T", KeySet(ranges=[KeyRange(start_open=[2], end_closed=[8])]))
+        batch.delete("t", KeySet(ranges=[KeyRange(start_open=[2], end_closed=[8])]))
     assert [row[0] for row in table(database)] == [0, 1, 2, 9]
 
 
 def test_a_read_can_be_limited(database: Database) -> None:
     fill(database, *((k, str(k)) for k in range(10)))
     with database.snapshot() as snapshot:
-        assert list(snapshot.read("T", ("V", "K"), EVERYTHING, limit=2)) == [["0", 0], ["1", 1]]
+        assert list(snapshot.read("t", ("v", "k"), EVERYTHING, limit=2)) == [["0", 0], ["1", 1]]
 
 
 def test_the_commit_timestamp_is_written_where_it_is_asked_for(database: Database) -> None:
     with database.batch() as batch:
-        batch.insert("S", ("K", "C"), [(1, spanner.COMMIT_TIMESTAMP)])
+        batch.insert("s", ("k", "c"), [(1, spanner.COMMIT_TIMESTAMP)])
     assert rows(database, "SELECT C FROM S") == [[batch.committed]]
 
 
 def test_a_read_at_an_exact_timestamp_repeats(database: Database) -> None:
     first = fill(database, (1, "old"))
     with database.batch() as batch:
-        batch.update("T", ("K", "V"), [(1, "new")])
-        batch.insert("T", ("K", "V"), [(2, "later")])
+        batch.update("t", ("k", "v"), [(1, "new")])
+        batch.insert("t", ("k", "v"), [(2, "later")])
     assert table(database, read_timestamp=first) == [[1, "old"]]
     assert table(database, read_timestamp=batch.committed) == [[1, "new"], [2, "later"]]
     assert table(database, min_read_timestamp=batch.committed) == [[1, "new"], [2, "later"]]
@@ -110,32 +124,45 @@ def test_a_read_at_an_exact_timestamp_repeats(database: Database) -> None:
 def test_a_read_only_transaction_sees_one_moment(database: Database) -> None:
     fill(database, (1, "a"))
     with database.snapshot(multi_use=True) as snapshot:
-        before = list(snapshot.read("T", ("K",), EVERYTHING))
+        before = list(snapshot.read("t", ("k",), EVERYTHING))
         fill(database, (2, "b"))
-        assert list(snapshot.read("T", ("K",), EVERYTHING)) == before == [[1]]
+        assert list(snapshot.read("t", ("k",), EVERYTHING)) == before == [[1]]
         assert list(snapshot.execute_sql("SELECT COUNT(*) FROM T")) == [[1]]
 
 
-def test_parameters_come_with_and_without_types(database: Database) -> None:
+PARAMETERS = {
+    Dialect.GOOGLESQL: ("SELECT V FROM T WHERE K = @k AND V IN UNNEST(@vs)", "k", "vs"),
+    Dialect.POSTGRESQL: ("SELECT V FROM T WHERE K = $1 AND V = ANY($2)", "p1", "p2"),
+}
+REFUSALS = {
+    Dialect.GOOGLESQL: ("bind parameter k", "No parameter found"),
+    Dialect.POSTGRESQL: ("bind parameter p1", "parameter"),
+}
+
+
+def test_parameters_come_with_and_without_types(database: Database, dialect: Dialect) -> None:
     fill(database, (1, "a"), (2, "b"))
-    sql = "SELECT V FROM T WHERE K = @k AND V IN UNNEST(@vs)"
-    params = {"k": 2, "vs": ["a", "b"]}
-    types = {"k": param_types.INT64, "vs": param_types.Array(param_types.STRING)}
+    sql, k, vs = PARAMETERS[dialect]
+    wrong, missing = REFUSALS[dialect]
+    params: dict[str, object] = {k: 2, vs: ["a", "b"]}
+    types = {k: param_types.INT64, vs: param_types.Array(param_types.STRING)}
     with database.snapshot(multi_use=True) as snapshot:
         assert list(snapshot.execute_sql(sql, params=params, param_types=types)) == [["b"]]
         assert list(snapshot.execute_sql(sql, params=params, param_types={})) == [["b"]]
-        with pytest.raises(exceptions.InvalidArgument, match="bind parameter k"):
-            list(snapshot.execute_sql(sql, params={**params, "k": "x"}, param_types=types))
-        with pytest.raises(exceptions.InvalidArgument, match="No parameter found"):
+        with pytest.raises(exceptions.InvalidArgument, match=wrong):
+            list(snapshot.execute_sql(sql, params={**params, k: "x"}, param_types=types))
+        with pytest.raises(exceptions.InvalidArgument, match=missing):
             list(snapshot.execute_sql(sql))
 
 
-def test_dml_counts_returns_and_is_seen_by_its_transaction(database: Database) -> None:
+def test_dml_counts_returns_and_is_seen_by_its_transaction(
+    database: Database, dialect: Dialect
+) -> None:
+    update = f"UPDATE T SET V = 'c' WHERE K = 2 {RETURNING[dialect]} K, V"
+
     def work(transaction: Transaction) -> list[object]:
         inserted = transaction.execute_update("INSERT INTO T (K, V) VALUES (1, 'a'), (2, 'b')")
-        returned = list(
-            transaction.execute_sql("UPDATE T SET V = 'c' WHERE K = 2 THEN RETURN K, V")
-        )
+        returned = list(transaction.execute_sql(update))
         seen = list(transaction.execute_sql("SELECT COUNT(*) FROM T"))
         return [inserted, returned, seen]
 
@@ -143,12 +170,18 @@ def test_dml_counts_returns_and_is_seen_by_its_transaction(database: Database) -
     assert table(database) == [[1, "a"], [2, "c"]]
 
 
-def test_a_batch_of_dml_stops_at_the_first_that_fails(database: Database) -> None:
+def test_a_batch_of_dml_stops_at_the_first_that_fails(database: Database, dialect: Dialect) -> None:
+    place, name = PARAMETER[dialect]
+
     def work(transaction: Transaction, third: str) -> object:
         return transaction.batch_update(
             [
                 "INSERT INTO T (K, V) VALUES (1, 'a')",
-                ("INSERT INTO T (K, V) VALUES (@k, 'b')", {"k": 2}, {"k": param_types.INT64}),
+                (
+                    f"INSERT INTO T (K, V) VALUES ({place}, 'b')",
+                    {name: 2},
+                    {name: param_types.INT64},
+                ),
                 third,
                 "INSERT INTO T (K, V) VALUES (3, 'never')",
             ]
@@ -157,7 +190,7 @@ def test_a_batch_of_dml_stops_at_the_first_that_fails(database: Database) -> Non
     with pytest.raises(exceptions.AlreadyExists):
         database.run_in_transaction(work, "INSERT INTO T (K, V) VALUES (1, 'again')")
     assert table(database) == []
-    divided = "INSERT INTO T (K, V) VALUES (DIV(1, 0), 'c')"
+    divided = "INSERT INTO T (K, V) VALUES (MOD(1, 0), 'c')"
     status, counts = database.run_in_transaction(work, divided)
     assert (status.code, counts) == (code_pb2.OUT_OF_RANGE, [1, 1])
     assert table(database) == [[1, "a"], [2, "b"]]
@@ -199,7 +232,7 @@ def test_aborted_commits_are_tried_again_by_the_client(
 def test_commit_statistics_are_told_on_request(database: Database) -> None:
     database.log_commit_stats = True
     with database.batch() as batch:
-        batch.insert("T", ("K", "V"), [(1, "a"), (2, "b")])
+        batch.insert("t", ("k", "v"), [(1, "a"), (2, "b")])
     assert batch.commit_stats.mutation_count == 4
 
 
@@ -215,24 +248,25 @@ def test_profile_counts_the_rows_that_were_scanned(database: Database) -> None:
     assert result.stats.query_plan.plan_nodes
 
 
-def test_plan_tells_columns_without_rows(database: Database) -> None:
+def test_plan_tells_columns_without_rows(database: Database, dialect: Dialect) -> None:
+    place, name = PARAMETER[dialect]
     fill(database, (1, "a"))
     with database.snapshot() as snapshot:
         result = snapshot.execute_sql(
-            "SELECT K, V FROM T WHERE K = @k",
+            f"SELECT k, v FROM t WHERE k = {place}",
             query_mode=ExecuteSqlRequest.QueryMode.PLAN,
-            params={"k": 1},
-            param_types={"k": param_types.INT64},
+            params={name: 1},
+            param_types={name: param_types.INT64},
         )
         assert list(result) == []
-    assert [field.name for field in result.fields] == ["K", "V"]
+    assert [field.name for field in result.fields] == ["k", "v"]
 
 
 def test_groups_of_mutations_are_committed_apart(database: Database) -> None:
     with database.mutation_groups() as groups:
-        groups.group().insert("T", ("K", "V"), [(1, "a")])
-        groups.group().insert("T", ("K", "V"), [(1, "again")])
-        groups.group().insert("T", ("K", "V"), [(2, "b")])
+        groups.group().insert("t", ("k", "v"), [(1, "a")])
+        groups.group().insert("t", ("k", "v"), [(1, "again")])
+        groups.group().insert("t", ("k", "v"), [(2, "b")])
         answers = list(groups.batch_write())
     assert {a.indexes[0]: a.status.code for a in answers} == {
         0: 0,
@@ -247,7 +281,7 @@ def test_partitions_together_give_every_row_once(database: Database) -> None:
     batch = database.batch_snapshot()
     read = [
         r
-        for p in batch.generate_read_batches("T", ("K",), EVERYTHING)
+        for p in batch.generate_read_batches("t", ("k",), EVERYTHING)
         for r in batch.process_read_batch(p)
     ]
     queried = [
@@ -257,6 +291,36 @@ def test_partitions_together_give_every_row_once(database: Database) -> None:
     ]
     batch.close()
     assert sorted(read) == sorted(queried) == [[k] for k in range(100)]
+
+
+def test_stale_reads_are_bounded(database: Database) -> None:
+    first = fill(database, (1, "a"))
+    fill(database, (2, "b"))
+    assert table(database, read_timestamp=first) == [[1, "a"]]
+    for bounds in ({"max_staleness": timedelta(0)}, {"exact_staleness": timedelta(0)}):
+        assert table(database, **bounds) == [[1, "a"], [2, "b"]]
+    with pytest.raises(exceptions.FailedPrecondition):
+        table(database, read_timestamp=datetime.now(UTC) - timedelta(days=1))
+
+
+def test_options_of_a_request_are_taken_or_refused(database: Database) -> None:
+    fill(database, (1, "a"))
+    tagged = RequestOptions(priority=RequestOptions.Priority.PRIORITY_LOW, request_tag="report")
+    near = DirectedReadOptions(
+        include_replicas={"replica_selections": [{"location": "us-east4", "type_": "READ_ONLY"}]}
+    )
+    options: dict[str, Any] = {"request_options": tagged, "directed_read_options": near}
+    with database.snapshot(multi_use=True) as snapshot:
+        assert list(snapshot.execute_sql("SELECT k FROM t", **options)) == [[1]]
+        assert list(snapshot.read("t", ("k",), EVERYTHING, **options)) == [[1]]
+
+    def write(transaction: Transaction) -> None:
+        transaction.execute_update("UPDATE t SET v = 'b' WHERE k = 1", request_options=tagged)
+        with pytest.raises(exceptions.InvalidArgument):
+            list(transaction.execute_sql("SELECT k FROM t", directed_read_options=near))
+
+    database.run_in_transaction(write, transaction_tag="nightly")
+    assert table(database) == [[1, "b"]]
 
 
 def test_dml_in_a_snapshot_is_refused(database: Database) -> None:

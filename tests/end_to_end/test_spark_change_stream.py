@@ -156,7 +156,8 @@ def test_one_table_has_its_own_columns(
         "text",
         b"bytes",
     )
-    assert (str(first["D"]), first["J"], first["A"]) == ("2026-01-31", '{"a":1}', [1, None])
+    assert (str(first["D"]), json.loads(first["J"])) == ("2026-01-31", {"a": 1})
+    assert first["A"] == [1, None]
     assert format_timestamp(micros(first["M"])) == "2026-01-31T12:00:00.123456Z"
     assert [delivered[1][name] for name in columns[1:]] == [None] * 9
     assert "L" not in first

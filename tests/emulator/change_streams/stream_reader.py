@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
@@ -24,6 +26,9 @@ def records(
     heartbeat: int | None = 1000,
 ) -> Any:
     """The structs of a query, as they come: (data, heartbeats, children)."""
+    if database.database_dialect == DatabaseDialect.POSTGRESQL:
+        yield from read_json(database, stream, start, end, token, heartbeat)
+        return
     sql = (
         f"SELECT ChangeRecord FROM READ_{stream}(start_timestamp => @start, end_timestamp => @end,"
         " partition_token => @token, read_options => NULL, heartbeat_milliseconds => @heartbeat)"
@@ -38,6 +43,44 @@ def records(
     with database.snapshot() as snapshot:
         for row in snapshot.execute_sql(sql, params=params, param_types=types):
             yield from row[0]
+
+
+def read_json(database: Database, stream: str, *values: object) -> Iterator[Any]:
+    """The same of a database of the PostgreSQL dialect, whose rows have a jsonb each."""
+    sql = f'SELECT * FROM "spanner"."read_json_{stream}"($1, $2, $3, $4, null)'
+    kinds = (*[param_types.TIMESTAMP] * 2, param_types.STRING, param_types.INT64)
+    names = [f"p{number}" for number in range(1, 5)]
+    params, types = (dict(zip(names, each, strict=True)) for each in (values, kinds))
+    with database.snapshot() as snapshot:
+        for (record,) in snapshot.execute_sql(sql, params=params, param_types=types):
+            yield convert_record(record)
+
+
+def convert_record(record: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """A record of JSON as the struct of GoogleSQL."""
+    if (data := record.get("data_change_record")) is not None:
+        mods = [
+            [mod[name] for name in ("keys", "new_values", "old_values")] for mod in data["mods"]
+        ]
+        at = datetime.fromisoformat(data["commit_timestamp"])
+        return [[at, *[data.get(name) for name in FIELDS[:5]], mods, data["mod_type"]]], [], []
+    if (beat := record.get("heartbeat_record")) is not None:
+        return [], [[datetime.fromisoformat(beat["timestamp"])]], []
+    children = record["child_partitions_record"]
+    tokens = [
+        [child["token"], child["parent_partition_tokens"]] for child in children["child_partitions"]
+    ]
+    began = datetime.fromisoformat(children["start_timestamp"])
+    return [], [], [[began, children["record_sequence"], tokens]]
+
+
+FIELDS = (
+    "record_sequence",
+    "server_transaction_id",
+    "is_last_record_in_transaction_in_partition",
+    "table_name",
+    "column_types",
+)
 
 
 @dataclass

@@ -76,6 +76,7 @@ def values_by_key(records: StreamContents) -> dict[int, list[Version]]:
     return versions
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.ddl(TABLE, STREAM)
 def test_every_version_of_every_key_is_read_once_and_in_order(
@@ -96,6 +97,7 @@ def test_every_version_of_every_key_is_read_once_and_in_order(
         assert records.announced[token] == len(records.parents[token])
 
 
+@pytest.mark.both_dialects
 @pytest.mark.ddl(TABLE, STREAM)
 def test_windows_through_lineage_neither_overlap_nor_leave_gaps(
     database: Database, faults: Callable[..., None]
@@ -113,6 +115,7 @@ def test_windows_through_lineage_neither_overlap_nor_leave_gaps(
     assert whole == truth
 
 
+@pytest.mark.both_dialects
 @pytest.mark.ddl(TABLE, STREAM)
 def test_a_token_is_refused_outside_its_partition(
     database: Database, faults: Callable[..., None]

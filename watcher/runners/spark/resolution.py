@@ -41,7 +41,7 @@ from watcher.spanner.database import connect
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import find_watched_table
 from watcher.tables.schema_reader import read_epoch
-from watcher.tables.selection import Selection, find_table, select
+from watcher.tables.selection import Selection, find_spec, find_table, select
 from watcher.tables.shards import group_shards
 from watcher.tables.values import WatchedTable
 
@@ -115,7 +115,8 @@ def resolve_streamed_scan(
 ) -> Scan:
     """The tables of a change stream."""
     selection = make_scan_selection(options)
-    stream, tables = find_streamed_tables(schema, options.stream, selection, database)
+    specs = options.specs
+    stream, tables = find_streamed_tables(schema, options.stream, selection, database, specs)
     stream = use_placements(queries.stream, stream, split_names(options.placements))
     backfill = options.starting_timestamp == EARLIEST
     known = Known("change-stream", stream.known_values(options.whole_rows), backfill)
@@ -162,7 +163,8 @@ def make_scan_selection(options: SourceOptions) -> Selection:
 def find_tables(options: SourceOptions, schema: Schema, database: str) -> Iterator[WatchedTable]:
     """The tables that the options name, by name."""
     if options.table is not None:
-        yield find_watched_table(schema, options.table, database)
+        spec = find_spec(options.specs, options.table)
+        yield find_watched_table(schema, options.table, database, spec)
         return
     tables = select(schema, make_scan_selection(options), options.specs, database)
     yield from sorted(tables, key=lambda table: table.name)
@@ -179,7 +181,8 @@ def resolve_whole_scan_in(schema: Schema, options: SourceOptions, queries: Query
     """As ``resolve_scan_in``; one table may be without an index, because it is read whole."""
     if options.table is None or options.uniform or options.streamed:
         return resolve_scan_in(schema, options, queries)
-    table = find_table(schema, options.table, options.address.path, None, scan=True)
+    spec = find_spec(options.specs, options.table)
+    table = find_table(schema, options.table, options.address.path, spec, scan=True)
     capture = PollCapture(queries, table, (), options.nanoseconds)
     return Scan(options, (capture,), make_shown_schema(options, (capture,)))
 
