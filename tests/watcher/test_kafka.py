@@ -63,6 +63,7 @@ def make_watcher(database: Database, cluster: MockCluster, **delivery: Any) -> W
 # What arrives.
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("transactional", [False, True])
 def test_a_consumer_reads_what_was_written_in_order_per_key(
     singers: Database, cluster: MockCluster, transactional: bool
@@ -138,6 +139,7 @@ def run_watch(database: Database, cluster: MockCluster, **environment: str) -> i
     return run_watch_to(f"kafka://{cluster.address}/changes", database, **environment).returncode
 
 
+@pytest.mark.both_dialects
 def test_nothing_is_lost_when_it_is_killed_between_acknowledgement_and_position(
     singers: Database, cluster: MockCluster
 ) -> None:

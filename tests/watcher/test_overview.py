@@ -82,6 +82,7 @@ def test_a_database_that_nobody_watches_has_indexes_and_no_consumer(singers: Dat
         assert list(snapshot.execute_sql(query, params={"name": TABLE})) == [[0]]
 
 
+@pytest.mark.both_dialects
 def test_a_consumer_is_shown_with_its_position_and_the_rows_behind(music: Database) -> None:
     write(music, 1, 2, 3)
     watcher_of(music, [], consumer="me").run_once()
@@ -95,6 +96,7 @@ def test_a_consumer_is_shown_with_its_position_and_the_rows_behind(music: Databa
     assert (index.rows, index.clearable, index.slowest_consumer) == (Count(3), Count(2), "me")
 
 
+@pytest.mark.both_dialects
 def test_the_lease_the_command_and_the_last_error_of_a_running_consumer(music: Database) -> None:
     consumers = consumers_of(music)
     consumers.create()
@@ -115,6 +117,7 @@ def test_the_lease_the_command_and_the_last_error_of_a_running_consumer(music: D
     assert not consumer_in(read(music), "me").alive
 
 
+@pytest.mark.both_dialects
 def test_a_lease_counts_at_the_time_of_the_read(music: Database) -> None:
     """A read that is older than a lease is long must not show a running consumer as gone."""
     consumers = consumers_of(music)
@@ -131,6 +134,7 @@ def test_a_lease_counts_at_the_time_of_the_read(music: Database) -> None:
     assert alive == [True, False]
 
 
+@pytest.mark.both_dialects
 @pytest.mark.ddl(SINGERS, STREAM)
 def test_records_of_a_change_stream_are_lost_after_its_retention(database: Database) -> None:
     watcher_of(database, [], consumer="me", capture="change-stream", start="latest").run_once()
@@ -161,6 +165,7 @@ def test_polled_rows_are_never_lost_and_cuts_are_exact_for_the_version_retention
     assert consumer_in(overview, "me").exact_for_seconds == pytest.approx(71.5 * HOUR, abs=600)
 
 
+@pytest.mark.both_dialects
 def test_a_backfill_is_shown_with_the_rows_that_are_left(music: Database) -> None:
     write(music, *range(20))
     watcher_of(music, [], consumer="me").run_once()
@@ -172,6 +177,7 @@ def test_a_backfill_is_shown_with_the_rows_that_are_left(music: Database) -> Non
     assert observer_of(music).count_exactly("Singers").backfills == {"me": (8, 20)}
 
 
+@pytest.mark.both_dialects
 def test_counting_stops_at_its_limits(music: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "ROWS_BEHIND_MAX", 5)
     monkeypatch.setattr(counts, "INDEX_ROWS_MAX", 12)
@@ -186,6 +192,7 @@ def test_counting_stops_at_its_limits(music: Database, monkeypatch: pytest.Monke
     assert (exact.rows, exact.clearable) == (100, 0)
 
 
+@pytest.mark.both_dialects
 def test_many_shards_are_counted_in_several_queries(create_database: CreateDatabase) -> None:
     database = create_database(SINGERS)
     make_watchable(database, shards=250)
@@ -194,6 +201,7 @@ def test_many_shards_are_counted_in_several_queries(create_database: CreateDatab
     assert (len(index.shards), index.rows) == (250, Count(30))
 
 
+@pytest.mark.both_dialects
 def test_what_cannot_be_counted_is_refused(music: Database) -> None:
     observer = observer_of(music)
     with pytest.raises(TableNotFoundError):
@@ -213,6 +221,7 @@ def test_a_table_that_is_dropped_does_not_hide_the_others(music: Database) -> No
     assert "Albums" in (notes["Albums"] or "")
 
 
+@pytest.mark.both_dialects
 def test_counts_are_taken_less_often_and_kept_as_a_history(music: Database) -> None:
     write(music, 1)
     seldom = Observer(music, address_of(music), TABLE, 0.0, count_seconds=3_600)

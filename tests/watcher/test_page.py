@@ -51,6 +51,7 @@ def status_rows(database: Database) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.both_dialects
 def test_the_page_says_what_status_says(page: Page, music: Database) -> None:
     answer = page.get("/api/status").json
     (row,) = status_rows(music)
@@ -148,6 +149,7 @@ def test_the_link_with_the_token_leads_to_one_without(guarded: Page) -> None:
     assert guarded.get("/healthz").status == 200
 
 
+@pytest.mark.both_dialects
 def test_commands_reach_the_consumer(guarded: Page, music: Database) -> None:
     body = {"consumer": "me", "command": "drain"}
     cookie = f"spanner_watcher_page={TOKEN}"

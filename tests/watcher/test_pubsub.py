@@ -65,6 +65,7 @@ def balances(server: PublisherServer) -> list[int]:
 # What arrives.
 
 
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("groups", [0, 4])
 def test_a_subscriber_sees_what_was_written_in_order_per_key(
     singers: Database, pubsub: PublisherServer, groups: int
@@ -141,6 +142,7 @@ def run_watch(database: Database, **environment: str) -> int:
     return run_watch_to("pubsub://p-1", database, **environment).returncode
 
 
+@pytest.mark.both_dialects
 def test_nothing_is_lost_when_it_is_killed_between_acknowledgement_and_position(
     singers: Database, pubsub: PublisherServer
 ) -> None:
