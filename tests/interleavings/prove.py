@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from ddl.schema import Dialect
 from interleavings.choosers import Prescribed, parse_trace
 from interleavings.explore import Explorer, Outcome
 from interleavings.mutations import MUTATIONS, Mutation
@@ -13,11 +14,16 @@ SCHEDULES_MAX = 2_000
 """So many are tried at most to find a fault."""
 
 
-def find(mutation: Mutation, schedules: int, seed: int | None = None) -> tuple[int, Outcome | None]:
+def find(
+    mutation: Mutation,
+    schedules: int,
+    seed: int | None = None,
+    dialect: Dialect = Dialect.GOOGLESQL,
+) -> tuple[int, Outcome | None]:
     """How many schedules it took to find a fault; None when it was not found. Without a ``seed``
     they are those of the mutation's own."""
     seed = mutation.seed if seed is None else seed
-    with Explorer(VARIANTS[mutation.variant]) as explorer, mutation.patch():
+    with Explorer(VARIANTS[mutation.variant], dialect) as explorer, mutation.patch():
         for number, outcome in enumerate(explorer.random(seed, schedules), start=1):
             if outcome.problems:
                 return number, outcome

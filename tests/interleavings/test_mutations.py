@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ddl.schema import Dialect
 from interleavings.mutations import MUTATIONS, Mutation
 from interleavings.prove import SCHEDULES_MAX, find
 
@@ -13,4 +14,19 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_a_fault_that_is_put_back_is_found(mutation: Mutation) -> None:
     number, outcome = find(mutation, SCHEDULES_MAX)
+    assert outcome is not None, f"not found in {number} schedules"
+
+
+OF_STATEMENTS = (
+    "clearing does not say how far",
+    "columns are those of the start",
+    "a query reads the shards of its start",
+)
+
+
+@pytest.mark.parametrize(
+    "mutation", [each for each in MUTATIONS if each.name in OF_STATEMENTS], ids=lambda m: m.name
+)
+def test_faults_are_found_in_the_postgresql_dialect(mutation: Mutation) -> None:
+    number, outcome = find(mutation, SCHEDULES_MAX, dialect=Dialect.POSTGRESQL)
     assert outcome is not None, f"not found in {number} schedules"
