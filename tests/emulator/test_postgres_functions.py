@@ -121,6 +121,8 @@ INTERVALS = {
         "2001-02-16 05:00:00-08"
     ),
     "extract(decade from timestamptz '2001-01-01 01:00:00+00')": "200",
+    "extract(epoch from timestamptz '0001-01-01 00:00:00+00')": "-62135596800.000000",
+    "timestamptz '0001-01-02 00:00:00+00' - timestamptz '0001-01-01 00:00:00+00'": "PT24H",
 }
 
 

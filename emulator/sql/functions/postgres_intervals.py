@@ -242,7 +242,7 @@ def shift(form: str, interval: str, sign: int) -> str:
 
 def between(left: str, right: str) -> str:
     """timestamptz - timestamptz: hours, never days."""
-    gap = moment_of(left).astimezone(UTC) - moment_of(right).astimezone(UTC)
+    gap = moment_of(left, UTC) - moment_of(right, UTC)
     return Interval(nanos=gap // timedelta(microseconds=1) * MICRO).check_range().iso()
 
 
@@ -322,7 +322,7 @@ def justified(change: Callable[[Interval], Interval]) -> Callable[[str], str]:
 
 def date_in_zone(form: str, zone: str) -> str:
     """spanner.date: the day of a time in a zone."""
-    return moment_of(form).astimezone(zone_of(zone)).date().isoformat()
+    return moment_of(form, zone_of(zone)).date().isoformat()
 
 
 def date_bin(stride: str, form: str, origin: str) -> str:
@@ -333,8 +333,8 @@ def date_bin(stride: str, form: str, origin: str) -> str:
     micros = (value.days * DAY + value.nanos) // MICRO
     if micros <= 0:
         raise out_of_range("stride must be greater than zero")
-    start = moment_of(origin).astimezone(UTC)
-    gap = (moment_of(form).astimezone(UTC) - start) // timedelta(microseconds=1)
+    start = moment_of(origin, UTC)
+    gap = (moment_of(form, UTC) - start) // timedelta(microseconds=1)
     return form_of(start + timedelta(microseconds=gap // micros * micros))
 
 

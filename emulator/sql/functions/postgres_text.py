@@ -263,14 +263,15 @@ def zone_of(name: str) -> ZoneInfo:
 
 def extract_timestamptz(field: str, form: str) -> str:
     """A field of a time in the default zone, as a numeric."""
-    moment, name = moment_of(form), field.lower()
+    name = field.lower()
+    if name == "epoch":  # in no zone: there the first hours of the year 1 are before it
+        since = moment_of(form, UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+        return to_form(Decimal(since // timedelta(microseconds=1)).scaleb(-6))
+    moment = moment_of(form)
     seconds = Decimal(moment.second * 1_000_000 + moment.microsecond)
     scaled = {"second": -6, "milliseconds": -3, "microseconds": 0}
     if name in scaled:
         return to_form(seconds.scaleb(scaled[name]))
-    if name == "epoch":
-        micros = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-        return to_form(Decimal(micros).scaleb(-6))
     if name in {"hour", "minute"}:
         return to_form(Decimal(getattr(moment, name)))
     return extract_date(field, moment.date().isoformat())
