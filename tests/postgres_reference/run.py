@@ -15,6 +15,7 @@ from google.cloud.spanner_v1.database import Database
 
 from emulator.process import spawn
 from postgres_reference.expressions import Generator
+from postgres_reference.operands import list_operands
 from postgres_reference.server import NULL, Postgres, find_programs, run_postgres
 
 ERROR = "ERROR"
@@ -38,6 +39,8 @@ class Difference:
     expression: str
     ours: str
     theirs: str
+    skipped: bool = False
+    """Whether PostgreSQL refuses an operand that it has not computed here, beside a NULL."""
 
 
 def evaluate(database: Database, expression: str) -> str:
@@ -72,7 +75,21 @@ def compare(
     theirs = postgres.evaluate(expressions)
     for expression, answer in zip(expressions, theirs, strict=True):
         ours = evaluate(database, expression)
-        yield None if agree(ours, answer) else Difference(expression, ours, answer)
+        if agree(ours, answer):
+            yield None
+            continue
+        skipped = answer == NULL and ours.startswith(ERROR) and skips_operand(postgres, expression)
+        yield Difference(expression, ours, answer, skipped)
+
+
+def skips_operand(postgres: Postgres, expression: str) -> bool:
+    """Whether somewhere in an expression that is NULL in PostgreSQL an operand is NULL, and another
+    one of the same function or operator, which is strict, is refused by PostgreSQL itself."""
+    operands = list_operands(expression)
+    answers = postgres.evaluate(operands) if operands else []
+    if NULL in answers and any(answer.startswith(ERROR) for answer in answers):
+        return True
+    return any(skips_operand(postgres, operand) for operand in operands)
 
 
 def classify(found: Difference | None) -> str:
@@ -83,13 +100,8 @@ def classify(found: Difference | None) -> str:
         return "UNIMPLEMENTED"
     refused = found.theirs.startswith(ERROR) or found.ours.startswith(ERROR)
     folded = refused and any(word in found.expression for word in LAZY)
-    known = NO_INFINITY in found.ours or UNDERFLOW in found.theirs or is_skipped(found)
+    known = NO_INFINITY in found.ours or UNDERFLOW in found.theirs or found.skipped
     return "known" if known or folded else "different"
-
-
-def is_skipped(found: Difference) -> bool:
-    """Whether PostgreSQL did not compute an argument, because another one is NULL anyway."""
-    return found.theirs == NULL and found.ours.startswith(ERROR)
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.instance import Instance
 
 from postgres_reference.expressions import Generator
+from postgres_reference.operands import list_operands
 from postgres_reference.run import classify, compare
 from postgres_reference.server import find_programs, run_postgres
 
@@ -29,3 +30,16 @@ def test_expressions_have_the_values_that_postgresql_gives_them(instance: Instan
         database.drop()
     assert [each for each in found if each and classify(each) == "different"] == []
     assert sum(each is None for each in found) > EXPRESSIONS * 0.9
+
+
+@pytest.mark.parametrize(
+    ("expression", "operands"),
+    [
+        ("f(a(1, 'x,(y'), NULL::date)", ["a(1, 'x,(y')", "NULL::date"]),
+        ("(1.5 + abs(-2))", ["1.5", "abs(-2)"]),
+        ("('{1,2}'::bigint[])", ["'{1,2}'"]),
+        ("'abc'", []),
+    ],
+)
+def test_the_operands_of_an_expression(expression: str, operands: list[str]) -> None:
+    assert list_operands(expression) == operands
