@@ -43,6 +43,10 @@ class Bound:
         column = self.order.columns[place]
         return column.type.code.value.startswith("FLOAT") and self.key[place] == NAN_TEXT
 
+    def is_plain(self, place: int) -> bool:
+        """Whether a part of the key is neither NULL nor NaN."""
+        return self.key[place] is not None and not self.is_nan(place)
+
 
 Compare = Callable[[Bound, int], str]
 
@@ -74,18 +78,22 @@ def render_greater(bound: Bound, place: int) -> str:
     return f"{name} > {bound.parameter(place)}"
 
 
-def render_less(bound: Bound, place: int) -> str:
-    """It is less."""
-    column = bound.order.columns[place]
+def list_less(bound: Bound, place: int) -> list[str]:
+    """It is less: conditions of which one is true, from the greatest values to NULL."""
     name = name_of(bound.order, place)
     if bound.key[place] is None:
-        return "FALSE"
+        return []
     if bound.is_nan(place):
-        return f"{name} IS NULL"
-    nan = (
-        f" OR {bound.order.sql.is_nan(name)}" if column.type.code.value.startswith("FLOAT") else ""
-    )
-    return f"({name} < {bound.parameter(place)} OR {name} IS NULL{nan})"
+        return [f"{name} IS NULL"]
+    of_float = bound.order.columns[place].type.code.value.startswith("FLOAT")
+    nan = [bound.order.sql.is_nan(name)] if of_float else []
+    return [f"{name} < {bound.parameter(place)}", *nan, f"{name} IS NULL"]
+
+
+def render_less(bound: Bound, place: int) -> str:
+    """It is less."""
+    less = list_less(bound, place)
+    return f"({' OR '.join(less)})" if less else "FALSE"
 
 
 def render_after(bound: Bound, place: int) -> str:
@@ -111,25 +119,54 @@ def render_lexicographic(bound: Bound, compare: Compare) -> str:
 
 def render_interval(order: KeyOrder, interval: KeyInterval) -> RowCondition:
     """The condition of a range; TRUE without bounds."""
-    conditions: list[str] = []
-    params: dict[str, WireValue] = {}
-    types: dict[str, Type] = {}
-    if interval.after is not None:
-        after = Bound(order, interval.after, "after")
-        conditions += [*seek(after), render_lexicographic(after, render_after)]
-        params, types = params | after.params, types | after.types
-    if interval.upto is not None:
-        upto = Bound(order, interval.upto, "upto")
+    after = Bound(order, interval.after, "after") if interval.after is not None else None
+    upto = Bound(order, interval.upto, "upto") if interval.upto is not None else None
+    conditions = seek(order, after, upto)
+    if after is not None:
+        conditions.append(render_lexicographic(after, render_after))
+    if upto is not None:
         last = " AND ".join(render_equal(upto, place) for place in range(len(upto.key)))
         conditions.append(f"({render_lexicographic(upto, render_before)} OR ({last}))")
-        params, types = params | upto.params, types | upto.types
+    params: dict[str, WireValue] = {}
+    types: dict[str, Type] = {}
+    for bound in (after, upto):
+        if bound is not None:
+            params, types = params | bound.params, types | bound.types
     return RowCondition(" AND ".join(conditions) or "TRUE", params, types)
 
 
-def seek(after: Bound) -> list[str]:
-    """What follows from the range for the first column alone, so that Spanner seeks to it: an OR
-    would make it scan from the beginning."""
-    column = after.order.columns[0]
-    if column.descending or after.key[0] is None or after.is_nan(0):
-        return []
-    return [f"{name_of(after.order, 0)} >= {after.parameter(0)}"]
+def render_branches(order: KeyOrder, interval: KeyInterval) -> list[RowCondition]:
+    """The condition of a range as several without an OR, in the order of the keys: of each of them
+    Spanner reads the first rows and no others."""
+    whole = render_interval(order, interval)
+    if interval.after is None:
+        return [whole]
+    after = Bound(order, interval.after, "after")
+    branches: list[str] = []
+    for place in reversed(range(len(after.key))):
+        equal = [render_equal(after, each) for each in range(place)]
+        descending = order.columns[place].descending
+        nexts = list_less(after, place) if descending else [render_greater(after, place)]
+        branches += [" AND ".join([*equal, each]) for each in nexts]
+    if interval.upto is not None:
+        branches = [f"{each} AND {whole.sql}" for each in branches]
+    return [RowCondition(each, whole.params, whole.types) for each in branches]
+
+
+def seek(order: KeyOrder, after: Bound | None, upto: Bound | None) -> list[str]:
+    """What follows from a range for single columns, so that Spanner seeks both of its ends: an OR
+    would make it scan. Behind a column that has one value in the whole range, the next one too."""
+    conditions = []
+    for place, column in enumerate(order.columns):
+        least, most = (upto, after) if column.descending else (after, upto)
+        if least is None or not least.is_plain(place):
+            break  # NULL or NaN, which are below all values, may be in the range
+        name = name_of(order, place)
+        if most is not None and most.key[place] == least.key[place]:
+            conditions.append(f"{name} = {least.parameter(place)}")
+            continue
+        conditions.append(f"{name} >= {least.parameter(place)}")
+        if most is not None and most.is_plain(place):
+            conditions.append(f"{name} <= {most.parameter(place)}")
+        break
+    return conditions

@@ -15,7 +15,7 @@ from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.wire import ResultPart, collect_rows
 from watcher.spanner.sql import RowCondition, Statement, combine_conditions
 from watcher.verification.canonical import ComparedColumn, render_hash, render_sum
-from watcher.verification.key_conditions import KeyInterval, render_interval
+from watcher.verification.key_conditions import KeyInterval, render_branches, render_interval
 from watcher.verification.key_order import KeyOrder
 
 INT64 = Type(TypeCode.INT64)
@@ -94,19 +94,24 @@ class ComparedTable:
     def _find_key(self, interval: KeyInterval, rows: int) -> tuple[object, ...] | None:
         """The key of the last of so many rows of a range; None when it has no more than those."""
         keys = [self.order.sql.quote(name) for name in self.order.names]
-        order = [
+        order = ", ".join(
             f"{key} DESC" if each.descending else key
             for key, each in zip(keys, self.order.columns, strict=True)
-        ]
-        select = self._select(", ".join(keys), interval)
-        sql = f"{select.sql} ORDER BY {', '.join(order)} LIMIT 2 OFFSET {rows - 1}"
-        results = self._query(Statement(sql, select.params, select.types))
+        )
+        conditions = render_branches(self.order, interval)
+        selects = [self._select_where(", ".join(keys), each) for each in conditions]
+        firsts = [f"({each.sql} ORDER BY {order} LIMIT {rows + 1})" for each in selects]
+        candidates = " UNION ALL ".join(firsts) if len(firsts) > 1 else selects[0].sql
+        sql = f"{candidates} ORDER BY {order} LIMIT 2 OFFSET {rows - 1}"
+        results = self._query(Statement(sql, selects[0].params, selects[0].types))
         width = len(keys)
         values = [value for part in collect_rows(results, width) for value in part]
         return read_key(values[:width]) if len(values) > width else None
 
     def _select(self, shown: str, interval: KeyInterval) -> Statement:
-        keys = render_interval(self.order, interval)
+        return self._select_where(shown, render_interval(self.order, interval))
+
+    def _select_where(self, shown: str, keys: RowCondition) -> Statement:
         condition = combine_conditions([keys, *([self.condition] if self.condition else [])])
         assert condition is not None, "there is one condition at least"
         sql = f"SELECT {shown} FROM {self.order.sql.quote(self.name)} WHERE {condition.sql}"  # noqa: S608
