@@ -24,6 +24,7 @@ from watcher.captures import (
 from watcher.captures.change_stream import iterate_stream_changes
 from watcher.captures.digests import hash_texts
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
+from watcher.json_columns.scalars import format_timestamps
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
@@ -108,7 +109,7 @@ def compute_change_ids(rows: TableRows) -> pa.Array:
     version, however nanoseconds are converted elsewhere."""
     commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
     unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
-    texts = render_timestamps(pc.fill_null(commits, unstamped))
+    texts = format_timestamps(pc.fill_null(commits, unstamped))
     keys = [render_keys(rows, name) for name in rows.table.primary_key]
     key = pc.binary_join_element_wise(*keys, ", ") if keys else pa.repeat("", len(texts))
     table = json.dumps(rows.table.name, ensure_ascii=False)
@@ -122,11 +123,6 @@ def render_keys(rows: TableRows, name: str) -> pa.Array:
         texts = normalize_timestamps(column)
         return pc.fill_null(pc.binary_join_element_wise('"', texts, '"', ""), "null")
     return render_json(column)
-
-
-def render_timestamps(column: pa.Array) -> pa.Array:
-    """Timestamps as ``format_timestamp`` writes them."""
-    return pc.replace_substring(column.cast(pa.string()), " ", "T", max_replacements=1)
 
 
 def render_json(column: pa.Array) -> pa.Array:
