@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
+from watcher.installed_spark import find_worker_python
 from watcher.runners.java import ensure_java
 
 # Verification reads the log of every batch, so none may be compacted away or purged meanwhile.
@@ -26,7 +26,7 @@ and the code that it makes is hardly used."""
 def session(name: str, more: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
     """A session that keeps the log of every micro-batch, with ``more`` settings of Spark's."""
     ensure_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", find_worker_python())
     builder = SparkSession.builder.master("local[2]").appName(name)
     settings = KEEP_EVERY_BATCH | {
         "spark.ui.enabled": "false",

@@ -12,10 +12,9 @@ import gc
 import sys
 from importlib import import_module
 
-from pyspark.daemon import manager
+from watcher.installed_spark import use_installed_spark
 
-from watcher.collector_pause import pause_collector
-
+DAEMON = "pyspark.daemon"
 SOURCE = "watcher.runners.spark.source"
 WITHOUT_SOURCE = frozenset({"pyspark.sql.worker.lookup_data_sources"})
 """Worker modules of Spark's that never load the source."""
@@ -23,16 +22,24 @@ WITHOUT_SOURCE = frozenset({"pyspark.sql.worker.lookup_data_sources"})
 
 def preload(worker_module: str | None = None) -> None:
     """Imports what a worker needs: the source, and the module of Spark's that the worker runs."""
-    if worker_module in WITHOUT_SOURCE:
-        return
-    with pause_collector():
+    gc.disable()
+    import_module(DAEMON)
+    if worker_module not in WITHOUT_SOURCE:
         import_module(SOURCE)
         if worker_module is not None:
             import_module(worker_module)
-    # What is collected in a worker would be copied from the daemon's memory just to be looked at.
+    # Before the collector runs: it would look at all of this, and a worker would copy from the
+    # daemon's memory what is looked at.
     gc.freeze()
+    gc.enable()
+
+
+def main() -> None:
+    """Runs Spark's daemon."""
+    use_installed_spark()
+    preload(sys.argv[1] if len(sys.argv) > 1 else None)
+    import_module(DAEMON).manager()
 
 
 if __name__ == "__main__":
-    preload(sys.argv[1] if len(sys.argv) > 1 else None)
-    manager()
+    main()

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
 from watcher.extras import DISTRIBUTION, read_version
+from watcher.installed_spark import find_worker_python
 from watcher.runners.spark.source import FORMAT
 from watcher.runners.spark.worker_errors import HIDE_TRACEBACK
 
@@ -41,9 +42,10 @@ def use_this_python(spark: SparkSession) -> None:
     chosen = os.environ.get(PYTHON_VARIABLE) or any(
         context.getConf().get(setting) for setting in PYTHON_SETTINGS
     )
-    if not chosen and context.pythonExec != sys.executable:
-        LOG.info("workers run %s", sys.executable)
-        context.pythonExec = sys.executable
+    if chosen:
+        return
+    LOG.info("workers run %s", sys.executable)
+    context.pythonExec = find_worker_python()
 
 
 def runs_here(spark: SparkSession) -> bool:
