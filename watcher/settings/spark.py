@@ -167,6 +167,9 @@ class SourceOptions(SharedSettings):
     left, with a warning."""
     data_boost: bool = False
     """Batch reads: whole tables are read on Spanner's own machines, at its own price."""
+    max_partitions: Annotated[int, Field(ge=0)] = 0
+    """Batch reads of whole tables: a hint to Spanner how many parts to make of a table, each a task
+    of Spark's; 0 gives none. A task has its own cost: let there be a few for each core."""
     push_filters: bool = False
     """Batch reads: Spanner evaluates filters. Spark keeps those of one query for the next query of
     the same ``load()``, so each query then needs a ``load()`` of its own."""

@@ -89,8 +89,8 @@ class SnapshotReader(DataSourceReader):
                 yield self._scan.shape(rows)
 
     def _make_capture(self, poll: PollCapture) -> SnapshotCapture:
-        bare = replace(poll, condition=None)
-        return SnapshotCapture(bare, poll.condition, self._scan.options.data_boost)
+        bare, options = replace(poll, condition=None), self._scan.options
+        return SnapshotCapture(bare, poll.condition, options.data_boost, options.max_partitions)
 
 
 class WindowReader(DataSourceReader):
