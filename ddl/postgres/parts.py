@@ -45,9 +45,15 @@ def read_storage_option(reader: TokenReader) -> tuple[tuple[str, str], ...]:
     return ()
 
 
-def read_storage_options(reader: TokenReader) -> tuple[tuple[str, str], ...]:
+def read_table_options(reader: TokenReader) -> tuple[tuple[str, str], ...]:
     """WITH (a = b, ...), LOCALITY GROUP and COLUMNAR POLICY, those that follow."""
     options = read_option_list(reader) if reader.accept("WITH") else ()
+    return options + read_storage_options(reader)
+
+
+def read_storage_options(reader: TokenReader) -> tuple[tuple[str, str], ...]:
+    """LOCALITY GROUP and COLUMNAR POLICY, those that follow."""
+    options: tuple[tuple[str, str], ...] = ()
     while more := read_storage_option(reader):
         options += more
     return options

@@ -19,7 +19,7 @@ from ddl.postgres.parts import (
     read_column,
     read_expression,
     read_key_parts,
-    read_storage_options,
+    read_table_options,
     read_ttl,
 )
 from ddl.postgres.types import read_type
@@ -104,7 +104,7 @@ def read_create_table(reader: TokenReader) -> Step:
         raise DdlError(f'Primary key must be defined for table "{name}".')
     if name.rpartition(".")[2].startswith(RESERVED_PREFIX):
         raise DdlError(f"'{RESERVED_PREFIX}' is not supported as a prefix for a table name.")
-    options = read_storage_options(reader)
+    options = read_table_options(reader)
     interleave = read_interleave(reader) if reader.peek("INTERLEAVE") else None
     policy = read_ttl(reader) if reader.peek("TTL") else None
     table = Table(
@@ -116,7 +116,7 @@ def read_create_table(reader: TokenReader) -> Step:
         tuple(body.checks),
         policy,
         tuple(body.synonyms),
-        options + read_storage_options(reader),
+        options + read_table_options(reader),
     )
     return steps.CreateTable(table, if_not_exists)
 
