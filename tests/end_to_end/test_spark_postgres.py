@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,11 +143,11 @@ def test_a_replica_has_every_numeric(
     spark: SparkSession, offers: Database, format_: str, tmp_path: Path
 ) -> None:
     texts = {"idleSeconds": 0, "textColumns": "offers.price,offers.history"}
-    options = {"format": format_, "options": texts}
-    replicate_by_spark(spark, offers, tmp_path, ("offers",), **options)
+    replicate = partial(replicate_by_spark, spark, offers, tmp_path, ("offers",))
+    replicate(format=format_, options=texts)
     assert by_key([dict(row) for row in read_rows(tmp_path, "offers")]) == ROWS
     write(offers, 1, 2, name="again")
-    replicate_by_spark(spark, offers, tmp_path, ("offers",), **options)
+    replicate(format=format_, options=texts)
     rows = {row["id"]: row for row in read_rows(tmp_path, "offers")}
     assert (rows[1]["price"], rows[1]["name"]) == ("NaN", "again")
     assert_equal(offers, tmp_path)

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 import watcher
 from ddl.schema import Dialect
 from watcher.errors import ConfigurationError
-from watcher.replica.cuts import ICEBERG
+from watcher.replica.cuts import ICEBERG, PARQUET
 from watcher.replica.manifest import Manifest
 
 pytestmark = [
@@ -76,12 +76,15 @@ def test_every_type_and_deletes_of_a_change_stream_are_replicated(
     change_schema(everything, STREAM)
     rows = every_type.rows(dialect)
     every_type.write(everything, rows[:25])
-    replicate_by_spark(spark, everything, tmp_path, ("Everything",), stream="S")
+    stream = {"format": lake_format, "stream": "S"}
+    replicate_by_spark(spark, everything, tmp_path, ("Everything",), **stream)
     assert_equal(everything, tmp_path)
     every_type.write(everything, rows)
     with everything.batch() as batch:
         batch.delete("Everything", KeySet(keys=[(0,)]))
-    reports = replicate_by_spark(spark, everything, tmp_path, ("Everything",), stream="S")
+    reports = replicate_by_spark(
+        spark, everything, tmp_path, ("Everything",), format=lake_format, stream="S"
+    )
     assert any(report.merged for report in reports)
     assert_equal(everything, tmp_path)
     assert 0 not in {row["Id"] for row in read_rows(tmp_path, "Everything")}
@@ -92,16 +95,16 @@ def test_columns_that_change_in_the_middle(
 ) -> None:
     database = create_database(*watchable_ddl("A"))
     write_table(database, 1, 2, table="A", Version=1)
-    (first, *_) = replicate_by_spark(spark, database, tmp_path, ("A",))
+    (first, *_) = replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format)
     change_schema(database, "ALTER TABLE A ADD COLUMN Name STRING(MAX) DEFAULT ('none')")
     write_table(database, 2, table="A", Version=2, Name="two")
-    replicate_by_spark(spark, database, tmp_path, ("A",))
+    replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format)
     names = {row["Id"]: row["Name"] for row in read_rows(tmp_path, "A")}
     assert names == {1: "none", 2: "two"}
     assert_equal(database, tmp_path)
     change_schema(database, "ALTER TABLE A DROP COLUMN Version")
     write_table(database, 1, table="A", Name="one")
-    replicate_by_spark(spark, database, tmp_path, ("A",))
+    replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format)
     assert "Version" not in read_rows(tmp_path, "A")[0]
     assert_equal(database, tmp_path)
     assert_equal(database, tmp_path, first.cut)
@@ -114,10 +117,10 @@ def test_soft_deleted_rows_leave_the_copy(
     write_table(database, 1, 2, 3, table="A", Gone=False)
     write_table(database, 3, table="A", Gone=True)
     deleted = {"A": "Gone"}
-    replicate_by_spark(spark, database, tmp_path, ("A",), deleted=deleted)
+    replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format, deleted=deleted)
     assert {row["Id"] for row in read_rows(tmp_path, "A")} == {1, 2}
     write_table(database, 1, table="A", Gone=True)
-    replicate_by_spark(spark, database, tmp_path, ("A",), deleted=deleted)
+    replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format, deleted=deleted)
     assert {row["Id"] for row in read_rows(tmp_path, "A")} == {2}
     assert_equal(database, tmp_path)
 
@@ -160,7 +163,6 @@ def test_what_does_not_work_is_refused(
     if find_format_settings(ICEBERG) is None:
         with pytest.raises(ConfigurationError, match="the Spark session has no Iceberg"):
             replicate_by_spark(spark, singers, tmp_path, format=ICEBERG)
+    begun = {"startingTimestamp": "2026-01-31T12:00:00Z"}
     with pytest.raises(ConfigurationError, match="'startingTimestamp' is the replica's own"):
-        replicate_by_spark(
-            spark, singers, tmp_path, options={"startingTimestamp": "2026-01-31T12:00:00Z"}
-        )
+        replicate_by_spark(spark, singers, tmp_path, format=PARQUET, options=begun)
