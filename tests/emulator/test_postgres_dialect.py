@@ -21,6 +21,7 @@ from google.api_core.exceptions import (
 from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1 import (
     COMMIT_TIMESTAMP,
+    ExecuteSqlRequest,
     KeySet,
     TypeAnnotationCode,
     TypeCode,
@@ -171,6 +172,32 @@ def test_dml_names_columns_exactly(create_postgres: CreatePostgres) -> None:
 def test_three_values_of_logic(singers: Database) -> None:
     sql = "SELECT NOT NULL, NULL AND false, NULL OR true, NULL IS NULL, NULL = 1, 1 IN (2, NULL)"
     assert query(singers, sql) == [[None, False, True, True, None, None]]
+
+
+def test_any_of_an_array_is_sought_in_an_index(create_postgres: CreatePostgres) -> None:
+    database = create_postgres(
+        "create table t (id bigint primary key, shard bigint, at bigint)",
+        "create index by_shard on t (shard, at) where shard is not null and at is not null",
+    )
+    with database.batch() as batch:
+        batch.insert("t", ("id", "shard", "at"), [(n, n % 4, n) for n in range(400)])
+    text = (
+        "select id from t /*@ force_index=by_shard */ where shard is not null"
+        " and shard = any($1) and at > $2"
+    )
+    types = {"p1": param_types.Array(param_types.INT64), "p2": param_types.INT64}
+    with database.snapshot() as snapshot:
+        results = snapshot.execute_sql(
+            text,
+            params={"p1": [0, 1, 3], "p2": 395},
+            param_types=types,
+            query_mode=ExecuteSqlRequest.QueryMode.PROFILE,
+        )
+        assert sorted(results) == [[396], [397], [399]]
+        assert int(results.stats.query_stats["rows_scanned"]) == 3
+    tests = "1 = any(array[1, null]), 2 = any(array[1, null]), 1 = any(null::bigint[])"
+    more = "not (1 = any(null::bigint[])), null::bigint = any(array[1]), 1 = any(array[]::bigint[])"
+    assert query(database, f"select {tests}, {more}") == [[True, None, None, None, None, False]]
 
 
 def test_nulls_come_last_upwards_and_nan_after_every_number(singers: Database) -> None:

@@ -155,9 +155,10 @@ def compile_any(
         raise errors.invalid_argument("op ANY/ALL (array) requires array on right side")
     (left, right), type_ = match([item, Typed('"value"', values.type.element)], "=", context)
     compare(left, "=", right, type_)
+    # A NULL array is one NULL: within a CASE an index would not be sought.
     chosen = f"SELECT {comparable(right)} FROM {elements(values)}"
-    test = f"({comparable(left)} IN ({chosen}))"
-    return Typed(f"CASE WHEN {values.sql} IS NOT NULL THEN {test} END", BOOL)
+    missing = f"SELECT NULL WHERE {values.sql} IS NULL"
+    return Typed(f"({comparable(left)} IN ({chosen} UNION ALL {missing}))", BOOL)
 
 
 def compile_case(compiler: Compiler, node: exp.Case, scope: Scope, context: Context) -> Typed:
