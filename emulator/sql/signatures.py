@@ -23,6 +23,8 @@ from emulator.values.types import (
     array,
 )
 
+INT64_MOD = "int64_mod"
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -193,13 +195,21 @@ def overload(name: str, items: list[Typed], context: Context) -> Typed:
     for signature in sorted(fitting, key=lambda s: conversions(s, items)):
         types = signature.argument_types(len(items))
         converted = [coerce(i, t, context) for i, t in zip(items, types, strict=True)]
-        if all(each is not None for each in converted):
-            listed = ", ".join(each.sql for each in converted if each is not None)
-            return Typed(f"{signature.function}({listed})", signature.result)
+        arguments = [each.sql for each in converted if each is not None]
+        if len(arguments) == len(converted):
+            return Typed(render_call(signature.function, arguments), signature.result)
     types_given = ", ".join(name_of(item.type) for item in items)
     raise errors.invalid_argument(
         f"No matching signature for function {name} for argument types: {types_given}"
     )
+
+
+def render_call(function: str, arguments: list[str]) -> str:
+    """A call in SQLite's words. MOD by a written number is SQLite's own operator, which cannot fail
+    then: shards are computed by it for every row that is read or written."""
+    if function == INT64_MOD and arguments[1].isdecimal() and arguments[1] != "0":
+        return f"({arguments[0]} % {arguments[1]})"
+    return f"{function}({', '.join(arguments)})"
 
 
 def is_forced(signature: Signature, items: list[Typed]) -> bool:

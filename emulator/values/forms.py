@@ -17,6 +17,7 @@ NUMERIC_SCALE = Decimal(10) ** 9
 JSON_DEPTH_MAX = 80
 NUMERIC_LIMIT = 10**38
 NUMERIC_DIGITS = 29
+NUMERIC_FRACTION = 9
 """Before the point."""
 NUMERIC_CONTEXT = Context(prec=100)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,11 +45,11 @@ def micros_from_timestamp(form: str) -> int:
 
 def timestamp_to_text(form: str) -> str:
     """The nine-digit form -> RFC 3339 as Spanner prints it (no needless zeros)."""
-    if form.endswith(".000000000Z"):
-        return form[:19] + "Z"
-    if form.endswith("000Z"):
-        return form[:23] + "Z" if form.endswith("000000Z") else form[:26] + "Z"
-    return form
+    if not form.endswith("000Z"):
+        return form
+    if not form.endswith("000000Z"):
+        return form[:26] + "Z"
+    return form[:19] + "Z" if form.endswith(".000000000Z") else form[:23] + "Z"
 
 
 def date_form(text: str) -> str:
@@ -97,8 +98,12 @@ def decimal_from_numeric(form: str) -> Decimal:
 
 def numeric_to_text(form: str) -> str:
     """The sortable form -> as Spanner prints it (no needless zeros)."""
-    text = f"{decimal_from_numeric(form):f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    sign, digits = "", form[1:]
+    if form[0] == "0":
+        sign, digits = "-", f"{NUMERIC_LIMIT - int(digits):038d}"
+    whole = digits[:-NUMERIC_FRACTION].lstrip("0") or "0"
+    fraction = digits[-NUMERIC_FRACTION:].rstrip("0")
+    return f"{sign}{whole}.{fraction}" if fraction else sign + whole
 
 
 def json_form(text: str, exact: bool = False) -> str:

@@ -235,10 +235,11 @@ def float_bytes(column: Column) -> list[bytes]:
 
 def plain_bytes(column: Column) -> list[bytes]:
     """Strings of any length and alphabet."""
-    return [NULL_VALUE if v is None else frame_string(str(v).encode()) for v in column]
-
-
-def frame_string(data: bytes) -> bytes:
-    """A string as one of the values of a PartialResultSet."""
-    size = len(data)
-    return (HEADS[size] if size < HEADS_MADE else head_of_string(size)) + data
+    heads, made = HEADS, HEADS_MADE
+    texts = [None if v is None else str(v).encode() for v in column]
+    return [
+        NULL_VALUE
+        if t is None
+        else (heads[len(t)] if len(t) < made else head_of_string(len(t))) + t
+        for t in texts
+    ]
