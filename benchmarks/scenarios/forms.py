@@ -65,7 +65,7 @@ class FormsSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    read_rows: Annotated[int, Field(ge=0)] = 30_000
+    read_rows: Annotated[int, Field(ge=0)] = 60_000
     transaction_rows: Annotated[int, Field(ge=1)] = 10
     rows: Annotated[int, Field(ge=100)] = 10_000
     runs: Annotated[int, Field(ge=1)] = 5
