@@ -12,6 +12,7 @@ import gc
 import sys
 from importlib import import_module
 
+from watcher.collector_pause import pause_collector
 from watcher.installed_spark import use_installed_spark
 
 DAEMON = "pyspark.daemon"
@@ -22,16 +23,15 @@ WITHOUT_SOURCE = frozenset({"pyspark.sql.worker.lookup_data_sources"})
 
 def preload(worker_module: str | None = None) -> None:
     """Imports what a worker needs: the source, and the module of Spark's that the worker runs."""
-    gc.disable()
-    import_module(DAEMON)
-    if worker_module not in WITHOUT_SOURCE:
-        import_module(SOURCE)
-        if worker_module is not None:
-            import_module(worker_module)
-    # Before the collector runs: it would look at all of this, and a worker would copy from the
-    # daemon's memory what is looked at.
-    gc.freeze()
-    gc.enable()
+    with pause_collector():
+        import_module(DAEMON)
+        if worker_module not in WITHOUT_SOURCE:
+            import_module(SOURCE)
+            if worker_module is not None:
+                import_module(worker_module)
+        # Before the collector runs: it would look at all of this, and a worker would copy from the
+        # daemon's memory what is looked at.
+        gc.freeze()
 
 
 def main() -> None:

@@ -91,7 +91,16 @@ def read_create_index(reader: TokenReader) -> Step:
     parent = reader.read_path("a table name") if reader.accept("INTERLEAVE", "IN") else None
     where = read_not_null_columns(reader) if reader.accept("WHERE") else ()
     options += read_storage_options(reader)
-    index = Index(name, table, parts, storing, unique, False, where, parent, options)
+    index = Index(
+        name,
+        table,
+        parts,
+        storing=storing,
+        unique=unique,
+        where_not_null=where,
+        interleave_in=parent,
+        options=options,
+    )
     return steps.CreateIndex(index, if_not_exists)
 
 

@@ -184,32 +184,42 @@ def parse_step(
 def refuse_missing(step: steps.Step) -> None:
     """Raises UNIMPLEMENTED for what the PostgreSQL dialect has of objects kept as text, and this
     server has not."""
-    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER VIEW":
-        raise failed_precondition("Object type is not supported in <ALTER> statement.")
-    if isinstance(step, steps.OtherStatement) and step.kind not in ALTERATIONS:
-        raise unimplemented(f"{step.kind} in the PostgreSQL dialect")
-    if isinstance(step, steps.CreateVerbatim):
-        kind = step.item.kind
-        if kind not in {"ROLE", "VIEW", "SEQUENCE"}:
-            raise unimplemented(f"CREATE {kind} in the PostgreSQL dialect")
-    if isinstance(step, steps.CreateTable) and step.table.synonyms:
-        raise unimplemented("A SYNONYM of a table in the PostgreSQL dialect")
-    if isinstance(step, steps.CreateTable) and step.table.placement_key is not None:
-        raise unimplemented("A PLACEMENT KEY in the PostgreSQL dialect")
+    what = name_missing(step)
+    if what is not None:
+        raise unimplemented(f"{what} in the PostgreSQL dialect")
     for name in list_storage_options(step):
         words = name.upper().replace("_", " ")
         raise unimplemented(f"The option {words} in the PostgreSQL dialect")
 
 
+def name_missing(step: steps.Step) -> str | None:
+    """What this server has not, of a step of the PostgreSQL dialect."""
+    match step:
+        case steps.OtherStatement(kind="ALTER VIEW"):
+            raise failed_precondition("Object type is not supported in <ALTER> statement.")
+        case steps.OtherStatement() if step.kind not in ALTERATIONS:
+            return step.kind
+        case steps.CreateVerbatim() if step.item.kind not in {"ROLE", "VIEW", "SEQUENCE"}:
+            return f"CREATE {step.item.kind}"
+        case steps.CreateTable() if step.table.synonyms:
+            return "A SYNONYM of a table"
+        case steps.CreateTable() if step.table.placement_key is not None:
+            return "A PLACEMENT KEY"
+        case _:
+            return None
+
+
 def list_storage_options(step: steps.Step) -> list[str]:
     """The options of tables, columns and indexes that a statement has."""
-    given = [step.table.options] if isinstance(step, steps.CreateTable) else []
-    if isinstance(step, steps.CreateTable):
-        given += [column.options for column in step.table.columns]
-    elif isinstance(step, steps.CreateIndex):
-        given.append(step.index.options)
-    elif isinstance(step, steps.AddColumn):
-        given.append(step.column.options)
+    match step:
+        case steps.CreateTable():
+            given = [step.table.options, *(column.options for column in step.table.columns)]
+        case steps.CreateIndex():
+            given = [step.index.options]
+        case steps.AddColumn():
+            given = [step.column.options]
+        case _:
+            given = []
     return [name for options in given for name, _ in options]
 
 

@@ -136,8 +136,8 @@ def render_interval(order: KeyOrder, interval: KeyInterval) -> RowCondition:
 
 
 def render_branches(order: KeyOrder, interval: KeyInterval) -> list[RowCondition]:
-    """The condition of a range as several without an OR, in the order of the keys: of each of them
-    Spanner reads the first rows and no others."""
+    """The condition of a range as several, whose lower ends are without an OR, in the order of the
+    keys: of each of them Spanner reads the first rows and no others."""
     whole = render_interval(order, interval)
     if interval.after is None:
         return [whole]

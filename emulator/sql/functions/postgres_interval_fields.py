@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emulator.sql.functions.intervals import Interval
+from emulator.sql.functions.intervals import HOUR, MINUTE, Interval
 
 ALL_FIELDS = 0x7FFF
 UNITS = {1 << 2: "y", 1 << 1: "mon", 1 << 3: "d", 1 << 10: "h", 1 << 11: "m", 1 << 12: "s"}
 """The bit of each field in what PostgreSQL's parser gives, the largest field first."""
 MINUTE_TO_SECOND = 1 << 11 | 1 << 12
-NANOS = {"h": 3_600_000_000_000, "m": 60_000_000_000}
+NANOS = {"h": HOUR, "m": MINUTE}
 DIGITS_MAX = 6
 
 

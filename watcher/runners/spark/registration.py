@@ -42,10 +42,11 @@ def use_this_python(spark: SparkSession) -> None:
     chosen = os.environ.get(PYTHON_VARIABLE) or any(
         context.getConf().get(setting) for setting in PYTHON_SETTINGS
     )
-    if chosen:
+    python = find_worker_python()
+    if chosen or context.pythonExec == python:
         return
     LOG.info("workers run %s", sys.executable)
-    context.pythonExec = find_worker_python()
+    context.pythonExec = python
 
 
 def runs_here(spark: SparkSession) -> bool:
