@@ -118,12 +118,11 @@ class Application:
     def kill(self, what: str) -> None:
         """kill -9: of everything, of an executor, or of a Python worker, where there is one."""
         assert self._process is not None
-        tree = descendants(self._process.pid)
         words = {"executor": "CoarseGrainedExecutorBackend", "worker": "pyspark.daemon"}
         if what == "driver":
-            chosen = [self._process.pid, *tree]
+            chosen = [self._process.pid, *descendants(self._process.pid)]
         else:
-            chosen = [pid for pid in tree if words[what] in command_of(pid)][-1:]
+            chosen = find_newest(self._process.pid, words[what])
         for pid in chosen:
             end(pid)
 
@@ -143,6 +142,11 @@ def end(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
+
+
+def find_newest(pid: int, word: str) -> list[int]:
+    """The newest descendant with a word in its command line, if there is one."""
+    return [each for each in descendants(pid) if word in command_of(each)][-1:]
 
 
 def command_of(pid: int) -> str:

@@ -26,16 +26,14 @@ from fixtures.changing_schemas import STREAM_DDL, table_ddl  # noqa: E402 (the p
 from fixtures.dialects import create_in  # noqa: E402
 from fixtures.replicas import verify_folder  # noqa: E402
 from fixtures.server import connect  # noqa: E402
+from fixtures.singers import make_watchable  # noqa: E402
 from fixtures.spark_formats import find_format_settings  # noqa: E402
 from fixtures.spark_replica_process import run_replicate, start_replicate, write_config  # noqa: E402
 from fixtures.writing import run_beside  # noqa: E402
 from google.cloud.spanner_v1 import KeySet  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
-from kill_spark import command_of, descendants, end  # noqa: E402
+from kill_spark import descendants, end, find_newest  # noqa: E402
 
-from ddl.apply import apply_plan, read_schema  # noqa: E402
-from ddl.options import WatchOptions  # noqa: E402
-from ddl.plan import make_plan  # noqa: E402
 from ddl.schema import Dialect  # noqa: E402
 from emulator.process import spawn  # noqa: E402
 from watcher.errors import ReplicaError  # noqa: E402
@@ -92,8 +90,7 @@ def kill(process: subprocess.Popen[str]) -> None:
 def kill_worker(process: subprocess.Popen[str]) -> None:
     """kill -9 of one process of Python that the driver has started, where there is one; its task
     fails, and so may the query."""
-    workers = [pid for pid in descendants(process.pid) if "daemon" in command_of(pid)]
-    for pid in workers[-1:]:
+    for pid in find_newest(process.pid, "daemon"):
         end(pid)
 
 
@@ -139,7 +136,7 @@ def create_watched_database(address: str, dialect: Dialect) -> Database:
     """Tables that can be polled, and a change stream of them."""
     ddl = [*map(table_ddl, TABLES), STREAM_DDL]
     database = create_in(dialect, connect(address), "kills", ddl)
-    apply_plan(database, make_plan(read_schema(database), list(TABLES), WatchOptions(shards=2)))
+    make_watchable(database, *TABLES, shards=2)
     return database
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fixtures.replicas import assert_equal, read_rows
 from fixtures.server import CreateDatabase
-from fixtures.singers import fetch_now
+from fixtures.singers import fetch_now, make_watchable
 from fixtures.spark import batch, changes, drain, parquet
 from fixtures.spark_replicas import replicate_by_spark
 from google.cloud.spanner_v1 import KeySet
@@ -20,9 +20,6 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
 from ddl.schema import Dialect
 from watcher.replica.cuts import DELTA, PARQUET
 from watcher.runners.spark.spark_versions import PUSHES_FILTERS
@@ -72,7 +69,7 @@ def by_key(rows: list[dict[str, Any]]) -> dict[int, tuple[Any, ...]]:
 @pytest.fixture
 def offers(create_database: CreateDatabase) -> Database:
     database = create_database(*DDL)
-    apply_plan(database, make_plan(read_schema(database), ["offers"], WatchOptions(shards=4)))
+    make_watchable(database, "offers")
     write(database, *ROWS, doc='{"a": [1, null]}')
     return database
 

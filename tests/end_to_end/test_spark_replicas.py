@@ -82,9 +82,7 @@ def test_every_type_and_deletes_of_a_change_stream_are_replicated(
     every_type.write(everything, rows)
     with everything.batch() as batch:
         batch.delete("Everything", KeySet(keys=[(0,)]))
-    reports = replicate_by_spark(
-        spark, everything, tmp_path, ("Everything",), format=lake_format, stream="S"
-    )
+    reports = replicate_by_spark(spark, everything, tmp_path, ("Everything",), **stream)
     assert any(report.merged for report in reports)
     assert_equal(everything, tmp_path)
     assert 0 not in {row["Id"] for row in read_rows(tmp_path, "Everything")}

@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 from fixtures.everything import ADDED, ROWS, row, rows
 from fixtures.everything import write as write_everything
+from fixtures.singers import make_watchable
 from fixtures.spark import batch, changes, drain, newest_offset, parquet
 from fixtures.writing import run_beside
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
 from ddl.schema import Dialect
 from watcher.captures.changes import to_json
 from watcher.runners.spark.spark_versions import PLANS_FROM_START
@@ -34,7 +32,7 @@ DDL = [f"CREATE TABLE {name} (Id INT64 NOT NULL, Number INT64) PRIMARY KEY (Id)"
 @pytest.fixture
 def bank(create_database: Any) -> Database:
     database: Database = create_database(*DDL)
-    apply_plan(database, make_plan(read_schema(database), TABLES, WatchOptions(shards=3)))
+    make_watchable(database, *TABLES, shards=3)
     return database
 
 

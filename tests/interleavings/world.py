@@ -12,14 +12,13 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 import grpc
-from fixtures.dialects import create_postgresql, translate_ddl
+from fixtures.dialects import create_in, translate_ddl
+from fixtures.singers import make_watchable
 from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 
 import watcher.spanner.database
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
+from ddl.apply import read_schema
 from ddl.schema import Dialect
 from emulator.engine.database import Database as Engine
 from emulator.engine.maintenance import Maintenance
@@ -129,11 +128,7 @@ class World:
         config = f"projects/{PROJECT}/instanceConfigs/emulator-config"
         instance = self.client.instance(INSTANCE, configuration_name=config, node_count=1)
         instance.create().result(10)
-        if self.dialect is Dialect.POSTGRESQL:
-            create_postgresql(instance, self.address.database, statements)
-        else:
-            fresh = instance.database(self.address.database, ddl_statements=list(statements))
-            fresh.create().result(10)
+        create_in(self.dialect, instance, self.address.database, statements)
         hosted = self.server.registry.databases[self.address.path]
         hosted.ddl_queue.shutdown()
         hosted.ddl_queue = Inline()  # type: ignore[assignment]
@@ -143,8 +138,7 @@ class World:
             # The names of GoogleSQL in each dialect: scenarios change the schema by them.
             names = {"timestamp_column": "LastModified", "shard_column": "ShardId"}
             index = f"{table}ByShardAndTime"
-            options = WatchOptions.model_validate({"shards": shards, "index": index} | names)
-            apply_plan(database, make_plan(read_schema(database), [table], options))
+            make_watchable(database, table, shards=shards, index=index, **names)
         database.reload()
         self._statements = list(database.ddl_statements)
         self.tables = [table.name for table in read_schema(database).tables]

@@ -14,10 +14,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from fixtures.dialects import create_postgresql
+from fixtures.dialects import create_in
 from fixtures.pace import allow
 from fixtures.placements import DDL, PLACEMENTS, add_partitions
 from fixtures.server import spawn
+from fixtures.singers import make_watchable
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
 from google.cloud.spanner_v1 import KeySet
@@ -37,9 +38,6 @@ from conformance.writers import (
     WATCHED,
     Writer,
 )
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
 from ddl.schema import Dialect
 from watcher.change import ValueCapture
 from watcher.consumers.clearing import Clearing
@@ -113,9 +111,7 @@ class World:
         self.watcher = self._watch()
 
     def _create(self, schema: list[str]) -> Database:
-        if self.dialect is Dialect.POSTGRESQL:
-            return create_postgresql(self.spanner.instance, "nemesis", schema)
-        return self.spanner.create(schema)
+        return create_in(self.dialect, self.spanner.instance, "nemesis", schema)
 
     def database(self) -> Database:
         return self.spanner.connect()
@@ -130,8 +126,7 @@ class World:
             stream = f"CREATE CHANGE STREAM Changes FOR {watched} OPTIONS ({kind})"
             database.update_ddl([stream]).result(60)
             return
-        options = WatchOptions.model_validate({"shards": self.randomness.choice([1, 3, 8])})
-        apply_plan(database, make_plan(read_schema(database), list(WATCHED), options))
+        make_watchable(database, *WATCHED, shards=self.randomness.choice([1, 3, 8]))
 
     def _configure(self, database: Database) -> Path:
         chosen = self.randomness

@@ -16,9 +16,6 @@ from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
 from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
 from watcher import Change, Operation, Watcher
 from watcher.errors import ConfigurationError
 from watcher.failpoints import VARIABLE
@@ -140,8 +137,7 @@ def test_a_table_that_is_made_watchable_later_is_backfilled_too(
     watcher.on_change(collect)
     thread = threading.Thread(target=watcher.run)
     thread.start()
-    plan = make_plan(read_schema(database), ["Later"], WatchOptions())
-    apply_plan(database, plan)
+    make_watchable(database, "Later")
     assert enough.wait(60)
     watcher.stop()
     thread.join(60)

@@ -7,13 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from fixtures.singers import address_of
+from fixtures.singers import address_of, make_watchable
 from google.cloud.spanner_v1 import KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
 from watcher import Change, Watcher
 from watcher.change_sets import ChangeSets, ChangeSetTransaction
 from watcher.consumers.clearing import Clearing
@@ -61,10 +58,8 @@ def set_title(transaction: ChangeSetTransaction, key: int, title: str) -> None:
 @pytest.mark.parametrize("sharded", [False, True])
 def test_every_kind_of_transaction_is_seen(database: Database, sharded: bool) -> None:
     if sharded:
-        options = WatchOptions.model_validate(
-            {"shards": 4, "timestamp_column": "CommitTimestamp", "strategy": "automatic"}
-        )
-        apply_plan(database, make_plan(read_schema(database), ["CHANGE_SETS"], options))
+        chosen = {"timestamp_column": "CommitTimestamp", "strategy": "automatic"}
+        make_watchable(database, "CHANGE_SETS", **chosen)
     sets = ChangeSets(database, ["Songs"])
     with sets.batch() as batch:
         batch.insert("Songs", ("Id", "Title"), [(1, "one"), (2, "two"), (3, "three")])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import pytest
 from fixtures.consumers import write
-from fixtures.singers import address_of, capture_of, fetch_now
+from fixtures.singers import capture_of, fetch_now
+from fixtures.spark import options_of, read_keys
 from google.cloud.spanner_v1.database import Database
 
 from watcher.consumers.clearing import Clearing
@@ -30,19 +30,14 @@ def clear(database: Database) -> None:
 
 def keys_between(database: Database, begin: int | str, end: int, **more: str) -> list[int]:
     """The keys that Spark reads for ``(begin, end]``."""
-    address = address_of(database)
-    options = {
-        "project": address.project,
-        "instance": address.instance,
-        "database": address.database,
-        "table": "Singers",
-        "startingTimestamp": begin if isinstance(begin, str) else format_timestamp(begin),
-        "endingTimestamp": format_timestamp(end),
-    }
-    reader = make_batch_reader(resolve_scan(parse_source_options(options | more)))
-    parts = reader.partitions()
-    batches: list[Any] = [batch for part in parts for batch in reader.read(part)]
-    return sorted(key for batch in batches for key in batch.column("SingerId").to_pylist())
+    options = options_of(
+        database,
+        startingTimestamp=begin if isinstance(begin, str) else format_timestamp(begin),
+        endingTimestamp=format_timestamp(end),
+        **more,
+    )
+    reader = make_batch_reader(resolve_scan(parse_source_options(options)))
+    return read_keys(reader, reader.partitions())
 
 
 def test_cleared_rows_are_refused_with_what_to_do(singers: Database) -> None:

@@ -9,9 +9,9 @@ import subprocess
 from typing import Any
 
 import pytest
-from fixtures.consumers import ALBUMS, make_tables_watchable, write
+from fixtures.consumers import ALBUMS, write
 from fixtures.selections import store_selection
-from fixtures.singers import SINGERS, address_of, capture_of
+from fixtures.singers import SINGERS, address_of, capture_of, make_watchable
 from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
@@ -99,7 +99,7 @@ class Reader:
 @pytest.fixture
 def readers(database: Database) -> tuple[Reader, Reader]:
     """Two consumers that have watched Singers; Albums is not watchable yet."""
-    make_tables_watchable(database, "Singers")
+    make_watchable(database, "Singers")
     first, second = Reader(database, "first"), Reader(database, "second")
     first.run_once()
     second.run_once()
@@ -111,7 +111,7 @@ def test_a_new_table_is_not_cleared_before_every_consumer_of_it_has_seen_it(
     database: Database, readers: tuple[Reader, Reader]
 ) -> None:
     first, second = readers
-    make_tables_watchable(database, "Albums")
+    make_watchable(database, "Albums")
     with database.batch() as batch:
         batch.insert("Albums", ("AlbumId", "Title"), [(1, "one"), (2, "two")])
     first.run_once()

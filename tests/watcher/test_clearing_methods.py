@@ -11,9 +11,7 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
+from ddl.apply import read_schema
 from watcher.captures.change_stream import ChangeFilter, ChangeStreamCapture, find_stream
 from watcher.cli import app
 from watcher.consumers.clearing import Clearing, Method
@@ -97,9 +95,8 @@ def test_delivered_change_sets_are_deleted(
     database: Database, method: Method, sharded: bool
 ) -> None:
     if sharded:
-        choices = {"shards": 4, "timestamp_column": "CommitTimestamp", "strategy": "automatic"}
-        options = WatchOptions.model_validate(choices)
-        apply_plan(database, make_plan(read_schema(database), ["CHANGE_SETS"], options))
+        chosen = {"timestamp_column": "CommitTimestamp", "strategy": "automatic"}
+        make_watchable(database, "CHANGE_SETS", **chosen)
     watched = discover_table(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
 
     def add(*ids: str) -> int:
@@ -125,8 +122,7 @@ def test_delivered_change_sets_are_deleted(
 
 @pytest.mark.ddl(PAIRS)
 def test_rows_of_one_commit_and_of_any_key_leave_page_by_page(database: Database) -> None:
-    options = WatchOptions.model_validate({"shards": 2, "shard_key": ["Name"]})
-    apply_plan(database, make_plan(read_schema(database), ["Pairs"], options))
+    make_watchable(database, "Pairs", shards=2, shard_key=["Name"])
     keys = [(a, b, c) for a in (None, "", "a") for b in (None, b"AAEC", b"/w==") for c in (None, 1)]
     with database.batch() as batch:
         rows = [(*key, "same") for key in keys]

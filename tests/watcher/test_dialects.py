@@ -12,9 +12,6 @@ from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
 from ddl.schema import Dialect
 from ddl.strategies import Strategy
 from watcher import Change, Operation, Watcher
@@ -131,8 +128,7 @@ def test_change_sets_bring_every_kind_of_transaction(
 ) -> None:
     database = create_database(*SETS)
     if method == "index":
-        chosen = WatchOptions(shards=4, timestamp_column="CommitTimestamp")
-        apply_plan(database, make_plan(read_schema(database), ["CHANGE_SETS"], chosen))
+        make_watchable(database, "CHANGE_SETS", timestamp_column="CommitTimestamp")
     sets = ChangeSets(database, ["Songs"])
     spec: dict[str, Any] = {"change_sets": "CHANGE_SETS"}
 

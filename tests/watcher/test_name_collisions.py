@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fixtures.consumers import make_tables_watchable, watcher_of
+from fixtures.consumers import watcher_of
 from fixtures.server import CreateDatabase
+from fixtures.singers import make_watchable
 from google.cloud.spanner_v1.database import Database
 
 from ddl.apply import read_schema
@@ -23,7 +24,7 @@ ROWS = {(table, key, name) for table in TABLES for key, name in ((1, "new"), (2,
 def database(create_database: CreateDatabase) -> Database:
     columns = "(Id INT64, Status STRING(MAX)) PRIMARY KEY (Id)"
     database = create_database(*(f"CREATE TABLE {table} {columns}" for table in TABLES))
-    make_tables_watchable(database, *TABLES)
+    make_watchable(database, *TABLES)
     with database.batch() as batch:
         for table in TABLES:
             batch.insert(table, ("Id", "Status"), [(1, "new"), (2, "old")])

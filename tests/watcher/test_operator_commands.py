@@ -9,12 +9,11 @@ from fixtures.consumers import (
     Query,
     consumers_of,
     expire_lease,
-    make_tables_watchable,
     watcher_of,
     write,
 )
 from fixtures.server import CreateDatabase
-from fixtures.singers import SINGERS
+from fixtures.singers import SINGERS, make_watchable
 from fixtures.watcher_threads import run_in_thread
 from google.api_core.exceptions import RetryError
 from google.cloud.spanner_v1.database import Database
@@ -175,7 +174,7 @@ def test_a_new_table_is_filled_when_another_is_dropped_at_once(
 ) -> None:
     """The timestamp of the snapshot is asked for without the table that is gone."""
     database: Database = create_database(SINGERS, "CREATE TABLE Old (Id INT64) PRIMARY KEY (Id)")
-    make_tables_watchable(database, "Old")
+    make_watchable(database, "Old")
     write_names = [(1, "name")]
     with database.batch() as batch:
         batch.insert("Singers", ("SingerId", "LastName"), write_names)
@@ -195,7 +194,7 @@ def test_a_new_table_is_filled_when_another_is_dropped_at_once(
             indexes = [row[0] for row in snapshot.execute_sql(query)]
         drops = [f"DROP INDEX {name}" for name in indexes]
         database.update_ddl([*drops, "DROP TABLE Old"]).result(SECONDS)
-        make_tables_watchable(database, "Singers")
+        make_watchable(database, "Singers")
         watcher.resume()
         for _ in range(SECONDS * 10):
             if seen or raised:

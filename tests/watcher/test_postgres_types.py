@@ -11,13 +11,10 @@ from typing import Any
 
 import pytest
 from fixtures.server import CreateDatabase
-from fixtures.singers import address_of
+from fixtures.singers import address_of, make_watchable
 from google.cloud.spanner_v1 import JsonObject
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
 from ddl.schema import Dialect
 from watcher import Watcher
 from watcher.errors import ConfigurationError, LossyNumericError
@@ -100,7 +97,7 @@ def write(database: Database, rows: dict[int, dict[str, Any]]) -> None:
 @pytest.fixture
 def kinds(create_database: CreateDatabase) -> Database:
     database = create_database(TABLE, STREAM)
-    apply_plan(database, make_plan(read_schema(database), ["kinds"], WatchOptions(shards=4)))
+    make_watchable(database, "kinds")
     return database
 
 

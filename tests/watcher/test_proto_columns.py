@@ -6,9 +6,8 @@ import logging
 from typing import Any
 
 import pytest
-from fixtures.consumers import make_tables_watchable
 from fixtures.music import BUNDLE, DESCRIPTORS, GENRE, SINGER, SingerInfo
-from fixtures.singers import address_of
+from fixtures.singers import address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
 from ddl.errors import PlanError
@@ -43,7 +42,7 @@ def write(database: Database) -> None:
 def test_a_poll_leaves_them_out_with_one_line(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    make_tables_watchable(database, "Singers")
+    make_watchable(database, "Singers")
     write(database)
     with caplog.at_level(logging.WARNING, "watcher.columns"):
         (change,) = deliver(database, start="earliest")
@@ -73,4 +72,4 @@ def test_an_enum_in_the_key_cannot_be_made_watchable(database: Database) -> None
     database.reload()
     assert parse_schema(database.ddl_statements).index("ByGenre") is not None
     with pytest.raises(PlanError, match=r"key column Keyed\.G has type .* cannot be hashed"):
-        make_tables_watchable(database, "Keyed")
+        make_watchable(database, "Keyed")

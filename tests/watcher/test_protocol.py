@@ -14,7 +14,6 @@ from fixtures.consumers import (
     Query,
     clear,
     clear_bounds,
-    make_tables_watchable,
     names_by_key,
     own_table_rows,
     positions_with_times,
@@ -22,7 +21,7 @@ from fixtures.consumers import (
     watcher_of,
     write,
 )
-from fixtures.singers import SINGERS
+from fixtures.singers import SINGERS, make_watchable
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Change
@@ -204,7 +203,7 @@ def test_positions_are_taken_back_in_one_commit_and_only_those_of_the_query(
 ) -> None:
     songs = "CREATE TABLE Songs (SongId INT64) PRIMARY KEY (SongId)"
     database = create_database(SINGERS, ALBUMS, songs)
-    make_tables_watchable(database, "Singers", "Albums", "Songs")
+    make_watchable(database, "Singers", "Albums", "Songs")
     positions = SpannerPositions(database)
     positions.create()
     late = write(database, 1)

@@ -10,13 +10,12 @@ from fixtures.consumers import (
     ALBUMS,
     clear,
     clear_bounds,
-    make_tables_watchable,
     names_by_key,
     watcher_of,
     write,
 )
 from fixtures.server import CreateDatabase
-from fixtures.singers import SINGERS, address_of
+from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 from hypothesis import given
 from hypothesis import strategies as st
@@ -228,12 +227,12 @@ def test_a_backlog_from_before_a_table_was_watchable_comes_in_bounded_windows(
 ) -> None:
     """The schema at the end of a cut is older than the one it starts with."""
     database: Database = create_database(SINGERS, ALBUMS)
-    make_tables_watchable(database, "Singers")
+    make_watchable(database, "Singers")
     more = {"consumer": "name", "tables": ["*"], "max_rows": 3}
     watcher_of(database, [], **more).run_once()
     for key in range(12):
         write(database, key)
-    make_tables_watchable(database, "Albums")
+    make_watchable(database, "Albums")
     seen: list[Change] = []
     watcher_of(database, seen, **more).run_once()
     assert sorted(int(str(change.key["SingerId"])) for change in seen) == list(range(12))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import Any
 
 import pytest
-from fixtures.singers import address_of, capture_of
+from fixtures.singers import capture_of
+from fixtures.spark import options_of, read_keys
 from google.cloud.spanner_v1.database import Database
 
 from ddl.schema import Type, TypeCode
@@ -69,21 +69,12 @@ def test_parts_are_read_in_another_process(singers: Database) -> None:
 
 def test_spark_has_as_many_tasks_as_it_asks_for(singers: Database) -> None:
     fill(singers, "name")
-    address = address_of(singers)
-    names = {
-        "project": address.project,
-        "instance": address.instance,
-        "database": address.database,
-        "table": "Singers",
-    }
-    for hint, tasks in (("2", 2), ("3", 3)):
-        options = parse_source_options(names | {"maxPartitions": hint})
+    for tasks in (2, 3):
+        options = parse_source_options(options_of(singers, maxPartitions=tasks))
         reader = make_batch_reader(resolve_snapshot_scan(options))
         parts = reader.partitions()
         assert len(parts) == tasks
-        batches: list[Any] = [batch for part in parts for batch in reader.read(part)]
-        keys = [key for batch in batches for key in batch.column("SingerId").to_pylist()]
-        assert sorted(keys) == list(range(ROWS))
+        assert read_keys(reader, parts) == list(range(ROWS))
 
 
 def test_rows_that_were_never_stamped_are_there_too(singers: Database) -> None:

@@ -19,7 +19,7 @@ from fixtures.changing_schemas import (
     watchable_ddl,
     write,
 )
-from fixtures.singers import address_of
+from fixtures.spark import options_of
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
@@ -39,15 +39,8 @@ Row = dict[str, Any]
 
 
 def given(database: Database, **options: str) -> dict[str, str]:
-    address = address_of(database)
-    names = {
-        "project": address.project,
-        "instance": address.instance,
-        "database": address.database,
-        "startingTimestamp": LONG_AGO,
-        "idleSeconds": "0",
-    }
-    return names | options
+    names = {"startingTimestamp": LONG_AGO, "idleSeconds": "0"}
+    return options_of(database, **names | options)
 
 
 class Query:

@@ -25,9 +25,6 @@ from fixtures.singers import make_watchable, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from benchmarks.query_costs import query_costs
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
 from ddl.schema import Dialect
 from emulator.process import spawn
 from watcher.errors import TableNotFoundError
@@ -243,8 +240,7 @@ def test_ranges_follow_keys_of_every_type(
     database = create_database(
         f"CREATE TABLE Keyed (A {type_}, B INT64, V STRING(MAX)) PRIMARY KEY (A{order}, B DESC)"
     )
-    options = WatchOptions.model_validate({"shards": 2})
-    apply_plan(database, make_plan(read_schema(database), ["Keyed"], options))
+    make_watchable(database, "Keyed", shards=2)
     with database.batch() as batch:
         rows = [(value, b, "v") for value in values for b in (None, 1, 2)]
         batch.insert("Keyed", ("A", "B", "V"), rows)
@@ -269,8 +265,7 @@ def test_a_range_costs_its_own_rows(
         ddl = f"CREATE TABLE Keyed (A INT64, B INT64) PRIMARY KEY ({key})"
         database: Database = connect(server.address).database("ranges", ddl_statements=[ddl])
         database.create().result(60)
-        options = WatchOptions.model_validate({"shards": 2})
-        apply_plan(database, make_plan(read_schema(database), ["Keyed"], options))
+        make_watchable(database, "Keyed", shards=2)
         rows = [(number // 200, number) for number in range(400)]
         with database.batch() as batch:
             batch.insert("Keyed", ("A", "B"), rows)

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures.consumers import make_tables_watchable
 from fixtures.server import CreateDatabase
-from fixtures.singers import SINGERS, address_of
+from fixtures.singers import SINGERS, address_of, make_watchable
 from fixtures.watcher_threads import ChangeCollector, run_in_thread, run_without_error
 from google.api_core.exceptions import AlreadyExists, NotFound
 from google.cloud.spanner_v1 import KeySet
@@ -53,7 +52,7 @@ SECONDS = 60
 @pytest.fixture
 def music(create_database: CreateDatabase) -> Database:
     database: Database = create_database(SINGERS, ALBUMS, PLAIN)
-    make_tables_watchable(database, "Singers", "Albums")
+    make_watchable(database, "Singers", "Albums")
     return database
 
 
@@ -311,7 +310,7 @@ def test_tables_made_watchable_later_are_picked_up(music: Database) -> None:
     add(music, 1)
     with run_in_thread(watcher) as raised:
         seen.wait(1)
-        make_tables_watchable(music, "Unwatched")
+        make_watchable(music, "Unwatched")
         with music.batch() as batch:
             batch.insert("Unwatched", ("Id",), [(7,)])
         assert keys(seen.wait(2)) == [("Singers", (1,)), ("Unwatched", (7,))]
@@ -329,7 +328,7 @@ def test_tables_made_watchable_while_it_is_down_are_watched_from_their_first_row
         watcher.run_once()
         assert keys(seen.changes) == expected
         if not expected:
-            make_tables_watchable(music, "Unwatched")
+            make_watchable(music, "Unwatched")
             with music.batch() as batch:
                 batch.insert("Unwatched", ("Id",), [(7,)])
 
@@ -371,7 +370,7 @@ def test_types_tables_and_indexes_change_while_it_runs(music: Database) -> None:
         add_singer(music, 3)
         assert keys(seen.wait(5))[-1] == ("Singers", (3,))
         music.update_ddl([ALBUMS]).result(60)
-        make_tables_watchable(music, "Albums")
+        make_watchable(music, "Albums")
         with music.batch() as batch:
             batch.insert("Albums", ("SingerId", "AlbumId"), [(3, 9)])
         assert keys(seen.wait(6))[-1] == ("Albums", (3, 9))
