@@ -27,6 +27,8 @@ ADDRESS = DatabaseAddress("benchmark", "benchmark", "forms")
 POLLED, STREAMED, STREAM = "Polled", "Streamed", "Changes"
 POLLED_COMMIT_ROWS = 1_000
 THREADS = 4
+COUNTED_ROWS = 100_000
+"""CPU time is told for so many rows."""
 CHANGE_KINDS = 3
 """Each row of the streamed table is inserted, updated and deleted."""
 

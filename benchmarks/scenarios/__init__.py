@@ -15,6 +15,7 @@ from benchmarks.scenarios import (
     published,
     server,
     sinks,
+    snapshot,
     spark,
     sustained,
     sweeps,
@@ -28,7 +29,7 @@ ALL = (
         for each in (sustained, backlog, latency, published, captures, index, java, debezium)
     ),
     *sweeps.SCENARIOS,
-    *(each.SCENARIO for each in (spark, decode, forms, sinks, server)),
+    *(each.SCENARIO for each in (spark, snapshot, decode, forms, sinks, server)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 

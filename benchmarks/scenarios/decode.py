@@ -1,6 +1,7 @@
-"""How fast results become Arrow columns, against google-cloud-spanner's own rows.
+"""How fast results become Arrow columns: beside google-cloud-spanner's own rows and native drivers.
 
-Both decode the same recorded messages, from bytes: neither server nor network is measured.
+The client's rows and our columns are decoded from the same recorded messages, from bytes: neither
+server nor network is measured. Drivers read from an embedded server, and so do we beside them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from benchmarks.processes import RunError
 from benchmarks.recorded import NARROW, WIDE, Columns, messages
 from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
+from benchmarks.served_table import (
+    DRIVERS,
+    is_installed,
+    list_readers,
+    measure_reads,
+    serve_table,
+)
+from benchmarks.shaped_rows import COLUMNS
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.wire import parse_result_part
 
@@ -25,13 +34,17 @@ SHAPES: dict[TableName, Columns] = {"narrow": NARROW, "wide": WIDE}
 
 class DecodeSettings(BaseModel):
     """``tables``: ``narrow`` is INT64 and STRING, ``wide`` has 30 columns of every type, arrays
-    among them. ``values`` is how many values each result has; the best of ``runs`` counts."""
+    among them. ``values`` is how many values each result has; the best of ``runs`` counts.
+
+    ``served_rows`` (7 columns of about 430 bytes; 0: none) are read from an embedded server, by us
+    and by the ADBC drivers that are installed; the median of ``runs`` counts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tables: tuple[TableName, ...] = ("narrow", "wide")
     values: Annotated[int, Field(ge=1_000)] = 600_000
     runs: Annotated[int, Field(ge=1)] = 3
+    served_rows: Annotated[int, Field(ge=0)] = 100_000
 
 
 def run(settings: DecodeSettings, bench: Bench) -> None:
@@ -42,6 +55,28 @@ def run(settings: DecodeSettings, bench: Bench) -> None:
         "times as fast as the client's rows", "table", "times", bench.outcome.figures
     )
     bench.outcome.charts.append(chart)
+    if settings.served_rows:
+        measure_served(settings, bench)
+
+
+def measure_served(settings: DecodeSettings, bench: Bench) -> None:
+    """A row of the table for each of us and the drivers that read a table of an embedded server."""
+    rows = settings.served_rows
+    with serve_table(rows):
+        for name, read in list_readers().items():
+            cost = measure_reads(read, rows, settings.runs)
+            bench.add(
+                {
+                    "table": f"served, {name}",
+                    "columns": len(COLUMNS),
+                    "rows": rows,
+                    "columns_rows/s": round(cost.rows_per_second),
+                    "cpu_s_100k": round(cost.cpu_seconds, 3),
+                }
+            )
+    bench.outcome.skipped += [
+        f"{name} is not installed: pip install {name}" for name in DRIVERS if not is_installed(name)
+    ]
 
 
 def measure_shape(name: TableName, values: int, runs: int) -> Figure:
@@ -88,9 +123,9 @@ def measure_seconds(work: Callable[[], int], rows: int, runs: int) -> float:
 
 SCENARIO = Scenario(
     name="decode",
-    summary="wire to Arrow columns, against the client's row iterator; narrow and wide tables",
+    summary="wire to Arrow columns, against the client's row iterator and native drivers",
     settings=DecodeSettings,
     keys=("table",),
     run=run,
-    short=("values=300000",),
+    short=("values=300000", "served_rows=20000"),
 )

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.experiment import restore_environment
-from benchmarks.form_tables import FORMS, FormReader, fill_tables, plan_form
+from benchmarks.form_tables import COUNTED_ROWS, FORMS, FormReader, fill_tables, plan_form
 from benchmarks.processes import RunError
 from benchmarks.replayed import record_slice
 from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
@@ -53,8 +53,6 @@ from watcher.spanner.results.columns import TIMESTAMP, build_schema
 from watcher.spanner.results.supported_types import Nanoseconds
 
 Work = Callable[[], pa.RecordBatch]
-COUNTED_ROWS = 100_000
-"""CPU time is given for so many rows."""
 
 
 class FormsSettings(BaseModel):

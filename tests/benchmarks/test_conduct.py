@@ -18,6 +18,7 @@ from benchmarks.report import report
 from benchmarks.result import ScenarioResult
 from benchmarks.scenarios import find_scenario
 from benchmarks.screen import print_result
+from benchmarks.served_table import DRIVERS, is_installed
 from watcher.errors import ConfigurationError
 
 pytestmark = pytest.mark.slow
@@ -174,17 +175,42 @@ def test_a_change_stream_through_spark_delivers_every_version() -> None:
 
 
 def test_decoding_is_compared_with_the_client() -> None:
-    result = conduct(find_scenario("decode"), ["values=6000", "runs=1"])
+    result = conduct(find_scenario("decode"), ["values=6000", "runs=1", "served_rows=500"])
     assert result.passed
-    assert [(row["table"], row["rows"]) for row in result.figures] == [
+    assert [(row["table"], row["rows"]) for row in result.figures[:3]] == [
         ("narrow", 3_000),
         ("wide", 200),
+        ("served, spanner-watcher", 500),
     ]
     assert all(float(str(row["columns_rows/s"])) > 0 for row in result.figures)
 
 
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_native_drivers_are_measured_where_they_are_installed(driver: str) -> None:
+    result = conduct(find_scenario("decode"), ["tables=", "runs=1", "served_rows=500"])
+    tables = {row["table"]: row["rows"] for row in result.figures}
+    if is_installed(driver):
+        assert tables[f"served, {driver}"] == 500
+    else:
+        assert f"{driver} is not installed: pip install {driver}" in result.skipped
+
+
+@pytest.mark.spark
+def test_snapshots_into_spark_are_measured() -> None:
+    chosen = ["rows=500", "columns=all,short", "max_partitions=0,2", "warm_up=0", "runs=1"]
+    result = conduct(find_scenario("snapshot"), chosen)
+    assert result.passed, result.problems
+    assert [(row["columns"], row["max_partitions"]) for row in result.figures] == [
+        ("all", 0),
+        ("all", 2),
+        ("short", 0),
+        ("short", 2),
+    ]
+    assert all(float(str(row["client_cpu_s_100k"])) > 0 for row in result.figures)
+
+
 def test_every_form_of_spark_is_measured() -> None:
-    result = conduct(find_scenario("forms"), ["rows=300", "runs=1"])
+    result = conduct(find_scenario("forms"), ["rows=300", "read_rows=3000", "runs=1"])
     assert result.passed
     assert len({row["form"] for row in result.figures}) == 8
     for name in ("shaped_rows/s", "read_rows/s", "wall_rows/s"):

@@ -1,0 +1,112 @@
+"""A whole table of an embedded server, read in one process: by our source, and by native ADBC
+drivers for Spanner where they are installed."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from benchmarks.experiment import restore_environment
+from benchmarks.form_tables import ADDRESS, COUNTED_ROWS, POLLED, create_tables, fill_polled
+from benchmarks.processes import RunError
+from benchmarks.shaped_rows import COLUMNS
+from emulator.process import ServerProcess, spawn
+from watcher.runners.spark.source import SpannerChanges
+from watcher.spanner.address import EMULATOR_HOST
+from watcher.spanner.database import connect, create_on_emulator
+
+DRIVERS = {"adbc-driver-spanner": "adbc_driver_spanner", "spanner-adbc": "spanner_adbc"}
+"""Distributions, and what they are imported as."""
+QUERY = "SELECT Id, Name, City, Price, Score, Seen, Notes FROM Polled"
+URI = f"spanner:///{ADDRESS.path}"
+
+Read = Callable[[], int]
+"""Reads the table once; gives the number of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCost:
+    """Medians: rows a second, and CPU seconds of this process for 100,000 rows."""
+
+    rows_per_second: float
+    cpu_seconds: float
+
+
+@contextmanager
+def serve_table(rows: int) -> Iterator[ServerProcess]:
+    """A server with the table ``POLLED``, which clients of this process reach meanwhile."""
+    with ExitStack() as stack:
+        stack.callback(restore_environment, os.environ.get(EMULATOR_HOST))
+        server = stack.enter_context(spawn())
+        os.environ[EMULATOR_HOST] = server.address
+        create_on_emulator(ADDRESS, [])
+        database = connect(ADDRESS)
+        create_tables(database)
+        fill_polled(database, rows)
+        yield server
+
+
+def source_options() -> dict[str, str]:
+    """The options of the source for the table."""
+    return {
+        "project": ADDRESS.project,
+        "instance": ADDRESS.instance,
+        "database": ADDRESS.database,
+        "table": POLLED,
+    }
+
+
+def list_readers() -> dict[str, Read]:
+    """What can read the seven columns of the table here, by name."""
+    installed = {name: module for name, module in DRIVERS.items() if is_installed(name)}
+    return {
+        "spanner-watcher": read_by_source,
+        **{name: partial(read_by_driver, module) for name, module in installed.items()},
+    }
+
+
+def is_installed(driver: str) -> bool:
+    """Whether a driver can be imported."""
+    return find_spec(DRIVERS[driver]) is not None
+
+
+def read_by_source() -> int:
+    """As Arrow columns, by what a task of Spark's runs."""
+    source = SpannerChanges(source_options())
+    known = source.schema()
+    reader = source.reader(StructType([known[name] for name, _ in COLUMNS]))
+    batches: Iterator[Any] = (each for part in reader.partitions() for each in reader.read(part))
+    return sum(batch.num_rows for batch in batches)
+
+
+def read_by_driver(module: str) -> int:
+    """As Arrow columns, by a native driver."""
+    driver = import_module(f"{module}.dbapi")
+    with driver.connect(db_kwargs={"uri": URI}) as connection, connection.cursor() as cursor:
+        cursor.execute(QUERY)
+        return sum(batch.num_rows for batch in cursor.fetch_record_batch())
+
+
+def measure_reads(read: Read, rows: int, runs: int) -> ReadCost:
+    """Medians of ``runs``, after one that does not count. Raises RunError when rows are missing."""
+    speeds, costs = [], []
+    for number in range(runs + 1):
+        began, used = time.perf_counter(), time.process_time()
+        count = read()
+        used, seconds = time.process_time() - used, time.perf_counter() - began
+        if count != rows:
+            raise RunError(f"read {count:,} of {rows:,} rows")
+        if number:
+            speeds.append(rows / seconds)
+            costs.append(used * COUNTED_ROWS / rows)
+    return ReadCost(statistics.median(speeds), statistics.median(costs))
