@@ -44,7 +44,7 @@ class DecodeSettings(BaseModel):
     tables: tuple[TableName, ...] = ("narrow", "wide")
     values: Annotated[int, Field(ge=1_000)] = 600_000
     runs: Annotated[int, Field(ge=1)] = 3
-    served_rows: Annotated[int, Field(ge=0)] = 100_000
+    served_rows: Annotated[int, Field(ge=0)] = 300_000
 
 
 def run(settings: DecodeSettings, bench: Bench) -> None:

@@ -9,11 +9,13 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal
 
 import psutil
 from pydantic import BaseModel, ConfigDict, Field
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from benchmarks.form_tables import COUNTED_ROWS
 from benchmarks.local_spark import session
@@ -52,7 +54,7 @@ class WarmReader:
     """A read of the table in a session; ``count_cpu`` gives the CPU seconds of the client so far:
     of this process, of Spark, and of Spark's Python processes."""
 
-    frame: Callable[[], DataFrame]
+    load: Callable[[], DataFrame]
     count_cpu: Callable[[], float]
 
 
@@ -82,16 +84,11 @@ def run(settings: SnapshotSettings, bench: Bench) -> None:
 def make_reader(spark: SparkSession, columns: ColumnSet, most: int, server: int) -> WarmReader:
     """A read of these columns; the process ``server`` counts as none of the client's."""
     options = source_options() | ({"maxPartitions": str(most)} if most else {})
-
-    def make_frame() -> DataFrame:
-        known = spark.read.format("spanner-changes").options(**options)
-        if not CHOSEN[columns]:
-            return known.load()
-        schema = known.load().schema
-        named = type(schema)([schema[name] for name in CHOSEN[columns]])
-        return spark.read.format("spanner-changes").options(**options).schema(named).load()
-
-    return WarmReader(make_frame, lambda: count_cpu_seconds(server))
+    read = spark.read.format("spanner-changes").options(**options)
+    if CHOSEN[columns]:
+        known = read.load().schema
+        read = read.schema(StructType([known[name] for name in CHOSEN[columns]]))
+    return WarmReader(read.load, partial(count_cpu_seconds, server))
 
 
 def count_cpu_seconds(server: int) -> float:
@@ -111,13 +108,13 @@ def count_cpu_seconds(server: int) -> float:
 
 def measure_snapshots(reader: WarmReader, settings: SnapshotSettings) -> Figure:
     """Medians of some runs. Raises RunError when rows are missing."""
-    count = reader.frame().count()
+    count = reader.load().count()
     if count != settings.rows:
         raise RunError(f"read {count:,} of {settings.rows:,} rows")
     speeds, costs = [], []
     for number in range(settings.warm_up + settings.runs):
         used, began = reader.count_cpu(), time.perf_counter()
-        reader.frame().write.format("noop").mode("overwrite").save()
+        reader.load().write.format("noop").mode("overwrite").save()
         seconds, used = time.perf_counter() - began, reader.count_cpu() - used
         if number >= settings.warm_up:
             speeds.append(settings.rows / seconds)
