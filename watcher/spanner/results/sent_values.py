@@ -31,6 +31,8 @@ PADDING = bytes(16)
 """Behind the fields of a buffer, so that what looks like the head of a field can be read to its
 end."""
 
+SHORT_MAX = 2 + VARINT_STEPS[0] - 1
+"""The longest string or list, tag and length included, whose length takes one byte."""
 SIZED = 0xFF
 SIZES = np.zeros(256, np.uint8)
 """The length of a value by its first byte; ``SIZED`` where it says so itself."""
@@ -155,20 +157,29 @@ def check_encoding(data: Bytes, starts: Lengths, lengths: Lengths) -> tuple[Byte
     kinds, second = data[starts], data[starts + 1]
     expected = SIZES[kinds]
     sized = expected == SIZED
+    usual = np.where(sized, second == lengths - 2, expected == lengths)
+    usual &= second <= SECOND_MAX[kinds]
+    longer = np.flatnonzero(sized & (lengths > SHORT_MAX))
+    if len(longer):
+        usual[longer] = check_long_encoding(data, starts[longer], lengths[longer])
+    return kinds, usual
+
+
+def check_long_encoding(data: Bytes, starts: Lengths, lengths: Lengths) -> Mask:
+    """Which strings and lists, longer than ``SHORT_MAX``, say their own length."""
     heads = header_lengths(lengths)
     content = lengths - heads
-    usual = np.where(sized, second == encode_varint_byte(content, heads, 0), expected == lengths)
-    usual &= second <= SECOND_MAX[kinds]
-    longer = np.flatnonzero(sized & usual & (heads > 2))
-    for place in range(1, VARINT_BYTES_MAX):
-        if not len(longer):
-            break
+    usual = np.ones(len(starts), bool)
+    longer = np.arange(len(starts))
+    for place in range(VARINT_BYTES_MAX):
         right = data[starts[longer] + 1 + place] == encode_varint_byte(
             content[longer], heads[longer], place
         )
         usual[longer[~right]] = False
         longer = longer[right & (heads[longer] > 2 + place)]
-    return kinds, usual
+        if not len(longer):
+            break
+    return usual
 
 
 def encode_varint_byte(content: Lengths, heads: Lengths, place: int) -> Lengths:

@@ -27,7 +27,7 @@ VALUE_TAG, ELEMENT_TAG = 0x12, 0x0A
 MANY_BYTES = 4096
 """Below this, vectors cost more than a Python object a value."""
 BATCH_VALUES = 200_000
-BATCH_BYTES = 4 * 1024 * 1024
+BATCH_BYTES = 2 * 1024 * 1024
 
 
 class Elements(Protocol):
