@@ -14,6 +14,7 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import DELETED_COLUMN, CopyState, OpenTableCopy
 from watcher.replica.cuts import FORMAT
+from watcher.replica.stored_files import scan_dataset
 from watcher.spanner.timestamps import format_timestamp
 
 METADATA = "spanner_watcher"
@@ -111,10 +112,10 @@ class DeltaCopy:
 
     def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """As ``TableCopy.scan``."""
-        names = list(columns) if columns is not None else None
         dataset = self._read_version(version)
+        names = columns if columns is not None else dataset.schema.names
         try:
-            yield from dataset.to_batches(columns=names)
+            yield from scan_dataset(dataset, names)
         except OSError as error:
             raise self._unreadable(version, error) from error
 

@@ -15,7 +15,12 @@ from pyarrow.fs import FileSelector, FileType
 from watcher.errors import ReplicaError
 from watcher.replica.copies import CopyState, OpenCopy, make_conflict
 from watcher.replica.cuts import FORMAT, parse_stored
-from watcher.replica.stored_files import list_names, open_file_system, write_whole
+from watcher.replica.stored_files import (
+    list_names,
+    open_file_system,
+    scan_dataset,
+    write_whole,
+)
 from watcher.spanner.timestamps import format_timestamp
 
 VERSIONS, FILES = "_versions", "_files"
@@ -165,7 +170,7 @@ class ParquetCopy:
         schema = pa.schema([stored.schema.field(name) for name in names])
         dataset = self.versions.open_dataset(stored)
         try:
-            for batch in dataset.to_batches(columns=names):
+            for batch in scan_dataset(dataset, names):
                 yield batch.cast(schema)
         except OSError as error:
             raise self.versions.unreadable(version, str(error)) from error

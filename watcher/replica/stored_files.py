@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 import pyarrow as pa
+from pyarrow.dataset import Dataset, ParquetFragmentScanOptions
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from watcher.errors import ConfigurationError
+
+BATCH_ROWS = 16_384
+READ_BY_PIECES = ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
 
 
 def open_file_system(folder: str) -> tuple[FileSystem, str]:
@@ -20,6 +25,19 @@ def open_file_system(folder: str) -> tuple[FileSystem, str]:
     except pa.ArrowInvalid as error:
         raise ConfigurationError(f"cannot open the folder {folder}: {error}") from error
     return files, path
+
+
+def scan_dataset(dataset: Dataset, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of Parquet files. Without limits Arrow reads ahead as fast as it can: a table would
+    be in memory before a slower reader has seen its first rows."""
+    yield from dataset.to_batches(
+        columns=list(names),
+        batch_size=BATCH_ROWS,
+        batch_readahead=1,
+        fragment_readahead=1,
+        fragment_scan_options=READ_BY_PIECES,
+        use_threads=False,
+    )
 
 
 def write_whole(files: FileSystem, folder: PurePosixPath, name: str, content: bytes) -> None:
