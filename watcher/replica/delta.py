@@ -6,7 +6,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow.dataset import Dataset
 
@@ -18,6 +24,8 @@ from watcher.replica.stored_files import scan_dataset
 from watcher.spanner.timestamps import format_timestamp
 
 METADATA = "spanner_watcher"
+SMALL_GROUPS = WriterProperties(max_row_group_size=131_072)
+"""A reader holds a group of rows at a time."""
 MERGES_MAX = 5
 """How often a merge is tried when the table was compacted meanwhile."""
 
@@ -63,6 +71,7 @@ class DeltaCopy:
                 reader,
                 mode="overwrite",
                 schema_mode="overwrite",
+                writer_properties=SMALL_GROUPS,
                 commit_properties=self._mark("load", end),
             )
         except DeltaError as error:
@@ -98,6 +107,7 @@ class DeltaCopy:
                 match_keys(key),
                 source_alias="s",
                 target_alias="t",
+                writer_properties=SMALL_GROUPS,
                 commit_properties=self._mark("merge", end),
             )
             .when_matched_delete(f"{REMOVED} AND {NEWER}")
