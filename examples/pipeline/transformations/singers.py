@@ -34,5 +34,5 @@ def singers() -> DataFrame:
     """The newest version of each singer. Functions of a pipeline must not look at a data frame's
     columns, as ``watcher.newest_per_key`` does."""
     changes = spark.read.table("singer_changes")
-    newest = f.max_by(f.struct(changes.LastName, changes.FirstName), "_commit_version")
+    newest = f.max_by(f.struct("LastName", "FirstName"), "_commit_version")
     return changes.groupBy("SingerId").agg(newest.alias("newest")).select("SingerId", "newest.*")
