@@ -24,8 +24,8 @@ from watcher.replica.stored_files import scan_dataset
 from watcher.spanner.timestamps import format_timestamp
 
 METADATA = "spanner_watcher"
-SMALL_GROUPS = WriterProperties(max_row_group_size=131_072)
-"""A reader holds a group of rows at a time."""
+SMALL_GROUPS = WriterProperties(compression="SNAPPY", max_row_group_size=131_072)
+"""A reader holds a group of rows at a time. Named properties would not be compressed otherwise."""
 MERGES_MAX = 5
 """How often a merge is tried when the table was compacted meanwhile."""
 
