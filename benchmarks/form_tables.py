@@ -24,6 +24,7 @@ from watcher.spanner.database import connect, create_on_emulator
 from watcher.window import Window
 
 ADDRESS = DatabaseAddress("benchmark", "benchmark", "forms")
+PLACE = {"project": ADDRESS.project, "instance": ADDRESS.instance, "database": ADDRESS.database}
 POLLED, STREAMED, STREAM = "Polled", "Streamed", "Changes"
 POLLED_COMMIT_ROWS = 1_000
 THREADS = 4
@@ -60,14 +61,20 @@ def fill_tables(server: str, rows: int, transaction_rows: int) -> Window:
 
     ``transaction_rows`` is how many rows a transaction of the streamed table changes.
     """
-    os.environ[EMULATOR_HOST] = server
-    create_on_emulator(ADDRESS, [])
-    database = connect(ADDRESS)
-    create_tables(database)
+    database = create_database(server)
     start = fetch_now()
     fill_polled(database, rows)
     fill_streamed(database, rows // CHANGE_KINDS, transaction_rows)
     return Window(start, fetch_now())
+
+
+def create_database(server: str) -> Database:
+    """The database with its tables, on an embedded server that this process uses from now on."""
+    os.environ[EMULATOR_HOST] = server
+    create_on_emulator(ADDRESS, [])
+    database = connect(ADDRESS)
+    create_tables(database)
+    return database
 
 
 def create_tables(database: Database) -> None:
@@ -141,8 +148,7 @@ def run_side_by_side(work: Callable[[int, int], None], rows: int, step: int) -> 
 
 def resolve_form(form: str) -> Scan:
     """The query of a form."""
-    place = {"project": ADDRESS.project, "instance": ADDRESS.instance, "database": ADDRESS.database}
-    return resolve_scan(parse_source_options({**place, **FORMS[form]}))
+    return resolve_scan(parse_source_options({**PLACE, **FORMS[form]}))
 
 
 def plan_form(form: str, window: Window) -> FormReader:

@@ -17,17 +17,25 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from benchmarks.experiment import restore_environment
-from benchmarks.form_tables import ADDRESS, COUNTED_ROWS, POLLED, create_tables, fill_polled
+from benchmarks.form_tables import (
+    ADDRESS,
+    COUNTED_ROWS,
+    PLACE,
+    POLLED,
+    create_database,
+    fill_polled,
+)
 from benchmarks.processes import RunError
 from benchmarks.shaped_rows import COLUMNS
 from emulator.process import ServerProcess, spawn
 from watcher.runners.spark.source import SpannerChanges
 from watcher.spanner.address import EMULATOR_HOST
-from watcher.spanner.database import connect, create_on_emulator
 
 DRIVERS = {"adbc-driver-spanner": "adbc_driver_spanner", "spanner-adbc": "spanner_adbc"}
 """Distributions, and what they are imported as."""
 QUERY = "SELECT Id, Name, City, Price, Score, Seen, Notes FROM Polled"
+OPTIONS = PLACE | {"table": POLLED}
+"""The options of the source for the table."""
 URI = f"spanner:///{ADDRESS.path}"
 
 Read = Callable[[], int]
@@ -48,22 +56,8 @@ def serve_table(rows: int) -> Iterator[ServerProcess]:
     with ExitStack() as stack:
         stack.callback(restore_environment, os.environ.get(EMULATOR_HOST))
         server = stack.enter_context(spawn())
-        os.environ[EMULATOR_HOST] = server.address
-        create_on_emulator(ADDRESS, [])
-        database = connect(ADDRESS)
-        create_tables(database)
-        fill_polled(database, rows)
+        fill_polled(create_database(server.address), rows)
         yield server
-
-
-def source_options() -> dict[str, str]:
-    """The options of the source for the table."""
-    return {
-        "project": ADDRESS.project,
-        "instance": ADDRESS.instance,
-        "database": ADDRESS.database,
-        "table": POLLED,
-    }
 
 
 def list_readers() -> dict[str, Read]:
@@ -82,7 +76,7 @@ def is_installed(driver: str) -> bool:
 
 def read_by_source() -> int:
     """As Arrow columns, by what a task of Spark's runs; in one query, as drivers do it."""
-    source = SpannerChanges(source_options() | {"maxPartitions": "1"})
+    source = SpannerChanges(OPTIONS | {"maxPartitions": "1"})
     known = source.schema()
     reader = source.reader(StructType([known[name] for name, _ in COLUMNS]))
     batches: Iterator[Any] = (each for part in reader.partitions() for each in reader.read(part))

@@ -26,7 +26,7 @@ from benchmarks.form_tables import COUNTED_ROWS
 from benchmarks.local_spark import session
 from benchmarks.processes import RunError
 from benchmarks.scenario import Figure
-from benchmarks.served_table import source_options
+from benchmarks.served_table import OPTIONS
 from benchmarks.shaped_rows import COLUMNS
 from watcher import register
 
@@ -68,7 +68,7 @@ def main() -> None:
 
 def make_read(spark: SparkSession, columns: ColumnSet, most: int) -> Callable[[], DataFrame]:
     """A read of these columns."""
-    options = source_options() | ({"maxPartitions": str(most)} if most else {})
+    options = OPTIONS | ({"maxPartitions": str(most)} if most else {})
     read = spark.read.format("spanner-changes").options(**options)
     if CHOSEN[columns]:
         known = read.load().schema

@@ -184,6 +184,8 @@ def parse_step(
 def refuse_missing(step: steps.Step) -> None:
     """Raises UNIMPLEMENTED for what the PostgreSQL dialect has of objects kept as text, and this
     server has not."""
+    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER VIEW":
+        raise failed_precondition("Object type is not supported in <ALTER> statement.")
     what = name_missing(step)
     if what is not None:
         raise unimplemented(f"{what} in the PostgreSQL dialect")
@@ -195,8 +197,6 @@ def refuse_missing(step: steps.Step) -> None:
 def name_missing(step: steps.Step) -> str | None:
     """What this server has not, of a step of the PostgreSQL dialect."""
     match step:
-        case steps.OtherStatement(kind="ALTER VIEW"):
-            raise failed_precondition("Object type is not supported in <ALTER> statement.")
         case steps.OtherStatement() if step.kind not in ALTERATIONS:
             return step.kind
         case steps.CreateVerbatim() if step.item.kind not in {"ROLE", "VIEW", "SEQUENCE"}:

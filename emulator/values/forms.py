@@ -16,9 +16,8 @@ from emulator.values.json_text import write_document
 NUMERIC_SCALE = Decimal(10) ** 9
 JSON_DEPTH_MAX = 80
 NUMERIC_LIMIT = 10**38
-NUMERIC_DIGITS = 29
-NUMERIC_FRACTION = 9
-"""Before the point."""
+NUMERIC_DIGITS, NUMERIC_FRACTION = 29, 9
+"""Before and behind the point."""
 NUMERIC_CONTEXT = Context(prec=100)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROS_MIN, MICROS_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999

@@ -31,9 +31,9 @@ from fixtures.dialects import create_in  # noqa: E402
 from fixtures.server import VARIABLE, connect  # noqa: E402
 from fixtures.singers import SINGERS, make_watchable  # noqa: E402
 from fixtures.spark import (  # noqa: E402
-    has_unfinished_batch,
     link_spark_home,
     list_delivered_files,
+    needs_another_start,
     options_of,
 )
 from fixtures.writing import SingersWriter, run_beside  # noqa: E402
@@ -43,7 +43,6 @@ from ddl.schema import Dialect  # noqa: E402
 from emulator.process import spawn  # noqa: E402
 from watcher.runners.java import ensure_java  # noqa: E402
 from watcher.runners.spark.offsets import parse_micros  # noqa: E402
-from watcher.runners.spark.spark_versions import PLANS_FROM_START  # noqa: E402
 from watcher.spanner.timestamps import to_micros  # noqa: E402
 
 JOB = ROOT / "tests" / "end_to_end" / "cluster_job.py"
@@ -117,9 +116,7 @@ class Application:
 
     def finish(self) -> None:
         """Delivers everything that is there. Raises RuntimeError when it fails."""
-        # Trigger.AvailableNow of older versions is one batch, the unfinished one if there is one.
-        unfinished = not PLANS_FROM_START and has_unfinished_batch(self._folder / "checkpoint")
-        for _ in range(2 if unfinished else 1):
+        for _ in range(2 if needs_another_start(self._folder / "checkpoint") else 1):
             self.start(availableNow=True)
             self.wait()
 
