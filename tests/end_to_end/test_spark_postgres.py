@@ -14,6 +14,7 @@ from fixtures.replicas import assert_equal, read_rows
 from fixtures.server import CreateDatabase
 from fixtures.singers import fetch_now, make_watchable
 from fixtures.spark import batch, changes, drain, parquet
+from fixtures.spark_formats import require_format
 from fixtures.spark_replicas import replicate_by_spark
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
@@ -137,8 +138,13 @@ def test_streamed_numerics_are_decimals_or_texts(
 
 @pytest.mark.parametrize("format_", [DELTA, PARQUET])
 def test_a_replica_has_every_numeric(
-    spark: SparkSession, offers: Database, format_: str, tmp_path: Path
+    spark: SparkSession,
+    offers: Database,
+    format_: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
+    require_format(request, format_)
     texts = {"idleSeconds": 0, "textColumns": "offers.price,offers.history"}
     replicate = partial(replicate_by_spark, spark, offers, tmp_path, ("offers",))
     replicate(format=format_, options=texts)

@@ -20,8 +20,9 @@ from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import compute_change_ids, iterate_changes, to_json
 from watcher.envelopes import AnyEnvelope, make_envelope
 from watcher.envelopes.by_column.batches import encode_batch
+from watcher.envelopes.by_column.cells import SPACED_CELLS
 from watcher.envelopes.by_column.messages import MESSAGE
-from watcher.envelopes.by_column.sent_cells import read_members
+from watcher.envelopes.by_column.sent_members import read_members, render_members
 from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.shapes import (
     ENVELOPE,
@@ -180,6 +181,21 @@ def test_members_of_objects_are_columns() -> None:
         "Text": ["a\n\U0001f600", None, None],
         "Number": [2.0, None, None],
         "Flags": [None, None, [True, None]],
+    }
+
+
+def test_a_member_that_is_null_is_not_one_that_is_missing() -> None:
+    texts = [
+        '{"Text":null,"Number":1}',
+        '{"Number" : null}',
+        '{"Text":"\\"Number\\":"}',
+        '{"Text":"Number"}',
+        "{}",
+        None,
+    ]
+    assert render_members(pa.array(texts, pa.string()), MEMBERS, SPACED_CELLS) == {
+        "Text": pa.array(["null", None, '"\\"Number\\":"', '"Number"', None, None]),
+        "Number": pa.array(["1.0", "null", None, None, None, None]),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,12 +11,12 @@ import pyarrow as pa
 from watcher.change import Shape
 from watcher.envelopes.by_column.cells import CellStyle, NotByColumnError
 from watcher.envelopes.by_column.changes import CellColumns
-from watcher.envelopes.by_column.sent_cells import (
-    SentObject,
+from watcher.envelopes.by_column.sent_cells import render_sent_cells
+from watcher.envelopes.by_column.sent_members import render_members
+from watcher.envelopes.by_column.sent_objects import (
+    SentObjects,
     find_order,
-    list_names,
-    parse_objects,
-    render_sent_cells,
+    read_objects,
 )
 from watcher.window import Window
 
@@ -57,22 +58,32 @@ class SentChanges:
     @cached_property
     def key(self) -> CellColumns:
         """The cells of the primary key."""
-        objects = parse_objects(self.origin.column("key"))
-        cells = self._render(objects, self.shape.primary_key)
-        if any(texts.null_count for texts in cells.values()):
+        texts, key = self.origin.column("key"), self.shape.primary_key
+        columns = [each for each in self.shape.columns if each[0] in key]
+        cells = render_members(texts, columns, self.style)
+        if cells is None:
+            cells = self._render(read_objects(texts), key)
+        if len(cells) < len(key) or any(each.null_count for each in cells.values()):
             raise NotByColumnError("a change has only a part of its key")
-        return cells
+        return {name: cells[name] for name in key}
 
     @cached_property
     def new(self) -> CellColumns:
-        """The cells afterwards, without the key."""
-        objects = parse_objects(self.origin.column("new_values"))
-        return self._render(objects, sorted(list_names(objects)))
+        """The cells afterwards, without the key; in the order of their names."""
+        texts, key = self.origin.column("new_values"), self.shape.primary_key
+        columns = {name: type_ for name, type_ in self.shape.columns if name not in key}
+        cells = render_members(
+            texts, [(name, columns[name]) for name in sorted(columns)], self.style
+        )
+        if cells is not None:
+            return cells
+        objects = read_objects(texts)
+        return self._render(objects, sorted(objects.names))
 
     @cached_property
     def old(self) -> CellColumns:
         """The cells before, without the key."""
-        objects = parse_objects(self.origin.column("old_values"))
+        objects = read_objects(self.origin.column("old_values"))
         return self._render(objects, find_order(objects))
 
     @cached_property
@@ -80,7 +91,7 @@ class SentChanges:
         """Which changes have old values, be they empty."""
         return self.origin.column("old_values").is_valid()
 
-    def _render(self, objects: list[SentObject], names: tuple[str, ...] | list[str]) -> CellColumns:
+    def _render(self, objects: SentObjects, names: Sequence[str]) -> CellColumns:
         types = dict(self.shape.columns)
         if not set(names) <= types.keys():
             raise NotByColumnError("a change has columns that its record does not describe")

@@ -8,30 +8,19 @@ another text, or with a word in place of a number, is decoded and written value 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from graphlib import CycleError, TopologicalSorter
-from itertools import chain, pairwise
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
 from ddl.schema import Type, TypeCode
 from watcher.captures.change_stream.rows import decode_cell
-from watcher.envelopes.by_column.cells import (
-    CellStyle,
-    NotByColumnError,
-    quote_integers,
-    render_nested,
-)
-from watcher.json_columns.base64_texts import single_list
+from watcher.envelopes.by_column.cells import CellStyle, quote_integers, render_nested
+from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.json_columns.objects import NULL, join_lists
 from watcher.json_columns.scalars import render_floats
 from watcher.json_columns.strings import quote_strings, wrap
 from watcher.spanner.results.columns import trim_scale
-
-SentObject = dict[str, object]
-"""A JSON object of a mod, parsed."""
 
 NUMBERS = frozenset({TypeCode.FLOAT32, TypeCode.FLOAT64})
 NUMERIC_TEXT = r"^-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"
@@ -42,69 +31,11 @@ BASE64_TEXT = (
 """Base64 as it is written: with padding, and without bits that are in no byte."""
 
 
-def parse_objects(texts: pa.Array) -> list[SentObject]:
-    """The JSON objects of a column, parsed in one call; an empty one for NULL."""
-    joined = pc.binary_join(single_list(pc.fill_null(texts, "{}")), ",")[0].as_py()
-    objects: list[SentObject] = json.loads(f"[{joined}]")
-    if len(objects) != len(texts):
-        raise NotByColumnError("a text is not one JSON object")
-    return objects
-
-
-def read_members(
-    texts: pa.Array, columns: Sequence[tuple[str, Type]]
-) -> dict[str, pa.Array] | None:
-    """The members of a column of JSON objects as they were sent, each as a column; NULL where an
-    object does not have it. None where objects have other members, or a value is not of its usual
-    kind."""
-    filled = pc.fill_null(texts, "{}")
-    joined = pc.binary_join(single_list(filled), "\n")[0].as_buffer()
-    try:
-        read = pj.read_json(
-            pa.BufferReader(joined),
-            read_options=pj.ReadOptions(use_threads=False, block_size=joined.size + 1),
-            parse_options=pj.ParseOptions(
-                explicit_schema=pa.schema([(n, choose_sent_type(type_)) for n, type_ in columns]),
-                unexpected_field_behavior="error",
-            ),
-        )
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None
-    if read.num_rows != len(texts):
-        return None
-    return {name: pa.concat_arrays(read.column(name).chunks) for name, _ in columns}
-
-
-def find_order(objects: Sequence[SentObject]) -> list[str]:
-    """An order of all names that each object follows. Raises NotByColumnError if there is none."""
-    orders = set(map(tuple, objects))
-    sorter: TopologicalSorter[str] = TopologicalSorter()
-    for order in orders:
-        for name in order:
-            sorter.add(name)
-        for before, after in pairwise(order):
-            sorter.add(after, before)
-    try:
-        return list(sorter.static_order())
-    except CycleError as error:
-        raise NotByColumnError("objects have their names in different orders") from error
-
-
-def list_names(objects: Iterable[SentObject]) -> frozenset[str]:
-    """The names in any of the objects."""
-    return frozenset().union(*objects)
-
-
-def render_sent_cells(
-    objects: Sequence[SentObject], name: str, type_: Type, style: CellStyle
-) -> pa.Array:
+def render_sent_cells(objects: SentObjects, name: str, type_: Type, style: CellStyle) -> pa.Array:
     """The cells of a column as JSON texts; NULL where an object does not have the column."""
-    values = [each.get(name) for each in objects]
-    texts = render_sent_values(values, type_, style)
-    if not texts.null_count:
-        return texts
-    there = pa.array([name in each for each in objects], pa.bool_())
-    return pc.if_else(pc.and_(there, texts.is_null()), NULL, texts)
+    members = objects.find_members(name)
+    texts = pc.fill_null(render_sent_values(members.values, type_, style), NULL)
+    return texts if members.places is None else texts.take(members.places)
 
 
 def render_sent_values(values: list[object], type_: Type, style: CellStyle) -> pa.Array:

@@ -17,13 +17,9 @@ import pyarrow.compute as pc
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
 from ddl.schema import Type, TypeCode
-from watcher.envelopes.by_column.sent_cells import (
-    SentObject,
-    convert_sent_values,
-    list_names,
-    parse_objects,
-    read_members,
-)
+from watcher.envelopes.by_column.sent_cells import convert_sent_values
+from watcher.envelopes.by_column.sent_members import read_members
+from watcher.envelopes.by_column.sent_objects import SentObject, parse_objects
 from watcher.spanner.results.base64_column import decode_base64
 from watcher.spanner.results.columns import (
     choose_decoder,
@@ -77,11 +73,11 @@ class SentRows:
 
     @cached_property
     def _key_names(self) -> frozenset[str]:
-        return list_names(self._keys)
+        return frozenset().union(*self._keys)
 
     @cached_property
     def _new_names(self) -> frozenset[str]:
-        return list_names(self._news)
+        return frozenset().union(*self._news)
 
     def _list_values(self, name: str) -> list[object]:
         """The values of a column as they were sent; None where a row does not have it."""

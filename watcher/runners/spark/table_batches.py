@@ -16,7 +16,7 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, 
 from watcher.captures.change_stream.rows import CHANGES
 from watcher.captures.poll import PollCapture
 from watcher.change import Operation
-from watcher.envelopes.by_column.sent_cells import parse_objects
+from watcher.envelopes.by_column.sent_objects import parse_objects
 from watcher.errors import ConfigurationError
 from watcher.replica.copies import DELETED_COLUMN
 from watcher.replica.rows import copy_schema, find_deleted
