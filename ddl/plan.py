@@ -11,7 +11,7 @@ from ddl.names import list_names
 from ddl.options import WatchOptions
 from ddl.render import render_schema, render_step
 from ddl.reverse import reverse_step
-from ddl.schema import Index, Schema
+from ddl.schema import Schema
 from ddl.steps import CreateIndex, SetColumnOptions, Step
 from ddl.strategies import Strategy
 from ddl.tracking import list_required_steps
@@ -75,12 +75,11 @@ def make_plan(schema: Schema, tables: Iterable[str], options: WatchOptions | Opt
     statements: list[PlanStatement] = []
     whole, pending = schema, list[Step]()
     names = {name.casefold() for name in list_names(schema)}
-    indexes = group_indexes(schema)
     for table in tables:
         table_options = options if isinstance(options, WatchOptions) else options(table)
         planned_steps = None
         if table_options.strategy in SINGLE_TABLE_STRATEGIES:
-            planned_steps = plan_table(isolate_table(schema, table, indexes), table, table_options)
+            planned_steps = plan_table(isolate_table(schema, table), table, table_options)
             if list_new_indexes(planned_steps) & names:
                 planned_steps = None  # another table's object has the name: plan against all
         if planned_steps is None:
@@ -109,7 +108,7 @@ def plan_table(
     return planned_steps
 
 
-def isolate_table(schema: Schema, table: str, indexes: dict[str, tuple[Index, ...]]) -> Schema:
+def isolate_table(schema: Schema, table: str) -> Schema:
     """The part of a schema that a table's own steps need; all of it for an unknown table.
 
     This keeps planning fast with thousands of tables: each is planned against itself alone.
@@ -117,17 +116,7 @@ def isolate_table(schema: Schema, table: str, indexes: dict[str, tuple[Index, ..
     isolated = schema.table(table)
     if isolated is None:
         return schema
-    own_indexes = indexes.get(isolated.name.casefold(), ())
-    return replace(schema, tables=(isolated,), indexes=own_indexes, verbatim=())
-
-
-def group_indexes(schema: Schema) -> dict[str, tuple[Index, ...]]:
-    """The indexes of every table, by its name without regard to case."""
-    groups: dict[str, tuple[Index, ...]] = {}
-    for index in schema.indexes:
-        key = index.table.casefold()
-        groups[key] = (*groups.get(key, ()), index)
-    return groups
+    return replace(schema, tables=(isolated,), indexes=schema.indexes_of(table), verbatim=())
 
 
 def list_new_indexes(steps: list[tuple[Step, PlanStatement]]) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 
 class Dialect(StrEnum):
@@ -281,6 +281,56 @@ class Verbatim:
     text: str
 
 
+Named = TypeVar("Named", "Table", "Index", "ChangeStream", "Verbatim")
+SCANS_MAX = 4
+"""So many names are looked for one by one: a map of thousands of names is not worth it for less."""
+
+
+def find(items: tuple[Named, ...], name: str) -> Named | None:
+    """The item of this name, without regard to case, or None."""
+    folded = name.casefold()
+    return next((item for item in items if item.name.casefold() == folded), None)
+
+
+class NameFinder(Generic[Named]):
+    """Finds items by name: who asks for each of thousands of tables would else look through all of
+    them each time."""
+
+    __slots__ = ("_asked", "_items")
+
+    def __init__(self) -> None:
+        self._asked = 0
+        self._items: dict[str, Named] | None = None
+
+    def find(self, items: tuple[Named, ...], name: str) -> Named | None:
+        """As ``find``; the items are the same each time."""
+        if self._items is None:
+            self._asked += 1
+            if self._asked <= SCANS_MAX:
+                return find(items, name)
+            self._items = {item.name.casefold(): item for item in reversed(items)}
+        return self._items.get(name.casefold())
+
+
+class SchemaLookups:
+    """What a schema remembers to find its objects by name."""
+
+    __slots__ = ("indexes", "of_tables", "tables")
+
+    def __init__(self) -> None:
+        self.tables: NameFinder[Table] = NameFinder()
+        self.indexes: NameFinder[Index] = NameFinder()
+        self.of_tables: dict[str, tuple[Index, ...]] | None = None
+
+
+def group_indexes(indexes: tuple[Index, ...]) -> dict[str, tuple[Index, ...]]:
+    """The indexes of each table, by the table's name in lower case."""
+    groups: dict[str, list[Index]] = {}
+    for index in indexes:
+        groups.setdefault(index.table.casefold(), []).append(index)
+    return {table: tuple(group) for table, group in groups.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """A whole database. The tuples keep the order of creation.
@@ -298,14 +348,17 @@ class Schema:
     grants: tuple[Grant, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     proto_descriptors: bytes = b""
+    _lookups: SchemaLookups = field(
+        default_factory=SchemaLookups, init=False, repr=False, compare=False
+    )
 
     def table(self, name: str) -> Table | None:
         """The table of this name (without regard to case), or None."""
-        return find(self.tables, name)
+        return self._lookups.tables.find(self.tables, name)
 
     def index(self, name: str) -> Index | None:
         """The index of this name (without regard to case), or None."""
-        return find(self.indexes, name)
+        return self._lookups.indexes.find(self.indexes, name)
 
     def change_stream(self, name: str) -> ChangeStream | None:
         """The change stream of this name (without regard to case), or None."""
@@ -313,13 +366,6 @@ class Schema:
 
     def indexes_of(self, table: str) -> tuple[Index, ...]:
         """The secondary indexes of a table."""
-        return tuple(i for i in self.indexes if i.table.casefold() == table.casefold())
-
-
-Named = TypeVar("Named", Table, Index, ChangeStream, Verbatim)
-
-
-def find(items: tuple[Named, ...], name: str) -> Named | None:
-    """The item of this name, without regard to case, or None."""
-    folded = name.casefold()
-    return next((item for item in items if item.name.casefold() == folded), None)
+        if self._lookups.of_tables is None:
+            self._lookups.of_tables = group_indexes(self.indexes)
+        return self._lookups.of_tables.get(table.casefold(), ())

@@ -9,7 +9,6 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.errors import DdlError
 from ddl.options import WatchOptions
-from ddl.plan import group_indexes
 from ddl.render import quote_name, render_source
 from ddl.schema import Index, Schema, Table
 from ddl.shards import shard_values
@@ -36,12 +35,8 @@ class TableStatus:
 
 def list_statuses(schema: Schema, tables: Iterable[str]) -> list[TableStatus]:
     """The state of tables, from the schema alone."""
-    indexes = group_indexes(schema)
-    by_name = {table.name.casefold(): table for table in schema.tables}
-    known = [table for name in tables if (table := by_name.get(name.casefold()))]
-    return [
-        describe_table(schema, table, indexes.get(table.name.casefold(), ())) for table in known
-    ]
+    known = [table for name in tables if (table := schema.table(name))]
+    return [describe_table(schema, table, schema.indexes_of(table.name)) for table in known]
 
 
 def describe_table(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
