@@ -43,7 +43,7 @@ class Choices:
         """The next one."""
         number, self._count = self._count, self._count + 1
         load = self._workload
-        table = (number * load.writers + self._writer) % load.tables
+        table = (number * load.writers + self._writer) % (load.changing or load.tables)
         insert = not load.burst and self._inserts()
         keys = self._burst(number) if load.burst else self._insert() if insert else self._update()
         first = (number * load.writers + self._writer) * max(load.mutations, load.burst)

@@ -19,10 +19,17 @@ from benchmarks.client_times import read_client_times
 from benchmarks.files import write_atomically
 from benchmarks.index import IndexMeter, NoIndex, ScanTotals
 from benchmarks.measure import Logs, measure
-from benchmarks.processes import BenchProcess, RunError, Usage, UsageMeter, start_module
+from benchmarks.processes import (
+    BenchProcess,
+    RunError,
+    Usage,
+    UsageMeter,
+    read_cpu_seconds,
+    start_module,
+)
 from benchmarks.query_costs import query_costs
 from benchmarks.records import DELIVERED, WRITTEN, count
-from benchmarks.result import RunResult
+from benchmarks.result import IdleCosts, RunResult, StartCosts
 from benchmarks.run_settings import Run, RunPlan
 from emulator.process import ServerProcess, spawn
 
@@ -126,22 +133,67 @@ class Experiment:
     def _run_with_costs(self, database: Database) -> RunResult:
         """What was measured, and what client and server did for it by their own account."""
         before = query_costs(database) if self._server else None
-        result = self._measure()
+        meter = NoIndex() if self._run.consumer.streams else IndexMeter(self._run)
+        consumers, started = self._start_consumers()
+        idle = self._measure_idle(database, consumers) if self._run.idle else None
+        result = self._measure(consumers, meter)
         queries = query_costs(database).subtract(before) if before else None
         return result.model_copy(
-            update={"client": read_client_times(self._run), "queries": queries}
+            update={
+                "client": read_client_times(self._run),
+                "queries": queries,
+                "start": started,
+                "idle": idle,
+            }
         )
 
-    def _measure(self) -> RunResult:
-        meter = NoIndex() if self._run.consumer.streams else IndexMeter(self._run)
+    def _start_consumers(self) -> tuple[list[BenchProcess], StartCosts]:
+        """What delivers, once it does."""
+        server = UsageMeter({"server": self._server.pid} if self._server else {})
+        began = time.monotonic()
+        server.start()
         consumers = [self._start(*each) for each in systems.processes(self._run)]
+        self._wait_until_ready(consumers)
+        seconds, used = time.monotonic() - began, server.stop()
+        cpu = sum(read_cpu_seconds(child.process.pid) for child in consumers)
+        costs = used["server"].cpu_seconds if self._server else None
+        return consumers, StartCosts(
+            seconds=round(seconds, 2), cpu_seconds=round(cpu, 2), server_cpu_seconds=costs
+        )
+
+    def _measure_idle(self, database: Database, consumers: list[BenchProcess]) -> IdleCosts:
+        """What it costs to look while nothing changes. The first looks do not count: the embedded
+        server meets their statements for the first time."""
+        self._idle(consumers, "warming up")
+        before = query_costs(database) if self._server else None
+        usage = UsageMeter(self._list_pids())
+        began = time.monotonic()
+        with run_meter(usage.start, usage.stop) as used:
+            self._idle(consumers, "idle")
+        seconds = time.monotonic() - began
+        server = used[0].pop("server", None)
+        return IdleCosts(
+            seconds=round(seconds, 2),
+            cpu_seconds=round(sum(each.cpu_seconds for each in used[0].values()), 2),
+            server_cpu_seconds=server.cpu_seconds if server else None,
+            queries=query_costs(database).subtract(before) if before else None,
+        )
+
+    def _idle(self, consumers: list[BenchProcess], phase: str) -> None:
+        ends_at = time.monotonic() + self._run.idle
+        while time.monotonic() < ends_at:
+            self._look(consumers, ends_at + LATE_SECONDS_MAX, phase)
+
+    def _list_pids(self) -> dict[str, int]:
+        """What is measured: everything that was started, and the server."""
+        pids = {child.name: child.process.pid for child in self._children}
+        return pids | ({"server": self._server.pid} if self._server is not None else {})
+
+    def _measure(self, consumers: list[BenchProcess], meter: IndexMeter | NoIndex) -> RunResult:
         count = self._run.workload.writers if self._run.write else 0
         writers = [self._writer(number) for number in range(count)]
-        self._wait_until_ready([*consumers, *writers])
-        pids = {child.name: child.process.pid for child in self._children}
-        if self._server is not None:
-            pids["server"] = self._server.pid
-        usage = UsageMeter(pids)
+        self._wait_until_ready(writers)
+        usage = UsageMeter(self._list_pids())
         with (
             run_meter(usage.start, usage.stop) as used,
             run_meter(meter.start, meter.stop) as index,

@@ -65,6 +65,15 @@ def start(name: str, log: Path, command: Sequence[str]) -> BenchProcess:
     return BenchProcess(name, process, log)
 
 
+def read_cpu_seconds(pid: int) -> float:
+    """CPU seconds (user and system) of a process so far; 0 once it has ended."""
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """CPU seconds (user and system) and peak resident memory, with everything it started."""

@@ -69,6 +69,25 @@ class Series(Value):
     maximum: tuple[float | None, ...]
 
 
+class StartCosts(Value):
+    """From the start of the processes that deliver until all of them do: ``cpu_seconds`` of all of
+    them together, Python's imports included; of the embedded server ``server_cpu_seconds``."""
+
+    seconds: float
+    cpu_seconds: float
+    server_cpu_seconds: float | None
+
+
+class IdleCosts(Value):
+    """Some seconds in which nothing changed. CPU seconds of what delivers and of the embedded
+    server; ``queries`` None on another database."""
+
+    seconds: float
+    cpu_seconds: float
+    server_cpu_seconds: float | None
+    queries: QueryCosts | None
+
+
 class RunResult(Value):
     """One run. Latencies: ``since_commit`` and ``since_intended`` are of delivered rows until their
     arrival in the callback; ``commit`` of commits from their intended moment to their answer.
@@ -95,6 +114,8 @@ class RunResult(Value):
     processes: dict[str, Usage]
     client: ClientTimes | None = None
     queries: QueryCosts | None = None
+    start: StartCosts | None = None
+    idle: IdleCosts | None = None
 
     @property
     def consumer_cpu_seconds(self) -> float:

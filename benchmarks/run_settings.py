@@ -71,7 +71,8 @@ class Consumer(BaseModel):
     the tables among them. ``max_rows`` is the size of a window, of a poll (Java) or of a
     micro-batch (Spark) at most. ``with_query_after`` is the Java watcher's
     setFallbackToWithQuerySeconds, here with its default: so far behind, it asks for each shard
-    apart.
+    apart. ``refresh`` is how often our watcher looks at the schema, and saves the positions of
+    tables, while nothing changes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -85,6 +86,7 @@ class Consumer(BaseModel):
     watchers: Annotated[int, Field(ge=1)] = 1
     sink: SinkName = "foreach-batch"
     with_query_after: Annotated[int, Field(ge=0)] = 60
+    refresh: Annotated[float, Field(gt=0)] = 3_600.0
 
     @model_validator(mode="after")
     def _possible(self) -> Consumer:
@@ -127,7 +129,8 @@ class Disturbance(BaseModel):
 class RunPlan(BaseModel):
     """What one run does. ``backlog`` rows have changed before the system starts, in commits of
     ``backlog_mutations``; with ``write`` off there is nothing but them. With ``count_scans`` the
-    embedded server counts what every query scans, which slows it a little, not a sample."""
+    embedded server counts what every query scans, which slows it a little, not a sample. Before the
+    load there are ``idle`` seconds in which nothing changes, measured by themselves."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -138,6 +141,7 @@ class RunPlan(BaseModel):
     backlog: Annotated[int, Field(ge=0)] = 0
     backlog_mutations: Annotated[int, Field(ge=1, le=10_000)] = 10_000
     write: bool = True
+    idle: Annotated[float, Field(ge=0)] = 0.0
     count_scans: bool = False
 
     @model_validator(mode="after")

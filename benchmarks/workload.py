@@ -23,6 +23,8 @@ class Workload(BaseModel):
     processes, each with ``threads`` commits under way at most. What is due in the first ``warm_up``
     seconds is verified, but counts in no latency.
 
+    ``changing`` of the tables are written to, the first ones; 0 is all of them.
+
     With ``burst`` every ``burst_every``-th transaction updates so many rows, which then share one
     commit timestamp; the others update rows of the latest burst. Each burst takes the next rows.
     """
@@ -44,6 +46,7 @@ class Workload(BaseModel):
     rows: Annotated[int, Field(ge=0)] = 10_000
     row_bytes: Annotated[int, Field(ge=1, le=1_000_000)] = 100
     tables: Annotated[int, Field(ge=1, le=2_000)] = 1
+    changing: Annotated[int, Field(ge=0)] = 0
     burst: Annotated[int, Field(ge=0, le=10_000)] = 0
     burst_every: Annotated[int, Field(ge=1)] = 100
     seed: int = 1
@@ -56,6 +59,8 @@ class Workload(BaseModel):
             raise ValueError("the whole load would be warm-up: set warm_up below seconds")
         if self.burst and (self.burst > self.rows // self.writers or self.tables > 1):
             raise ValueError("a burst needs one table with enough rows for each writer")
+        if self.changing > self.tables:
+            raise ValueError("more tables would change than there are: set changing to tables")
         if self.profile != "steady" and self.until is None:
             raise ValueError(f"the profile {self.profile} needs until: set it to the last rate")
         return self

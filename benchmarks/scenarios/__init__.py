@@ -13,6 +13,7 @@ from benchmarks.scenarios import (
     java,
     latency,
     published,
+    scale_tables,
     server,
     sinks,
     snapshot,
@@ -29,7 +30,7 @@ ALL = (
         for each in (sustained, backlog, latency, published, captures, index, java, debezium)
     ),
     *sweeps.SCENARIOS,
-    *(each.SCENARIO for each in (spark, snapshot, decode, forms, sinks, server)),
+    *(each.SCENARIO for each in (spark, snapshot, decode, forms, sinks, server, scale_tables)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 

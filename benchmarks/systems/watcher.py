@@ -110,7 +110,7 @@ def watcher_of(run: Run, number: int) -> Watcher:
         "max_rows": consumer.max_rows,
         "shard_groups": consumer.shard_groups,
         "positions": {"table": run.positions_table},
-        "refresh": 3_600.0,
+        "refresh": consumer.refresh,
     }
     spec = run.preparation.spec
     if spec is not None and not consumer.streams:
