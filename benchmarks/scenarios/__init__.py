@@ -13,6 +13,7 @@ from benchmarks.scenarios import (
     java,
     latency,
     published,
+    scale_partitions,
     scale_tables,
     server,
     sinks,
@@ -30,7 +31,10 @@ ALL = (
         for each in (sustained, backlog, latency, published, captures, index, java, debezium)
     ),
     *sweeps.SCENARIOS,
-    *(each.SCENARIO for each in (spark, snapshot, decode, forms, sinks, server, scale_tables)),
+    *(
+        each.SCENARIO
+        for each in (spark, snapshot, decode, forms, sinks, server, scale_tables, scale_partitions)
+    ),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 

@@ -40,8 +40,8 @@ def run(settings: ScaleTablesSettings, bench: Bench) -> None:
         load = change_values(settings.workload, tables=count)
         result = bench.run(f"{count:,} tables", plan_of(settings, workload=load))
         bench.add({"tables": count, **summarise(count, result)})
-    for column in ("idle_queries", "idle_cpu_ms", "idle_server_ms", "start_cpu_s", "peak_mb"):
-        add_forecasts(bench.outcome, "tables", column, CALIBRATIONS[column])
+    for column, calibration in CALIBRATIONS.items():
+        add_forecasts(bench.outcome, "tables", column, calibration)
     bench.outcome.charts += [
         make_percentiles_chart("latency by percentile", bench.outcome.runs),
         make_curve(

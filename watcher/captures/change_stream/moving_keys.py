@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from watcher.captures.change_stream.record_values import (
     DataRecord,
@@ -86,6 +87,11 @@ class MovingKeys:
 
     def __init__(self) -> None:
         self._unfinished: dict[Partition, Place] = {}
+        self._untouched: list[tuple[int, int, Partition]] = []
+        """A heap of those that were not taken yet, by where they begin, then as announced."""
+        self._taken: dict[Partition, int] = {}
+        """Those that were taken and have to wait, with their numbers among those announced."""
+        self._count = 0
         self._finished: set[Partition] = set()
         self._finished_tokens: set[str] = set()
 
@@ -94,13 +100,17 @@ class MovingKeys:
         start. One that several records announce is read once."""
         for token in started.tokens:
             partition = (function, token)
-            if partition not in self._finished:
-                place = Place(partition, started.timestamp, at or started.timestamp)
-                self._unfinished.setdefault(partition, place)
+            if partition in self._finished or partition in self._unfinished:
+                continue
+            place = Place(partition, started.timestamp, at or started.timestamp)
+            self._unfinished[partition] = place
+            self._count += 1
+            heappush(self._untouched, (place.at, self._count, partition))
 
     def finish(self, place: Place) -> None:
         """A partition has been read to its end, or to the window's."""
         del self._unfinished[place.partition]
+        del self._taken[place.partition]
         self._finished.add(place.partition)
         self._finished_tokens.add(place.token)
 
@@ -111,10 +121,19 @@ class MovingKeys:
         waits at the least timestamp goes on: all others have been read up to their own records
         there, or further.
         """
-        places = list(self._unfinished.values())
-        place = choose_least(p for p in places if self.may_go_on(p)) or choose_least(places)
-        if place is not None:
-            place.sources = ()
+        waiting = [
+            (self._unfinished[partition].at, number, partition)
+            for partition, number in self._taken.items()
+        ]
+        free = [each for each in waiting if self.may_go_on(self._unfinished[each[2]])]
+        first = min([*free, *self._untouched[:1]], default=None) or min(waiting, default=None)
+        if first is None:
+            return None
+        if self._untouched[:1] == [first]:
+            heappop(self._untouched)
+            self._taken[first[2]] = first[1]
+        place = self._unfinished[first[2]]
+        place.sources = ()
         return place
 
     def may_go_on(self, place: Place) -> bool:
@@ -177,11 +196,6 @@ def read_on(
             if not moving.may_go_on(place):
                 return
     moving.finish(place)
-
-
-def choose_least(places: Iterable[Place]) -> Place | None:
-    """The one that was read least far; of several, the one that was announced first."""
-    return min(places, key=lambda place: place.at, default=None)
 
 
 def identify(
