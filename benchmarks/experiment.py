@@ -70,8 +70,11 @@ def run_plan(
     with contextlib.ExitStack() as stack:
         prefix = "spanner-watcher-bench-"
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix))
+        data_dir = Path(folder, "spanner") if plan.storage == "disk" else None
         server = (
-            stack.enter_context(spawn(count_scans=plan.count_scans)) if database is None else None
+            stack.enter_context(spawn(data_dir, count_scans=plan.count_scans))
+            if database is None
+            else None
         )
         placed = Run(
             **dict(plan),
@@ -116,14 +119,17 @@ class Experiment:
     def run(self) -> RunResult:
         """Everything; what was started ends, and what was made in the database goes."""
         self._tell("preparing")
+        began = time.monotonic()
         database = tables.prepare_tables(self._run)
+        prepared = round(time.monotonic() - began, 2)
         try:
             self._run = self._run.model_copy(update={"since": tables.read_database_time(database)})
             self._run.save()
             if self._run.backlog:
                 self._tell("loading the backlog")
                 tables.load_backlog(database, self._run)
-            return self._run_with_costs(database)
+            result = self._run_with_costs(database)
+            return result.model_copy(update={"prepare_seconds": prepared})
         finally:
             for child in self._children:
                 child.kill()

@@ -94,6 +94,7 @@ class RunResult(Value):
 
     ``drain_seconds``: from the end of writing until the last row had come.
     ``aborted``: Commit calls that were not acknowledged and sent again.
+    ``prepare_seconds``: until the tables were made and filled.
     ``queries``: what the embedded server did for what delivers, None on another database.
     """
 
@@ -114,6 +115,7 @@ class RunResult(Value):
     processes: dict[str, Usage]
     client: ClientTimes | None = None
     queries: QueryCosts | None = None
+    prepare_seconds: float | None = None
     start: StartCosts | None = None
     idle: IdleCosts | None = None
 

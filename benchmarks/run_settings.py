@@ -19,6 +19,7 @@ CaptureName = Literal["poll", "change-stream", "push"]
 """The index is polled; windows of a change stream are read; queries of one are kept open."""
 
 SinkName = Literal["foreach-batch", "parquet"]
+StorageName = Literal["memory", "disk"]
 IndexName = Literal["none", "plain", "null-filtered", "no-shard", "forced"]
 TIMESTAMP_COLUMN, SHARD_COLUMN, PROCESSED_COLUMN = "LastModified", "ShardId", "Processed"
 PREFIX = "Bench"
@@ -130,7 +131,9 @@ class RunPlan(BaseModel):
     """What one run does. ``backlog`` rows have changed before the system starts, in commits of
     ``backlog_mutations``; with ``write`` off there is nothing but them. With ``count_scans`` the
     embedded server counts what every query scans, which slows it a little, not a sample. Before the
-    load there are ``idle`` seconds in which nothing changes, measured by themselves."""
+    load there are ``idle`` seconds in which nothing changes, measured by themselves. With
+    ``storage=disk`` the embedded server keeps the database in a temporary directory (``TMPDIR``),
+    else in memory where there is room."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -142,6 +145,7 @@ class RunPlan(BaseModel):
     backlog_mutations: Annotated[int, Field(ge=1, le=10_000)] = 10_000
     write: bool = True
     idle: Annotated[float, Field(ge=0)] = 0.0
+    storage: StorageName = "memory"
     count_scans: bool = False
 
     @model_validator(mode="after")

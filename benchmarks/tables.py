@@ -19,6 +19,7 @@ from benchmarks.run_settings import (
     Preparation,
     Run,
 )
+from benchmarks.workload import Workload
 from ddl import apply
 from ddl.options import WatchOptions
 from ddl.parse import parse_schema
@@ -66,10 +67,12 @@ def prepare_tables(run: Run) -> Database:
     statements = [render_step(CreateTable(define_table(name)), dialect) for name in run.tables]
     if can_create_watchable(run):
         create_watchable(database, run, parse_schema(statements, dialect))
+        for name in run.tables:
+            fill_tables(database, name, run.workload, unchanged=True)
         return database
     apply.run_statements(database, statements)
     for name in run.tables:
-        fill_tables(database, name, run.workload.rows, run.workload.row_bytes)
+        fill_tables(database, name, run.workload)
     if run.consumer.streams:
         make_streams(database, run)
     else:
@@ -84,34 +87,41 @@ def define_table(name: str) -> Table:
     return Table(name, columns, (KeyPart("Id"),))
 
 
-def render_fill(sql: SqlDialect, table: str, version: str) -> str:
-    """The statement that inserts rows with the keys from @low to @high."""
+def render_fill(sql: SqlDialect, table: str, version: str, unchanged: bool = False) -> str:
+    """The statement that inserts rows with the keys from @low to @high; ``unchanged`` rows have no
+    timestamp."""
     keys = {
         Dialect.GOOGLESQL: "UNNEST(GENERATE_ARRAY(@low, @high)) AS k",
         Dialect.POSTGRESQL: "GENERATE_SERIES(@low, @high) AS k",
     }
+    columns = (*COLUMNS, TIMESTAMP_COLUMN) if unchanged else COLUMNS
+    timestamp = ", CAST(NULL AS TIMESTAMP)" if unchanged else ""
     return (
-        f"INSERT INTO {sql.quote(table)} ({sql.quote_all(COLUMNS)})"  # noqa: S608 (quoted)
-        f" SELECT k, {version}, REPEAT('.', @bytes) FROM {keys[sql.dialect]}"
+        f"INSERT INTO {sql.quote(table)} ({sql.quote_all(columns)})"  # noqa: S608 (quoted)
+        f" SELECT k, {version}, REPEAT('.', @bytes){timestamp} FROM {keys[sql.dialect]}"
     )
 
 
-def fill_tables(database: Database, table: str, rows: int, row_bytes: int) -> None:
+def fill_tables(
+    database: Database, table: str, workload: Workload, unchanged: bool = False
+) -> None:
     """Rows with the keys 0, 1, ... and version -1."""
-    statement = render_fill(find_dialect(database), table, "-1")
+    rows, statement = workload.rows, render_fill(find_dialect(database), table, "-1", unchanged)
     for low in range(0, rows, ROWS_A_COMMIT):
-        insert(database, statement, low, min(low + ROWS_A_COMMIT, rows) - 1, row_bytes)
+        insert(database, statement, low, min(low + ROWS_A_COMMIT, rows) - 1, workload.row_bytes)
 
 
 def can_create_watchable(run: Run) -> bool:
-    """Whether tables can be created as they are watched: nothing has to be filled before."""
-    plain = not run.consumer.streams and run.preparation.index == "forced"
-    return plain and run.workload.rows == 0
+    """Whether tables can be created as they are watched, and be filled with rows that are not in
+    their index: those without a timestamp."""
+    wish = run.preparation
+    plain = wish.index == "forced" and wish.strategy == "automatic"
+    return plain and wish.dialect is Dialect.GOOGLESQL and not run.consumer.streams
 
 
 def create_watchable(database: Database, run: Run, schema: Schema) -> None:
-    """Empty tables that are watchable from the start: two statements a table, and none alters
-    what is there, which thousands of tables need."""
+    """Tables that are watchable from the start: two statements a table, and none alters what is
+    there, which would be long for thousands of tables, or for millions of rows."""
     plan = make_plan(schema, list(run.tables), make_options(run.preparation))
     written = [*render_schema(schema), *(each.sql for each in plan.statements)]
     statements = render_schema(parse_schema(written, schema.dialect))

@@ -14,6 +14,7 @@ from benchmarks.scenarios import (
     latency,
     published,
     scale_partitions,
+    scale_rows,
     scale_tables,
     server,
     sinks,
@@ -31,10 +32,8 @@ ALL = (
         for each in (sustained, backlog, latency, published, captures, index, java, debezium)
     ),
     *sweeps.SCENARIOS,
-    *(
-        each.SCENARIO
-        for each in (spark, snapshot, decode, forms, sinks, server, scale_tables, scale_partitions)
-    ),
+    *(each.SCENARIO for each in (spark, snapshot, decode, forms, sinks, server)),
+    *(each.SCENARIO for each in (scale_tables, scale_partitions, scale_rows)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 

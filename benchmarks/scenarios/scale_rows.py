@@ -1,0 +1,105 @@
+"""The same changes in tables on disk of up to 100,000,000 rows: a poll must cost the same."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from benchmarks.model import Assumptions, Setup, forecast
+from benchmarks.result import RunResult
+from benchmarks.run_settings import Consumer, RunPlan, StorageName
+from benchmarks.scale_model import Calibration, add_forecasts, describe
+from benchmarks.scenario import (
+    Bench,
+    Figure,
+    Scenario,
+    change_values,
+    costs,
+    latencies,
+    make_curve,
+    make_percentiles_chart,
+    plan_of,
+)
+from benchmarks.workload import Workload
+
+
+class ScaleRowsSettings(RunPlan):
+    """``values`` are the rows of the table, a run each, small ones that are in no index. To each
+    1,000 changes a second are made, half of them to rows that were there. 100,000,000 rows take
+    some 20 GB of disk, and as long to load as ten times 10,000,000: ``values=100000000``."""
+
+    workload: Workload = Workload(
+        transactions=20, mutations=50, seconds=30, warm_up=5, row_bytes=16
+    )
+    consumer: Consumer = Consumer(interval=0.5)
+    storage: StorageName = "disk"
+    values: tuple[Annotated[int, Field(ge=1)], ...] = (1_000_000, 10_000_000)
+
+
+CALIBRATIONS: dict[str, Calibration] = {
+    "scanned/row": "flat",
+    "query_ms": "flat",
+    "cpu_s/100k": "flat",
+    "server_cpu_s": "flat",
+    "p50_s": "flat",
+    "p99_s": "flat",
+}
+
+
+def run(settings: ScaleRowsSettings, bench: Bench) -> None:
+    """A run for each number of rows."""
+    for count in settings.values:
+        load = change_values(settings.workload, rows=count)
+        result = bench.run(f"{count:,} rows", plan_of(settings, workload=load))
+        bench.add({"rows": count, **summarise(count, result)})
+        bench.outcome.notes.append(check_staleness(f"{count:,} rows", settings, result))
+    for column, calibration in CALIBRATIONS.items():
+        add_forecasts(bench.outcome, "rows", column, calibration)
+    bench.outcome.charts += [
+        make_percentiles_chart("latency by percentile", bench.outcome.runs),
+        make_curve(
+            "rows scanned by rows of the table",
+            "rows",
+            ("scanned/row",),
+            "rows a delivered row",
+            bench.outcome.figures,
+        ),
+    ]
+
+
+def summarise(rows: int, result: RunResult) -> Figure:
+    """The columns of a run."""
+    loaded = rows / result.prepare_seconds if result.prepare_seconds else None
+    return {
+        "loaded_rows/s": round(loaded) if loaded else None,
+        "missing": result.verdict.missing,
+        **latencies(result),
+        **costs(result),
+    }
+
+
+def check_staleness(name: str, settings: ScaleRowsSettings, result: RunResult) -> str:
+    """What ``bench model`` says of the age of a change when it is delivered, which is a mean,
+    beside the median that was measured."""
+    load, consumer = settings.workload, settings.consumer
+    setup = Setup(
+        nodes=1,
+        writes=load.mutations_per_second,
+        shards=settings.preparation.shards,
+        interval=consumer.interval,
+        slices=consumer.shard_groups,
+    )
+    expected = forecast(setup, Assumptions()).staleness
+    return describe(f"staleness of bench model, {name}", expected, result.since_commit.p50)
+
+
+SCENARIO = Scenario(
+    name="scale-rows",
+    summary="1,000 changes/s in tables on disk of 1M to 100M rows: a poll must stay flat",
+    settings=ScaleRowsSettings,
+    keys=("rows",),
+    run=run,
+    short=("values=5000,20000", "seconds=4", "warm_up=1"),
+    in_short_set=False,
+)
