@@ -342,6 +342,36 @@ def test_children_are_read_once_and_after_their_parents(
     assert sorted(read) == sorted(child.token for child in known if child.start <= end)
 
 
+class CountedStart(int):
+    """Counts how often it is compared."""
+
+    compared = 0
+
+    def __lt__(self, other: int) -> bool:
+        CountedStart.compared += 1
+        return int(self) < int(other)
+
+    def __eq__(self, other: object) -> bool:
+        CountedStart.compared += 1
+        return int(self) == other
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+
+def test_the_next_partition_is_found_without_looking_at_all_of_them() -> None:
+    lineage, count = Lineage(10**6), 2_000
+    for number in range(count):
+        lineage.announce(ChildPartition(f"p{number}", (), CountedStart(number * 7 % count)))
+    CountedStart.compared = 0
+    starts = []
+    while (partition := lineage.take_next()) is not None:
+        starts.append(int(partition.start))
+    assert starts == sorted(starts)
+    assert len(starts) == count
+    assert CountedStart.compared < 100 * count
+
+
 @given(lineages(), st.integers(1, 16))
 def test_a_merged_child_has_one_reader(known: list[ChildPartition], end: int) -> None:
     read: list[str] = []

@@ -11,7 +11,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watcher.captures.change_stream.moving_keys import read_moving_keys
+from watcher.captures.change_stream.moving_keys import MovingKeys, read_moving_keys
 from watcher.captures.change_stream.record_values import (
     DataRecord,
     Heartbeat,
@@ -258,3 +258,35 @@ def test_a_long_window_is_divided_without_a_gap() -> None:
         assert (spans[0].start, spans[-1].end) == (5, 5 + length)
         for before, after in pairwise(spans):
             assert before.end == after.start
+
+
+class CountedTimestamp(int):
+    """Counts how often it is compared."""
+
+    compared = 0
+
+    def __lt__(self, other: int) -> bool:
+        CountedTimestamp.compared += 1
+        return int(self) < int(other)
+
+    def __eq__(self, other: object) -> bool:
+        CountedTimestamp.compared += 1
+        return int(self) == other
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+
+def test_the_next_partition_is_found_without_looking_at_all_of_them() -> None:
+    moving, count = MovingKeys(), 2_000
+    for number in range(count):
+        at = CountedTimestamp(1 + number * 7 % count)
+        moving.announce("S", PartitionStart(at, "1", (f"p{number}",)))
+    CountedTimestamp.compared = 0
+    taken = []
+    while (place := moving.take_next()) is not None:
+        taken.append(int(place.at))
+        moving.finish(place)
+    assert taken == sorted(taken)
+    assert len(taken) == count
+    assert CountedTimestamp.compared < 100 * count

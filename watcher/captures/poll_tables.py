@@ -72,13 +72,16 @@ class PolledTables:
         return Look(max(end, *starts.values()), frozenset(changed))
 
     def _find_changed(self, names: Sequence[str], starts: Mapping[str, int]) -> Statement:
-        """One query that answers with the numbers of the tables that changed."""
-        return union_statements(
-            [
-                statements.find_any_after(self._captures[name].table, starts[name], number)
-                for number, name in enumerate(names)
-            ]
-        )
+        """One query that answers with the numbers of the tables that changed. Tables with the same
+        shards share one list of them."""
+        lists: dict[statements.Shards | None, int] = {}
+        parts = []
+        for number, name in enumerate(names):
+            table = self._captures[name].table
+            shared = lists.setdefault(table.shard_values, number)
+            other = shared if shared != number else None
+            parts.append(statements.find_any_after(table, starts[name], number, other))
+        return union_statements(parts)
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """As ``Source.cut``. Rows of one commit timestamp stay together: every cut is exact."""

@@ -188,20 +188,25 @@ def measure_load(table: WatchedTable, window: Window, number: int) -> Statement:
     return bind_window(sql, window, shards, suffix)
 
 
-def find_any_after(table: WatchedTable, start: int, number: int = 0) -> Statement:
+def find_any_after(
+    table: WatchedTable, start: int, number: int = 0, shared: int | None = None
+) -> Statement:
     """``number``, if there is a row after a timestamp: reads one entry of the index.
 
-    ``number`` also keeps the parameters of several tables in one query apart.
+    ``number`` also keeps the parameters of several tables in one query apart. ``shared`` is that of
+    an earlier table in the query with the same shards, whose list serves for this one, too.
     """
     shards = choose_shards(table, None)
-    condition = render_shard_condition(table, shards is not None, str(number))
+    listed = str(number if shared is None else shared)
+    condition = render_shard_condition(table, shards is not None, listed)
     sql = (
         f"SELECT {number} FROM (SELECT 1 FROM {render_source(table)}"  # noqa: S608
         f" WHERE {condition}{render_timestamp(table)} > @start{number} LIMIT 1) AS newer"
     )
     params: Params = {f"start{number}": format_timestamp(start)}
     types = {f"start{number}": TIMESTAMP}
-    bind_shards(params, types, shards, str(number))
+    if shared is None:
+        bind_shards(params, types, shards, listed)
     return Statement(sql, params, types)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from google.cloud.spanner_v1 import (
     DirectedReadOptions,
@@ -62,8 +63,10 @@ def build_param_types(statement: Statement) -> dict[str, TypePb]:
     return {name: build_type(type_) for name, type_ in statement.types.items()}
 
 
+@cache
 def build_type(type_: Type) -> TypePb:
-    """A type of a parameter."""
+    """A type of a parameter. What is the same for every query is made once: a poll of thousands of
+    tables has thousands of parameters."""
     annotation = ANNOTATIONS.get(type_.code, TypeAnnotationCode.TYPE_ANNOTATION_CODE_UNSPECIFIED)
     code = getattr(TypeCodePb, type_.code.value.removeprefix("PG_").replace("JSONB", "JSON"))
     if type_.element is None:
