@@ -180,6 +180,9 @@ def model_command(
         list[int] | None,
         typer.Option(metavar="NUMBER", help="Shard counts to compare; repeatable."),
     ] = None,
+    tables: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Tables that share the write rate.")
+    ] = 1,
     interval: Annotated[
         float, typer.Option(min=0.01, metavar="SECONDS", help="Seconds between polls.")
     ] = 1.0,
@@ -198,13 +201,18 @@ def model_command(
     docs/benchmarks.md. Exits with 1 if no number of shards carries the rate.
     """
     assumptions = Assumptions.model_validate(parse_assumptions(settings or ()))
-    fewest = find_fewest_shards(nodes, writes, interval, assumptions)
+    fewest = find_fewest_shards(nodes, writes, interval, assumptions, tables)
     counts = tuple(shards or COUNTS)
-    forecasts = [forecast(Setup(nodes, writes, count, interval), assumptions) for count in counts]
+    forecasts = [
+        forecast(Setup(nodes, writes, count, interval, tables=tables), assumptions)
+        for count in counts
+    ]
     if json_output:
         CONSOLE.print_json(json.dumps(convert_to_json(fewest, forecasts), default=str))
     else:
-        print_model(CONSOLE, fewest, find_fewest_nodes(writes, interval, assumptions), forecasts)
+        print_model(
+            CONSOLE, fewest, find_fewest_nodes(writes, interval, assumptions, tables), forecasts
+        )
     if out is not None:
         out.write_text(render_page(chart(nodes, counts, assumptions)))
     raise typer.Exit(0 if fewest is not None else 1)

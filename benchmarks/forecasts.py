@@ -40,12 +40,14 @@ def convert_to_json(fewest: int | None, forecasts: Sequence[Forecast]) -> dict[s
 
 
 def print_model(
-    console: Console, fewest: int | None, nodes: int, forecasts: Sequence[Forecast]
+    console: Console, fewest: int | None, nodes: int | None, forecasts: Sequence[Forecast]
 ) -> None:
-    """For people. ``nodes`` would be enough."""
+    """For people. ``nodes`` would be enough; None where no number of them is."""
     setup = forecasts[0].setup
     asked = f"{setup.nodes} nodes, {setup.writes:,.0f} rows a second"
-    if fewest is None:
+    if fewest is None and nodes is None:
+        console.print(f"{asked}: no number of shards or nodes is enough; use a longer interval")
+    elif fewest is None:
         console.print(f"{asked}: no number of shards is enough; use {nodes} nodes")
     else:
         console.print(f"{asked}: at least {fewest} shards")

@@ -11,6 +11,9 @@ What is assumed, and where it comes from:
 - Load-based splitting halves a split that is too hot every ``split_seconds``; servers even out.
 - A poll seeks once a shard and reads ``slice_rows`` a second in each slice (measured on the
   embedded server by ``bench run backlog``).
+- With several tables a poll first asks which have changed: a seek for each shard of each table, 50
+  tables in a query, nine queries side by side. The write rate is that of all tables together.
+- A watcher reads the partitions of a change stream one after another, Spark side by side.
 
 It says nothing of lock contention, of hot keys in the table itself, or of multi-region latencies.
 """
@@ -23,8 +26,10 @@ from math import ceil, inf
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.result import Chart, Line
+from watcher.captures.poll_tables import AHEAD, TABLES_PER_QUERY
 
 SHARDS_MAX = 10_000
+NODES_MAX = 100_000
 
 
 class Assumptions(BaseModel):
@@ -44,13 +49,19 @@ class Assumptions(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A table under load. ``slices`` are read side by side; times in seconds."""
+    """Tables under load. ``slices`` are read side by side; times in seconds."""
 
     nodes: int
     writes: float
     shards: int
     interval: float = 1.0
     slices: int = 16
+    tables: int = 1
+
+    @property
+    def seeks(self) -> float:
+        """Seeks a second, whether or not anything changes."""
+        return self.shards * self.tables / self.interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +94,7 @@ def forecast(setup: Setup, assumptions: Assumptions) -> Forecast:
     rate, limit = find_capacity(setup, assumptions)
     share = min(setup.writes, rate)
     tail = share * assumptions.index_cost / setup.shards / assumptions.writes
-    polling = (share + setup.shards / setup.interval) / assumptions.reads / setup.nodes
+    polling = (share + setup.seeks) / assumptions.reads / setup.nodes
     total = share * (1 + assumptions.index_cost) / assumptions.writes / setup.nodes + polling
     rows = share * setup.interval
     seconds = estimate_poll(setup, rows, assumptions)
@@ -109,7 +120,7 @@ def tails_a_server(setup: Setup) -> int:
 def find_capacity(setup: Setup, assumptions: Assumptions) -> tuple[float, str]:
     """The write rate, and what it is limited by."""
     room = assumptions.writes * assumptions.busy
-    seeks = setup.shards / setup.interval * assumptions.writes / assumptions.reads
+    seeks = setup.seeks * assumptions.writes / assumptions.reads
     all_nodes = (setup.nodes * room - seeks) / (
         1 + assumptions.index_cost + assumptions.writes / assumptions.reads
     )
@@ -121,7 +132,19 @@ def estimate_poll(setup: Setup, rows: float, assumptions: Assumptions) -> float:
     """How long a poll takes: its slowest slice."""
     slices = min(setup.slices, setup.shards)
     seeks = ceil(setup.shards / slices)
-    return seeks * assumptions.seek_seconds + rows / slices / assumptions.slice_rows
+    looks = ceil((count_look_queries(setup.tables) - 1) / (1 + AHEAD))
+    return (seeks + looks) * assumptions.seek_seconds + rows / slices / assumptions.slice_rows
+
+
+def count_look_queries(tables: int) -> int:
+    """The queries that say which tables have changed: one for fifty tables."""
+    return ceil(tables / TABLES_PER_QUERY)
+
+
+def estimate_stream_window(partitions: int, readers: int, assumptions: Assumptions) -> float:
+    """How long the queries of a window of a change stream take: one for each partition that is
+    there in the window, ``readers`` side by side, and one for all of them first."""
+    return (1 + ceil(partitions / readers)) * assumptions.seek_seconds
 
 
 def estimate_warm_up(setup: Setup, assumptions: Assumptions) -> float:
@@ -141,21 +164,26 @@ def estimate_warm_up(setup: Setup, assumptions: Assumptions) -> float:
 
 
 def find_fewest_shards(
-    nodes: int, writes: float, interval: float, assumptions: Assumptions
+    nodes: int, writes: float, interval: float, assumptions: Assumptions, tables: int = 1
 ) -> int | None:
     """The least number of shards that carries a rate; None when the nodes do not."""
     for shards in range(1, SHARDS_MAX + 1):
-        if find_capacity(Setup(nodes, writes, shards, interval), assumptions)[0] >= writes:
+        setup = Setup(nodes, writes, shards, interval, tables=tables)
+        if find_capacity(setup, assumptions)[0] >= writes:
             return shards
     return None
 
 
-def find_fewest_nodes(writes: float, interval: float, assumptions: Assumptions) -> int:
-    """The least number of nodes that carries a rate with a shard for each of them."""
-    nodes = 1
-    while find_capacity(Setup(nodes, writes, nodes, interval), assumptions)[0] < writes:
-        nodes += 1
-    return nodes
+def find_fewest_nodes(
+    writes: float, interval: float, assumptions: Assumptions, tables: int = 1
+) -> int | None:
+    """The least number of nodes that carries a rate with a shard for each of them; None when every
+    node would be busy with looking at so many tables so often."""
+    for nodes in range(1, NODES_MAX + 1):
+        setup = Setup(nodes, writes, nodes, interval, tables=tables)
+        if find_capacity(setup, assumptions)[0] >= writes:
+            return nodes
+    return None
 
 
 def chart(nodes: int, counts: tuple[int, ...], assumptions: Assumptions) -> Chart:

@@ -8,20 +8,15 @@ so that an error tells whether the law holds, and not how fast the machine is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
 from typing import Literal
 
+from benchmarks.model import Assumptions, Setup, forecast
+from benchmarks.result import RunResult
 from benchmarks.scenario import ScenarioOutcome, number
-from watcher.captures.poll_tables import TABLES_PER_QUERY
 
 Calibration = Literal["line", "flat"] | Callable[[int], float]
 """How a figure follows from the size: along a line through the first two, as the first, or as
 computed."""
-
-
-def count_look_queries(tables: int) -> int:
-    """The queries of a poll that finds nothing: one for fifty tables."""
-    return ceil(tables / TABLES_PER_QUERY)
 
 
 def predict(calibration: Calibration, known: list[tuple[float, float]], size: float) -> float:
@@ -59,3 +54,19 @@ def describe(what: str, expected: float, measured: float) -> str:
     """A sentence of a forecast: the error is that of the forecast, in percent of the measured."""
     error = f"{(expected - measured) / measured:+.0%}" if measured else "-"
     return f"{what}: predicted {expected:,.4g}, measured {measured:,.4g}, error {error}"
+
+
+def check_staleness(name: str, result: RunResult) -> str:
+    """What ``bench model`` says of the age of a change when it is delivered, which is a mean,
+    beside the median that was measured."""
+    load, consumer = result.plan.workload, result.plan.consumer
+    setup = Setup(
+        nodes=1,
+        writes=load.mutations_per_second,
+        shards=result.plan.preparation.shards,
+        interval=consumer.interval,
+        slices=consumer.shard_groups,
+        tables=load.tables,
+    )
+    expected = forecast(setup, Assumptions()).staleness
+    return describe(f"staleness of bench model, {name}", expected, result.since_commit.p50)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.experiment import RunProgress
+from benchmarks.model import Assumptions, estimate_stream_window
 from benchmarks.scale_model import Calibration, add_forecasts
 from benchmarks.scenario import Bench, Figure, Scenario, make_curve
 from benchmarks.simulated_stream import (
@@ -27,6 +28,7 @@ from watcher.captures.change_stream import ChangeStreamCapture, WatchedStream
 from watcher.change import ValueCapture
 from watcher.window import Window
 
+READERS = 16
 WINDOW = Window(1_700_000_000_000_000, 1_700_000_010_000_000)
 Result = TypeVar("Result")
 
@@ -49,6 +51,7 @@ def run(settings: ScalePartitionsSettings, bench: Bench) -> None:
         figure, problem = measure_window(count, settings)
         bench.add(figure)
         bench.outcome.problems += [problem] if problem else []
+        bench.outcome.notes.append(describe_queries(int(str(figure["in_window"]))))
     for column, calibration in CALIBRATIONS.items():
         add_forecasts(bench.outcome, "partitions", column, calibration)
     bench.outcome.charts.append(
@@ -94,6 +97,19 @@ def measure_window(count: int, settings: ScalePartitionsSettings) -> tuple[Figur
         "slices_ms": slice_ms,
     }
     return figure, check_queries(len(partitions), queries, queries_of_slices, changes)
+
+
+def describe_queries(partitions: int) -> str:
+    """How long the queries of a window would take, which is not measured here."""
+    assumptions = Assumptions()
+    alone, side_by_side = (
+        estimate_stream_window(partitions, readers, assumptions) for readers in (1, READERS)
+    )
+    return (
+        f"by bench model, not measured: the queries of {partitions:,} partitions take"
+        f" {alone:,.1f} s one after another, as a watcher asks them, and {side_by_side:,.1f} s"
+        f" {READERS} side by side, with {assumptions.seek_seconds} s each"
+    )
 
 
 def check_queries(partitions: int, window: int, slices: int, changes: int) -> str:

@@ -6,10 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from benchmarks.model import Assumptions, Setup, forecast
 from benchmarks.result import RunResult
 from benchmarks.run_settings import Consumer, RunPlan, StorageName
-from benchmarks.scale_model import Calibration, add_forecasts, describe
+from benchmarks.scale_model import Calibration, add_forecasts, check_staleness
 from benchmarks.scenario import (
     Bench,
     Figure,
@@ -39,7 +38,7 @@ class ScaleRowsSettings(RunPlan):
 
 CALIBRATIONS: dict[str, Calibration] = {
     "scanned/row": "flat",
-    "query_ms": "flat",
+    "queries_cpu_s": "flat",
     "cpu_s/100k": "flat",
     "server_cpu_s": "flat",
     "p50_s": "flat",
@@ -53,7 +52,7 @@ def run(settings: ScaleRowsSettings, bench: Bench) -> None:
         load = change_values(settings.workload, rows=count)
         result = bench.run(f"{count:,} rows", plan_of(settings, workload=load))
         bench.add({"rows": count, **summarise(count, result)})
-        bench.outcome.notes.append(check_staleness(f"{count:,} rows", settings, result))
+        bench.outcome.notes.append(check_staleness(f"{count:,} rows", result))
     for column, calibration in CALIBRATIONS.items():
         add_forecasts(bench.outcome, "rows", column, calibration)
     bench.outcome.charts += [
@@ -77,21 +76,6 @@ def summarise(rows: int, result: RunResult) -> Figure:
         **latencies(result),
         **costs(result),
     }
-
-
-def check_staleness(name: str, settings: ScaleRowsSettings, result: RunResult) -> str:
-    """What ``bench model`` says of the age of a change when it is delivered, which is a mean,
-    beside the median that was measured."""
-    load, consumer = settings.workload, settings.consumer
-    setup = Setup(
-        nodes=1,
-        writes=load.mutations_per_second,
-        shards=settings.preparation.shards,
-        interval=consumer.interval,
-        slices=consumer.shard_groups,
-    )
-    expected = forecast(setup, Assumptions()).staleness
-    return describe(f"staleness of bench model, {name}", expected, result.since_commit.p50)
 
 
 SCENARIO = Scenario(

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from benchmarks.model import count_look_queries
 from benchmarks.result import IdleCosts, RunResult
 from benchmarks.run_settings import Consumer, RunPlan
-from benchmarks.scale_model import Calibration, add_forecasts, count_look_queries
+from benchmarks.scale_model import Calibration, add_forecasts, check_staleness
 from benchmarks.scenario import (
     Bench,
     Figure,
@@ -40,6 +41,7 @@ def run(settings: ScaleTablesSettings, bench: Bench) -> None:
         load = change_values(settings.workload, tables=count)
         result = bench.run(f"{count:,} tables", plan_of(settings, workload=load))
         bench.add({"tables": count, **summarise(count, result)})
+        bench.outcome.notes.append(check_staleness(f"{count:,} tables", result))
     for column, calibration in CALIBRATIONS.items():
         add_forecasts(bench.outcome, "tables", column, calibration)
     bench.outcome.charts += [

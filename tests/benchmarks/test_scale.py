@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.conduct import conduct
+from benchmarks.model import Assumptions, Setup, count_look_queries, estimate_stream_window
+from benchmarks.model import forecast as forecast_setup
 from benchmarks.result import ScenarioResult
-from benchmarks.scale_model import count_look_queries, describe, predict
+from benchmarks.scale_model import describe, predict
 from benchmarks.scenario import number
 from benchmarks.scenarios import find_scenario, scale_partitions
 from benchmarks.simulated_stream import churn_partitions, simulate
@@ -74,3 +76,19 @@ def test_forecasts_follow_the_law_that_they_name() -> None:
     assert predict(count_look_queries, [], 2_000) == 40
     assert describe("x", 110.0, 100.0) == "x: predicted 110, measured 100, error +10%"
     assert describe("x", 1.0, 0.0).endswith("error -")
+
+
+def test_idle_tables_cost_seeks_and_time() -> None:
+    one = Setup(nodes=100, writes=10_000, shards=64)
+    many = Setup(nodes=100, writes=10_000, shards=64, tables=2_000)
+    alone, all_of_them = (forecast_setup(setup, Assumptions()) for setup in (one, many))
+    assert all_of_them.carried < alone.carried
+    assert all_of_them.total_busy > alone.total_busy
+    assert all_of_them.staleness > alone.staleness
+    assert forecast_setup(one, Assumptions()) == alone
+
+
+def test_partitions_are_read_side_by_side_in_a_share_of_the_time() -> None:
+    assumptions = Assumptions(seek_seconds=0.01)
+    assert estimate_stream_window(10_000, 1, assumptions) == pytest.approx(100.01)
+    assert estimate_stream_window(10_000, 100, assumptions) == pytest.approx(1.01)
