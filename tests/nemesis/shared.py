@@ -49,6 +49,9 @@ from watcher.spanner.dialects import GOOGLESQL
 from watcher.tables.parts import list_parts
 
 INSTANCES_MAX = 3
+STRUCK = (signal.SIGKILL, signal.SIGTERM)
+ENDS = (0, NO_SERVER, *(-number for number in STRUCK), *(128 + number for number in STRUCK))
+"""How an instance may end; one that is asked to stop while it starts has no handler yet."""
 
 
 class SharedWorld(World):
@@ -137,7 +140,7 @@ class SharedWorld(World):
             if code is None:
                 continue
             self.instances.remove(process)
-            if code not in (0, NO_SERVER, -signal.SIGKILL, 128 + signal.SIGKILL):
+            if code not in ENDS:
                 log = (self.folder / "watcher.log").read_text()
                 raise AssertionError(f"an instance ended with {code}:\n{log[-3000:]}")
         wanted = self.randomness.randint(1, INSTANCES_MAX)
