@@ -99,7 +99,7 @@ PRESETS = {
             stop_seconds=60.0,
             start_seconds=180.0,
             pause_seconds=10.0,
-            promises=Promises(late_seconds_max=30.0),
+            promises=Promises(stages=2, late_seconds_max=30.0),
         ),
         "Debezium's connector with Kafka Connect and a broker; needs the extras bench and kafka,"
         " a JDK and Maven",

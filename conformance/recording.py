@@ -15,10 +15,13 @@ GRACE_MICROS = 1_000_000
 @dataclass(frozen=True, slots=True)
 class Promises:
     """What a system says of itself. ``every_version``: deletes and versions in between, too, not
-    only the newest version of each row. ``late_seconds_max``: 0 judges no lateness."""
+    only the newest version of each row. ``stages``: how many programs pass a change on, each with a
+    position of its own, which a kill may leave behind. ``late_seconds_max``: 0 judges no lateness.
+    """
 
     every_version: bool = True
     exactly_once: bool = False
+    stages: int = 1
     transactions: bool = False
     windows: bool = True
     late_seconds_max: float = 10.0

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.changes import ENDED, Blow
+from conformance.changes import STARTING, Blow
 from conformance.embedded import CHURN_SECONDS, EmbeddedSpanner, restored_address
 from conformance.judges.arrivals import Latency, measure_latency, undisturbed_lines
-from conformance.judges.each_change import find_repeats, newest_versions
+from conformance.judges.each_change import newest_versions
+from conformance.judges.repeats import explain_repeats
 from conformance.judges.streamed_windows import mods_of
 from conformance.nemesis import Nemesis
 from conformance.output import RawLine, now_micros, parse_output, write_lines
@@ -46,9 +47,6 @@ SETTLES_MAX = 10
 QUIET_SECONDS = 1.0
 """After everything has come, what should not come may still come for so long."""
 
-STARTING = ("kill", "stop", ENDED)
-"""The blows after which the command is started again."""
-
 
 class RunFailedError(Exception):
     """A run could not be done: a writer failed."""
@@ -56,7 +54,8 @@ class RunFailedError(Exception):
 
 @dataclass(slots=True)
 class Report:
-    """What a run did, and what was wrong."""
+    """What a run did, and what was wrong. ``explained``: the repeats that a blow explains, by the
+    kind of the blow; ``unexplained``: the others."""
 
     seed: int
     findings: list[Finding]
@@ -64,9 +63,11 @@ class Report:
     changes: int
     lines: int
     repeats: int
+    unexplained: int
     starts: int
     ended: int
     blows: dict[str, int] = field(default_factory=dict)
+    explained: dict[str, int] = field(default_factory=dict)
     latency: Latency | None = None
     undisturbed: Latency | None = None
 
@@ -244,16 +245,21 @@ def patience(settings: Settings, nemesis: Nemesis) -> float:
 def assess(settings: Settings, recording: Recording) -> Report:
     """The judges' report."""
     history = recording.truth.history()
+    repeats = explain_repeats(recording, settings.promises)
+    causes = Counter(repeat.cause for repeat in repeats)
+    unexplained = causes.pop("", 0)
     return Report(
         seed=settings.seed,
         findings=judge(recording, settings.promises),
         commits=len(recording.truth.commits),
         changes=len(mods_of(history, WATCHED, recording.began)),
         lines=len(recording.lines),
-        repeats=sum(1 for _ in find_repeats(recording)),
+        repeats=len(repeats),
+        unexplained=unexplained,
         starts=1 + sum(blow.kind in STARTING for blow in recording.blows),
         ended=len(recording.endings),
         blows=dict(Counter(blow.kind for blow in recording.blows)),
+        explained=dict(causes),
         latency=measure_latency(first_deliveries(recording.lines)),
         undisturbed=measure_latency(undisturbed_lines(recording)),
     )

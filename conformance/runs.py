@@ -135,8 +135,8 @@ def describe_run(report: Report, findings_max: int) -> Iterator[str]:
     blows = ", ".join(f"{count} {name}" for name, count in sorted(report.blows.items()))
     yield (
         f"seed {report.seed}: {describe_findings([report])}; {report.commits:,} commits,"
-        f" {report.changes:,} changes, {report.lines:,} lines, {report.repeats:,} repeats;"
-        f" {blows or 'no blows'}"
+        f" {report.changes:,} changes, {report.lines:,} lines; {blows or 'no blows'};"
+        f" {describe_repeats(report)}"
     )
     for finding in report.findings[:findings_max]:
         lines = ", ".join(map(str, finding.lines[:EVIDENCE_MAX]))
@@ -145,12 +145,24 @@ def describe_run(report: Report, findings_max: int) -> Iterator[str]:
         yield f"  and {len(report.findings) - findings_max:,} more"
 
 
+def describe_repeats(report: Report) -> str:
+    """How many changes came again, and how many of them a blow explains."""
+    if not report.repeats:
+        return "no repeats"
+    causes = ", ".join(f"{count:,} {name}" for name, count in sorted(report.explained.items()))
+    explained = f"{sum(report.explained.values()):,} explained" + (f" ({causes})" if causes else "")
+    return f"repeats: {explained}, {report.unexplained:,} unexplained"
+
+
 def describe_all(reports: Sequence[Report]) -> Iterator[str]:
     """The lines about all runs."""
     wrong = [report.seed for report in reports if report.findings]
     runs = f"{len(reports)} run" + ("" if len(reports) == 1 else "s")
     where = f", wrong with seed {', '.join(map(str, wrong))}" if wrong else ""
     yield f"{runs}: {describe_findings(reports)}{where}"
+    explained = sum(count for report in reports for count in report.explained.values())
+    unexplained = sum(report.unexplained for report in reports)
+    yield f"repeats: {explained:,} explained by blows, {unexplained:,} unexplained"
     for name, chosen in (
         ("latency", [report.latency for report in reports]),
         ("latency, undisturbed", [report.undisturbed for report in reports]),

@@ -69,8 +69,17 @@ def command(
         ),
     ] = None,
     exactly_once: Annotated[
-        bool, typer.Option("--exactly-once", help="A change that comes again is a finding.")
+        bool, typer.Option("--exactly-once", help="Every change that comes again is a finding.")
     ] = False,
+    stages: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="NUMBER",
+            help="The programs that pass a change on, each with a position of its own: 2 where a"
+            " broker lies between. A kill explains so many repeats of a change (1).",
+        ),
+    ] = None,
     transactions: Annotated[
         bool, typer.Option("--transactions", help="The changes of a transaction come together.")
     ] = False,
@@ -166,6 +175,7 @@ def command(
         {
             "every_version": promise is Promise.EVERY_VERSION if promise else None,
             "exactly_once": exactly_once or None,
+            "stages": stages,
             "transactions": transactions or None,
             "windows": False if no_windows else None,
             "late_seconds_max": late_max,
