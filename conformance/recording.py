@@ -27,6 +27,10 @@ class Promises:
     late_seconds_max: float = 10.0
 
 
+class RunFailedError(Exception):
+    """A run could not be done: a writer or the churn failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unreadable:
     """A line that is not of the format."""
@@ -44,6 +48,16 @@ class Ending:
     code: int
 
 
+@dataclass(frozen=True, slots=True)
+class ChurnEvent:
+    """A change of the schema or of the writers; ``at`` in microseconds since 1970. It excuses
+    nothing."""
+
+    at: int
+    kind: str
+    text: str
+
+
 @dataclass(slots=True)
 class Recording:
     """A whole run. ``began``: what was committed later is expected; ``hung``: how often the command
@@ -56,6 +70,7 @@ class Recording:
     unreadable: Sequence[Unreadable] = ()
     endings: Sequence[Ending] = ()
     hung: int = 0
+    churn: Sequence[ChurnEvent] = ()
 
     def disturbed(self, begin: int, end: int) -> bool:
         """Whether anything happened between two moments, or shortly before, that may cause a change

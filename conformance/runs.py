@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from conformance.churn import Churn, ChurnReport
 from conformance.judges.arrivals import Latency
 from conformance.presets import PRESETS
 from conformance.recording import Finding
@@ -124,6 +125,8 @@ def read_report(folder: Path) -> Report:
     ]
     for name in ("latency", "undisturbed"):
         values[name] = Latency(**values[name]) if values[name] else None
+    churn = values["churn"]
+    values["churn"] = ChurnReport(Churn(**churn["churn"]), churn["events"]) if churn else None
     return Report(**values)
 
 
@@ -138,11 +141,25 @@ def describe_run(report: Report, findings_max: int) -> Iterator[str]:
         f" {report.changes:,} changes, {report.lines:,} lines; {blows or 'no blows'};"
         f" {describe_repeats(report)}"
     )
+    if report.churn is not None:
+        yield f"  {describe_churn(report.churn)}"
     for finding in report.findings[:findings_max]:
         lines = ", ".join(map(str, finding.lines[:EVIDENCE_MAX]))
         yield f"  {finding.kind}: {finding.text}" + (f" (line {lines})" if lines else "")
     if len(report.findings) > findings_max:
         yield f"  and {len(report.findings) - findings_max:,} more"
+
+
+def describe_churn(report: ChurnReport) -> str:
+    """What changed, and how often."""
+    churn, events = report.churn, report.events
+    every = f"every {churn.partition_seconds:g} s" if churn.partition_seconds else "never change"
+    return (
+        f"churn of seed {churn.seed}: partitions {every},"
+        f" {events.get('schema', 0):,} schema changes,"
+        f" {events.get('writer_started', 0):,} writers started,"
+        f" {events.get('writer_ended', 0):,} ended"
+    )
 
 
 def describe_repeats(report: Report) -> str:

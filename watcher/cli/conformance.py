@@ -103,6 +103,14 @@ def command(
             " trouble, change_schema, or none. Default: those that the seed chooses of all.",
         ),
     ] = None,
+    churn: Annotated[
+        bool,
+        typer.Option(
+            "--churn",
+            help="Partitions of the change stream split, merge and move, the schema changes, and"
+            " writers come and go, as the seed chooses.",
+        ),
+    ] = False,
     runs: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many runs.")] = 10,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="The seed of the first run.")] = 1,
     seconds: Annotated[
@@ -165,6 +173,7 @@ def command(
             "prepare": prepare.value if prepare else None,
             "value_captures": tuple(value_capture) if value_capture else None,
             "blows": tuple(blow for blow in blows if blow != "none") if blows else None,
+            "churn": churn,
             "seed": seed,
             "seconds": seconds,
             "settle_seconds": settle,
