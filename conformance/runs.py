@@ -153,9 +153,9 @@ def describe_run(report: Report, findings_max: int) -> Iterator[str]:
 def describe_churn(report: ChurnReport) -> str:
     """What changed, and how often."""
     churn, events = report.churn, report.events
-    every = f"every {churn.partition_seconds:g} s" if churn.partition_seconds else "never change"
+    partitions = f"partitions every {churn.partition_seconds:g} s"
     return (
-        f"churn of seed {churn.seed}: partitions {every},"
+        f"churn of seed {churn.seed}: {partitions if churn.partition_seconds else 'no partitions'},"
         f" {events.get('schema', 0):,} schema changes,"
         f" {events.get('writer_started', 0):,} writers started,"
         f" {events.get('writer_ended', 0):,} ended"

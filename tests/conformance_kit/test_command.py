@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.churn import Churn, ChurnReport
 from conformance.judges.arrivals import Latency
 from conformance.recording import Finding
 from conformance.run import Report
@@ -77,6 +78,17 @@ def test_a_run_is_a_line_with_its_seed_and_its_findings_below() -> None:
         "  lost: the row never came (line 7, 8)",
         "  lost: the row never came (line 7, 8)",
         "  and 1 more",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.3, "partitions every 0.3 s"), (0.0, "no partitions")]
+)
+def test_churn_is_a_line_with_its_seed(seconds: float, words: str) -> None:
+    report = make_report(3)
+    report.churn = ChurnReport(Churn(3, seconds, 1, 2), {"schema": 1_200, "writer_ended": 5})
+    assert list(describe_run(report, 2))[1:] == [
+        f"  churn of seed 3: {words}, 1,200 schema changes, 0 writers started, 5 ended"
     ]
 
 
