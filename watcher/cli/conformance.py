@@ -156,13 +156,13 @@ def command(
     """Judge any change-capture system under faults.
 
     Starts an embedded Spanner with writers, and the command, which prints the changes as JSON
-    lines. Kills, freezes and stops the command, kills the server, breaks calls, splits and
-    merges partitions, changes the schema; then says what was lost, doubled, reordered, torn, late
-    or wrong, each with its seed. Exits with 1 if there was anything.
+    lines. Kills, freezes and stops the command, kills the server, breaks calls, changes the schema,
+    and with --churn partitions and writers, too; then says what was lost, doubled, reordered, torn,
+    late or wrong, each with its seed. Exits with 1 if there was anything.
 
     \b
     Examples:
-      spanner-watcher conformance --against watch-poll --runs 20
+      spanner-watcher conformance --against watch-poll --runs 20 --churn
       spanner-watcher conformance --against './reader {database} {stream} {start} {state}'
     """
     actions.conformance.judge_system(
