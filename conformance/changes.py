@@ -83,5 +83,7 @@ class Blow:
 
 ENDED = "ended"
 """The command ended by itself, and was started again."""
-DISTURBING = frozenset({"kill", "stop", "freeze", "restart_server", "trouble", ENDED})
+STARTING = frozenset({"kill", "stop", ENDED})
+"""The blows after which the command is started again."""
+DISTURBING = STARTING | {"freeze", "restart_server", "trouble"}
 """The blows after which a change may come again, and late. A schema change is none of them."""

@@ -13,21 +13,17 @@ from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
+from conformance.schema_changes import EXTRA, SchemaChange
 from conformance.writers import fresh_database
 from ddl.render import render_step
-from ddl.schema import Column, Dialect, Type, TypeCode
-from ddl.steps import AddColumn, DropColumn
+from ddl.schema import Dialect
 from emulator.faults import Faults
 from emulator.process import ServerProcess, spawn
 
 VARIABLE = "SPANNER_EMULATOR_HOST"
 PROJECT = "test-project"
 INSTANCE = "test-instance"
-CHURN_SECONDS = 0.3
-"""So often partitions split, merge or move."""
 DDL_SECONDS_MAX = 60.0
-EXTRA_ADDED = AddColumn("Events", Column("Extra", Type(TypeCode.STRING)))
-EXTRA_DROPPED = DropColumn("Events", "Extra")
 
 
 @contextmanager
@@ -45,22 +41,24 @@ def restored_address() -> Iterator[None]:
 class EmbeddedSpanner:
     """A server with its data in a folder, and the name of one database. The environment names it,
     so that every client of this process and of those that it starts finds it. Partitions change
-    every ``churn_seconds``; 0 is never."""
+    every ``churn_seconds``, as ``seed`` chooses; 0 is never."""
 
     def __init__(
         self,
         folder: Path,
         name: str,
         churn_seconds: float,
-        spawn: Callable[[Path, int, float], ServerProcess] = spawn,
+        spawn: Callable[[Path, int, float, Faults], ServerProcess] = spawn,
         dialect: Dialect = Dialect.GOOGLESQL,
+        seed: int = 0,
     ) -> None:
         self.name = name
         self._dialect = dialect
         self._folder = folder
         self._churn = churn_seconds
+        self._seed = seed
         self._spawn = spawn
-        self._server = spawn(folder, 0, churn_seconds)
+        self._server = spawn(folder, 0, 0.0, self._churning)
         os.environ[VARIABLE] = self.address
         self.instance = self._create_instance()
 
@@ -68,6 +66,11 @@ class EmbeddedSpanner:
     def address(self) -> str:
         """Host and port, the same after a restart."""
         return self._server.address
+
+    @property
+    def _churning(self) -> Faults:
+        """Partitions that change, and no faults."""
+        return Faults(change_stream_churn_seconds=self._churn, seed=self._seed)
 
     def create(self, statements: Sequence[str]) -> Database:
         """Creates the database."""
@@ -83,7 +86,7 @@ class EmbeddedSpanner:
         """kill -9; it comes back with what was committed."""
         port = int(self.address.rsplit(":", maxsplit=1)[-1])
         self._server.kill()
-        self._server = self._spawn(self._folder, port, self._churn)
+        self._server = self._spawn(self._folder, port, 0.0, self._churning)
 
     def trouble(self, choice: random.Random, seed: int) -> None:
         """Faults until ``quiet``."""
@@ -101,18 +104,25 @@ class EmbeddedSpanner:
 
     def quiet(self) -> None:
         """No faults but those of partitions."""
-        self._server.set_faults(Faults(change_stream_churn_seconds=self._churn))
+        self._server.set_faults(self._churning)
 
-    def change_schema(self) -> None:
-        """Adds a column to Events, or drops it; a server that does not answer is left alone."""
+    def end_churn(self) -> None:
+        """From now on partitions stay as they are; no faults."""
+        self._churn = 0.0
+        self.quiet()
+
+    def change_schema(self, change: SchemaChange = EXTRA) -> str | None:
+        """Makes a change, or takes it back where it was made; the statement, or None where the
+        server does not answer or refuses it."""
         try:
             database = self.connect()
             database.reload()
-            there = any("Extra" in text for text in database.ddl_statements)
-            step = EXTRA_DROPPED if there else EXTRA_ADDED
-            database.update_ddl([render_step(step, self._dialect)]).result(DDL_SECONDS_MAX)
-        except (GoogleAPICallError, RetryError):
-            return
+            there = any(change.sign in text for text in database.ddl_statements)
+            statement = render_step(change.back if there else change.step, self._dialect)
+            database.update_ddl([statement]).result(DDL_SECONDS_MAX)
+        except (GoogleAPICallError, RetryError, TimeoutError):
+            return None
+        return statement
 
     def close(self) -> None:
         """Ends the server."""

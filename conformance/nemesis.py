@@ -93,7 +93,7 @@ class Nemesis:
     def _strike(self) -> None:
         names = list(self._kinds)
         name = self._choice.choices(names, [WEIGHTS[each] for each in names])[0]
-        blows: dict[str, Callable[[], None]] = {
+        blows: dict[str, Callable[[], object]] = {
             "kill": self._kill,
             "stop": self._stop,
             "freeze": self._freeze,

@@ -71,20 +71,22 @@ def choose_transactions(settings: Settings) -> Settings:
     return replace(settings, promises=promises)
 
 
+WATCHER = Settings(WATCH, settle_seconds=60.0, stop_seconds=90.0)
+"""After SIGTERM a watcher gives the window in progress 60 seconds."""
 PRESETS = {
     "watch-poll": Preset(
-        Settings(WATCH, prepare="poll", promises=Promises(every_version=False)),
+        replace(WATCHER, prepare="poll", promises=Promises(every_version=False)),
         "this project's watcher, polling, with clearing",
         POLL,
     ),
     "watch-change-stream": Preset(
-        Settings(WATCH, value_captures=VALUE_CAPTURES),
+        replace(WATCHER, value_captures=VALUE_CAPTURES),
         "this project's watcher, a change stream in windows; even seeds keep transactions whole",
         STREAM,
         choose_transactions,
     ),
     "watch-push": Preset(
-        Settings(WATCH, value_captures=VALUE_CAPTURES, promises=Promises(windows=False)),
+        replace(WATCHER, value_captures=VALUE_CAPTURES, promises=Promises(windows=False)),
         "this project's watcher, open queries of a change stream",
         PUSH,
     ),
@@ -99,7 +101,7 @@ PRESETS = {
             stop_seconds=60.0,
             start_seconds=180.0,
             pause_seconds=10.0,
-            promises=Promises(late_seconds_max=30.0),
+            promises=Promises(stages=2, late_seconds_max=30.0),
         ),
         "Debezium's connector with Kafka Connect and a broker; needs the extras bench and kafka,"
         " a JDK and Maven",

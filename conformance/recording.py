@@ -15,13 +15,20 @@ GRACE_MICROS = 1_000_000
 @dataclass(frozen=True, slots=True)
 class Promises:
     """What a system says of itself. ``every_version``: deletes and versions in between, too, not
-    only the newest version of each row. ``late_seconds_max``: 0 judges no lateness."""
+    only the newest version of each row. ``stages``: how many programs pass a change on, each with a
+    position of its own, which a kill may leave behind. ``late_seconds_max``: 0 judges no lateness.
+    """
 
     every_version: bool = True
     exactly_once: bool = False
+    stages: int = 1
     transactions: bool = False
     windows: bool = True
     late_seconds_max: float = 10.0
+
+
+class RunFailedError(Exception):
+    """A run could not be done: a writer or the churn failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,16 @@ class Ending:
     code: int
 
 
+@dataclass(frozen=True, slots=True)
+class ChurnEvent:
+    """A change of the schema or of the writers; ``at`` in microseconds since 1970. It excuses
+    nothing."""
+
+    at: int
+    kind: str
+    text: str
+
+
 @dataclass(slots=True)
 class Recording:
     """A whole run. ``began``: what was committed later is expected; ``hung``: how often the command
@@ -53,6 +70,7 @@ class Recording:
     unreadable: Sequence[Unreadable] = ()
     endings: Sequence[Ending] = ()
     hung: int = 0
+    churn: Sequence[ChurnEvent] = ()
 
     def disturbed(self, begin: int, end: int) -> bool:
         """Whether anything happened between two moments, or shortly before, that may cause a change

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -13,29 +12,35 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.changes import ENDED, Blow
-from conformance.embedded import CHURN_SECONDS, EmbeddedSpanner, restored_address
+from conformance.changes import STARTING, Blow
+from conformance.churn import Churner, ChurnReport, choose_churn, report_churn
+from conformance.embedded import EmbeddedSpanner, restored_address
 from conformance.judges.arrivals import Latency, measure_latency, undisturbed_lines
-from conformance.judges.each_change import find_repeats, newest_versions
+from conformance.judges.each_change import newest_versions
+from conformance.judges.repeats import explain_repeats
 from conformance.judges.streamed_windows import mods_of
 from conformance.nemesis import Nemesis
 from conformance.output import RawLine, now_micros, parse_output, write_lines
 from conformance.presets import PRESETS, write_files
-from conformance.recording import Ending, Finding, Recording, first_deliveries
-from conformance.settings import Settings, split_command
+from conformance.recording import (
+    ChurnEvent,
+    Ending,
+    Finding,
+    Recording,
+    RunFailedError,
+    first_deliveries,
+)
+from conformance.settings import STREAM, Settings, split_command
 from conformance.system import System, name_variables
 from conformance.truth import Commit, Row, Truth, Write
 from conformance.verdict import judge
-from conformance.writers import ACCOUNTS, ENTRIES, EVENTS, LOG, WATCHED, Writer
+from conformance.writers import ACCOUNTS, ENTRIES, EVENTS, LOG, WATCHED, Writers
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher.spanner.timestamps import format_timestamp
 
 DATABASE = "conformance"
-STREAM = "Changes"
-WRITERS = 3
-WRITER_PAUSE_SECONDS_MAX = 0.03
 COMMITS_MIN = 25
 BUSY_SECONDS_MAX = 90.0
 """So much longer a busy machine may take to commit the fewest transactions of a run."""
@@ -46,17 +51,11 @@ SETTLES_MAX = 10
 QUIET_SECONDS = 1.0
 """After everything has come, what should not come may still come for so long."""
 
-STARTING = ("kill", "stop", ENDED)
-"""The blows after which the command is started again."""
-
-
-class RunFailedError(Exception):
-    """A run could not be done: a writer failed."""
-
 
 @dataclass(slots=True)
 class Report:
-    """What a run did, and what was wrong."""
+    """What a run did, and what was wrong. ``explained``: the repeats that a blow explains, by the
+    kind of the blow; ``unexplained``: the others."""
 
     seed: int
     findings: list[Finding]
@@ -64,11 +63,14 @@ class Report:
     changes: int
     lines: int
     repeats: int
+    unexplained: int
     starts: int
     ended: int
     blows: dict[str, int] = field(default_factory=dict)
+    explained: dict[str, int] = field(default_factory=dict)
     latency: Latency | None = None
     undisturbed: Latency | None = None
+    churn: ChurnReport | None = None
 
 
 def run(settings: Settings, folder: Path) -> Report:
@@ -95,9 +97,12 @@ def record(settings: Settings, folder: Path) -> tuple[Recording, list[RawLine]]:
     """Does everything but judging."""
     state = folder / "state"
     state.mkdir()
-    churn = CHURN_SECONDS if settings.prepare == "stream" else 0.0
-    spanner = EmbeddedSpanner(folder / "spanner", DATABASE, churn)
-    truth, stop = Truth(), threading.Event()
+    churn = choose_churn(settings)
+    seconds = churn.partition_seconds if churn is not None else 0.0
+    spanner = EmbeddedSpanner(folder / "spanner", DATABASE, seconds, seed=settings.seed)
+    truth = Truth()
+    writers = Writers(settings.seed, spanner.connect, truth)
+    churner = Churner(churn, settings, spanner, writers) if churn is not None else None
     system: System | None = None
     try:
         prepare(settings, spanner)
@@ -105,17 +110,22 @@ def record(settings: Settings, folder: Path) -> tuple[Recording, list[RawLine]]:
         system = make_system(settings, spanner, folder, state, began)
         system.start()
         nemesis = Nemesis(settings, system, spanner)
-        writers = start_writers(settings, spanner, truth, stop)
+        writers.start_all()
+        if churner is not None:
+            churner.start()
         nemesis.await_line()
         nemesis.strike_for(settings.seconds)
         await_commits(truth)
         nemesis.end()
-        stop.set()
+        if churner is not None:
+            churner.stop()
+        writers.stop()
         join_writers(writers)
+        spanner.end_churn()
         settle(settings, system, nemesis, truth, began)
         nemesis.hung += not system.stop(settings.stop_seconds)
     finally:
-        stop.set()
+        writers.stop()
         if system is not None:
             system.close()
         spanner.close()
@@ -129,6 +139,7 @@ def record(settings: Settings, folder: Path) -> tuple[Recording, list[RawLine]]:
         unreadable=unreadable,
         endings=tuple(nemesis.endings),
         hung=nemesis.hung,
+        churn=tuple(churner.events) if churner is not None else (),
     )
     return recording, raw
 
@@ -170,34 +181,12 @@ def make_system(
     return System(command, name_variables(values), state, folder / "command.log")
 
 
-def start_writers(
-    settings: Settings, spanner: EmbeddedSpanner, truth: Truth, stop: threading.Event
-) -> list[tuple[Writer, threading.Thread]]:
-    """The applications, each in a thread."""
-    writers = [
-        Writer(
-            n,
-            settings.seed,
-            spanner.connect,
-            truth,
-            stop,
-            pause_seconds_max=WRITER_PAUSE_SECONDS_MAX,
-        )
-        for n in range(WRITERS)
-    ]
-    threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
-    for thread in threads:
-        thread.start()
-    return list(zip(writers, threads, strict=True))
-
-
-def join_writers(writers: Sequence[tuple[Writer, threading.Thread]]) -> None:
+def join_writers(writers: Writers) -> None:
     """Waits for their last transactions. Raises RunFailedError."""
-    for writer, thread in writers:
-        thread.join(JOIN_SECONDS_MAX)
+    for writer, alive in writers.join(JOIN_SECONDS_MAX):
         if writer.failure is not None:
             raise RunFailedError(f"a writer failed: {writer.failure!r}") from writer.failure
-        if thread.is_alive():
+        if alive:
             raise RunFailedError("a writer does not end: its last commit may be unknown")
 
 
@@ -244,18 +233,24 @@ def patience(settings: Settings, nemesis: Nemesis) -> float:
 def assess(settings: Settings, recording: Recording) -> Report:
     """The judges' report."""
     history = recording.truth.history()
+    repeats = explain_repeats(recording, settings.promises)
+    causes = Counter(repeat.cause for repeat in repeats)
+    unexplained = causes.pop("", 0)
     return Report(
         seed=settings.seed,
         findings=judge(recording, settings.promises),
         commits=len(recording.truth.commits),
         changes=len(mods_of(history, WATCHED, recording.began)),
         lines=len(recording.lines),
-        repeats=sum(1 for _ in find_repeats(recording)),
+        repeats=len(repeats),
+        unexplained=unexplained,
         starts=1 + sum(blow.kind in STARTING for blow in recording.blows),
         ended=len(recording.endings),
         blows=dict(Counter(blow.kind for blow in recording.blows)),
+        explained=dict(causes),
         latency=measure_latency(first_deliveries(recording.lines)),
         undisturbed=measure_latency(undisturbed_lines(recording)),
+        churn=report_churn(settings, recording.churn),
     )
 
 
@@ -273,6 +268,7 @@ def keep_recording(
         "began": recording.began,
         "hung": recording.hung,
         "endings": [asdict(ending) for ending in recording.endings],
+        "churn": [asdict(event) for event in recording.churn],
     }
     (folder / "run.json").write_text(json.dumps(rest, indent=2))
     (folder / "report.json").write_text(json.dumps(asdict(report), indent=2, ensure_ascii=False))
@@ -292,6 +288,7 @@ def read_recording(folder: Path) -> tuple[Settings, Recording]:
         unreadable=unreadable,
         endings=tuple(Ending(**ending) for ending in rest["endings"]),
         hung=rest["hung"],
+        churn=tuple(ChurnEvent(**event) for event in rest.get("churn", ())),
     )
     return settings, recording
 

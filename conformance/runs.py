@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from conformance.churn import Churn, ChurnReport
 from conformance.judges.arrivals import Latency
 from conformance.presets import PRESETS
 from conformance.recording import Finding
@@ -124,6 +125,8 @@ def read_report(folder: Path) -> Report:
     ]
     for name in ("latency", "undisturbed"):
         values[name] = Latency(**values[name]) if values[name] else None
+    churn = values["churn"]
+    values["churn"] = ChurnReport(Churn(**churn["churn"]), churn["events"]) if churn else None
     return Report(**values)
 
 
@@ -135,14 +138,37 @@ def describe_run(report: Report, findings_max: int) -> Iterator[str]:
     blows = ", ".join(f"{count} {name}" for name, count in sorted(report.blows.items()))
     yield (
         f"seed {report.seed}: {describe_findings([report])}; {report.commits:,} commits,"
-        f" {report.changes:,} changes, {report.lines:,} lines, {report.repeats:,} repeats;"
-        f" {blows or 'no blows'}"
+        f" {report.changes:,} changes, {report.lines:,} lines; {blows or 'no blows'};"
+        f" {describe_repeats(report)}"
     )
+    if report.churn is not None:
+        yield f"  {describe_churn(report.churn)}"
     for finding in report.findings[:findings_max]:
         lines = ", ".join(map(str, finding.lines[:EVIDENCE_MAX]))
         yield f"  {finding.kind}: {finding.text}" + (f" (line {lines})" if lines else "")
     if len(report.findings) > findings_max:
         yield f"  and {len(report.findings) - findings_max:,} more"
+
+
+def describe_churn(report: ChurnReport) -> str:
+    """What changed, and how often."""
+    churn, events = report.churn, report.events
+    partitions = f"partitions every {churn.partition_seconds:g} s"
+    return (
+        f"churn of seed {churn.seed}: {partitions if churn.partition_seconds else 'no partitions'},"
+        f" {events.get('schema', 0):,} schema changes,"
+        f" {events.get('writer_started', 0):,} writers started,"
+        f" {events.get('writer_ended', 0):,} ended"
+    )
+
+
+def describe_repeats(report: Report) -> str:
+    """How many changes came again, and how many of them a blow explains."""
+    if not report.repeats:
+        return "no repeats"
+    causes = ", ".join(f"{count:,} {name}" for name, count in sorted(report.explained.items()))
+    explained = f"{sum(report.explained.values()):,} explained" + (f" ({causes})" if causes else "")
+    return f"repeats: {explained}, {report.unexplained:,} unexplained"
 
 
 def describe_all(reports: Sequence[Report]) -> Iterator[str]:
@@ -151,6 +177,9 @@ def describe_all(reports: Sequence[Report]) -> Iterator[str]:
     runs = f"{len(reports)} run" + ("" if len(reports) == 1 else "s")
     where = f", wrong with seed {', '.join(map(str, wrong))}" if wrong else ""
     yield f"{runs}: {describe_findings(reports)}{where}"
+    explained = sum(count for report in reports for count in report.explained.values())
+    unexplained = sum(report.unexplained for report in reports)
+    yield f"repeats: {explained:,} explained by blows, {unexplained:,} unexplained"
     for name, chosen in (
         ("latency", [report.latency for report in reports]),
         ("latency, undisturbed", [report.undisturbed for report in reports]),

@@ -13,6 +13,8 @@ from conformance.recording import Promises
 from watcher.errors import ConfigurationError
 
 Prepared = Literal["stream", "poll"]
+STREAM = "Changes"
+"""The change stream of a run."""
 BLOWS = ("kill", "stop", "freeze", "restart_server", "trouble", "change_schema")
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 VALUE_CAPTURES = ("OLD_AND_NEW_VALUES", "NEW_VALUES", "NEW_ROW", "NEW_ROW_AND_OLD_VALUES")
@@ -37,6 +39,7 @@ class Settings:
     stop_seconds: float = 30.0
     start_seconds: float = 120.0
     pause_seconds: float = 0.6
+    churn: bool = False
 
     def check(self) -> None:
         """Raises ConfigurationError for what is no choice."""

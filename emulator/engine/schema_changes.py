@@ -127,7 +127,7 @@ class DdlChange:
         connection = writer.connection
         writer.sequences.change(schema, self._restarts)
         placements.refuse_used_placements(connection, self._step, before.schema)
-        refuse_invalid_values(connection, before.schema, schema)
+        refuse_invalid_values(connection, SchemaChange(before.schema, self._step, schema))
         proto_values.refuse_invalid_values(connection, before.schema, schema)
         self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros)
         check_existing_rows(connection, self._step, schema, micros)
@@ -311,16 +311,11 @@ def value_of_new_column(column: Column, table: Table, schema: Schema) -> str | N
     return compile_expression(column.default, table, schema, column.type).sql
 
 
-def refuse_invalid_values(connection: apsw.Connection, before: Schema, after: Schema) -> None:
+def refuse_invalid_values(connection: apsw.Connection, change: SchemaChange) -> None:
     """Values that cannot be converted to the new type of their column are FAILED_PRECONDITION."""
-    for table in after.tables:
-        old_table = before.table(table.name)
-        if old_table is None or old_table is table:
-            continue
-        for column in table.columns:
-            old = old_table.column(column.name)
-            if old is not None and old.type != column.type:
-                refuse_invalid_text(connection, old_table, old, column.type)
+    for old_table, old, _, column in change.altered_columns():
+        if old.type != column.type:
+            refuse_invalid_text(connection, old_table, old, column.type)
 
 
 def check_existing_rows(

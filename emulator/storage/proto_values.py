@@ -23,10 +23,11 @@ def refuse_invalid_values(connection: apsw.Connection, before: Schema, after: Sc
     """Raises FAILED_PRECONDITION for a row whose value does not fit the new type of its column."""
     altered = before.proto_descriptors != after.proto_descriptors
     for table in after.tables:
-        old_table = before.table(table.name)
-        for column in table.columns if old_table is not None else ():
+        columns = [column for column in table.columns if named(column).proto_name is not None]
+        old_table = before.table(table.name) if columns else None
+        for column in columns if old_table is not None else ():
             old = old_table.column(column.name) if old_table is not None else None
-            if old is None or named(column).proto_name is None:
+            if old is None:
                 continue
             enum_changed = altered and named(column).code is TypeCode.ENUM
             if old.type != column.type or enum_changed:

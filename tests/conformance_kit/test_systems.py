@@ -30,15 +30,19 @@ PATIENT = 120.0
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "seed"), [("watch-poll", 6), ("watch-change-stream", 4), ("watch-push", 3)]
+    ("name", "seed", "churn"),
+    [("watch-poll", 6, True), ("watch-change-stream", 4, False), ("watch-push", 3, True)],
 )
-def test_the_watcher_is_right_whatever_strikes(tmp_path: Path, name: str, seed: int) -> None:
+def test_the_watcher_is_right_whatever_strikes(
+    tmp_path: Path, name: str, seed: int, churn: bool
+) -> None:
     settings = PRESETS[name].settings
     report = run_in_process(
         replace(
             settings,
             preset=name,
             seed=seed,
+            churn=churn,
             seconds=4,
             settle_seconds=PATIENT,
             stop_seconds=PATIENT,
@@ -47,6 +51,8 @@ def test_the_watcher_is_right_whatever_strikes(tmp_path: Path, name: str, seed: 
         tmp_path / "run",
     )
     assert report.findings == []
+    assert report.unexplained == 0
+    assert (report.churn is not None) == churn
     assert report.commits > 20
     assert report.lines > 20
     assert report.blows.keys() & {"kill", "stop", "trouble", "restart_server"}

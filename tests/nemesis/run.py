@@ -24,7 +24,7 @@ from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, Retr
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from conformance.embedded import CHURN_SECONDS, EmbeddedSpanner, restored_address
+from conformance.embedded import EmbeddedSpanner, restored_address
 from conformance.judges import streamed_windows as versions
 from conformance.judges.polled_windows import Line, deliveries, find_problems
 from conformance.truth import Row, Truth
@@ -56,6 +56,8 @@ WRITERS = 3
 FINGERPRINTS_MAX = 25
 STOP_SECONDS_MAX = 90
 COMMITS_MIN = 25
+CHURN_SECONDS = 0.3
+"""So often partitions split, merge or move."""
 NO_SERVER = 3
 """What the command exits with when nothing answers."""
 

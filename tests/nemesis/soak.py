@@ -21,7 +21,8 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
 from ddl.schema import Dialect  # noqa: E402
-from nemesis.run import Capture, PartitionMode, run  # noqa: E402 (the tests' folder has to be on the path first)
+from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402 (the tests' folder has to be on the path first)
+from nemesis.shared import run_shared  # noqa: E402
 
 RUN_SECONDS_MAX = 300
 
@@ -34,30 +35,37 @@ class Kind:
     capture: Capture
     mode: PartitionMode
     dialect: Dialect
+    shared: bool
 
 
 def run_once(seed: int, kind: Kind) -> dict[str, Any]:
     """The report of a run in this process."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            report = run(
-                Path(folder),
-                seed,
-                kind.seconds,
-                capture=kind.capture,
-                mode=kind.mode,
-                dialect=kind.dialect,
-            )
-            return asdict(report)
+            return asdict(run_kind(Path(folder), seed, kind))
         except AssertionError as error:
             return {"seed": seed, "problems": [str(error)]}
+
+
+def run_kind(folder: Path, seed: int, kind: Kind) -> Report:
+    """A run of this kind."""
+    if kind.shared:
+        return run_shared(folder, seed, kind.seconds)
+    return run(
+        folder,
+        seed,
+        kind.seconds,
+        capture=kind.capture,
+        mode=kind.mode,
+        dialect=kind.dialect,
+    )
 
 
 def run_in_process(seed: int, kind: Kind) -> dict[str, Any]:
     """The report of a run in a process of its own."""
     command = [sys.executable, __file__, "--one", str(seed), "--seconds", str(kind.seconds)]
     command += ["--capture", kind.capture, "--partition-mode", kind.mode]
-    command += ["--dialect", kind.dialect.value]
+    command += ["--dialect", kind.dialect.value, *(["--shared"] if kind.shared else [])]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS_MAX
     )
@@ -87,11 +95,17 @@ def main() -> int:
         default=Dialect.GOOGLESQL.value,
         help="of the database",
     )
+    parser.add_argument(
+        "--shared", action="store_true", help="several instances share the consumer, which polls"
+    )
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("soak.jsonl"))
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    kind = Kind(options.seconds, options.capture, options.partition_mode, Dialect(options.dialect))
+    dialect = Dialect(options.dialect)
+    kind = Kind(options.seconds, options.capture, options.partition_mode, dialect, options.shared)
+    if kind.shared and (kind.capture != "poll" or dialect is not Dialect.GOOGLESQL):
+        parser.error("--shared polls, in GoogleSQL")
     if options.one is not None:
         report = run_once(options.one, kind)
         print(json.dumps(report), flush=True)

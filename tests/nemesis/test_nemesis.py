@@ -7,11 +7,22 @@ from pathlib import Path
 import pytest
 
 from nemesis.run import PartitionMode, run
+from nemesis.shared import run_shared
 
 
 @pytest.mark.slow
 def test_everything_is_delivered_whatever_strikes(tmp_path: Path) -> None:
     report = run(tmp_path, 2, seconds=4)
+    assert report.problems == []
+    assert report.commits > 20
+    assert report.lines > 20
+
+
+@pytest.mark.slow
+def test_instances_that_share_a_consumer_deliver_everything_whatever_strikes(
+    tmp_path: Path,
+) -> None:
+    report = run_shared(tmp_path, 2, seconds=4)
     assert report.problems == []
     assert report.commits > 20
     assert report.lines > 20

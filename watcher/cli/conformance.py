@@ -69,8 +69,17 @@ def command(
         ),
     ] = None,
     exactly_once: Annotated[
-        bool, typer.Option("--exactly-once", help="A change that comes again is a finding.")
+        bool, typer.Option("--exactly-once", help="Every change that comes again is a finding.")
     ] = False,
+    stages: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="NUMBER",
+            help="The programs that pass a change on, each with a position of its own: 2 where a"
+            " broker lies between. A kill explains so many repeats of a change (1).",
+        ),
+    ] = None,
     transactions: Annotated[
         bool, typer.Option("--transactions", help="The changes of a transaction come together.")
     ] = False,
@@ -94,6 +103,14 @@ def command(
             " trouble, change_schema, or none. Default: those that the seed chooses of all.",
         ),
     ] = None,
+    churn: Annotated[
+        bool,
+        typer.Option(
+            "--churn",
+            help="Partitions of the change stream split, merge and move, the schema changes, and"
+            " writers come and go, as the seed chooses.",
+        ),
+    ] = False,
     runs: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many runs.")] = 10,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="The seed of the first run.")] = 1,
     seconds: Annotated[
@@ -139,13 +156,13 @@ def command(
     """Judge any change-capture system under faults.
 
     Starts an embedded Spanner with writers, and the command, which prints the changes as JSON
-    lines. Kills, freezes and stops the command, kills the server, breaks calls, splits and
-    merges partitions, changes the schema; then says what was lost, doubled, reordered, torn, late
-    or wrong, each with its seed. Exits with 1 if there was anything.
+    lines. Kills, freezes and stops the command, kills the server, breaks calls, changes the schema,
+    and with --churn partitions and writers, too; then says what was lost, doubled, reordered, torn,
+    late or wrong, each with its seed. Exits with 1 if there was anything.
 
     \b
     Examples:
-      spanner-watcher conformance --against watch-poll --runs 20
+      spanner-watcher conformance --against watch-poll --runs 20 --churn
       spanner-watcher conformance --against './reader {database} {stream} {start} {state}'
     """
     actions.conformance.judge_system(
@@ -156,6 +173,7 @@ def command(
             "prepare": prepare.value if prepare else None,
             "value_captures": tuple(value_capture) if value_capture else None,
             "blows": tuple(blow for blow in blows if blow != "none") if blows else None,
+            "churn": churn,
             "seed": seed,
             "seconds": seconds,
             "settle_seconds": settle,
@@ -166,6 +184,7 @@ def command(
         {
             "every_version": promise is Promise.EVERY_VERSION if promise else None,
             "exactly_once": exactly_once or None,
+            "stages": stages,
             "transactions": transactions or None,
             "windows": False if no_windows else None,
             "late_seconds_max": late_max,

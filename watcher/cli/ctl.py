@@ -85,3 +85,19 @@ def forget(
     watches.
     """
     actions.ctl.unregister_consumer(database, name, positions_table, table, dry_run)
+
+
+@app.command()
+def merge(
+    name: ConsumerArgument,
+    database: DatabaseOption,
+    positions_table: PositionsTableOption = POSITIONS_TABLE,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Merge the parts of a shared consumer into one.
+
+    Its position in each table becomes the least of its parts: nothing is lost, some rows come
+    again. The next start may divide it into another number of parts, or run as a single instance.
+    Fails while an instance runs.
+    """
+    actions.ctl.merge_consumer(database, name, positions_table, dry_run)

@@ -81,6 +81,15 @@ def command(
         bool,
         typer.Option("--standby", help="Wait while another instance of this consumer is alive."),
     ] = False,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="NUMBER",
+            help="Share the consumer: divide the shards of each table into so many parts, which the"
+            " instances with this --consumer divide among themselves.",
+        ),
+    ] = None,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every window.")] = False,
 ) -> None:
@@ -93,7 +102,8 @@ def command(
     see those, read a change stream with --stream.
 
     A second instance of the same consumer is refused while the first one is alive. With --standby
-    it waits, and takes over when the first one dies.
+    it waits, and takes over when the first one dies. With --parts all instances deliver, each its
+    share of the rows.
 
     \b
     Example:
@@ -109,6 +119,7 @@ def command(
         "interval": interval,
         "max_rows": max_rows,
         "standby": standby or None,
+        "parts": parts,
         "positions.table": positions_table if positions_table != POSITIONS_TABLE else None,
         "capture": "change-stream" if stream is not None else None,
         "stream.name": stream,

@@ -45,6 +45,15 @@ def ensure_java() -> str:
     return home
 
 
+def offer_java() -> None:
+    """Sets JAVA_HOME to the Java of the wheel where PySpark would find none."""
+    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+        return
+    home = make_wheel_home()
+    if home is not None:
+        os.environ["JAVA_HOME"] = home
+
+
 def find_own_java() -> str | None:
     """The home of the Java that JAVA_HOME or PATH leads to, if it is new enough."""
     named, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")

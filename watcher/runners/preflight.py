@@ -15,7 +15,7 @@ from watcher.errors import WatcherError
 from watcher.extras import require_extras
 from watcher.page.service import choose_token
 from watcher.runners.delivery.queues import open_queue
-from watcher.runners.sources import make_queries, resolve_polled, resolve_streamed
+from watcher.runners.sources import make_queries, resolve_streamed, select_polled
 from watcher.settings.sections import PageConfig
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
@@ -89,10 +89,7 @@ def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:
 def check_polled(config: WatchConfig, database: Database) -> Iterator[Finding]:
     """Are there tables that can be polled, and their indexes readable?"""
     try:
-        polled = resolve_polled(
-            config, make_queries(config), read_schema(database), database.name, None
-        )
-        tables = [polled.capture(name).table for name in polled.tables]
+        tables = select_polled(config, read_schema(database), database.name, None)
     except WatcherError as error:
         advice_ = "run 'spanner-watcher ddl plan' to see how; an index counts once it is backfilled"
         yield Finding("tables", False, str(error), advice_)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ddl.schema import Schema
 from watcher.captures.change_stream import (
     ChangeFilter,
@@ -22,6 +24,7 @@ from watcher.settings.watcher import WatchConfig
 from watcher.spanner.queries import QueryClient
 from watcher.tables.selection import Selection, select
 from watcher.tables.shards import group_shards
+from watcher.tables.values import WatchedTable
 
 WatchedTables = PolledTables | StreamedTables
 
@@ -36,18 +39,20 @@ def make_queries(config: WatchConfig) -> QueryClient:
     return QueryClient(config.address, config.read_options)
 
 
-def resolve_polled(
-    config: WatchConfig,
-    queries: QueryClient,
-    schema: Schema,
-    database: str,
-    scan: frozenset[str] | None,
-) -> PolledTables:
-    """Tables that are polled. ``scan`` names those that may be read without their index.
+def select_polled(
+    config: WatchConfig, schema: Schema, database: str, scan: frozenset[str] | None
+) -> tuple[WatchedTable, ...]:
+    """The tables to poll. ``scan`` names those that may be read without their index.
 
     Raises NotWatchableError, TableNotFoundError.
     """
-    tables = select(schema, make_selection(config), config.table, database, scan)
+    return select(schema, make_selection(config), config.table, database, scan)
+
+
+def make_polled(
+    config: WatchConfig, queries: QueryClient, tables: Sequence[WatchedTable]
+) -> PolledTables:
+    """Tables as a source that polls them."""
     return PolledTables(
         [
             PollCapture(

@@ -22,6 +22,7 @@ from watcher.runners.delivery.sinks import (
     Sink,
 )
 from watcher.runners.metrics import Metrics
+from watcher.runners.shared_run.run import SharedRun, open_shared_run
 from watcher.runners.signals import stop_on_signals
 from watcher.runners.watcher_run.lease_keeper import NAMELESS
 from watcher.runners.watcher_run.lifecycle import OWNER_STOPPED, Lifecycle
@@ -122,26 +123,38 @@ class Watcher:
     def run(self) -> None:
         """Watches until stopped (``stop``, a command, SIGTERM in the command line). Raises what
         cannot be fixed by trying again. After a stop it may be run again."""
-        with self._open_run(once=False) as run:
+        with self._open_endless_run() as run:
             self._announce(run)
             run.deliver_until_stopped()
 
     def run_once(self) -> int:
-        """Delivers what is there now, then ends; the number of rows. It may be run again."""
-        with self._open_run(once=True) as run:
+        """Delivers what is there now, then ends; the number of rows. It may be run again. Raises
+        ConfigurationError for a shared consumer, of which others hold parts."""
+        if self.config.parts is not None:
+            raise ConfigurationError(
+                "'parts' and a run that ends by itself (--once) do not work together: other"
+                " instances may hold parts; use spanner-watcher ctl drain, or remove 'parts'"
+            )
+        with open_run(self._make_settings(), once=True) as run:
             self._announce(run)
             return run.deliver_once()
 
-    def _announce(self, run: WatcherRun) -> None:
+    def _announce(self, run: WatcherRun | SharedRun) -> None:
         if self._on_start is not None:
             self._on_start(run.describe_start())
 
-    def _open_run(self, once: bool) -> AbstractContextManager[WatcherRun]:
+    def _open_endless_run(self) -> AbstractContextManager[WatcherRun | SharedRun]:
+        settings = self._make_settings()
+        if self.config.parts is not None:
+            return open_shared_run(settings)
+        return open_run(settings, once=False)
+
+    def _make_settings(self) -> RunSettings:
         if self._make_sink is None:
             raise WatcherError(
                 "no callback is set for changes: call on_change, on_transaction or on_batch first"
             )
-        settings = RunSettings(
+        return RunSettings(
             self.config,
             self._make_sink,
             self._resolver,
@@ -151,7 +164,6 @@ class Watcher:
             self._totals,
             self._page,
         )
-        return open_run(settings, once)
 
     def stop(self, reason: str = OWNER_STOPPED) -> None:
         """Ends after the window in progress; a run that has not begun ends when it does. Operators

@@ -45,6 +45,7 @@ from watcher.tables.selection import is_glob
 from watcher.tables.values import TableSpec
 
 GRACE_SECONDS = 60.0
+PARTS_MAX = 1000
 
 
 class WatchConfig(SharedSettings):
@@ -74,6 +75,9 @@ class WatchConfig(SharedSettings):
     """Windows are cut at about this many rows."""
     shard_groups: Annotated[int, Field(ge=1)] = 1
     """How many queries read a table side by side."""
+    parts: Annotated[int, Field(ge=1, le=PARTS_MAX)] | None = None
+    """Share the consumer: the shards of each table are divided into so many parts, which the
+    instances that run as this consumer divide among themselves."""
     transactions: bool = False
     """Deliver the changes of one commit timestamp together, over all tables."""
     refresh: Duration = 10.0
@@ -181,6 +185,7 @@ def check_combinations(config: WatchConfig) -> None:
     elif config.stream != StreamConfig():
         raise ConfigurationError("[stream] needs capture = 'change-stream'")
     check_positions(config)
+    check_parts(config)
     check_page(config)
     if config.delivery.then == "skip" and config.delivery.dead_letters is None:
         raise ConfigurationError(
@@ -205,6 +210,43 @@ def check_positions(config: WatchConfig) -> None:
         )
     if config.consumer is None:
         raise ConfigurationError("[clearing] needs 'consumer', a name for this watcher")
+
+
+def check_parts(config: WatchConfig) -> None:
+    """Checks what a shared consumer can do. Raises ConfigurationError."""
+    if config.parts is None:
+        return
+    if config.consumer is None or config.positions.keep != "spanner":
+        raise ConfigurationError(
+            "'parts' needs 'consumer' and positions.keep = 'spanner', where the instances find each"
+            " other"
+        )
+    delivery = config.delivery
+    refused = {
+        "capture": config.capture in ("change-stream", "change-set"),
+        "backfill": bool(config.backfill),
+        "transactions": config.transactions,
+        "standby": config.standby,
+        "replica": config.replica is not None,
+        "delivery.kafka.transactional": delivery.kafka.transactional,
+        "delivery.envelope_options": config.format.needs_order,
+    }
+    for name, given in refused.items():
+        if given:
+            raise ConfigurationError(
+                f"'parts' and '{name}' do not work together: {PARTS_WHY[name]}"
+            )
+
+
+PARTS_WHY = {
+    "capture": "only polled tables have shards; remove 'parts', or poll",
+    "backfill": "let a watcher without 'parts' deliver the tables first, stop it, and start again",
+    "transactions": "a transaction may have rows in several parts; remove one of them",
+    "standby": "each instance takes over the parts of one that dies; remove 'standby'",
+    "replica": "a copy is written by one process; remove 'parts'",
+    "delivery.kafka.transactional": "its transactions have one owner; remove one of them",
+    "delivery.envelope_options": "barriers speak of all rows, an instance has some; remove them",
+}
 
 
 def check_page(config: WatchConfig) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddl.schema import Column, Schema, Table
+from ddl.schema import Column, Index, Schema, Table
 from ddl.steps import Step
 
 
@@ -19,10 +19,15 @@ class SchemaChange:
 
     def tables(self) -> Iterator[tuple[Table | None, Table]]:
         """The tables that are new or changed, each with what it was before."""
+        same = set(map(id, self.before.tables))
         for table in self.after.tables:
-            old = self.before.table(table.name)
-            if old is not table:
-                yield old, table
+            if id(table) not in same:
+                yield self.before.table(table.name), table
+
+    def indexes(self) -> Iterator[Index]:
+        """The indexes that are new or changed."""
+        same = set(map(id, self.before.indexes))
+        return (index for index in self.after.indexes if id(index) not in same)
 
     def altered_columns(self) -> Iterator[tuple[Table, Column, Table, Column]]:
         """The columns that were there before and are not the same now: table and column before,

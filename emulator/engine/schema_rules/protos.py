@@ -90,9 +90,8 @@ def check_protos(change: SchemaChange) -> None:
     """Checks the keys of the tables, how types change, and what stands over changed messages."""
     for _, table in change.tables():
         refuse_message_in_key(table)
-    for index in change.after.indexes:
-        if index not in change.before.indexes:
-            refuse_message_in_index(require_table(change.after, index.table), index)
+    for index in change.indexes():
+        refuse_message_in_index(require_table(change.after, index.table), index)
     for _, old, table, column in change.altered_columns():
         if {named_type(old.type).code, named_type(column.type).code} in UNRELATED:
             raise invalid_argument(

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from google.cloud.spanner_v1.database import Database
 
 from watcher.cli.output import CONSOLE
+from watcher.consumers.divisions import Divisions
 from watcher.consumers.leases import Consumers
+from watcher.consumers.merging import find_parts, merge_parts
 from watcher.consumers.positions import SpannerPositions, consumers_table
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.states import Command
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
+from watcher.spanner.timestamps import format_timestamp
 
 
 def send_command(database: str, consumer: str, positions_table: str, command: Command) -> None:
@@ -20,22 +23,40 @@ def send_command(database: str, consumer: str, positions_table: str, command: Co
     client = connect(DatabaseAddress.parse(database))
     consumers = Consumers(client, consumers_table(positions_table))
     consumers.create()
-    consumers.ask(consumer, command)
-    CONSOLE.print(f"{consumer}: command {command} sent")
+    known = {status.consumer for status in consumers.list_all()}
+    for name in find_parts(consumer, known) or (consumer,):
+        consumers.ask(name, command)
+        CONSOLE.print(f"{name}: command {command} sent")
 
 
 def unregister_consumer(
     database: str, consumer: str, positions_table: str, tables: Sequence[str] | None, dry_run: bool
 ) -> None:
-    """Removes the positions of a consumer, or shows them."""
+    """Removes the positions of a consumer, or of all parts of a shared one, or shows them."""
     client = connect(DatabaseAddress.parse(database))
-    check_known(client, consumer, positions_table)
-    removed = unregister(client, positions_table, consumer, tables, dry_run)
-    if dry_run:
-        names = ", ".join(sorted(removed)) or "none"
-        CONSOLE.print(f"{consumer}: positions that would be removed: {names}")
-    else:
-        CONSOLE.print(f"{consumer}: {len(removed)} positions removed")
+    positions = SpannerPositions(client, positions_table)
+    positions.create()
+    parts = find_parts(consumer, {each.consumer for each in positions.list_all()})
+    for name in parts or (consumer,):
+        check_known(client, name, positions_table)
+        removed = unregister(client, positions_table, name, tables, dry_run)
+        if dry_run:
+            shown = ", ".join(sorted(removed)) or "none"
+            CONSOLE.print(f"{name}: positions that would be removed: {shown}")
+        else:
+            CONSOLE.print(f"{name}: {len(removed)} positions removed")
+    if parts and not dry_run:
+        Divisions(positions, consumer, len(parts)).forget(tables)
+
+
+def merge_consumer(database: str, consumer: str, positions_table: str, dry_run: bool) -> None:
+    """Merges the parts of a shared consumer, or shows where it would be."""
+    positions = SpannerPositions(connect(DatabaseAddress.parse(database)), positions_table)
+    positions.create()
+    merged = merge_parts(positions, consumer, dry_run)
+    done = "would be" if dry_run else "is"
+    for table, micros in sorted(merged.items()):
+        CONSOLE.print(f"{consumer}: its position in {table} {done} {format_timestamp(micros)}")
 
 
 def check_known(client: Database, consumer: str, positions_table: str) -> None:

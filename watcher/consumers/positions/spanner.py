@@ -104,22 +104,25 @@ class SpannerPositions(Positions):
     def register(self, registration: Registration, owner: str | None = None) -> Registered:
         """As ``Positions.register``; the transaction reads how far each table was cleared, so that
         nothing above a new position was cleared or will be."""
-        consumer = registration.consumer
 
         def register(transaction: Transaction) -> Registered:
-            check_owner(transaction, self._name, consumer, owner, self.sql)
-            stored = self._read(transaction, consumer)
-            tables = registration.tables_cleared
-            cleared = read_cleared(transaction, self._name, tables, self.sql)
-            plan = plan_registration(registration, stored, cleared)
-            if plan.moved:
-                rows = [(consumer, table, at) for table, at in plan.moved.items()]
-                self._write(transaction, rows)
-                self._write_planned_ends(transaction, consumer, plan.moved)
-                self._write_backfills(transaction, consumer, plan.backfills.items())
-            return plan
+            check_owner(transaction, self._name, registration.consumer, owner, self.sql)
+            return self.register_in(transaction, registration)
 
         plan: Registered = self._database.run_in_transaction(register)
+        return plan
+
+    def register_in(self, transaction: Transaction, registration: Registration) -> Registered:
+        """``register`` as a part of a transaction."""
+        consumer = registration.consumer
+        stored = self._read(transaction, consumer)
+        cleared = read_cleared(transaction, self._name, registration.tables_cleared, self.sql)
+        plan = plan_registration(registration, stored, cleared)
+        if plan.moved:
+            rows = [(consumer, table, at) for table, at in plan.moved.items()]
+            self._write(transaction, rows)
+            self.plan_ends_in(transaction, consumer, plan.moved)
+            self._write_backfills(transaction, consumer, plan.backfills.items())
         return plan
 
     def save_all(
@@ -177,15 +180,6 @@ class SpannerPositions(Positions):
         values = [(c, table, to_datetime(micros), COMMIT_TIMESTAMP) for c, table, micros in rows]
         transaction.insert_or_update(self._name, POSITION_COLUMNS, values)
 
-    def _write_planned_ends(
-        self, transaction: Transaction, consumer: str, ends: Mapping[str, int | None]
-    ) -> None:
-        rows = [
-            (consumer, table, to_datetime(end) if end is not None else None)
-            for table, end in ends.items()
-        ]
-        transaction.update(self._name, PLAN_COLUMNS, rows)
-
     def _write_backfills(
         self, transaction: Transaction, consumer: str, items: Iterable[tuple[str, BackfillProgress]]
     ) -> None:
@@ -214,9 +208,20 @@ class SpannerPositions(Positions):
 
         def plan(transaction: Transaction) -> None:
             check_owner(transaction, self._name, consumer, owner, self.sql)
-            self._write_planned_ends(transaction, consumer, ends)
+            self.plan_ends_in(transaction, consumer, ends)
 
         self._database.run_in_transaction(plan)
+
+    def plan_ends_in(
+        self, transaction: Transaction, consumer: str, ends: Mapping[str, int | None]
+    ) -> None:
+        """``plan_ends`` as a part of a transaction."""
+        rows = [
+            (consumer, table, to_datetime(end) if end is not None else None)
+            for table, end in ends.items()
+        ]
+        if rows:
+            transaction.update(self._name, PLAN_COLUMNS, rows)
 
     def load_planned_ends(self, consumer: str) -> dict[str, int]:
         """As ``Positions.load_planned_ends``."""

@@ -85,6 +85,16 @@ def cleared_table(positions_table: str) -> str:
     return positions_table.removesuffix("Positions") + "Cleared"
 
 
+def members_table(positions_table: str) -> str:
+    """The table of the instances that share consumers."""
+    return positions_table.removesuffix("Positions") + "Members"
+
+
+def divisions_table(positions_table: str) -> str:
+    """The table that says how the tables of shared consumers are divided."""
+    return positions_table.removesuffix("Positions") + "Divisions"
+
+
 def own_tables(positions_table: str) -> tuple[str, ...]:
     """Every table of the product's own that goes with a table of positions."""
     return tuple(table.name for table in define_tables(positions_table))
@@ -137,6 +147,16 @@ def define_tables(positions_table: str) -> tuple[OwnTable, ...]:
             cleared_table(positions_table),
             (key("WatchedTable"), time("ClearedTo", not_null=True), updated_at),
             ("WatchedTable",),
+        ),
+        OwnTable(
+            members_table(positions_table),
+            (key("Consumer"), key("Member", 36), time("LeaseUntil", not_null=True)),
+            ("Consumer", "Member"),
+        ),
+        OwnTable(
+            divisions_table(positions_table),
+            (key("Consumer"), key("WatchedTable"), text("Division", not_null=True), updated_at),
+            ("Consumer", "WatchedTable"),
         ),
     )
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
-from watcher.captures.poll_tables import PolledTables
 from watcher.consumers.clearing import Clearing
-from watcher.errors import WatcherError
 from watcher.runners.metrics import Metrics
-from watcher.runners.sources import WatchedTables
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.settings.sections import ClearingConfig
@@ -34,12 +32,10 @@ class PeriodicClearing:
         self._lease = lease
         self._metrics = metrics
 
-    def clear(self, source: WatchedTables) -> None:
-        """Clears every table. What may go away is left to the next clearing."""
-        for name in source.tables:
-            if not isinstance(source, PolledTables):
-                raise WatcherError(f"{name} is not polled, so it has no index to clear")
-            self._clear_table(source.capture(name).table)
+    def clear(self, tables: Iterable[WatchedTable]) -> None:
+        """Clears tables. What may go away is left to the next clearing."""
+        for table in tables:
+            self._clear_table(table)
 
     def _clear_table(self, table: WatchedTable) -> None:
         settings = self._settings

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from watcher.captures.poll_tables import PolledTables
+from watcher.consumers.divisions import check_undivided
 from watcher.consumers.positions import Registration
 from watcher.runners.sources import WatchedTables
 from watcher.runners.table_rules import map_change_sets, warn_about_cleared
@@ -35,6 +36,7 @@ class Registrar:
 
     def register_first(self, tables: Tables) -> None:
         """Registers the consumer when a run starts."""
+        check_undivided(self._connection.positions, self._lease.consumer)
         known = self._read_positions()
         self._register(tables, known, self._resolve_first_start(tables.source, known))
 

@@ -122,7 +122,7 @@ class WatcherRun:
                 config.clearing, self._connection, self._lease, self._settings.metrics
             )
             schedule.every(
-                config.clearing.every, "clearing", lambda: clearing.clear(self._tables.source)
+                config.clearing.every, "clearing", lambda: clearing.clear(self._tables.polled)
             )
         try:
             schedule.start()
@@ -146,7 +146,8 @@ class WatcherRun:
         # A drain that is asked for while the window is in progress is for the next one.
         until = lifecycle.drain_to
         try:
-            more = self._deliver(until)
+            with self._settings.turn:
+                more = self._deliver(until)
         except OutputClosedError:
             lifecycle.stop(READER_GONE)
             return False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 
 from watcher.consumers.positions import MemoryPositions
 from watcher.page.service import WatcherPage
@@ -20,7 +21,9 @@ MakeSink = Callable[[Callable[[], None]], Sink]
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What a watcher hands to each of its runs, and keeps from one to the next."""
+    """What a watcher hands to each of its runs, and keeps from one to the next.
+
+    Runs of one process that write to the same sink deliver in ``turn``."""
 
     config: WatchConfig
     make_sink: MakeSink
@@ -30,3 +33,4 @@ class RunSettings:
     metrics: Metrics
     totals: Totals
     page: WatcherPage
+    turn: AbstractContextManager[object] = field(default_factory=nullcontext)

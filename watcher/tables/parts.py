@@ -1,0 +1,81 @@
+"""The parts of a shared consumer: the shards of each table, divided among several instances."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from ddl.references import find_referenced_columns
+from ddl.schema import Schema
+from watcher.errors import NotWatchableError
+from watcher.tables.shards import group_shards
+from watcher.tables.values import ShardValue, WatchedTable
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Part:
+    """One of the parts that the shards of every table are divided into; numbers begin with 1."""
+
+    number: int
+    of: int
+
+    def name_consumer(self, shared: str) -> str:
+        """A part is a consumer of its own: its name, from that of the shared consumer."""
+        return f"{shared}/{self.number}-of-{self.of}"
+
+
+def list_parts(of: int) -> tuple[Part, ...]:
+    """All of them."""
+    return tuple(Part(number, of) for number in range(1, of + 1))
+
+
+def keep_part(table: WatchedTable, part: Part) -> WatchedTable:
+    """The table with those of its shards that belong to a part; with none of them where it has
+    fewer shards than there are parts."""
+    groups = group_shards(table.shard_values, part.of)
+    shards: tuple[ShardValue, ...] = (
+        groups[part.number - 1].values if part.number <= len(groups) else ()
+    )
+    return replace(table, shard_values=shards)
+
+
+def check_divisible(schema: Schema, table: WatchedTable) -> None:
+    """Raises NotWatchableError for a table whose rows do not stay in one part: their shard must
+    follow from the primary key, and all its values must be known."""
+    reason = None
+    if table.change_sets is not None:
+        reason = "its shard is that of change sets, which differ from change to change of a row"
+    elif not table.hashed or table.shard_values is None:
+        reason = "the values of its shard cannot be listed"
+    elif others := find_other_columns(schema, table):
+        reason = f"its shard follows from {', '.join(others)} too, which may change"
+    if reason is not None:
+        raise NotWatchableError(
+            f"table {table.name} cannot be divided into parts: {reason}; leave the table out with"
+            " 'exclude', remove 'parts', or let 'spanner-watcher ddl apply' give it a shard that is"
+            " computed from the primary key"
+        )
+
+
+def find_other_columns(schema: Schema, table: WatchedTable) -> tuple[str, ...]:
+    """What the shard follows from beside the key; a row with ``Processed`` has none."""
+    stored = schema.table(table.name)
+    column = stored.column(table.shard_column or "") if stored is not None else None
+    if stored is None or column is None:
+        return ()
+    allowed = {*table.primary_key, table.processed_column}
+    named = find_referenced_columns(column.generated or "", stored, schema.dialect)
+    return tuple(name for name in named if name not in allowed)
+
+
+def describe_division(schema: Schema, table: WatchedTable, of: int) -> str:
+    """Which rows are in which part, as text: the same text means the same rows in each."""
+    stored = schema.table(table.name)
+    column = stored.column(table.shard_column or "") if stored is not None else None
+    return json.dumps(
+        {
+            "parts": of,
+            "shard": column.generated if column is not None else None,
+            "values": sorted(map(str, table.shard_values or ())),
+        }
+    )
