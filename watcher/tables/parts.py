@@ -60,22 +60,26 @@ def check_divisible(schema: Schema, table: WatchedTable) -> None:
 def find_other_columns(schema: Schema, table: WatchedTable) -> tuple[str, ...]:
     """What the shard follows from beside the key; a row with ``Processed`` has none."""
     stored = schema.table(table.name)
-    column = stored.column(table.shard_column or "") if stored is not None else None
-    if stored is None or column is None:
+    if stored is None:
         return ()
     allowed = {*table.primary_key, table.processed_column}
-    named = find_referenced_columns(column.generated or "", stored, schema.dialect)
+    named = find_referenced_columns(find_expression(schema, table) or "", stored, schema.dialect)
     return tuple(name for name in named if name not in allowed)
+
+
+def find_expression(schema: Schema, table: WatchedTable) -> str | None:
+    """The expression of the shard."""
+    stored = schema.table(table.name)
+    column = stored.column(table.shard_column or "") if stored is not None else None
+    return column.generated if column is not None else None
 
 
 def describe_division(schema: Schema, table: WatchedTable, of: int) -> str:
     """Which rows are in which part, as text: the same text means the same rows in each."""
-    stored = schema.table(table.name)
-    column = stored.column(table.shard_column or "") if stored is not None else None
     return json.dumps(
         {
             "parts": of,
-            "shard": column.generated if column is not None else None,
+            "shard": find_expression(schema, table),
             "values": sorted(map(str, table.shard_values or ())),
         }
     )

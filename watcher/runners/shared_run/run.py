@@ -69,6 +69,7 @@ class SharedRun:
         self._turns = Turns()
         self._runs: dict[Part, PartRun] = {}
         self._paused = False
+        self._tables: tuple[str, ...] = ()
         connect(self._config.address)
         self._connection = retry(
             settings.lifecycle, lambda: Connection(self._config, settings.memory)
@@ -85,6 +86,7 @@ class SharedRun:
         )
         tables = self._settings.resolver.resolve_latest()
         dividing.settle(tables.schema, tables.polled, partial(self._choose_start, dividing.parts))
+        self._tables = tuple(sorted(tables.source.tables))
         return dividing
 
     @property
@@ -93,6 +95,11 @@ class SharedRun:
         if not isinstance(positions, SpannerPositions):
             raise ConfigurationError("a shared consumer needs positions.keep = 'spanner'")
         return positions
+
+    @property
+    def _members(self) -> Members:
+        """Over the connection of now: it may have been opened again."""
+        return Members(self._positions.database, self._positions.table, self._shared)
 
     def _choose_start(self, parts: tuple[Part, ...], known: frozenset[str]) -> Start:
         """Where tables begin that the consumer has not watched before: where the settings say, for
@@ -110,8 +117,7 @@ class SharedRun:
 
     def describe_start(self) -> RunStart:
         """What this instance is about to deliver, with others."""
-        tables = self._settings.resolver.resolve_latest().source.tables
-        return RunStart(self._shared, tuple(sorted(tables)), None, self._settings.page.link)
+        return RunStart(self._shared, self._tables, None, self._settings.page.link)
 
     # Until stopped.
 
@@ -153,9 +159,7 @@ class SharedRun:
     def _balance(self) -> None:
         self._drop_ended()
         self._pass_on_wishes()
-        members = Members(self._positions.database, self._positions.table, self._shared).renew(
-            self._member, self._config.lease
-        )
+        members = self._members.renew(self._member, self._config.lease)
         if self._settings.lifecycle.drain_to is not None:
             return
         parts = self._dividing.parts
@@ -218,9 +222,7 @@ class SharedRun:
 
     def _leave(self) -> None:
         try:
-            Members(self._positions.database, self._positions.table, self._shared).leave(
-                self._member
-            )
+            self._members.leave(self._member)
         except Exception as error:
             if classify_error(error) not in MAY_GO_AWAY:
                 raise
