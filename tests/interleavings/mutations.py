@@ -381,11 +381,10 @@ MUTATIONS = (
     Mutation(
         "who has not registered a table counts with its other positions",
         "1",
-        "new-table",
+        "new-table-between-runs",
         lambda: patch_attribute(
             watcher.consumers.clearing.bounds, "list_awaited", count_other_positions
         ),
-        seed=21,
     ),
     Mutation("a query starts earlier in two commits", "1", "spark-earlier", go_back_in_two_commits),
     Mutation("a query registers without cleared-to", "1", "spark-earliest", ignore_cleared, seed=3),

@@ -24,6 +24,7 @@ SCENARIOS: dict[str, tuple[Variant, ...]] = {
     # Tables, columns, indexes and shards change under a watcher.
     "schema": (
         schema.NEW_TABLE,
+        schema.NEW_TABLE_BETWEEN_RUNS,
         schema.ADD_COLUMN,
         schema.RESHARD,
         operators.INDEX_AGAIN,

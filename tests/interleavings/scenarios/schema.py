@@ -78,6 +78,31 @@ NEW_TABLE = Variant(
 )
 
 
+def add_table_between_runs(run: Run) -> None:
+    """As ``add_table``; consumer B runs by a schedule: once while the new table has rows and is not
+    watchable, and not again."""
+    alter(run, FRESH[0])
+    run.write(("Fresh", 1, "1.0"))
+    run.write(("Rows", 1, "1.1"))
+    watch_once("b")(run)
+    alter(run, FRESH[1])
+    run.write(("Fresh", 2, "2.0"))
+
+
+NEW_TABLE_BETWEEN_RUNS = Variant(
+    "new-table-between-runs",
+    {
+        "D": add_table_between_runs,
+        "A": lambda run: deliver_and_clear(run, refresh=0),
+    },
+    (Expectation("a"), Expectation("b")),
+    prelude=both_follow,
+    finale=catch_up("a", "b"),
+    schema_changes=True,
+    quiet=(),
+)
+
+
 def add_column(run: Run) -> None:
     """A column is added and written to at once."""
     alter(run, "ALTER TABLE `Rows` ADD COLUMN Extra STRING(MAX)")
