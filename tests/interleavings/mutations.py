@@ -92,7 +92,7 @@ def write_progress_blindly() -> Iterator[None]:
     """Backfill progress is written even if another instance has written progress since, and nothing
     is checked before a page."""
     with ExitStack() as stack:
-        stack.enter_context(patch_everywhere("check_owner", do_nothing))
+        stack.enter_context(patch_everywhere("demand_owner", do_nothing))
         stack.enter_context(patch_everywhere("check_backfills", do_nothing))
         stack.enter_context(patch_attribute(LeaseKeeper, "check", do_nothing))
         yield
@@ -342,7 +342,7 @@ MUTATIONS = (
         "positions are saved whoever owns the lease",
         "1",
         "spark-replaced",
-        lambda: patch_everywhere("check_owner", do_nothing),
+        lambda: patch_everywhere("demand_owner", do_nothing),
     ),
     Mutation(
         "no look at the lease before a page or a change",

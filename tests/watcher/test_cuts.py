@@ -234,6 +234,39 @@ def test_small_windows_are_cut_by_some_shards(database: Database) -> None:
     assert scanned <= 2 * rows
 
 
+MILLISECOND = 1_000
+KEPT_UP = 50
+
+
+def read_one(tables: PolledTables, window: Window, max_rows: int) -> Window:
+    """One window as a consumer reads it; where it was cut."""
+    name = tables.tables[0]
+    cut = Window(window.start, tables.cut({name: window}, max_rows))
+    for _ in tables.read({name: cut}):
+        pass
+    return cut
+
+
+def end_with(committed: int, milliseconds: int = 1) -> Window:
+    """A window so long that ends with a commit."""
+    return Window(committed - milliseconds * MILLISECOND, committed)
+
+
+def test_who_keeps_up_scans_each_row_once(singers: Database) -> None:
+    capture = capture_of(singers)
+    tables = PolledTables([capture])
+    stream = capture.queries.stream
+    stream.counts_scans = True
+    scanned = []
+    for low in range(0, 4 * KEPT_UP, KEPT_UP):
+        window = end_with(write(singers, low, KEPT_UP))
+        before = stream.scanned_rows
+        assert read_one(tables, window, MAX_ROWS) == window
+        scanned.append(stream.scanned_rows - before)
+    assert scanned[0] > KEPT_UP
+    assert scanned[1:] == [KEPT_UP] * 3
+
+
 @dataclass(frozen=True)
 class Indexed(PollCapture):
     """Reads a table whose index was made at a timestamp: what Spanner refuses before is asked of

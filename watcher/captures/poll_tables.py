@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 
 from watcher.captures import Look, TableRows, statements
 from watcher.captures.poll import PollCapture, Wait, decode_values
 from watcher.captures.sampling import SampledCuts
+from watcher.captures.write_rate import WriteRate
 from watcher.errors import VersionExpiredError
 from watcher.spanner.failures import REFUSALS, is_schema_refusal
 from watcher.spanner.sql import Statement, union_statements
@@ -37,6 +38,7 @@ class PolledTables:
     def __init__(self, captures: Sequence[PollCapture]) -> None:
         self._captures = {capture.table.name: capture for capture in captures}
         self._samples = {name: SampledCuts(each) for name, each in self._captures.items()}
+        self._rate = WriteRate()
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -85,11 +87,18 @@ class PolledTables:
 
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """As ``Source.cut``. Rows of one commit timestamp stay together: every cut is exact."""
+        end = max(window.end for window in windows.values())
+        if not self._rate.must_count(windows, max_rows):
+            return end
+        cut = self._count_to_cut(windows, end, max_rows)
+        self._rate.note_cut(cut < end)
+        return cut
+
+    def _count_to_cut(self, windows: Mapping[str, Window], end: int, max_rows: int) -> int:
         if len(windows) == 1:
             ((name, window),) = windows.items()
             if self._samples[name].is_reliable(max_rows):
                 return self._samples[name].find_end(window, max_rows)
-        end = max(window.end for window in windows.values())
         if self.count_up_to(windows, max_rows + 1) <= max_rows:
             return end
         return self._find_cut(windows, end, max_rows)
@@ -171,8 +180,7 @@ class PolledTables:
             for capture, window in ((self._captures[n], w) for n, w in windows.items())
             for part in capture.plan(window)
         )
-        for batches in start_ahead(reads):
-            yield from batches
+        yield from self._rate.follow(windows, chain.from_iterable(start_ahead(reads)))
 
 
 def read_traced(capture: PollCapture, part: ShardSlice) -> Iterator[TableRows]:

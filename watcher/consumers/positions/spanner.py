@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
@@ -49,7 +49,12 @@ def check_owner(
         return
     table = consumers_table(positions_table)
     rows = transaction.execute_sql(*select_of_consumer(sql, table, ("Owner",), consumer))
-    if [row[0] for row in rows] != [owner]:
+    demand_owner(consumer, owner, {row[0] for row in rows})
+
+
+def demand_owner(consumer: str, owner: str, found: Set[str | None]) -> None:
+    """Raises LeaseLostError unless the instance is the one that the stored lease names."""
+    if found != {owner}:
         raise LeaseLostError(
             f"another instance has taken over the consumer '{consumer}', or it was unregistered;"
             " this one stops"
@@ -138,9 +143,10 @@ class SpannerPositions(Positions):
         name = consumer or moves[0].position.consumer
 
         def save(transaction: Transaction) -> None:
-            check_owner(transaction, self._name, name, owner, self.sql)
             if moves:
                 self._move(transaction, name, moves, owner)
+            else:
+                check_owner(transaction, self._name, name, owner, self.sql)
             if backfills:
                 self._move_backfills(transaction, name, backfills, owner)
 
@@ -149,7 +155,8 @@ class SpannerPositions(Positions):
     def _move(
         self, transaction: Transaction, consumer: str, moves: Sequence[Move], owner: str | None
     ) -> None:
-        stored = {(consumer, table): at for table, at in self._read(transaction, consumer).items()}
+        read = self._read_owned(transaction, consumer, owner)
+        stored = {(consumer, table): at for table, at in read.items()}
         if owner is not None and all(
             stored.get((consumer, m.position.table)) == m.position.micros for m in moves
         ):
@@ -192,6 +199,23 @@ class SpannerPositions(Positions):
         query = select_of_consumer(self.sql, self._name, columns, consumer)
         rows = transaction.execute_sql(*query)
         return {row[0]: to_micros(row[1]) for row in rows}
+
+    def _read_owned(
+        self, transaction: Transaction, consumer: str, owner: str | None
+    ) -> dict[str, int]:
+        """``check_owner`` and the positions in one query: every window that is saved asks both."""
+        if owner is None:
+            return self._read(transaction, consumer)
+        q = self.sql.quote
+        text = (
+            f"SELECT c.{q('Owner')}, p.{q('WatchedTable')}, p.{q('Position')}"  # noqa: S608 (quoted)
+            f" FROM {q(consumers_table(self._name))} AS c LEFT JOIN {q(self._name)} AS p"
+            f" ON p.{q('Consumer')} = @consumer WHERE c.{q('Consumer')} = @consumer"
+        )
+        query = self.sql.bind(text, {"consumer": (consumer, param_types.STRING)})
+        rows = list(transaction.execute_sql(*query))
+        demand_owner(consumer, owner, {row[0] for row in rows})
+        return {row[1]: to_micros(row[2]) for row in rows if row[1] is not None}
 
     def _read_backfills(
         self, transaction: Transaction, consumer: str
