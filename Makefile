@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-spark soak explore conformance reference lint format bench docs dist clean
+.PHONY: help setup demo check test test-all test-spark soak explore conformance reference lint format bench docs dist clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -24,7 +24,10 @@ demo: $(STAMP) ## the whole data path on this machine: Spanner -> Spark -> Parqu
 check: $(STAMP) lint ## for daily work: lint, then the tests that are quick and need no Spark
 	@$(BIN)/python -m pytest -m "not slow and not spark" -n auto --dist loadgroup $(PYTEST_ARGS)
 
-test: $(STAMP) lint ## lint, then every test
+test: $(STAMP) lint ## lint, then every test but the long ones, with Spark: ten minutes on two cores
+	@$(BIN)/python -m pytest -m "not long" -n auto --dist loadgroup $(PYTEST_ARGS)
+
+test-all: $(STAMP) lint ## lint, then every test: most of an hour on two cores
 	@$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
 
 test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another Spark, in .venv-spark-VERSION: SPARK=4.0.1 (without: 4.3.0, the newest)

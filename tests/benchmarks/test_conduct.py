@@ -21,8 +21,6 @@ from benchmarks.screen import print_result
 from benchmarks.served_table import DRIVERS, is_installed
 from watcher.errors import ConfigurationError
 
-pytestmark = pytest.mark.slow
-
 TINY = ("interval=0.1", "rows=200", "seconds=1.5", "transactions=20", "mutations=10", "shards=4")
 LATENCY = (*TINY, "rates=200")
 

@@ -64,7 +64,6 @@ def test_debezium_needs_a_change_stream() -> None:
         Consumer(system="debezium")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not there_are_tools(), reason="needs a JDK and Maven")
 def test_both_deliver_what_was_written() -> None:
     pytest.importorskip("confluent_kafka")

@@ -100,7 +100,6 @@ def result() -> ScenarioResult:
     return conduct(find_scenario("java"), TINY)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not there_are_tools(), reason="needs a JDK and Maven")
 class TestSideBySide:
     """One tiny run of everything."""

@@ -8,8 +8,6 @@ import pytest
 
 from benchmarks.replica_speed import ReplicaBench, start_server
 
-pytestmark = pytest.mark.slow
-
 ROWS = 200
 
 

@@ -21,7 +21,6 @@ def list_column(result: ScenarioResult, column: str) -> list[float]:
     return [value for row in result.figures if (value := number(row[column])) is not None]
 
 
-@pytest.mark.slow
 def test_what_idle_tables_cost_is_measured_beside_the_forecast() -> None:
     values = f"values=3,{TABLES_PER_QUERY + 3}"
     settings = (*FAST, values, "seconds=2", "idle=1", "changing=2", "transactions=20")
@@ -35,7 +34,6 @@ def test_what_idle_tables_cost_is_measured_beside_the_forecast() -> None:
     assert any(note.startswith("idle_queries at 53 tables: predicted 2") for note in result.notes)
 
 
-@pytest.mark.slow
 def test_a_table_on_disk_is_filled_with_rows_that_no_poll_sees() -> None:
     settings = (*FAST, "values=500,5000", "seconds=2", "warm_up=0", "transactions=20")
     result = conduct(find_scenario("scale-rows"), (*settings, "mutations=10"))

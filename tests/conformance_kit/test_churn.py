@@ -93,7 +93,6 @@ def rename_transaction(lines: Lines) -> None:
     lines[first]["text"] = json.dumps(change)
 
 
-@pytest.mark.slow
 def test_the_run_says_what_changed(churned: Path) -> None:
     report = json.loads((churned / "report.json").read_text())
     assert report["churn"]["churn"]["seed"] == SEED
@@ -103,7 +102,6 @@ def test_the_run_says_what_changed(churned: Path) -> None:
     assert kinds == {"schema", "writer_started", "writer_ended"} == report["churn"]["events"].keys()
 
 
-@pytest.mark.slow
 def test_partitions_have_really_changed(churned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     began = json.loads((churned / "run.json").read_text())["began"]
     with spawn(churned / "spanner") as server:
@@ -135,7 +133,6 @@ def read_children(database: Any, began: int, token: str | None) -> list[str]:
     return [child[0] for record in records for each in record[2] for child in each[2]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edit", "kind"),
     [
@@ -151,7 +148,6 @@ def test_the_judges_find_what_is_wrong(
     assert kind in judge_edited(churned, tmp_path, edit)
 
 
-@pytest.mark.slow
 def test_a_late_change_is_found(churned: Path, tmp_path: Path) -> None:
     def delay(lines: Lines) -> None:
         began = json.loads((churned / "run.json").read_text())["began"]

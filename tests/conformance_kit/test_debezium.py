@@ -24,7 +24,6 @@ def test_without_a_jdk_and_maven_it_is_skipped_and_says_so(
         check_preset("debezium")
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1_500)
 def test_debezium_delivers_every_version_when_nothing_strikes(tmp_path: Path) -> None:
     pytest.importorskip("confluent_kafka")

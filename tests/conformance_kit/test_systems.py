@@ -28,7 +28,6 @@ PATIENT = 120.0
 """Seconds, on a busy machine."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed", "churn"),
     [("watch-poll", 6, True), ("watch-change-stream", 4, False), ("watch-push", 3, True)],
@@ -59,7 +58,6 @@ def test_the_watcher_is_right_whatever_strikes(
     assert report.latency is not None
 
 
-@pytest.mark.slow
 def test_a_poller_that_trusts_its_own_clock_loses_rows_and_they_are_found(tmp_path: Path) -> None:
     found = []
     for seed in range(1, 11):
@@ -78,7 +76,6 @@ def test_a_poller_that_trusts_its_own_clock_loses_rows_and_they_are_found(tmp_pa
     assert json.loads((folder / "settings.json").read_text())["seed"] == seed
 
 
-@pytest.mark.slow
 def test_a_poller_that_reads_at_a_timestamp_loses_nothing(tmp_path: Path) -> None:
     settings = replace(
         BY_HAND, command=f"{POLLER} windows", blows=("kill", "freeze"), settle_seconds=PATIENT
@@ -93,7 +90,6 @@ IGNORES_SIGTERM = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "kinds"),
     [

@@ -57,7 +57,6 @@ def run(database: Database, *arguments: str) -> str:
     return result.stdout
 
 
-@pytest.mark.slow
 def test_every_command_speaks_the_dialect_of_the_database(
     create_postgres: CreatePostgres,
 ) -> None:
@@ -302,7 +301,6 @@ def make_rows(made: Made) -> list[list[object]]:
     return [row for number, row in enumerate(rows) if keys.index(keys[number]) == number]
 
 
-@pytest.mark.slow
 def test_any_schema_becomes_watchable_and_what_it_was_again(
     create_postgres: CreatePostgres, create_database: CreateDatabase
 ) -> None:

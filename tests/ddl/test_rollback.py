@@ -116,7 +116,6 @@ def test_rollback_goes_on_where_it_was_interrupted(database: Database) -> None:
 
 
 @pytest.mark.both_dialects
-@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.4])
 def test_apply_killed_at_any_moment_is_finished_by_the_next(
     create_database: Callable[..., Database], dialect: Dialect, delay: float
@@ -163,7 +162,6 @@ KINDS = {
 
 
 @pytest.mark.both_dialects
-@pytest.mark.slow
 def test_any_key_and_any_strategy_is_planned_whole_and_taken_out_whole(
     create_database: Callable[..., Database], dialect: Dialect
 ) -> None:

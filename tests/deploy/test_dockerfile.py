@@ -91,7 +91,6 @@ def docker_runs() -> bool:
     return not subprocess.run(["docker", "info"], capture_output=True, check=False).returncode
 
 
-@pytest.mark.slow
 def test_the_image_runs_with_a_read_only_file_system() -> None:
     if not docker_runs():
         pytest.skip("no docker that runs here")

@@ -46,7 +46,6 @@ def read_commits(database: Database) -> dict[int, int]:
     return commits
 
 
-@pytest.mark.slow
 def test_kill_under_load_loses_no_acknowledged_commit_and_leaves_no_half(tmp_path: Path) -> None:
     acknowledged: list[list[int]] = [[] for _ in range(WRITERS)]
     stop = threading.Event()

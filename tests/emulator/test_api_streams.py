@@ -94,7 +94,6 @@ def test_a_deadline_ends_a_call_and_the_server_goes_on(database: Database) -> No
         assert list(snapshot.execute_sql("SELECT COUNT(*) FROM T")) == [[10]]
 
 
-@pytest.mark.slow
 def test_a_reader_who_leaves_early_does_not_hold_the_writers_up(database: Database) -> None:
     fill(database, 5_000)
     for _ in range(300):

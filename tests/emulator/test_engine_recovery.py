@@ -100,7 +100,6 @@ def test_every_acknowledged_commit_survives_a_kill(tmp_path: Path, lines: int) -
         assert committed.commit_timestamp_micros > max(micros for _, _, micros in acknowledged)
 
 
-@pytest.mark.slow
 def test_many_kills_of_the_same_database(tmp_path: Path) -> None:
     path = tmp_path / "d.sqlite"
     with open_database(*WATCHED, path=path):

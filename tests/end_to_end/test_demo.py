@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.essential]
 
 
 def test_the_demo_verifies_everything_row_by_row() -> None:

@@ -20,7 +20,7 @@ from watcher.replica.frames import FrameCopy
 from watcher.replica.spark_parquet import SMALL_FILES_MAX
 from watcher.replica.stored_copies import open_copies
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 TABLE = "Singers"
 Row = tuple[int | None, str, int | None]

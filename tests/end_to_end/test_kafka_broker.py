@@ -28,7 +28,7 @@ from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.queues import open_queue
 from watcher.settings.destinations import KafkaDestination
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kafka_broker")]
+pytestmark = [pytest.mark.xdist_group("kafka_broker")]
 TABLE = "AccountBalance"
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from watcher.runners.spark.offsets import parse_micros
 from watcher.spanner.timestamps import to_micros
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 ROWS = 400
 

@@ -29,7 +29,7 @@ from watcher.runners.spark.spark_versions import PUSHES_FILTERS
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 OURS = ADDED | {"_commit_timestamp", "_shard_id", "_change_id"}

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from watcher.change import Operation
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
 NAMES = {

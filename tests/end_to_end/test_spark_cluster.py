@@ -19,7 +19,7 @@ from google.cloud.spanner_v1.database import Database
 from emulator.process import ServerProcess
 from watcher.runners.java import ensure_java
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark]
 
 JOB = ROOT / "tests" / "end_to_end" / "cluster_job.py"
 CONNECT = ROOT / "tests" / "end_to_end" / "connect_job.py"

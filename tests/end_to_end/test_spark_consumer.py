@@ -20,7 +20,7 @@ from watcher.consumers.positions import TABLE, SpannerPositions, consumers_table
 from watcher.consumers.states import State
 from watcher.spanner.timestamps import to_datetime
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 LEASE = {"consumer": "job", "leaseSeconds": "3", "idleSeconds": "0"}
 

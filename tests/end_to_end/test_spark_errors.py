@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 import watcher
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 class RefusingHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]

@@ -15,7 +15,7 @@ from kill_spark import run
 
 from ddl.schema import Dialect
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark]
 
 KILLS = int(os.environ.get("SPARK_KILLS", "2"))
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 import watcher
 from watcher.errors import ConfigurationError
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 EXAMPLE = runpy.run_path(str(ROOT / "examples" / "upsert_parquet.py"))
 

@@ -18,7 +18,6 @@ from watcher.runners.java import ensure_java
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.slow,
     pytest.mark.timeout(600),
     pytest.mark.xdist_group("spark"),
 ]

@@ -28,7 +28,6 @@ from watcher.spanner.timestamps import format_timestamp
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.slow,
     pytest.mark.xdist_group("spark"),
     pytest.mark.parametrize("dialect", [Dialect.POSTGRESQL], indirect=True, ids=str),
 ]

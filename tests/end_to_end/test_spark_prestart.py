@@ -40,7 +40,6 @@ print("AFTER", has_imported())
 """
 
 
-@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(SECONDS_MAX * 2)
 def test_workers_that_are_started_ahead_have_imported_the_source(tmp_path: Path) -> None:

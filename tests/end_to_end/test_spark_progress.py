@@ -16,7 +16,7 @@ import watcher
 from watcher.runners.spark.progress import QueryProgress, SourceProgress, read_sources
 from watcher.spanner.timestamps import format_timestamp
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
 

@@ -28,7 +28,7 @@ from watcher.runners.spark.offsets import parse_micros
 from watcher.runners.spark.spark_versions import PLANS_FROM_START
 from watcher.spanner.timestamps import to_micros
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 def write(database: Database, keys: range, name: str) -> None:

@@ -15,7 +15,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher.replica.cuts import DELTA, ICEBERG, PARQUET
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 TABLES = ("A", "B")
 TABLE, LAST_TABLE, CUT = "after-replica-table", "after-replica-tables", "after-replica-cut"

@@ -28,7 +28,6 @@ from watcher.replica.manifest import Manifest
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.slow,
     pytest.mark.xdist_group("spark"),
 ]
 

@@ -10,7 +10,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 def write(database: Database, keys: range, *columns: str) -> None:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from ddl.apply import read_schema
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 OF_SOURCE = r"\[PYTHON_DATA_SOURCE_ERROR\] Failed to [\w ]+: "
 OF_STREAM = r"\[PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR\] Failed when [\w ]+: "

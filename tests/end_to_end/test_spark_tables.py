@@ -22,7 +22,7 @@ from watcher.captures.changes import to_json
 from watcher.runners.spark.spark_versions import PLANS_FROM_START
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 TABLES = ("Accounts", "Ledger", "Notes")
 KEYS = 20

@@ -10,7 +10,7 @@ from fixtures.listings import DOCS, follow, read_listings
 
 from watcher.runners.java import ensure_java
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.spark]
 FIRST_STEPS = 4
 """The shell listings of the tutorial without Spark up to its step 3."""
 

@@ -35,7 +35,7 @@ rows = (
 print("ROWS", rows.count())
 """
 VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "VIRTUAL_ENV", "PYTHONPATH")
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(SECONDS_MAX * 2)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(SECONDS_MAX * 2)]
 
 
 def run_job(database: Database, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ from ddl.schema import Dialect
 from interleavings.mutations import MUTATIONS, Mutation
 from interleavings.prove import SCHEDULES_MAX, find
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)

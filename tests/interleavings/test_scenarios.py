@@ -9,7 +9,7 @@ from interleavings.explore import Explorer
 from interleavings.run import failure_text, shares
 from interleavings.scenarios import SCENARIOS, VARIANTS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.timeout(300)]
 SCHEDULES = 100
 """So many of each scenario, in even parts of its variants."""
 SEED = 1

@@ -10,7 +10,6 @@ from nemesis.run import PartitionMode, run
 from nemesis.shared import run_shared
 
 
-@pytest.mark.slow
 def test_everything_is_delivered_whatever_strikes(tmp_path: Path) -> None:
     report = run(tmp_path, 2, seconds=4)
     assert report.problems == []
@@ -18,7 +17,6 @@ def test_everything_is_delivered_whatever_strikes(tmp_path: Path) -> None:
     assert report.lines > 20
 
 
-@pytest.mark.slow
 def test_instances_that_share_a_consumer_deliver_everything_whatever_strikes(
     tmp_path: Path,
 ) -> None:
@@ -28,14 +26,12 @@ def test_instances_that_share_a_consumer_deliver_everything_whatever_strikes(
     assert report.lines > 20
 
 
-@pytest.mark.slow
 def test_nothing_comes_twice_when_nothing_strikes(tmp_path: Path) -> None:
     report = run(tmp_path, 7, seconds=3, strikes=False)
     assert report.problems == []
     assert report.lines > 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "mode"), [(11, "IMMUTABLE_KEY_RANGE"), (14, "MUTABLE_KEY_RANGE")])
 def test_a_change_stream_delivers_every_version_whatever_strikes(
     tmp_path: Path, seed: int, mode: PartitionMode
@@ -46,7 +42,6 @@ def test_a_change_stream_delivers_every_version_whatever_strikes(
     assert report.lines > 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["IMMUTABLE_KEY_RANGE", "MUTABLE_KEY_RANGE"])
 def test_a_change_stream_repeats_nothing_when_nothing_strikes(
     tmp_path: Path, mode: PartitionMode
@@ -56,7 +51,6 @@ def test_a_change_stream_repeats_nothing_when_nothing_strikes(
     assert report.lines > 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "mode"), [(21, "IMMUTABLE_KEY_RANGE"), (22, "MUTABLE_KEY_RANGE")])
 def test_the_functions_of_placements_deliver_every_version_whatever_strikes(
     tmp_path: Path, seed: int, mode: PartitionMode

@@ -14,7 +14,6 @@ from reference.judge import Reference, is_installed
 from reference.run import Sides, make_expressions, make_queries, run
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(not is_installed(), reason="GoogleSQL's reference is not installed"),
 ]
 EXPRESSIONS, QUERIES = 200, 100

@@ -90,7 +90,6 @@ def create_churning_database() -> Iterator[Callable[[str], Database]]:
         yield create
 
 
-@pytest.mark.slow
 @with_each_mode
 @pytest.mark.parametrize("seed", range(3))
 def test_every_version_comes_once_and_in_order_while_partitions_move(

@@ -174,7 +174,6 @@ class Instances(RuleBasedStateMachine):
             return {row[0]: row[1] for row in snapshot.execute_sql(query)}
 
 
-@pytest.mark.slow
 def test_any_order_of_instances_and_clearing_loses_nothing(
     create_database: Callable[..., Database], instance: Instance
 ) -> None:

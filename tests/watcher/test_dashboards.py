@@ -303,7 +303,6 @@ def fill_in(expression: str) -> str:
     return expression.replace("$consumer", ".*")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed")
 def test_a_real_prometheus_answers_every_panel_and_evaluates_every_rule(
     busy: Database, tmp_path: Path

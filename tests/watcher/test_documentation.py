@@ -10,7 +10,6 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
 from fixtures.warm_python import WARM_PYTHON
 
 import watcher
@@ -67,7 +66,6 @@ wait_for_server() { until grep -q 'listening on' "$FOLDER/log"; do sleep 0.1; do
 """
 
 
-@pytest.mark.slow
 def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
     section = (ROOT / "README.md").read_text().split("## Without Spark")[1].split("\n## ")[0]
     trial, server, commands = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)

@@ -325,7 +325,6 @@ def test_the_listing_of_ddl_plans_a_table(capsys: pytest.CaptureFixture[str]) ->
     assert "ALTER TABLE" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_the_commands_of_a_postgresql_database(tmp_path: Path) -> None:
     mark = "test_the_commands_of_a_postgresql_database"
     steps = [each for each in read_listings(DOCS / "ddl.md") if mark in each.mark]

@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-import pytest
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 from hypothesis import given
@@ -31,7 +30,6 @@ def watchable_table(name: str) -> tuple[str, str]:
     )
 
 
-@pytest.mark.slow
 def test_every_row_comes_once_and_no_window_is_too_large(
     create_database: Callable[..., Database], faults: Callable[..., None]
 ) -> None:

@@ -62,7 +62,6 @@ def test_a_poll_scans_one_row_for_each_row_that_changed(database: Database) -> N
     assert poll_of_a_table_with(database, 10_000) == (CHANGED, CHANGED)
 
 
-@pytest.mark.slow
 @pytest.mark.ddl(SINGERS)
 def test_a_poll_of_a_million_rows_scans_as_few_as_one_of_ten_thousand(database: Database) -> None:
     assert poll_of_a_table_with(database, 1_000_000) == (CHANGED, CHANGED)

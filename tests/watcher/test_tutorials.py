@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from fixtures.listings import DOCS, follow, read_listings
-
-pytestmark = pytest.mark.slow
 
 
 def read_lines(output: str) -> list[tuple[str, str]]:

@@ -297,7 +297,6 @@ def versions(writes: Writes) -> int:
     return sum(len(each) for each in writes.truth.values())
 
 
-@pytest.mark.slow
 def test_open_queries_deliver_every_version_while_partitions_move() -> None:
     with spawn(change_stream_churn_seconds=0.1) as server:
         database = connect(server.address).database("push", ddl_statements=[*TABLES, STREAM])
@@ -320,7 +319,6 @@ def test_open_queries_deliver_every_version_while_partitions_move() -> None:
         assert repeated <= {change.id for change in everything}
 
 
-@pytest.mark.slow
 def test_open_queries_outlive_a_server_that_breaks_them(
     database: Database, faults: Callable[..., None]
 ) -> None:

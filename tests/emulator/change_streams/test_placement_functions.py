@@ -98,7 +98,6 @@ def read_function(
     return placed_versions(changes)
 
 
-@pytest.mark.slow
 @with_each_mode
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_each_function_tells_its_placement_while_partitions_change(
@@ -209,7 +208,6 @@ def test_keys_move_with_rows_that_a_stream_does_not_show(
     }
 
 
-@pytest.mark.slow
 @with_each_mode
 def test_placements_come_and_go_while_a_stream_is_read(
     create_placed_database: Callable[..., Database], faults: Callable[..., None], mode: str

@@ -169,7 +169,6 @@ def test_deep_nesting_is_no_internal_error(database: Database) -> None:
         ask(database, f"SELECT {'(' * 5_000}1{')' * 5_000}")
 
 
-@pytest.mark.slow
 def test_the_parse_table_is_of_the_grammar() -> None:
     """Else: ``python -m emulator.sql.grammar.generate``."""
     assert make_table() == read_table_file()

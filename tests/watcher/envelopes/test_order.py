@@ -38,7 +38,7 @@ Pair = tuple[bytes | None, bytes | None]
 
 def mark_spark_test(test: Test) -> Test:
     """Marks a test that starts a Spark session."""
-    marks = (pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark"))
+    marks = (pytest.mark.spark, pytest.mark.xdist_group("spark"))
     for mark in marks:
         test = mark(test)
     return test
