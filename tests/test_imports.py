@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -62,20 +63,28 @@ MODULES = read_modules()
 LATE_IMPORTS = set(re.findall(r"inside a function, except by\s+`([\w.]+)`", ARCHITECTURE))
 
 
-def read_imports(name: str) -> set[str]:
+@cache
+def parse_module(name: str) -> ast.Module:
+    return ast.parse(MODULES[name].read_text())
+
+
+@cache
+def read_imports(name: str) -> frozenset[str]:
     """The modules of ours that a module imports, also for typing alone."""
     targets: set[str] = set()
-    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+    for node in ast.walk(parse_module(name)):
         if isinstance(node, ast.Import):
             targets |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 targets.add(inner if inner in MODULES else node.module)
-    return {module for module in targets if module in MODULES and module != name}
+    return frozenset(module for module in targets if module in MODULES and module != name)
 
 
-GRAPH = {name: read_imports(name) for name in MODULES}
+def list_imports() -> list[tuple[str, str]]:
+    """Every module with each that it imports."""
+    return [(name, target) for name in sorted(MODULES) for target in sorted(read_imports(name))]
 
 
 def inside(name: str, prefix: str) -> bool:
@@ -92,27 +101,38 @@ def entry_of(name: str) -> str:
     return max((path for path in MAP if inside(name, path)), key=len)
 
 
+def follows_map(name: str, target: str) -> bool:
+    """Whether the map has a module below what it imports; a package may gather what is inside."""
+    gathers = MODULES[name].name == "__init__.py" and inside(target, name)
+    return gathers or MAP[entry_of(target)] <= MAP[entry_of(name)]
+
+
+def is_permitted(name: str, target: str) -> bool:
+    """Whether the table of permissions has it, or both are of one package."""
+    if target.partition(".")[0] == name.partition(".")[0]:
+        return True
+    return any(inside(target, each) for each in PERMISSIONS[package_of(name)])
+
+
 def test_there_is_no_circle() -> None:
     try:
-        TopologicalSorter(GRAPH).prepare()
+        TopologicalSorter({name: read_imports(name) for name in MODULES}).prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_imports_follow_the_map(name: str) -> None:
-    for target in GRAPH[name]:
-        gathers = MODULES[name].name == "__init__.py" and inside(target, name)
-        above = MAP[entry_of(target)] <= MAP[entry_of(name)]
-        assert gathers or above, f"{name} imports {target}, which the map has below it"
+def test_imports_follow_the_map() -> None:
+    wrong = [
+        f"{name} imports {each}" for name, each in list_imports() if not follows_map(name, each)
+    ]
+    assert not wrong, "the map has these below what imports them"
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_imports_between_packages_are_in_the_table(name: str) -> None:
-    for target in GRAPH[name]:
-        if target.partition(".")[0] != name.partition(".")[0]:
-            allowed = PERMISSIONS[package_of(name)]
-            assert any(inside(target, each) for each in allowed), f"{name} imports {target}"
+def test_imports_between_packages_are_in_the_table() -> None:
+    wrong = [
+        f"{name} imports {each}" for name, each in list_imports() if not is_permitted(name, each)
+    ]
+    assert not wrong
 
 
 def test_every_module_is_on_the_map() -> None:
@@ -125,23 +145,31 @@ def test_everything_on_the_map_is_there() -> None:
     assert not gone, "the map in ARCHITECTURE.md names modules that do not exist"
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_nothing_is_imported_late(name: str) -> None:
-    if name in LATE_IMPORTS:
-        return
-    tree = ast.parse(MODULES[name].read_text())
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            late = [n for n in ast.walk(function) if isinstance(n, ast.Import | ast.ImportFrom)]
-            assert not late, f"{name}.{function.name} imports inside a function"
+def find_late_imports(name: str) -> list[str]:
+    """The functions of a module that import something."""
+    functions = (
+        node
+        for node in ast.walk(parse_module(name))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return [
+        f"{name}.{function.name}"
+        for function in functions
+        if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(function))
+    ]
+
+
+def test_nothing_is_imported_late() -> None:
+    late = [each for name in MODULES.keys() - LATE_IMPORTS for each in find_late_imports(name)]
+    assert not late, "these import inside a function"
 
 
 def test_only_one_module_of_watcher_opens_a_client() -> None:
-    for name, path in MODULES.items():
+    for name in MODULES:
         if inside(name, "watcher") and name != "watcher.spanner.database":
             calls = [
                 node
-                for node in ast.walk(ast.parse(path.read_text()))
+                for node in ast.walk(parse_module(name))
                 if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("spanner.Client")
             ]
             assert not calls, f"{name} opens a client; only watcher.spanner.database may"
@@ -150,5 +178,5 @@ def test_only_one_module_of_watcher_opens_a_client() -> None:
 def test_the_server_is_driven_through_its_wire_only() -> None:
     for name in MODULES:
         if inside(name, "ddl") or (inside(name, "watcher") and not inside(name, "watcher.cli")):
-            engine = [t for t in GRAPH[name] if inside(t, "emulator.engine")]
+            engine = [t for t in read_imports(name) if inside(t, "emulator.engine")]
             assert not engine, f"{name} reaches into the embedded server"
