@@ -1,4 +1,5 @@
-"""The release workflow: built once, tested, then published, with no more rights than that needs."""
+"""The workflows: what a change and a night run; a release is built once, tested, then published,
+with no more rights than that needs."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = ROOT / ".github/workflows/release.yml"
+TESTS = ROOT / ".github/workflows/tests.yml"
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 pytestmark = pytest.mark.skipif(
@@ -29,6 +31,12 @@ def workflow() -> dict[Any, Any]:
     return parsed
 
 
+@pytest.fixture(scope="module")
+def tests() -> dict[Any, Any]:
+    parsed: dict[Any, Any] = yaml.safe_load(TESTS.read_text())
+    return parsed
+
+
 def list_steps(workflow: dict[Any, Any], job: str | None = None) -> Iterator[dict[str, Any]]:
     for name, content in workflow["jobs"].items():
         if job in (None, name):
@@ -39,12 +47,18 @@ def list_actions(workflow: dict[Any, Any], job: str | None = None) -> list[str]:
     return [step["uses"] for step in list_steps(workflow, job) if "uses" in step]
 
 
+def list_commands(workflow: dict[Any, Any], job: str) -> list[str]:
+    return [step["run"] for step in list_steps(workflow, job) if "run" in step]
+
+
 def test_only_a_tag_of_a_version_starts_it(workflow: dict[Any, Any]) -> None:
     assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML 1.1 reads the key 'on' as true
 
 
-def test_actions_are_pinned_to_a_whole_version(workflow: dict[Any, Any]) -> None:
-    for action in list_actions(workflow):
+def test_actions_are_pinned_to_a_whole_version(
+    workflow: dict[Any, Any], tests: dict[Any, Any]
+) -> None:
+    for action in list_actions(workflow) + list_actions(tests):
         assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", action), action
 
 
@@ -80,10 +94,21 @@ def test_it_is_published_with_attestations(workflow: dict[Any, Any]) -> None:
     assert publish["with"] == {"attestations": True}
 
 
-def test_the_suite_is_the_one_of_ci(workflow: dict[Any, Any]) -> None:
-    commands = [step["run"] for step in list_steps(workflow, "suite") if "run" in step]
-    assert commands == [".ci/run"]
+def test_a_release_and_a_night_run_every_test(
+    workflow: dict[Any, Any], tests: dict[Any, Any]
+) -> None:
+    assert list_commands(workflow, "suite") == list_commands(tests, "night") == ["make test-all"]
+
+
+def test_a_change_runs_what_ci_runs(tests: dict[Any, Any]) -> None:
+    assert list_commands(tests, "change") == [".ci/run"]
     assert os.access(ROOT / ".ci/run", os.X_OK)
+    assert {"push", "pull_request", "schedule"} <= set(tests[True])
+
+
+def test_tests_may_only_read(tests: dict[Any, Any]) -> None:
+    assert tests["permissions"] == {"contents": "read"}
+    assert not any("permissions" in job for job in tests["jobs"].values())
 
 
 def test_the_wheel_is_tried_with_every_python_that_is_promised(workflow: dict[Any, Any]) -> None:
