@@ -55,7 +55,7 @@ def stream_records(
         metadata = result_metadata((ResultColumn(call.column, type_),))
         form = AS_JSON if postgres else None
     tell_read_timestamp(metadata, request)
-    writer = RecordWriter(metadata.SerializeToString(), form)
+    writer = RecordWriter(metadata.SerializeToString() if after is None else None, form)
     with streams.room():
         number = 0
         for ready in session.database.engine.change_streams.read(arguments, after, caller):

@@ -30,8 +30,9 @@ class OtherForm:
 class RecordWriter:
     """Puts records together to messages, and cuts those that are too long for one."""
 
-    def __init__(self, metadata: bytes, other: OtherForm | None = None) -> None:
-        """``other``: how records are shown that are not a ``ChangeRecord``."""
+    def __init__(self, metadata: bytes | None, other: OtherForm | None = None) -> None:
+        """``metadata`` as for ``MessageWriter``. ``other``: how records are shown that are not a
+        ``ChangeRecord``."""
         self._show = other.show if other is not None else None
         self._encoder = RowEncoder([other.type if other is not None else CHANGE_RECORD])
         self._writer = MessageWriter(self._encoder, metadata, limits.PIECE_BYTES)

@@ -102,12 +102,11 @@ class Streams:
             parked = self._parking.fetch((transaction.session, digest, place.to_bytes()))
             if parked is not None:
                 outcome.rows.close()
-                parked.result.repeat_metadata(outcome.metadata.SerializeToString())
                 return parked.outcome, parked.result
         engine = transaction.engine
         result = ResultStream(
             outcome.rows,
-            outcome.metadata.SerializeToString(),
+            outcome.metadata.SerializeToString() if place is None else None,
             engine.read_timestamp_micros if isinstance(engine, ReadOnlyTransaction) else 0,
             resumable=outcome.row_count is None,
         )

@@ -39,17 +39,15 @@ NESTED = {TypeCode.ARRAY, TypeCode.STRUCT}
 class MessageWriter:
     """Puts the values of rows together to messages, which end on a row unless a row is cut."""
 
-    def __init__(self, encoder: RowEncoder, metadata: bytes, piece_bytes: int) -> None:
+    def __init__(self, encoder: RowEncoder, metadata: bytes | None, piece_bytes: int) -> None:
+        """``metadata`` is in the first message; None where a stream continues: whoever resumes it
+        has them, and Google's client in Rust fails when they come again."""
         self._encoder = encoder
         self._piece_bytes = piece_bytes
-        self._head = delimit(METADATA, metadata)
+        self._head = b"" if metadata is None else delimit(METADATA, metadata)
         self._pending: list[bytes] = []
         self.size = 0
         """The bytes of the rows of the next message."""
-
-    def repeat_metadata(self, metadata: bytes) -> None:
-        """Repeats the metadata in the first message of the call in which the stream continues."""
-        self._head = delimit(METADATA, metadata)
 
     def add(self, values: bytes) -> None:
         """The values of whole rows go into the next message."""
@@ -86,12 +84,13 @@ class MessageWriter:
 
 
 class ResultStream:
-    """Encodes one result. ``place`` is where the client is after the last whole chunk."""
+    """Encodes one result; without ``metadata`` where it continues. ``place`` is where the client is
+    after the last whole chunk."""
 
     def __init__(
         self,
         rows: ResultRows,
-        metadata: bytes,
+        metadata: bytes | None,
         read_timestamp_micros: int,
         *,
         chunk_bytes: int = limits.CHUNK_BYTES,
@@ -105,10 +104,6 @@ class ResultStream:
         self._piece_bytes = piece_bytes
         self._resumable = resumable
         self.place = Resume(read_timestamp_micros)
-
-    def repeat_metadata(self, metadata: bytes) -> None:
-        """Repeats the metadata in the first message of the call in which the stream continues."""
-        self._writer.repeat_metadata(metadata)
 
     def skip(self, place: Resume) -> None:
         """Passes over the rows that the client has. Raises when they are not the same rows."""

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
+from fixtures.broken_streams import resume_query
 from fixtures.server import connect, spawn
 from fixtures.warm_python import WARM_PYTHON
 from google.api_core import exceptions
@@ -71,6 +72,19 @@ def test_a_broken_stream_is_resumed_without_a_gap_or_a_repetition(
     with database.snapshot() as snapshot:
         from_key = snapshot.read("T", ["K"], keyset=KeySet(all_=True))
         assert [row[0] for row in from_key] == list(range(250))
+
+
+def test_the_metadata_do_not_come_again_where_a_stream_continues(
+    database: Database, faults: SetFaults
+) -> None:
+    fill(database, 50)
+    faults(unavailable_after_rows=10, unavailable_streams_max=1)
+    begun, resumed = resume_query(database, "SELECT K FROM T ORDER BY K")
+    assert [field.name for field in begun[0].metadata.row_type.fields] == ["K"]
+    assert not any("metadata" in message for message in resumed)
+    assert [value for message in (*begun, *resumed) for value in message.values] == [
+        str(key) for key in range(50)
+    ]
 
 
 def test_so_many_streams_break_and_no_more(database: Database, faults: SetFaults) -> None:

@@ -110,7 +110,7 @@ def test_a_stream_goes_on_after_the_last_record_of_any_message(database: Databas
         for count, message in enumerate(messages, start=1):
             assert message.resume_token
             rest = list(query(database, stamps[0], stamps[-1], token, message.resume_token))
-            assert list_commits(messages[:count]) + list_commits(rest) == whole
+            assert list_commits([*messages[:count], *rest]) == whole
 
 
 @pytest.mark.ddl(USERS, STREAM)

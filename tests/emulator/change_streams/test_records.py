@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from fixtures.broken_streams import resume_query
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError
 from google.cloud.spanner import KeySet
 from google.cloud.spanner_v1 import RequestOptions, param_types
 from google.cloud.spanner_v1.database import Database
-from stream_reader import now, parse_fields, read_all
+from stream_reader import now, parse_fields, read_all, records
 
 USERS = "CREATE TABLE Users (Id INT64, Name STRING(MAX), Age INT64) PRIMARY KEY (Id)"
 ALL = "CREATE CHANGE STREAM S FOR ALL"
@@ -334,6 +335,27 @@ def test_a_stream_that_breaks_goes_on_after_the_last_record(
     faults(unavailable_after_rows=3)
     changes_read = changes(data_since(database, start))
     assert sorted(int(keys["Id"]) for _, keys, _, _ in changes_read) == list(range(40))
+
+
+@pytest.mark.ddl(USERS, ALL)
+def test_the_metadata_of_a_query_do_not_come_again_where_it_continues(
+    database: Database, faults: Callable[..., None]
+) -> None:
+    start = now()
+    for number in range(40):
+        with database.batch() as batch:
+            batch.insert("Users", ["Id"], [(number,)])
+    _, _, children = next(iter(records(database, "S", start, now())))
+    token = children[0][2][0][0]
+    faults(unavailable_after_rows=1, unavailable_streams_max=1)
+    sql = (
+        f"SELECT ChangeRecord FROM READ_S(TIMESTAMP '{start.isoformat()}',"
+        f" TIMESTAMP '{now().isoformat()}', '{token}', 10000, NULL)"
+    )
+    begun, resumed = resume_query(database, sql)
+    assert [field.name for field in begun[0].metadata.row_type.fields] == ["ChangeRecord"]
+    assert resumed
+    assert not any("metadata" in message for message in resumed)
 
 
 @pytest.mark.ddl(USERS, ALL)
