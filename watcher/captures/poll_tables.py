@@ -89,6 +89,8 @@ class PolledTables:
         """As ``Source.cut``. Rows of one commit timestamp stay together: every cut is exact."""
         end = max(window.end for window in windows.values())
         if not self._rate.must_count(windows, max_rows):
+            for name, window in windows.items():
+                self._samples[name].note_whole(window)
             return end
         cut = self._count_to_cut(windows, end, max_rows)
         self._rate.note_cut(cut < end)

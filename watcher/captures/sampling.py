@@ -80,6 +80,11 @@ class SampledCuts:
         self._reach = (end - window.start) * (GROWTH if cut is None else STEADY)
         return end
 
+    def note_whole(self, window: Window) -> None:
+        """A window is read whole without a look: the next look may go further, as after one that
+        was not cut."""
+        self._reach = (window.end - window.start) * GROWTH
+
     def _sample_number(self, max_rows: int) -> int:
         return int(max_rows * FILL) // max(1, len(self._shards))
 
