@@ -22,7 +22,10 @@ LOOKS_MAX = 48
 LOOKS_BY_COUNT = 2
 STEADY = 2
 """How far to look, in lengths of the last window, when that was cut."""
+REACH_MIN = 100_000
+"""The least number of microseconds to look: a window may have been of one commit."""
 GROWTH = 8
+"""How many times as far to look, where there were too few rows."""
 OLDEST_MICROSECONDS = 7 * 24 * 3_600 * 1_000_000
 """Spanner: versions are kept for seven days at most."""
 
@@ -52,16 +55,16 @@ class SampledCuts:
         rows have changed again and again since.
 
         A window is counted as of its end: rows that have changed again since are among its own. So
-        far behind, where to look first comes from the window before, not from now. Where the schema
-        was another at an earlier end, and Spanner refuses to look there, a later one is tried, at
-        worst the window's own.
+        far behind, where to look first comes from the window before, not from now; while there are
+        too few rows, the next look goes further. Where the schema was another at an earlier end,
+        and Spanner refuses to look there, a later one is tried, at worst the window's own.
         """
         number = self._sample_number(max_rows)
         shards = self._choose_shards(number)
-        end = min(window.end, window.start + self._reach) if self._reach else window.end
+        end = self._reach_from(window, self._reach) if self._reach else window.end
         cut: int | None = None
-        looked, refused = window.end, window.start
-        for look in range(LOOKS_MAX):
+        looked, refused, found = window.end, window.start, 0
+        for _ in range(LOOKS_MAX):
             try:
                 cut = self._estimate(Window(window.start, end), shards, number)
             except REFUSALS as error:
@@ -71,9 +74,13 @@ class SampledCuts:
                 refused, end = end, find_middle(end, looked)
                 continue
             looked = end
+            if cut is None and not found and end < window.end:
+                end = self._reach_from(window, (end - window.start) * GROWTH)
+                continue
             if cut is None or cut == end:
                 break
-            end = cut if look < LOOKS_BY_COUNT else min(cut, halve_window(window, end))
+            end = cut if found < LOOKS_BY_COUNT else min(cut, halve_window(window, end))
+            found += 1
             if end <= refused:
                 end = find_middle(refused, looked)
         end = looked
@@ -84,6 +91,9 @@ class SampledCuts:
         """A window is read whole without a look: the next look may go further, as after one that
         was not cut."""
         self._reach = (window.end - window.start) * GROWTH
+
+    def _reach_from(self, window: Window, micros: int) -> int:
+        return min(window.end, window.start + max(micros, REACH_MIN))
 
     def _sample_number(self, max_rows: int) -> int:
         return int(max_rows * FILL) // max(1, len(self._shards))
