@@ -21,6 +21,10 @@ from benchmarks.scenario import (
 from benchmarks.scenarios.equal_cost import choose_equal_interval, measure_poll_cost
 from benchmarks.workload import Workload
 
+TRANSACTIONS = 100.0
+BURST_SECONDS = 2.1
+"""Not a multiple of the interval: at two seconds every burst came as long before a poll as the
+first, and the start of a run decided on the latency."""
 SYSTEMS: tuple[SystemName, SystemName] = ("watcher", "java")
 
 
@@ -133,18 +137,18 @@ def backlog(settings: JavaSettings, size: int) -> RunPlan:
 
 
 def equal_timestamps(settings: JavaSettings) -> RunPlan:
-    """A burst every two seconds; between them small updates of the rows of the latest."""
-    bursts = int(settings.equal_seconds // 2) + 1
+    """A burst every ``BURST_SECONDS``; between them small updates of the rows of the latest."""
+    bursts = int(settings.equal_seconds // BURST_SECONDS) + 1
     load = change_values(
         settings.workload,
-        transactions=100.0,
+        transactions=TRANSACTIONS,
         mutations=10,
         seconds=settings.equal_seconds,
         writers=1,
         tables=1,
         rows=bursts * settings.equal_rows,
         burst=settings.equal_rows,
-        burst_every=200,
+        burst_every=int(BURST_SECONDS * TRANSACTIONS),
     )
     consumer = settings.consumer.model_copy(update={"max_rows": settings.equal_limit})
     return plan_of(settings, workload=load, consumer=consumer)

@@ -13,6 +13,14 @@ from emulator.storage.sqlite import current_table, history_table, index_name
 from emulator.values.sqlite_text import quote_name
 
 CLEAR_ROWS_MAX = 20_000
+COUNTED = "scanned_(rowid) AND "
+"""Counts every row that is visited."""
+COUNTED_IF_KEPT = ' AND scanned_("$ts")'
+"""Counts a row that was not replaced since: its older version is counted instead."""
+COUNTED_LAST = " AND scanned_((SELECT rowid))"
+"""Counts a row that satisfies all other conditions, which SQLite tests before those with a
+subquery. Replaced rows lie in the order in which they were replaced: a scan visits them all, where
+Spanner has them in the order of the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +72,8 @@ def table_source(
     ``placement`` has in archives must be in ``as_of``.
     """
 
-    conditions = "scanned_(rowid) AND " if counted else ""
-    if within:
-        conditions += f"({within}) AND "
+    part = f"({within}) AND " if within else ""
+    conditions = COUNTED + part if counted else part
 
     def text(table: Table, index: Index | None, alias: str) -> str:
         hint = ""
@@ -77,7 +84,8 @@ def table_source(
             archive = placement.archives.get(name)
             if archive is not None:
                 return f"({archive.select(table, conditions)}) AS {quote_name(alias)}"
-            return f"({rows_at_timestamp(table, hint, conditions)}) AS {quote_name(alias)}"
+            rows = rows_at_timestamp(table, hint, part, counted=counted)
+            return f"({rows}) AS {quote_name(alias)}"
         if conditions:
             return f"({current_rows(table, hint, conditions)}) AS {quote_name(alias)}"
         return f"{current_table(table.name)} AS {quote_name(alias)}{hint}"
@@ -95,15 +103,17 @@ def current_rows(table: Table, hint: str, conditions: str) -> str:
     return f"SELECT {columns(table)} FROM {current_table(table.name)}{hint} WHERE {conditions}TRUE"
 
 
-def rows_at_timestamp(table: Table, hint: str, conditions: str) -> str:
-    """Rows as of ``:asof_``. SQLite carries the outer conditions into both halves."""
+def rows_at_timestamp(table: Table, hint: str, part: str, *, counted: bool) -> str:
+    """Rows as of ``:asof_``, of a part of the table. SQLite carries the outer conditions into both
+    halves."""
     names = columns(table)
+    kept, replaced = (COUNTED_IF_KEPT, COUNTED_LAST) if counted else ("", "")
     return (
         f"SELECT {names} FROM {current_table(table.name)}{hint} "
-        f'WHERE {conditions}"$ts" <= :asof_ UNION ALL '
+        f'WHERE {part}"$ts" <= :asof_{kept} UNION ALL '
         f"SELECT {names} FROM {history_table(table.name)} "
         f"INDEXED BY {quote_name('r$' + table.name)} "
-        f'WHERE {conditions}"$to" > :asof_ AND "$from" <= :asof_'
+        f'WHERE {part}"$to" > :asof_ AND "$from" <= :asof_{replaced}'
     )
 
 

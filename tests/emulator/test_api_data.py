@@ -248,6 +248,20 @@ def test_profile_counts_the_rows_that_were_scanned(database: Database) -> None:
     assert result.stats.query_plan.plan_nodes
 
 
+def test_replaced_rows_of_other_keys_are_not_scanned(database: Database) -> None:
+    with database.batch() as first:
+        first.insert("t", ("k", "v"), [(k, "old") for k in range(100)])
+    with database.batch() as batch:
+        batch.update("t", ("k", "v"), [(k, "new") for k in range(50)])
+    with database.snapshot(read_timestamp=first.committed) as snapshot:
+        result = snapshot.execute_sql(
+            "SELECT K, V FROM T WHERE K BETWEEN 45 AND 54",
+            query_mode=ExecuteSqlRequest.QueryMode.PROFILE,
+        )
+        assert sorted(map(tuple, result)) == [(k, "old") for k in range(45, 55)]
+    assert result.stats.query_stats["rows_scanned"] == "10"
+
+
 def test_plan_tells_columns_without_rows(database: Database, dialect: Dialect) -> None:
     place, name = PARAMETER[dialect]
     fill(database, (1, "a"))
