@@ -13,7 +13,7 @@ from google.cloud.spanner_v1 import ExecuteSqlRequest, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.captures import statements
+from watcher.captures import sampling, statements
 from watcher.captures.poll import PollCapture, Wait
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.sampling import SampledCuts
@@ -212,6 +212,20 @@ def test_who_keeps_up_with_commits_above_the_limit_scans_at_most_two_rows_a_row(
     scanned, rows = count_scans(capture, keep_up)
     assert rows >= 3 * BURST
     assert scanned <= 2 * rows
+
+
+@pytest.mark.parametrize("reach", [1, sampling.REACH_MIN])
+@pytest.mark.ddl(SINGERS)
+def test_a_burst_at_the_start_of_a_window_does_not_make_the_next_ones_empty(
+    database: Database, monkeypatch: pytest.MonkeyPatch, reach: int
+) -> None:
+    monkeypatch.setattr(sampling, "REACH_MIN", reach)
+    capture, few = shard_and_capture(database, JAVA_SHARDS), 200
+    burst = write(database, 0, BURST)
+    for low in range(BURST, BURST + few, 10):
+        commit(database, low, 10)
+    windows = read_windows(PolledTables([capture]), burst - 1, BURST_LIMIT)
+    assert [len(window) for window in windows] == [BURST, few]
 
 
 @pytest.mark.ddl(SINGERS)
