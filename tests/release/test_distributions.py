@@ -75,7 +75,7 @@ def build(project: Path, folder: Path, umask: int = 0o022, zone: str = "UTC") ->
 
 def unpack_source(distributions: Distributions, folder: Path) -> Path:
     with tarfile.open(distributions.source) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extractall(folder)
     (project,) = folder.iterdir()
     return project
 

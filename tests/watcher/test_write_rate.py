@@ -39,8 +39,8 @@ def counts(rate: WriteRate, micros: int) -> bool:
         (501, SECOND, True),
         (250, 2 * SECOND, False),
         (251, 2 * SECOND, True),
-        (0, 5 * SECOND, False),
-        (0, 5 * SECOND + 1, True),
+        (0, 2 * SECOND, False),
+        (0, 2 * SECOND + 1, True),
     ],
 )
 def test_a_window_is_counted_where_twice_its_rows_would_be_too_many(
@@ -54,15 +54,15 @@ def test_a_window_is_counted_where_twice_its_rows_would_be_too_many(
 
 def test_behind_a_cut_every_window_is_counted() -> None:
     rate = WriteRate()
-    read_window(rate, 10, 5 * SECOND, cut=True)
+    read_window(rate, 10, 2 * SECOND, cut=True)
     assert counts(rate, 10)
-    read_window(rate, 10, 5 * SECOND)
+    read_window(rate, 10, 2 * SECOND)
     assert not counts(rate, 10)
 
 
 def test_of_a_long_window_nothing_follows() -> None:
     rate = WriteRate()
-    read_window(rate, 10, 5 * SECOND + 1)
+    read_window(rate, 10, 2 * SECOND + 1)
     assert counts(rate, 10)
 
 

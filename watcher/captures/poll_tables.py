@@ -88,19 +88,19 @@ class PolledTables:
     def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
         """As ``Source.cut``. Rows of one commit timestamp stay together: every cut is exact."""
         end = max(window.end for window in windows.values())
-        if not self._rate.must_count(windows, max_rows):
-            for name, window in windows.items():
-                self._samples[name].note_whole(window)
-            return end
-        cut = self._count_to_cut(windows, end, max_rows)
+        cut = self._find_cut_of(windows, end, max_rows)
         self._rate.note_cut(cut < end)
         return cut
 
-    def _count_to_cut(self, windows: Mapping[str, Window], end: int, max_rows: int) -> int:
+    def _find_cut_of(self, windows: Mapping[str, Window], end: int, max_rows: int) -> int:
         if len(windows) == 1:
             ((name, window),) = windows.items()
-            if self._samples[name].is_reliable(max_rows):
-                return self._samples[name].find_end(window, max_rows)
+            sample = self._samples[name]
+            if sample.is_reliable(max_rows):
+                if self._rate.must_count(windows, max_rows):
+                    return sample.find_end(window, max_rows)
+                sample.note_whole(window)
+                return end
         if self.count_up_to(windows, max_rows + 1) <= max_rows:
             return end
         return self._find_cut(windows, end, max_rows)

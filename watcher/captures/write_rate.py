@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from watcher.captures import TableRows
 from watcher.window import Window
 
-UNCOUNTED_MICROSECONDS = 5_000_000
+UNCOUNTED_MICROSECONDS = 2_000_000
 """A longer window is always counted."""
 BURST = 2
 """Rows may come so many times as fast as in the window before."""
@@ -18,7 +18,7 @@ class WriteRate:
     follows: what is behind a cut may have been written at once, after a long silence.
 
     A short window that should have few rows is not counted: to count costs a query, and an index
-    entry for some or all of its rows. What is written within seconds may come in one window.
+    entry for some or all of its rows. What is written within two seconds may come in one window.
     """
 
     def __init__(self) -> None:
