@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import ListValue, Value
 
-from watcher.captures import TableRows, statements
+from watcher.captures import TableRows
 from watcher.captures.poll import PollCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
@@ -117,7 +117,7 @@ class KeyRangeCapture:
 
     @property
     def _columns(self) -> list[str]:
-        return [name for name, _ in statements.list_selected_columns(self.table)]
+        return [name for name, _ in self.poll.selected_columns]
 
     def _continue_after(self, after: Key | None) -> KeyRange:
         return self.keys if after is None else replace(self.keys, start=after, start_inside=False)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from ddl.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows, statements
 from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
+from watcher.captures.statements import STAMPS
 from watcher.captures.strong_reads import LATER, read_or_strongly, stream_or_strongly
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import Decoder, build_schema, choose_decoder, decode_batches
@@ -33,6 +34,7 @@ class PollCapture:
     """The ``Capture`` of the rows of one table that changed, a group of shards a slice.
 
     ``condition`` leaves rows out of what ``read`` gives; ``look`` and ``count`` do not apply it.
+    ``stamps`` are those of ``_commit_timestamp`` and ``_shard_id`` that batches have.
     """
 
     queries: QueryClient
@@ -40,10 +42,11 @@ class PollCapture:
     groups: tuple[ShardGroup, ...]
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
     condition: RowCondition | None = None
+    stamps: tuple[str, ...] = STAMPS
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Columns of every batch: the table's, then ``_commit_timestamp``, ``_shard_id``.
+        """Columns of every batch: the table's, then ``stamps``.
 
         TIMESTAMPs of the primary key are exact text, whatever ``nanoseconds`` says.
         """
@@ -55,13 +58,12 @@ class PollCapture:
         return self._build_schema(())
 
     def _build_schema(self, exact: tuple[str, ...]) -> pa.Schema:
-        shard_type = self.table.column_type(self.table.shard_column or "")
-        stamps = (
-            (COMMIT_TIMESTAMP_COLUMN, Type(TypeCode.TIMESTAMP)),
-            (SHARD_ID_COLUMN, shard_type),
-        )
+        types = {
+            COMMIT_TIMESTAMP_COLUMN: Type(TypeCode.TIMESTAMP),
+            SHARD_ID_COLUMN: self.table.column_type(self.table.shard_column or ""),
+        }
         columns = build_schema(self.table.columns, self.nanoseconds, exact)
-        return pa.schema([*columns, *build_schema(stamps)])
+        return pa.schema([*columns, *build_schema((name, types[name]) for name in self.stamps)])
 
     def look(self, start: int) -> tuple[Window, bool]:
         """The window from a position up to now, and whether it holds any row: one cheap call.
@@ -93,7 +95,7 @@ class PollCapture:
         return self._read_at(part, part.read_at or part.window.end)
 
     def _read_at(self, part: ShardSlice, read_timestamp: int | None) -> Iterator[TableRows]:
-        statement = statements.select_window(self.table, part.window, part.shards)
+        statement = statements.select_window(self.table, part.window, part.shards, self.stamps)
         statement = filter_statement(statement, self.condition, self.table.sql.row)
         results = self.queries.stream.query(statement, read_timestamp)
         return self.decode_rows(results, part.window)
@@ -144,8 +146,8 @@ class PollCapture:
     def measure_row(self, window: Window) -> float:
         """How many bytes a row of a window has on average: of the first few that Spanner gives; 0
         where there is none."""
-        statement = statements.sample_window(self.table, window, SAMPLE_ROWS)
-        width = len(statements.list_selected_columns(self.table))
+        statement = statements.sample_window(self.table, window, SAMPLE_ROWS, self.stamps)
+        width = len(self.selected_columns)
 
         def measure(at: int | None) -> float:
             return average_row(self.queries.stream.query(statement, at), width)
@@ -160,24 +162,27 @@ class PollCapture:
     def decode_rows(
         self, results: Iterator[ResultPart], window: Window, backfill: bool = False
     ) -> Iterator[TableRows]:
-        """The rows of a result that has the columns of ``statements.list_selected_columns``."""
-        columns, key = statements.list_selected_columns(self.table), self.table.primary_key
-        types = [type_ for _, type_ in columns]
+        """The rows of a result that has the ``selected_columns``."""
+        types, key = [type_ for _, type_ in self.selected_columns], self.table.primary_key
         for batch in decode_batches(results, self.selected_schema, types, self.nanoseconds, key):
             yield TableRows(self.table, window, self.arrange(batch), backfill)
 
     @cached_property
+    def selected_columns(self) -> tuple[tuple[str, Type], ...]:
+        """The columns of a result: those of the table, and of ``stamps`` that it does not show."""
+        return statements.list_selected_columns(self.table, self.stamps)
+
+    @cached_property
     def selected_schema(self) -> pa.Schema:
-        """The columns of ``statements.list_selected_columns``."""
-        columns = statements.list_selected_columns(self.table)
-        return build_schema(columns, self.nanoseconds, self.table.primary_key)
+        """The ``selected_columns`` in Arrow's types."""
+        return build_schema(self.selected_columns, self.nanoseconds, self.table.primary_key)
 
     def choose_decoders(self) -> list[Decoder]:
-        """How the columns of ``statements.list_selected_columns`` are decoded."""
+        """How the ``selected_columns`` are decoded."""
         key = self.table.primary_key
         return [
             choose_decoder(type_, self.nanoseconds, name in key)
-            for name, type_ in statements.list_selected_columns(self.table)
+            for name, type_ in self.selected_columns
         ]
 
     def arrange(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -198,12 +203,15 @@ class PollCapture:
         """
         names = self.selected_schema.names
         columns = [names.index(name) for name, _ in self.table.columns]
-        stamps = statements.name_stamps(self.table)
-        return columns + [names.index(name) if name else None for name in stamps]
+        named = statements.name_stamps(self.table, self.stamps)
+        stamps = [names.index(named[name]) if name in named else None for name in self.stamps]
+        return columns + stamps
 
 
 def convert_column(column: pa.Array, type_: pa.DataType) -> pa.Array:
     """A column as ``schema`` has it; a commit timestamp that came as text, as a time."""
+    if column.type == type_:
+        return column
     if pa.types.is_timestamp(type_) and pa.types.is_string(column.type):
         return truncate_timestamps(column)
     return column.cast(type_)

@@ -59,7 +59,7 @@ class SnapshotCapture:
     @cached_property
     def _statement(self) -> Statement:
         """Spanner partitions reads of a table, never of an index."""
-        statement = statements.select_table(self.poll.table)
+        statement = statements.select_table(self.poll.table, self.poll.stamps)
         if (condition := self.condition) is None:
             return statement
         sql = f"{statement.sql} WHERE {condition.sql}"

@@ -13,6 +13,8 @@ from watcher.window import ShardGroup, Window
 
 COMMIT_TIMESTAMP_COLUMN = "_commit_timestamp"
 SHARD_ID_COLUMN = "_shard_id"
+STAMPS = (COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN)
+"""The columns that captures add to those of a table; a capture reads those that are shown."""
 
 TIMESTAMP = Type(TypeCode.TIMESTAMP)
 INT64 = Type(TypeCode.INT64)
@@ -115,49 +117,58 @@ def render_rows(table: WatchedTable, shards: Shards | None, suffix: str = "") ->
 
 
 def select_window(
-    table: WatchedTable, window: Window, group: ShardGroup | None = None
+    table: WatchedTable,
+    window: Window,
+    group: ShardGroup | None = None,
+    stamps: Sequence[str] = STAMPS,
 ) -> Statement:
     """The rows of a window: the columns of ``list_selected_columns``, each once."""
     if table.change_sets is None:
-        columns = [table.sql.quote(name) for name, _ in list_selected_columns(table)]
+        columns = [table.sql.quote(name) for name, _ in list_selected_columns(table, stamps)]
     else:
         columns = [f"t.{table.sql.quote(name)}" for name, _ in table.columns]
-        columns.append(f"{render_timestamp(table)} AS {table.sql.quote(COMMIT_TIMESTAMP_COLUMN)}")
-        if (shard := render_shard(table)) is not None:
-            columns.append(f"{shard} AS {table.sql.quote(SHARD_ID_COLUMN)}")
+        own = {
+            COMMIT_TIMESTAMP_COLUMN: render_timestamp(table),
+            SHARD_ID_COLUMN: render_shard(table),
+        }
+        names = name_stamps(table, stamps)
+        columns += [f"{own[name]} AS {table.sql.quote(name)}" for name in names]
     shards = choose_shards(table, group)
     sql = f"SELECT {', '.join(columns)} {render_rows(table, shards)}"
     return bind_window(sql, window, shards)
 
 
-def sample_window(table: WatchedTable, window: Window, limit: int) -> Statement:
+def sample_window(
+    table: WatchedTable, window: Window, limit: int, stamps: Sequence[str] = STAMPS
+) -> Statement:
     """Some rows of a window, with the columns of ``list_selected_columns``."""
-    whole = select_window(table, window)
+    whole = select_window(table, window, stamps=stamps)
     params, types = {**whole.params, "limit": str(limit)}, {**whole.types, "limit": INT64}
     return Statement(f"{whole.sql} LIMIT @limit", params, types)
 
 
-def select_table(table: WatchedTable) -> Statement:
+def select_table(table: WatchedTable, stamps: Sequence[str] = STAMPS) -> Statement:
     """All rows of a table: the columns of ``list_selected_columns``."""
-    columns = ", ".join(table.sql.quote(name) for name, _ in list_selected_columns(table))
+    columns = ", ".join(table.sql.quote(name) for name, _ in list_selected_columns(table, stamps))
     return Statement(f"SELECT {columns} FROM {table.sql.render_table(table.name, table.names)}")  # noqa: S608
 
 
-def name_stamps(table: WatchedTable) -> tuple[str, str | None]:
-    """The names of the commit timestamp and the shard in ``list_selected_columns``."""
-    if table.change_sets is None:
-        return table.timestamp_column, table.shard_column
-    return COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN if table.shard_column else None
+def name_stamps(table: WatchedTable, stamps: Sequence[str] = STAMPS) -> dict[str, str]:
+    """What each of ``stamps`` is called in ``list_selected_columns``; without those that the table
+    does not have."""
+    own = {COMMIT_TIMESTAMP_COLUMN: table.timestamp_column, SHARD_ID_COLUMN: table.shard_column}
+    there = {stamp: column for stamp, column in own.items() if column and stamp in stamps}
+    return there if table.change_sets is None else {stamp: stamp for stamp in there}
 
 
-def list_selected_columns(table: WatchedTable) -> tuple[tuple[str, Type], ...]:
-    """The table's columns, and the commit timestamp and the shard where they are not among them."""
+def list_selected_columns(
+    table: WatchedTable, stamps: Sequence[str] = STAMPS
+) -> tuple[tuple[str, Type], ...]:
+    """The table's columns, and those of ``stamps`` that are not among them."""
     names = {name for name, _ in table.columns}
-    timestamp, shard = name_stamps(table)
-    stamps = [(timestamp, TIMESTAMP)] if timestamp else []
-    if shard is not None:
-        stamps.append((shard, INT64))
-    return table.columns + tuple(pair for pair in stamps if pair[0] not in names)
+    types = {COMMIT_TIMESTAMP_COLUMN: TIMESTAMP, SHARD_ID_COLUMN: INT64}
+    named = name_stamps(table, stamps).items()
+    return table.columns + tuple((name, types[each]) for each, name in named if name not in names)
 
 
 def count_window(table: WatchedTable, window: Window, group: ShardGroup | None = None) -> Statement:

@@ -128,6 +128,7 @@ def test_what_polling_cannot_fill_is_refused_before_anything_is_read(
     assert words in str(raised.value)
 
 
+@pytest.mark.usefixtures("server")
 def test_a_callback_and_an_envelope_are_not_both_obeyed() -> None:
     config = parse_watch_config(
         {

@@ -11,11 +11,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from watcher.arrow_schemas import convert_to_arrow_schema
-from watcher.captures import Changed, StreamRows
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.poll import PollCapture
 from watcher.envelopes.by_column.messages import CHANGE_ID_COLUMN
 from watcher.errors import ConfigurationError, SchemaChangedError
+from watcher.runners.spark.change_columns import COMMIT_VERSION_COLUMN
 from watcher.runners.spark.shapes import (
     resolve_format,
     shape_envelope,
@@ -150,8 +151,17 @@ def schema_change_error(options: SourceOptions, what: str) -> SchemaChangedError
 
 
 def narrow_capture(capture: PollCapture, names: Sequence[str]) -> PollCapture:
-    """A capture that reads only some columns, and the key where ids are shown."""
-    read = set(names)
+    """A capture that reads only what some columns of a query are made of."""
+    read, table = set(names), capture.table
     if CHANGE_ID_COLUMN in read:
-        read |= set(capture.table.primary_key)
-    return replace(capture, table=capture.table.keep_columns(read))
+        read |= {COMMIT_TIMESTAMP_COLUMN, *table.primary_key}
+    if COMMIT_VERSION_COLUMN in read:
+        read.add(COMMIT_TIMESTAMP_COLUMN)
+    if SHARD_ID_COLUMN in read and table.shard_column is not None:
+        read.add(table.shard_column)
+    stamps = tuple(name for name in capture.stamps if name in read)
+    narrowed = replace(capture, table=table.keep_columns(read), stamps=stamps)
+    if narrowed.selected_columns:
+        return narrowed
+    # Where a query shows nothing of a row, Spanner must still say how many there are.
+    return replace(narrowed, table=replace(table, columns=table.columns[:1]))
