@@ -159,10 +159,13 @@ def decode_key(text: str, shape: Shape) -> dict[str, Value]:
 
 
 def decode_cells(text: str | None, types: Mapping[str, Type]) -> dict[str, Value] | None:
-    """A JSON object of a mod as cells."""
+    """A JSON object of a mod as cells, in the order of their names: JSON of one dialect sorts them
+    so, that of the other by their length first."""
     if text is None:
         return None
-    return {name: decode_cell(value, types[name]) for name, value in json.loads(text).items()}
+    return {
+        name: decode_cell(value, types[name]) for name, value in sorted(json.loads(text).items())
+    }
 
 
 def decode_cell(value: object, type_: Type) -> Value:

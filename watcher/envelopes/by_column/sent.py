@@ -13,11 +13,7 @@ from watcher.envelopes.by_column.cells import CellStyle, NotByColumnError
 from watcher.envelopes.by_column.changes import CellColumns
 from watcher.envelopes.by_column.sent_cells import render_sent_cells
 from watcher.envelopes.by_column.sent_members import render_members
-from watcher.envelopes.by_column.sent_objects import (
-    SentObjects,
-    find_order,
-    read_objects,
-)
+from watcher.envelopes.by_column.sent_objects import SentObjects, read_objects
 from watcher.window import Window
 
 
@@ -70,26 +66,28 @@ class SentChanges:
     @cached_property
     def new(self) -> CellColumns:
         """The cells afterwards, without the key; in the order of their names."""
-        texts, key = self.origin.column("new_values"), self.shape.primary_key
-        columns = {name: type_ for name, type_ in self.shape.columns if name not in key}
-        cells = render_members(
-            texts, [(name, columns[name]) for name in sorted(columns)], self.style
-        )
-        if cells is not None:
-            return cells
-        objects = read_objects(texts)
-        return self._render(objects, sorted(objects.names))
+        return self._render_row(self.origin.column("new_values"))
 
     @cached_property
     def old(self) -> CellColumns:
-        """The cells before, without the key."""
-        objects = read_objects(self.origin.column("old_values"))
-        return self._render(objects, find_order(objects))
+        """The cells before, without the key; in the order of their names."""
+        return self._render_row(self.origin.column("old_values"))
 
     @cached_property
     def knows_old(self) -> pa.Array:
         """Which changes have old values, be they empty."""
         return self.origin.column("old_values").is_valid()
+
+    def _render_row(self, texts: pa.Array) -> CellColumns:
+        """The cells of objects without the key, in the order of their names."""
+        columns = sorted(
+            pair for pair in self.shape.columns if pair[0] not in self.shape.primary_key
+        )
+        cells = render_members(texts, columns, self.style)
+        if cells is not None:
+            return cells
+        objects = read_objects(texts)
+        return self._render(objects, sorted(objects.names))
 
     def _render(self, objects: SentObjects, names: Sequence[str]) -> CellColumns:
         types = dict(self.shape.columns)

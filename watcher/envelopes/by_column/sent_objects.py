@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
-from itertools import chain, pairwise
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -91,17 +90,3 @@ def read_objects(texts: pa.Array) -> SentObjects:
             group.places.append(place)
             group.values.extend(each.values())
     return SentObjects(len(texts), tuple(groups.values()))
-
-
-def find_order(objects: SentObjects) -> list[str]:
-    """An order of all names that each object follows. Raises NotByColumnError if there is none."""
-    sorter: TopologicalSorter[str] = TopologicalSorter()
-    for group in objects.groups:
-        for name in group.names:
-            sorter.add(name)
-        for before, after in pairwise(group.names):
-            sorter.add(after, before)
-    try:
-        return list(sorter.static_order())
-    except CycleError as error:
-        raise NotByColumnError("objects have their names in different orders") from error
