@@ -59,7 +59,10 @@ def test_a_pipeline_keeps_the_changes_and_the_newest_versions(
     done = subprocess.run(
         [str(BIN / "spark-pipelines"), "run", "--spec", str(specification)],
         cwd=tmp_path,
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        # SPARK_TESTING: the port of its Spark Connect server is a free one. The test of Spark
+        # Connect may have the usual one meanwhile.
+        env=os.environ
+        | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_TESTING": "1"},
         capture_output=True,
         text=True,
         timeout=SECONDS_MAX,

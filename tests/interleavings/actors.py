@@ -102,11 +102,12 @@ class Run:
         key = tuple(change.key.values())
         values = None if change.new_values is None else {**change.key, **change.new_values}
         unit = current_unit()
+        row = (change.table, key)
         self.record.deliver(
             Delivered(
-                consumer,
+                self.record.part_of.get(row, consumer),
                 instance,
-                (change.table, key),
+                row,
                 change.commit_timestamp,
                 values,
                 change.operation is Operation.READ,

@@ -61,6 +61,8 @@ def find_lost(
     for row, state in sorted(live_rows(history, last).items()):
         if expected.tables and row[0] not in expected.tables:
             continue
+        if record.part_of.get(row, expected.consumer) != expected.consumer:
+            continue
         if state.at <= delivery_begin(record, expected, row[0], begin):
             continue
         if (row, state.version) not in seen:

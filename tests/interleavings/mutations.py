@@ -31,6 +31,7 @@ from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.tables.epochs import Epochs
+from watcher.tables.parts import Part
 from watcher.tables.selection import Selection
 from watcher.tables.values import WatchedTable
 from watcher.window import BEGINNING, ShardGroup, ShardSlice, Window
@@ -317,6 +318,11 @@ def read_by_intervals() -> Iterator[None]:
         yield
 
 
+def keep_every_shard(table: WatchedTable, _part: Part) -> WatchedTable:
+    """Each part has the rows of all."""
+    return table
+
+
 MUTATIONS = (
     Mutation(
         "registration does not read cleared-to",
@@ -409,6 +415,12 @@ MUTATIONS = (
         "1",
         "cut",
         lambda: patch_attribute(LeastEnds, "_store", do_nothing),
+    ),
+    Mutation(
+        "a part has the rows of all",
+        "10",
+        "shared",
+        lambda: patch_everywhere("keep_part", keep_every_shard),
     ),
     Mutation("a window is read by its intervals", "3.2", "time-shards", read_by_intervals),
 )

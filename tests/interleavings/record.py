@@ -63,6 +63,8 @@ class Record:
     delivered: list[Delivered] = field(default_factory=list)
     events: list[Moved | Clears] = field(default_factory=list)
     endings: list[tuple[str, BaseException]] = field(default_factory=list)
+    part_of: dict[Row, str] = field(default_factory=dict)
+    """Of a shared consumer, the part that each row belongs to."""
     problems: list[str] = field(default_factory=list)
     """Problems that actors themselves reported."""
     filling: set[tuple[str, str]] = field(default_factory=set)
@@ -73,7 +75,20 @@ class Record:
         unit = current_unit()
         if unit is not None and unit.killed is not None:
             raise unit.killed
+        if delivered.row in self.part_of:
+            self._check_part(delivered)
         self.delivered.append(delivered)
+
+    def _check_part(self, delivered: Delivered) -> None:
+        """A row comes from a window of its own part: none begins above the position that was
+        saved."""
+        moves = self.moves_of(delivered.consumer)
+        at = next((m.position for m in reversed(moves) if m.table == delivered.row[0]), None)
+        if at is None or delivered.window[0] > at:
+            self.problems.append(
+                f"{delivered.consumer} got {delivered.row} of a window that begins at"
+                f" {delivered.window[0]}, but its position is {at}"
+            )
 
     def owes(self, consumer: str) -> bool:
         """Whether a consumer has anything left to deliver."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from types import SimpleNamespace
 
 from emulator.engine.locks.table import LockTable
@@ -24,6 +25,7 @@ originals = SimpleNamespace(
     wait=threading.Event.wait,
     acquire=Turn.acquire,
     pause=LockTable.pause,
+    uuid4=uuid.uuid4,
 )
 
 

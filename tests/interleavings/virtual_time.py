@@ -6,8 +6,10 @@ Outside of a schedule, and in threads that it does not control, nothing changes.
 from __future__ import annotations
 
 import math
+import random
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,7 +24,7 @@ from interleavings.virtual_clock import VirtualClock, originals
 def control_time(clock: VirtualClock) -> Iterator[None]:
     """While it lasts, units wait and read the time through their scheduler."""
     locks = [(Turn, "acquire", acquire), (LockTable, "pause", pause)]
-    replaced = [*times(clock), *waits(), *locks]
+    replaced = [*times(clock), *waits(), *locks, (uuid, "uuid4", make_name)]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     for owner, name, value in replaced:
         setattr(owner, name, value)
@@ -56,6 +58,15 @@ def waits() -> list[tuple[Any, str, Any]]:
         (threading.Thread, "join", join),
         (threading.Event, "wait", wait),
     ]
+
+
+def make_name() -> uuid.UUID:
+    """As ``uuid.uuid4``: of a unit the same names in the same schedule. The order of instances is
+    that of their names."""
+    if current_unit() is None:
+        real: uuid.UUID = originals.uuid4()
+        return real
+    return uuid.UUID(int=random.getrandbits(128), version=4)
 
 
 def sleep(seconds: float) -> None:

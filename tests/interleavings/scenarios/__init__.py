@@ -3,13 +3,21 @@ its actors and what its consumers promise."""
 
 from __future__ import annotations
 
-from interleavings.scenarios import operators, schema, spark, streams, transactions, watching
+from interleavings.scenarios import (
+    operators,
+    schema,
+    sharing,
+    spark,
+    streams,
+    transactions,
+    watching,
+)
 from interleavings.scenarios.base import Variant
 
 SCENARIOS: dict[str, tuple[Variant, ...]] = {
     # A consumer starts while another delivers and clears.
     "start": (watching.BACKFILL, watching.LATEST, watching.OPERATOR, transactions.TRANSACTIONS),
-    # Instances of one consumer replace each other, freeze, and wait for their turn.
+    # Instances of one consumer replace each other, freeze, wait for their turn, or share it.
     "instances": (
         watching.TAKEOVER,
         watching.TAKEOVER_BACKFILL,
@@ -18,6 +26,7 @@ SCENARIOS: dict[str, tuple[Variant, ...]] = {
         watching.STANDBY,
         watching.CUT,
         transactions.TRANSACTIONS_TAKEOVER,
+        sharing.SHARED,
     ),
     # What operators do, and the ways of clearing.
     "operators": (operators.PAUSED, operators.BY_INDEX, operators.TIME_SHARDS),
