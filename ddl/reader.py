@@ -125,7 +125,12 @@ class TokenReader:
         sign = -1 if self.accept("-") else 1
         if self.token.kind is not TokenKind.NUMBER:
             self.fail("a number")
-        return sign * int(self.advance().text, 0)
+        try:
+            number = int(self.token.text, 0)
+        except ValueError:
+            self.fail("a whole number")
+        self.advance()
+        return sign * number
 
     def read_parenthesized(self) -> str:
         """The text between balanced parentheses, as written."""

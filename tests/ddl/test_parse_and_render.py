@@ -157,6 +157,12 @@ def test_what_spanner_refuses_is_refused(text: str, words: str) -> None:
         apply_step(schema, parse_statement(text))
 
 
+@pytest.mark.parametrize("length", ["100.", "1.5", "1e2", "0100"])
+def test_a_length_that_is_no_whole_number_is_a_syntax_error(length: str) -> None:
+    with pytest.raises(DdlSyntaxError, match="a whole number"):
+        parse_statement(f"ALTER TABLE t ALTER COLUMN c STRING({length})")
+
+
 def test_a_default_cannot_go_while_on_update_stands() -> None:
     schema = parse_schema(
         "CREATE TABLE t (k INT64, c TIMESTAMP DEFAULT (PENDING_COMMIT_TIMESTAMP())"
