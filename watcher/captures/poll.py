@@ -210,8 +210,6 @@ class PollCapture:
 
 def convert_column(column: pa.Array, type_: pa.DataType) -> pa.Array:
     """A column as ``schema`` has it; a commit timestamp that came as text, as a time."""
-    if column.type == type_:
-        return column
     if pa.types.is_timestamp(type_) and pa.types.is_string(column.type):
         return truncate_timestamps(column)
     return column.cast(type_)

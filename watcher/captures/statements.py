@@ -139,7 +139,7 @@ def select_window(
 
 
 def sample_window(
-    table: WatchedTable, window: Window, limit: int, stamps: Sequence[str] = STAMPS
+    table: WatchedTable, window: Window, limit: int, stamps: Sequence[str]
 ) -> Statement:
     """Some rows of a window, with the columns of ``list_selected_columns``."""
     whole = select_window(table, window, stamps=stamps)
@@ -147,13 +147,13 @@ def sample_window(
     return Statement(f"{whole.sql} LIMIT @limit", params, types)
 
 
-def select_table(table: WatchedTable, stamps: Sequence[str] = STAMPS) -> Statement:
+def select_table(table: WatchedTable, stamps: Sequence[str]) -> Statement:
     """All rows of a table: the columns of ``list_selected_columns``."""
     columns = ", ".join(table.sql.quote(name) for name, _ in list_selected_columns(table, stamps))
     return Statement(f"SELECT {columns} FROM {table.sql.render_table(table.name, table.names)}")  # noqa: S608
 
 
-def name_stamps(table: WatchedTable, stamps: Sequence[str] = STAMPS) -> dict[str, str]:
+def name_stamps(table: WatchedTable, stamps: Sequence[str]) -> dict[str, str]:
     """What each of ``stamps`` is called in ``list_selected_columns``; without those that the table
     does not have."""
     own = {COMMIT_TIMESTAMP_COLUMN: table.timestamp_column, SHARD_ID_COLUMN: table.shard_column}
@@ -162,7 +162,7 @@ def name_stamps(table: WatchedTable, stamps: Sequence[str] = STAMPS) -> dict[str
 
 
 def list_selected_columns(
-    table: WatchedTable, stamps: Sequence[str] = STAMPS
+    table: WatchedTable, stamps: Sequence[str]
 ) -> tuple[tuple[str, Type], ...]:
     """The table's columns, and those of ``stamps`` that are not among them."""
     names = {name for name, _ in table.columns}

@@ -1,7 +1,7 @@
 """The JSON objects of a change stream, read by Arrow: no Python object for a member.
 
-Arrow gives NULL for a member that is not there as for one that is NULL, and does not tell the order
-of names. Where these matter and cannot be told, the objects are parsed: see ``sent_objects``.
+Arrow gives NULL for a member that is not there as for one that is NULL. Where that matters and
+cannot be told, the objects are parsed: see ``sent_objects``.
 """
 
 from __future__ import annotations

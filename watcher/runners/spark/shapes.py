@@ -109,7 +109,7 @@ def convert_column(column: pa.Array, table: str, field: pa.Field) -> pa.Array:
     """A column as a query shows it. Captures give TIMESTAMPs of a key as text."""
     if pa.types.is_timestamp(field.type) and pa.types.is_string(column.type):
         return parse_key_timestamps(column, table, field.name)
-    return column if column.type == field.type else column.cast(field.type)
+    return column.cast(field.type)
 
 
 def shape_typed(
