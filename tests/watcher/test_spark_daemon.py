@@ -11,6 +11,8 @@ import pytest
 from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
+from watcher.runners.java import ensure_java
+
 ROWS = 40
 SECONDS_MAX = 300
 
@@ -58,10 +60,10 @@ print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}} | {{
 
 
 def run_python(script: str, *arguments: str) -> object:
-    """What a process prints, as JSON."""
+    """What a process prints, as JSON. As Spark's processes it has JAVA_HOME."""
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
-        env=os.environ,
+        env=os.environ | {"JAVA_HOME": ensure_java()},
         stdout=subprocess.PIPE,
         text=True,
         timeout=SECONDS_MAX,

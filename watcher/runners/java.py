@@ -46,8 +46,8 @@ def ensure_java() -> str:
 
 
 def offer_java() -> None:
-    """Sets JAVA_HOME to the Java of the wheel where PySpark would find none."""
-    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+    """Sets JAVA_HOME, which is not set, to the Java of the wheel where no other is on PATH."""
+    if shutil.which("java"):
         return
     home = make_wheel_home()
     if home is not None:
