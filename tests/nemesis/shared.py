@@ -4,6 +4,7 @@ watcher of its own."""
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ from fixtures.pace import allow
 from fixtures.singers import fetch_now
 from fixtures.warm_python import WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
+from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from conformance.embedded import restored_address
@@ -32,6 +34,9 @@ from conformance.judges.polled_windows import (
 from conformance.truth import History, Row, Truth
 from conformance.writers import COLUMNS, WATCHED, Writer
 from ddl.apply import read_schema
+from ddl.render import render_step
+from ddl.schema import Column, Dialect, Table
+from ddl.steps import CreateTable
 from nemesis.run import (
     CONSUMER,
     NO_SERVER,
@@ -45,7 +50,7 @@ from nemesis.run import (
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import SpannerPositions, consumers_table
 from watcher.consumers.states import Command
-from watcher.spanner.dialects import GOOGLESQL
+from watcher.spanner.dialects import DIALECTS
 from watcher.tables.parts import list_parts
 
 INSTANCES_MAX = 3
@@ -186,36 +191,28 @@ class SharedWorld(World):
             known = schema.table(table)
             assert known is not None
             names, copy = COLUMNS[table][:-1], f"{table}Keys"
-            shard = known.column("ShardId")
-            assert shard is not None
-            types = ", ".join(f"{name} {KEY_TYPE[table, name]}" for name in names)
-            ddl = f"CREATE TABLE {copy} ({types}, Shard INT64 AS ({shard.generated}) STORED)"
-            database.update_ddl([f"{ddl} PRIMARY KEY ({', '.join(names)})"]).result(60)
+            shard = find_shard_column(known)
+            columns = (*(column for column in known.columns if column.name in names), shard)
+            alone = Table(copy, columns, known.primary_key)
+            database.update_ddl([render_step(CreateTable(alone), self.dialect)]).result(60)
             keys = [key for name, key in rows if name == table]
             with database.batch() as batch:
                 batch.insert(copy, names, keys)
             with database.snapshot() as snapshot:
-                for *key, number in snapshot.execute_sql(
-                    f"SELECT {', '.join(names)}, Shard FROM {copy}"
-                ):
+                for *key, number in snapshot.read(copy, (*names, shard.name), KeySet(all_=True)):
                     shards[table, tuple(key)] = number
         return shards
 
 
-KEY_TYPE = {
-    ("Accounts", "Id"): "INT64",
-    ("Entries", "Id"): "INT64",
-    ("Entries", "EntryId"): "INT64",
-    ("Events", "Name"): "STRING(36)",
-}
-
-
-def run_shared(folder: Path, seed: int, seconds: float) -> Report:
+def run_shared(
+    folder: Path, seed: int, seconds: float, dialect: Dialect = Dialect.GOOGLESQL
+) -> Report:
     """A whole run. Raises AssertionError when an instance or the server fails to obey."""
     with restored_address():
-        world = SharedWorld(folder, seed)
+        world = SharedWorld(folder, seed, dialect=dialect)
         truth, stop = Truth(), threading.Event()
-        writers = [Writer(n, seed, world.database, truth, stop, GOOGLESQL) for n in range(WRITERS)]
+        sql = DIALECTS[dialect]
+        writers = [Writer(n, seed, world.database, truth, stop, sql) for n in range(WRITERS)]
         threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
         try:
             write_and_strike(world, truth, stop, threads, seconds)
@@ -251,12 +248,15 @@ def judge_parts(world: SharedWorld, truth: Truth, failures: list[str]) -> Report
 
 
 def count_shards(world: SharedWorld, table: str) -> int:
-    """How many shards a table has: the number at the end of the shard's expression."""
+    """How many shards a table has: the last number of the shard's expression."""
     known = read_schema(world.database()).table(table)
-    column = known.column("ShardId") if known is not None else None
-    assert column is not None
-    assert column.generated is not None
-    return int(column.generated.rsplit(",", 1)[1].strip(" )"))
+    assert known is not None
+    return int(re.findall(r"\d+", find_shard_column(known).generated or "")[-1])
+
+
+def find_shard_column(table: Table) -> Column:
+    """The only column that is computed, whatever its name in a dialect."""
+    return next(column for column in table.columns if column.generated is not None)
 
 
 def judge_part(lines: list[Line], history: History) -> Iterator[str]:

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -20,8 +21,10 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from ddl.schema import Dialect  # noqa: E402
-from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402 (the tests' folder has to be on the path first)
+from fixtures.warm_python import WARM_PYTHON, warm_python  # noqa: E402
+
+from ddl.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
+from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402
 
 RUN_SECONDS_MAX = 300
@@ -43,14 +46,14 @@ def run_once(seed: int, kind: Kind) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             return asdict(run_kind(Path(folder), seed, kind))
-        except AssertionError as error:
-            return {"seed": seed, "problems": [str(error)]}
+        except AssertionError:
+            return {"seed": seed, "problems": [traceback.format_exc()[-3000:]]}
 
 
 def run_kind(folder: Path, seed: int, kind: Kind) -> Report:
     """A run of this kind."""
     if kind.shared:
-        return run_shared(folder, seed, kind.seconds)
+        return run_shared(folder, seed, kind.seconds, kind.dialect)
     return run(
         folder,
         seed,
@@ -63,7 +66,7 @@ def run_kind(folder: Path, seed: int, kind: Kind) -> Report:
 
 def run_in_process(seed: int, kind: Kind) -> dict[str, Any]:
     """The report of a run in a process of its own."""
-    command = [sys.executable, __file__, "--one", str(seed), "--seconds", str(kind.seconds)]
+    command = [*WARM_PYTHON, __file__, "--one", str(seed), "--seconds", str(kind.seconds)]
     command += ["--capture", kind.capture, "--partition-mode", kind.mode]
     command += ["--dialect", kind.dialect.value, *(["--shared"] if kind.shared else [])]
     done = subprocess.run(
@@ -71,7 +74,7 @@ def run_in_process(seed: int, kind: Kind) -> dict[str, Any]:
     )
     lines = done.stdout.splitlines()
     if done.returncode != 0 or not lines:
-        return {"seed": seed, "problems": [done.stderr[-3000:]]}
+        return {"seed": seed, "problems": [f"exit code {done.returncode}: {done.stderr[-3000:]}"]}
     report: dict[str, Any] = json.loads(lines[-1])
     return report
 
@@ -104,8 +107,8 @@ def main() -> int:
     options = parser.parse_args()
     dialect = Dialect(options.dialect)
     kind = Kind(options.seconds, options.capture, options.partition_mode, dialect, options.shared)
-    if kind.shared and (kind.capture != "poll" or dialect is not Dialect.GOOGLESQL):
-        parser.error("--shared polls, in GoogleSQL")
+    if kind.shared and kind.capture != "poll":
+        parser.error("--shared polls")
     if options.one is not None:
         report = run_once(options.one, kind)
         print(json.dumps(report), flush=True)
@@ -115,12 +118,16 @@ def main() -> int:
         known = [json.loads(line) for line in options.results.read_text().splitlines()]
     seeds = range(options.first_seed, options.first_seed + options.runs)
     missing = [seed for seed in seeds if seed not in {report["seed"] for report in known}]
-    with options.results.open("a") as file, ThreadPoolExecutor(options.parallel) as threads:
+    with (
+        warm_python(),
+        options.results.open("a") as file,
+        ThreadPoolExecutor(options.parallel) as threads,
+    ):
         for report in threads.map(lambda seed: run_in_process(seed, kind), missing):
             file.write(json.dumps(report) + "\n")
             file.flush()
             known.append(report)
-            outcome = "; ".join(map(str, report["problems"]))[:2000] or "right"
+            outcome = "; ".join(report["problems"])[:2000] if report["problems"] else "right"
             print(f"seed {report['seed']}: {outcome}", flush=True)
     return print_summary(known)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ddl.schema import Dialect
 from nemesis.run import PartitionMode, run
 from nemesis.shared import run_shared
 
@@ -17,10 +18,11 @@ def test_everything_is_delivered_whatever_strikes(tmp_path: Path) -> None:
     assert report.lines > 20
 
 
+@pytest.mark.parametrize("dialect", list(Dialect))
 def test_instances_that_share_a_consumer_deliver_everything_whatever_strikes(
-    tmp_path: Path,
+    tmp_path: Path, dialect: Dialect
 ) -> None:
-    report = run_shared(tmp_path, 2, seconds=4)
+    report = run_shared(tmp_path, 2, seconds=4, dialect=dialect)
     assert report.problems == []
     assert report.commits > 20
     assert report.lines > 20
