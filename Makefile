@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check test test-all test-spark soak explore conformance reference lint format bench docs dist clean
 
+# Hundreds of processes import the product in the tests: each would compile it.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin

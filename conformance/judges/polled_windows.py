@@ -54,34 +54,46 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The lines of one window, as far as they came."""
+    """The lines of one window, as far as they came. ``earlier``: those that had come of the same
+    window when it was cut off, just before."""
 
     start: int
     end: int
     lines: tuple[Line, ...]
     complete: bool
+    earlier: tuple[Line, ...] = ()
 
     @property
     def versions(self) -> set[tuple[Row, int]]:
-        return {(line.row, line.at) for line in self.lines}
+        """What came of the window, in this delivery or in one just before it."""
+        return {(line.row, line.at) for line in (*self.earlier, *self.lines)}
 
 
 def deliveries(lines: Sequence[Line]) -> list[Delivery]:
-    """The output by windows. A window's rows come in the same order each time, so one that comes
-    again begins with its first row."""
+    """The output by windows. One that comes again begins, at the latest, with the first row that
+    has come before: its rows may come in another order than at first."""
     parts: list[list[Line]] = []
+    seen: set[tuple[Row, int]] = set()
     for line in lines:
-        first = parts[-1][0] if parts else None
-        if first is None or (first.start, first.end) != (line.start, line.end) or first == line:
+        version = (line.row, line.at)
+        if not parts or span_of(parts[-1]) != (line.start, line.end) or version in seen:
             parts.append([])
+            seen = set()
         parts[-1].append(line)
-    ends = [part[0].end for part in parts]
+        seen.add(version)
     following = [part[0].start for part in parts[1:]]
-    whole = [start >= end for start, end in zip(following, ends, strict=False)]
-    return [
-        Delivery(part[0].start, part[0].end, tuple(part), ok)
-        for part, ok in zip(parts, [*whole, True], strict=False)
-    ]
+    made: list[Delivery] = []
+    for part, start in zip(parts, [*following, None], strict=False):
+        begin, end = span_of(part)
+        before = made[-1] if made and (made[-1].start, made[-1].end) == (begin, end) else None
+        earlier = (*before.earlier, *before.lines) if before is not None else ()
+        made.append(Delivery(begin, end, tuple(part), start is None or start >= end, earlier))
+    return made
+
+
+def span_of(part: Sequence[Line]) -> tuple[int, int]:
+    """The window of lines that all belong to it."""
+    return part[0].start, part[0].end
 
 
 def settle_windows(
@@ -142,16 +154,14 @@ def find_misnamed(lines: Sequence[Named]) -> Iterator[str]:
 
 
 def find_repeated(windows: Sequence[Delivery]) -> Iterator[str]:
-    """A version comes once in a window, and again only when its window was cut off."""
+    """A version comes again only when its window was cut off."""
     seen: set[tuple[Row, int]] = set()
     for window in windows:
-        here: set[tuple[Row, int]] = set()
         for line in window.lines:
-            if (line.row, line.at) in seen | here:
+            if (line.row, line.at) in seen:
                 yield f"{line.row} at {line.at} came twice"
-            here.add((line.row, line.at))
         if window.complete:
-            seen |= here
+            seen |= window.versions
 
 
 def find_needless(windows: Sequence[Delivery], crashes: int) -> Iterator[str]:
@@ -178,9 +188,13 @@ def find_incomplete(
     and nothing else."""
     for window in windows:
         expected = newest_between(history, tables, window.start, window.end)
-        for row, at in sorted(window.versions - expected, key=repr):
+        own = {(line.row, line.at) for line in window.lines}
+        for row, at in sorted(own - expected, key=repr):
             yield f"{row} at {at} is not its state at the end of ({window.start}, {window.end}]"
-        for row, at in sorted(expected - window.versions, key=repr) if window.complete else ():
+        missing = expected - own if window.complete else set()
+        # It may have begun with these, behind those that came before it was cut off.
+        first = window.earlier[max(len(window.earlier) - len(missing), 0) :]
+        for row, at in sorted(missing - {(line.row, line.at) for line in first}, key=repr):
             yield f"{row} at {at} is missing from the window ({window.start}, {window.end}]"
 
 
@@ -234,7 +248,7 @@ def find_differences(
     for window in windows:
         if not window.complete:
             continue
-        rebuilt |= {line.row: line.version for line in window.lines}
+        rebuilt |= {line.row: line.version for line in (*window.earlier, *window.lines)}
         there = snapshots.get(window.end)
         if there is None:
             continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402
 
 RUN_SECONDS_MAX = 300
+KEPT = ("changes.jsonl", "watcher.log", "watch.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,19 @@ class Kind:
     shared: bool
 
 
-def run_once(seed: int, kind: Kind) -> dict[str, Any]:
-    """The report of a run in this process."""
+def run_once(seed: int, kind: Kind, keep: Path | None) -> dict[str, Any]:
+    """The report of a run in this process; ``keep`` is where the files of a wrong run go."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return asdict(run_kind(Path(folder), seed, kind))
+            report = asdict(run_kind(Path(folder), seed, kind))
         except AssertionError:
-            return {"seed": seed, "problems": [traceback.format_exc()[-3000:]]}
+            report = {"seed": seed, "problems": [traceback.format_exc()[-3000:]]}
+        if report["problems"] and keep is not None:
+            keep.mkdir(parents=True, exist_ok=True)
+            for name in KEPT:
+                if (path := Path(folder) / name).exists():
+                    shutil.copy(path, keep / f"{seed}-{name}")
+        return report
 
 
 def run_kind(folder: Path, seed: int, kind: Kind) -> Report:
@@ -64,11 +72,12 @@ def run_kind(folder: Path, seed: int, kind: Kind) -> Report:
     )
 
 
-def run_in_process(seed: int, kind: Kind) -> dict[str, Any]:
+def run_in_process(seed: int, kind: Kind, keep: Path) -> dict[str, Any]:
     """The report of a run in a process of its own."""
     command = [*WARM_PYTHON, __file__, "--one", str(seed), "--seconds", str(kind.seconds)]
     command += ["--capture", kind.capture, "--partition-mode", kind.mode]
     command += ["--dialect", kind.dialect.value, *(["--shared"] if kind.shared else [])]
+    command += ["--keep", str(keep)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS_MAX
     )
@@ -103,6 +112,9 @@ def main() -> int:
     )
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("soak.jsonl"))
+    parser.add_argument(
+        "--keep", type=Path, default=Path("soak-wrong"), help="for the output of wrong runs"
+    )
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     dialect = Dialect(options.dialect)
@@ -110,7 +122,7 @@ def main() -> int:
     if kind.shared and kind.capture != "poll":
         parser.error("--shared polls")
     if options.one is not None:
-        report = run_once(options.one, kind)
+        report = run_once(options.one, kind, options.keep)
         print(json.dumps(report), flush=True)
         os._exit(0)  # a writer may hang in the client's retries against a server that is gone
     known = []
@@ -123,7 +135,7 @@ def main() -> int:
         options.results.open("a") as file,
         ThreadPoolExecutor(options.parallel) as threads,
     ):
-        for report in threads.map(lambda seed: run_in_process(seed, kind), missing):
+        for report in threads.map(lambda seed: run_in_process(seed, kind, options.keep), missing):
             file.write(json.dumps(report) + "\n")
             file.flush()
             known.append(report)

@@ -90,6 +90,17 @@ def test_a_window_that_was_cut_off_comes_again_with_the_same_end_or_a_later_one(
         assert find_problems(lines, truth(), TABLES) == []
 
 
+def test_a_window_that_comes_again_may_come_in_another_order() -> None:
+    first, second, *others = output()
+    right = [[first], [second], [first, second], [second, first]]
+    for cut in right:
+        for again in ([first, second], [second, first]):
+            lines = [*cut, *again, *others]
+            assert find_problems(lines, truth(), TABLES) == [], (cut, again)
+            assert find_problems(lines, truth(), TABLES, crashes=0)
+    assert find_problems([first, first, *others], truth(), TABLES)
+
+
 def test_a_row_that_was_deleted_before_the_windows_end_need_not_come() -> None:
     assert find_problems([line(A, 12, "a3", 0, 20)], truth(), TABLES) == []
 
@@ -287,7 +298,8 @@ def test_the_judge_of_gaps_finds_a_window_that_never_came() -> None:
 
 def test_the_judge_of_repetition_knows_a_crash_from_a_doubled_row() -> None:
     rows = output()
-    assert list(find_repeated(deliveries([*rows, rows[3]])))
+    assert list(find_repeated(deliveries([*rows, rows[0]])))
+    assert list(find_incomplete(deliveries([*rows, rows[3]]), history(), TABLES))
     assert not list(find_repeated(deliveries([rows[0], *rows])))
 
 
