@@ -6,6 +6,7 @@ import argparse
 import json
 import multiprocessing
 import sys
+import traceback
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
@@ -82,6 +83,14 @@ class Task:
     preemptions: int | None = None
     dialect: str = Dialect.GOOGLESQL.value
 
+    def run_in_pool(self) -> Summary:
+        """As ``run``. Raises RuntimeError with the text of an error: not each error can be sent to
+        another process."""
+        try:
+            return self.run()
+        except Exception:  # noqa: BLE001 (it is raised again)
+            raise RuntimeError(f"{self} failed:\n{traceback.format_exc()}") from None
+
     def run(self) -> Summary:
         """What came of them."""
         with Explorer(VARIANTS[self.variant], Dialect(self.dialect)) as explorer:
@@ -122,7 +131,7 @@ def explore_all(names: Sequence[str], options: argparse.Namespace) -> list[Summa
             totals[task.variant].add(known[task])
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.jobs, context) as pool:
-        running = {pool.submit(task.run): task for task in tasks if task not in known}
+        running = {pool.submit(task.run_in_pool): task for task in tasks if task not in known}
         for done in as_completed(running):
             part = done.result()
             totals[part.variant].add(part)

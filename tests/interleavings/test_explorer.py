@@ -166,3 +166,11 @@ def test_nothing_runs_beside_a_schedule() -> None:
     with Explorer(VARIANTS["latest"]):
         more = {thread.name for thread in set(threading.enumerate()) - before}
     assert not {name for name in more if not name.startswith("maintenance-multiplexed")}, more
+
+
+@pytest.mark.parametrize("name", ["index-again", "spark-columns", "stream-new-table"])
+def test_one_schedule_leaves_nothing_for_the_next(name: str) -> None:
+    """Each changes the schema: the server knows the operations of the schedules before."""
+    with Explorer(VARIANTS[name]) as explorer:
+        outcomes = list(explorer.random(seed=77, schedules=2))
+    assert [outcome.problems for outcome in outcomes] == [(), ()]

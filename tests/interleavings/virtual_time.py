@@ -12,12 +12,15 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 from emulator.engine.locks.table import IDLE_SECONDS, LockTable, busy
 from emulator.engine.turn import Turn
 from interleavings.scheduler import Condition, Stopped, current_scheduler, current_unit
 from interleavings.virtual_clock import VirtualClock, originals
+
+NAMES = count()
 
 
 @contextmanager
@@ -61,12 +64,13 @@ def waits() -> list[tuple[Any, str, Any]]:
 
 
 def make_name() -> uuid.UUID:
-    """As ``uuid.uuid4``: of a unit the same names in the same schedule. The order of instances is
-    that of their names."""
+    """As ``uuid.uuid4``: names of units. The same schedule brings them into the same order, which
+    is that of instances. No other schedule of this process has them: the server knows the
+    operations of earlier ones."""
     if current_unit() is None:
         real: uuid.UUID = originals.uuid4()
         return real
-    return uuid.UUID(int=random.getrandbits(128), version=4)
+    return uuid.UUID(int=random.getrandbits(64) << 64 | next(NAMES), version=4)
 
 
 def sleep(seconds: float) -> None:
