@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fixtures.durations import LONG_SECONDS, QUICK_SECONDS, merge_durations, read_durations
+from fixtures.durations import (
+    LONG_SECONDS,
+    QUICK_SECONDS,
+    merge_durations,
+    name_test,
+    read_durations,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -26,7 +32,7 @@ def test_every_duration_is_of_a_test_that_exists() -> None:
 def test_tests_are_marked_by_their_durations(request: pytest.FixtureRequest) -> None:
     durations = read_durations()
     for item in request.session.items:
-        seconds = durations.get(item.nodeid.split("[")[0], 0.0)
+        seconds = durations.get(name_test(item.nodeid), 0.0)
         marks = {mark.name for mark in item.iter_markers()}
         assert ("slow" in marks) == (seconds > QUICK_SECONDS), item.nodeid
         if seconds > LONG_SECONDS:
@@ -35,6 +41,6 @@ def test_tests_are_marked_by_their_durations(request: pytest.FixtureRequest) -> 
 
 
 def test_examples_of_a_test_are_one_entry_and_short_ones_none() -> None:
-    measured = {"a.py::test_a[1]": 1.0, "a.py::test_a[2]": 3.04, "a.py::test_b": 0.1}
+    measured = {"a.py::test_a[1]@a.py": 1.0, "a.py::test_a[2]": 3.04, "a.py::test_b@b": 0.1}
     stored = {"a.py::test_a": 9.0, "a.py::test_b": 5.0, "b.py::test_c": 7.0}
     assert merge_durations(stored, measured) == {"a.py::test_a": 2.0, "b.py::test_c": 7.0}
