@@ -26,13 +26,14 @@ MB_LEAST, DESCRIPTORS_LEAST, ROWS_LEAST = 30.0, 5.0, 20_000.0
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What is known of a consumer: its windows, how far it was behind (time, seconds), and the
-    kills of it and of the server."""
+    """What is known of a consumer: its windows, how far it was behind (time, seconds), the kills of
+    it and of the server, and how often it says that it tried a window again."""
 
     name: str
     deliveries: Sequence[Delivery]
     staleness: Sequence[tuple[float, float]]
     kills: Sequence[Event]
+    retries: int
 
 
 def find_wrong_table(truth: Rows, table: set[tuple[int, int]]) -> Iterator[str]:
@@ -43,12 +44,15 @@ def find_wrong_table(truth: Rows, table: set[tuple[int, int]]) -> Iterator[str]:
 
 
 def find_wrong_deliveries(truth: Rows, consumer: Followed) -> Iterator[str]:
-    """Rows that were lost, doubled, or never written; windows that came again without a kill."""
+    """Rows that were lost, doubled, or never written; windows that came again without a reason."""
     for problem in find_problems(truth, consumer.deliveries):
         yield f"{consumer.name}: {problem}"
-    repeats = count_repeats(consumer.deliveries)
-    if repeats > len(consumer.kills):
-        yield f"{consumer.name}: {repeats} windows again after {len(consumer.kills)} kills"
+    repeats, kills = count_repeats(consumer.deliveries), len(consumer.kills)
+    if repeats > kills + consumer.retries:
+        yield (
+            f"{consumer.name}: {repeats} windows again after {kills} kills and"
+            f" {consumer.retries} retries"
+        )
 
 
 def find_slow_recoveries(consumer: Followed, seconds_max: float) -> Iterator[str]:
@@ -70,6 +74,7 @@ def summarise(consumer: Followed, grace_seconds: float) -> dict[str, Any]:
         "windows": len(consumer.deliveries),
         "windows_again": count_repeats(consumer.deliveries),
         "kills": len(consumer.kills),
+        "retries": consumer.retries,
         "recovery_seconds_median": round(median(seconds), 2) if seconds else None,
         "recovery_seconds_max": round(seconds[-1], 2) if seconds else None,
         "late_seconds": round(late, 1),

@@ -6,7 +6,8 @@ out of the index what both have. At the end both must have delivered what was wr
 window; memory, file descriptors and the index must not have grown; and after each kill a consumer
 must be less than two seconds behind again within ``--recovery`` seconds.
 
-``samples.jsonl`` in the folder grows while it runs; ``report.json`` is written at its end.
+``samples.jsonl`` in the folder grows while it runs; ``report.json`` is written at its end. SIGTERM
+ends it early, with a report.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from endurance.report import (
 )
 from endurance.system import KILLED, SERVER, Endurance
 
+RETRY = "trying again in"
+"""What a watcher logs when a window has failed, as when a busy machine lets a lease run out."""
 DISK_EACH = 60
 """The disk of so many samples is one figure of the report."""
 
@@ -66,6 +69,7 @@ def make_report(endurance: Endurance, table: set[tuple[int, int]]) -> dict[str, 
             consumer.output.deliveries,
             endurance.logs[name].points,
             [kill for kill in kills if kill.what in (name, SERVER)],
+            consumer.log.read_text().count(RETRY),
         )
         for name, consumer in endurance.consumers.items()
     ]
@@ -77,9 +81,9 @@ def make_report(endurance: Endurance, table: set[tuple[int, int]]) -> dict[str, 
         keep(endurance.folder, consumer)
     return {
         "seed": options.seed,
-        "minutes": options.minutes,
+        "minutes": round(endurance.minutes, 1),
         "mutations": len(truth),
-        "mutations_per_second": round(len(truth) / (options.minutes * 60)),
+        "mutations_per_second": round(len(truth) / (endurance.minutes * 60)),
         "kills": {what: [kill.what for kill in kills].count(what) for what in (KILLED, SERVER)},
         "schema_changes": [change.what for change in endurance.changes],
         "consumers": {each.name: summarise(each, options.recovery) for each in consumers},

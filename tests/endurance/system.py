@@ -109,6 +109,9 @@ class Endurance:
     def __init__(self, folder: Path, options: argparse.Namespace) -> None:
         self.folder = folder
         self.options = options
+        self.stopped = False
+        self.minutes = 0.0
+        """For how long it ran."""
         self.kills: list[Event] = []
         self.changes: list[Event] = []
         self.spanner = EmbeddedSpanner(folder / "data", "endurance", 0.0, spawn=self._spawn)
@@ -137,7 +140,7 @@ class Endurance:
             consumer = "{name}"
             start = "earliest"
             interval = "{self.options.interval}"
-            lease = "3s"
+            lease = "5s"
             standby = true
             [clearing]
             every = "{self.options.clear_every}"
@@ -214,6 +217,10 @@ class Endurance:
         statement = self.spanner.change_schema(change)
         self.changes.append(Event(began, statement or f"{change.sign}: refused"))
 
+    def stop(self, *_signal: object) -> None:
+        """Lets the run end now."""
+        self.stopped = True
+
     def revive(self) -> None:
         """Raises RuntimeError where something has ended that nobody killed."""
         assert self.load is not None
@@ -224,12 +231,26 @@ class Endurance:
                 raise RuntimeError(f"consumer '{consumer.name}' has ended, see {consumer.log}")
 
     def run(self) -> None:
-        """Kills and changes by the clock, until the time is over and all is delivered."""
+        """Kills and changes by the clock, until the time is over or somebody stops it; then all is
+        delivered."""
+        before = signal.signal(signal.SIGTERM, self.stop)
+        try:
+            self._kill_and_change()
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        self.sampler.stop()
+        assert self.load is not None
+        self.load.send_signal(signal.SIGTERM)
+        self.load.wait(allow(RETURN_SECONDS_MAX))
+        for consumer in self.consumers.values():
+            consumer.drain()
+
+    def _kill_and_change(self) -> None:
         options = self.options
         began = time.monotonic()
         kinds, changes = cycle((KILLED, SERVER, KILLED)), cycle(CHANGES)
         kill_at, change_at = options.kill_every, options.change_every
-        while (now := time.monotonic() - began) < options.minutes * 60:
+        while not self.stopped and (now := time.monotonic() - began) < options.minutes * 60:
             if now >= kill_at:
                 self.kill(next(kinds))
                 kill_at += options.kill_every
@@ -238,12 +259,7 @@ class Endurance:
                 change_at += options.change_every
             time.sleep(0.1)
             self.revive()
-        self.sampler.stop()
-        assert self.load is not None
-        self.load.send_signal(signal.SIGTERM)
-        self.load.wait(allow(RETURN_SECONDS_MAX))
-        for consumer in self.consumers.values():
-            consumer.drain()
+        self.minutes = (time.monotonic() - began) / 60
 
     def close(self) -> None:
         """Ends the processes."""
