@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-all test-spark soak explore conformance reference lint format bench docs dist clean
+.PHONY: help setup demo check test test-all test-spark soak endurance explore conformance reference lint format bench docs dist clean
 
 # Hundreds of processes import the product in the tests: each would compile it.
 unexport PYTHONDONTWRITEBYTECODE
@@ -42,6 +42,9 @@ $(SPARK_VENV)/.installed: pyproject.toml scripts/bootstrap.sh
 
 soak: $(STAMP) ## 200 randomised runs under faults, about half an hour: SOAK_ARGS="--runs 20"
 	@$(BIN)/python tests/nemesis/soak.py $(SOAK_ARGS)
+
+endurance: $(STAMP) ## hours of load with kills and schema changes: ENDURANCE_ARGS="--minutes 90 --rate 3000"
+	@PYTHONPATH=.:tests $(BIN)/python -m endurance.run $(ENDURANCE_ARGS)
 
 explore: $(STAMP) ## schedules of actors that meet in one database: EXPLORE_ARGS="--scenario all --schedules 10000"
 	@PYTHONHASHSEED=0 PYTHONPATH=.:tests $(BIN)/python -m interleavings.run $(EXPLORE_ARGS)
