@@ -159,11 +159,11 @@ def test_the_command_takes_the_section_and_flags_override_it(
         ("token_file = 3", "", "option 'page.token_file': 3 is no path"),
         ('token_file = "nowhere"', "", "cannot read the token file nowhere"),
         ('host = "192.0.2.1"', "", "cannot listen on 192.0.2.1"),
-        ("", 'positions = { keep = "memory" }', "[page] needs positions.keep = 'spanner'"),
+        ("", 'positions = { keep = "memory" }', "the page needs positions.keep = 'spanner'"),
         (
             "",
             'positions.database = "projects/p/instances/i/databases/other"',
-            "[page] shows one database",
+            "the page shows one database",
         ),
     ],
 )
@@ -172,6 +172,23 @@ def test_a_section_that_makes_no_sense_is_refused(
     music: Database, tmp_path: Path, command: str, page: str, more: str, message: str
 ) -> None:
     result = run_command(command, "--config", write_file(tmp_path, music, page, more))
+    assert result.returncode == 2, result.stderr
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("positions", "message"),
+    [
+        ('keep = "memory"', "the page needs positions.keep = 'spanner'"),
+        ('database = "projects/p/instances/i/databases/other"', "--database spanner://projects/p/"),
+    ],
+)
+def test_a_file_without_the_section_is_refused_where_the_page_would_find_no_positions(
+    music: Database, tmp_path: Path, positions: str, message: str
+) -> None:
+    file = tmp_path / "watch.toml"
+    file.write_text(f'database = "{address_of(music)}"\n[positions]\n{positions}\n')
+    result = run_command("page", "--config", str(file))
     assert result.returncode == 2, result.stderr
     assert message in result.stderr
 

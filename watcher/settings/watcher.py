@@ -186,7 +186,8 @@ def check_combinations(config: WatchConfig) -> None:
         raise ConfigurationError("[stream] needs capture = 'change-stream'")
     check_positions(config)
     check_parts(config)
-    check_page(config)
+    if config.page is not None:
+        check_page(config)
     if config.delivery.then == "skip" and config.delivery.dead_letters is None:
         raise ConfigurationError(
             "delivery.then = 'skip' needs delivery.dead_letters, the file for refused changes"
@@ -250,17 +251,17 @@ PARTS_WHY = {
 
 
 def check_page(config: WatchConfig) -> None:
-    """Checks that the page finds the positions. Raises ConfigurationError."""
-    if config.page is None:
-        return
+    """Checks that a page finds the positions, also one without a section. Raises
+    ConfigurationError."""
     if config.positions.keep != "spanner":
         raise ConfigurationError(
-            "[page] needs positions.keep = 'spanner', where it reads the positions of all consumers"
+            "the page needs positions.keep = 'spanner', where it reads the positions of all"
+            " consumers"
         )
     if config.positions_address != config.address:
         raise ConfigurationError(
-            "[page] shows one database: remove positions.database, or run 'spanner-watcher page'"
-            " with that database"
+            "the page shows one database: remove positions.database, or run 'spanner-watcher page"
+            f" --database {config.positions_address}'"
         )
 
 

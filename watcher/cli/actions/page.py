@@ -13,6 +13,7 @@ from watcher.cli.output import CONSOLE
 from watcher.page.access import is_loopback
 from watcher.page.service import PageService
 from watcher.settings.sections import PageConfig
+from watcher.settings.watcher import check_page
 
 WAKE_SECONDS = 1.0
 
@@ -24,6 +25,7 @@ def serve_page(path: Path | None, flags: Mapping[str, object], every: str | None
     """
     seconds = parse_interval(every) if every is not None else None
     config = load_config(path, {**flags, "page.every": seconds})
+    check_page(config)
     configure_logging(config.log_format, verbose=False)
     page = config.page or PageConfig()
     service = PageService(page, config.address, config.positions.table)
