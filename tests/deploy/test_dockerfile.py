@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 from fixtures.commands import run_command
-from fixtures.deployed import DEPLOY, DOCKERFILE, ROOT, list_instructions, read_stages, read_words
+from fixtures.deployed import (
+    DEPLOY,
+    DOCKERFILE,
+    ROOT,
+    list_extras,
+    list_instructions,
+    read_stages,
+    read_words,
+)
 
 BUILD, FINAL = read_stages()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -44,8 +52,7 @@ def test_it_runs_a_command_that_there_is() -> None:
 
 
 def test_the_extras_exist() -> None:
-    (argument,) = list_instructions(BUILD, "ARG")
-    assert set(argument.removeprefix("EXTRAS=").split(",")) <= set(PROJECT["optional-dependencies"])
+    assert set(list_extras()) <= set(PROJECT["optional-dependencies"])
 
 
 def list_copied() -> list[tuple[str, str]]:

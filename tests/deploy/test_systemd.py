@@ -1,4 +1,4 @@
-"""The unit for systemd: verified by systemd itself where it is installed."""
+"""The units for systemd: verified by systemd itself where it is installed."""
 
 from __future__ import annotations
 
@@ -12,44 +12,70 @@ from pathlib import Path
 
 import pytest
 from fixtures.commands import run_command
-from fixtures.deployed import DEPLOY, UNIT, read_unit
+from fixtures.deployed import PAGE_UNIT, UNIT_SETTINGS, WATCH_UNIT, read_unit
 
 from watcher.errors import ConfigurationError
 from watcher.settings.watcher import parse_watch_config
 
-SERVICE = read_unit()["Service"]
-COMMAND = shlex.split(SERVICE["ExecStart"])
-CONFIG = parse_watch_config(tomllib.loads((DEPLOY / "systemd/watch.toml").read_text()))
+WATCH = read_unit(WATCH_UNIT)["Service"]
+CONFIG = parse_watch_config(tomllib.loads(UNIT_SETTINGS.read_text()))
 OFFLINE_VERSION = 250
 """systemd: 'security --offline' came with it."""
 EXPOSURE_MAX = 20
 """In tenths: 'OK' of systemd-analyze ends at 2.0 ... 4.0, depending on its version."""
 
 
-def test_it_runs_a_command_that_there_is() -> None:
-    program, *arguments = COMMAND
+STATE = {"StateDirectory", "StateDirectoryMode", "WorkingDirectory"}
+COMMAND = {"ExecStart", "TimeoutStopSec", "KillMode"}
+
+both = pytest.mark.parametrize("unit", [WATCH_UNIT, PAGE_UNIT], ids=["watch", "page"])
+
+
+def read_command(unit: Path) -> list[str]:
+    """What the unit starts."""
+    return shlex.split(read_unit(unit)["Service"]["ExecStart"])
+
+
+@both
+def test_it_runs_a_command_that_there_is(unit: Path) -> None:
+    program, *arguments = read_command(unit)
     assert program.endswith("/bin/spanner-watcher")
     result = run_command(*arguments, "--help")
     assert result.returncode == 0, result.stderr
-    assert arguments[-2:] == ["--config", "/etc/spanner-watcher/%i.toml"]
+    assert arguments[1:] == ["--config", "/etc/spanner-watcher/%i.toml"]
 
 
 def test_a_window_may_end_before_it_is_killed() -> None:
-    assert CONFIG.grace < int(SERVICE["TimeoutStopSec"].removesuffix("s"))
+    assert CONFIG.grace < int(WATCH["TimeoutStopSec"].removesuffix("s"))
 
 
-def test_it_is_not_started_again_with_wrong_settings() -> None:
-    assert SERVICE["Restart"] == "on-failure"
-    assert SERVICE["RestartPreventExitStatus"] == str(ConfigurationError.exit_code)
+@both
+def test_it_is_not_started_again_with_wrong_settings(unit: Path) -> None:
+    service = read_unit(unit)["Service"]
+    assert service["Restart"] == "on-failure"
+    assert service["RestartPreventExitStatus"] == str(ConfigurationError.exit_code)
 
 
 def test_what_the_settings_write_is_in_the_folder_of_the_state() -> None:
     """The file system is read-only but for it."""
-    assert SERVICE["ProtectSystem"] == "strict"
-    assert SERVICE["WorkingDirectory"] == f"%S/{SERVICE['StateDirectory']}"
+    assert WATCH["ProtectSystem"] == "strict"
+    assert WATCH["WorkingDirectory"] == f"%S/{WATCH['StateDirectory']}"
     for path in (CONFIG.delivery.to, CONFIG.delivery.dead_letters):
         assert path
         assert not Path(path).is_absolute()
+
+
+def list_settings(unit: Path) -> set[tuple[str, str]]:
+    """Each setting of the service, also one that comes twice."""
+    service = unit.read_text().partition("[Service]")[2]
+    lines = (line.partition("=") for line in service.splitlines() if not line.startswith("#"))
+    return {(name, value) for name, equals, value in lines if equals}
+
+
+def test_the_page_is_shut_off_as_the_watcher_and_keeps_no_state() -> None:
+    watch, page = list_settings(WATCH_UNIT), list_settings(PAGE_UNIT)
+    assert {name for name, _ in watch - page} == STATE | COMMAND
+    assert {name for name, _ in page - watch} <= COMMAND
 
 
 def find_systemd() -> int:
@@ -73,19 +99,21 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_systemd_has_nothing_to_say_against_it(tmp_path: Path) -> None:
+@both
+def test_systemd_has_nothing_to_say_against_it(unit: Path, tmp_path: Path) -> None:
     find_systemd()
-    unit = tmp_path / UNIT.name
-    unit.write_text(UNIT.read_text().replace(COMMAND[0], sys.executable))
-    result = analyze("verify", "--man=no", str(unit))
+    installed = tmp_path / unit.name
+    installed.write_text(unit.read_text().replace(read_command(unit)[0], sys.executable))
+    result = analyze("verify", "--man=no", str(installed))
     about_it = [line for line in result.stderr.splitlines() if "spanner-watcher" in line]
     assert not about_it
 
 
-def test_it_is_shut_off_from_the_machine(tmp_path: Path) -> None:
+@both
+def test_it_is_shut_off_from_the_machine(unit: Path, tmp_path: Path) -> None:
     if find_systemd() < OFFLINE_VERSION:
         pytest.skip("this systemd-analyze cannot review a file")
-    unit = tmp_path / UNIT.name.replace("@", "-")
-    unit.write_text(UNIT.read_text())
-    result = analyze("security", "--offline=yes", f"--threshold={EXPOSURE_MAX}", str(unit))
+    installed = tmp_path / unit.name.replace("@", "-")
+    installed.write_text(unit.read_text())
+    result = analyze("security", "--offline=yes", f"--threshold={EXPOSURE_MAX}", str(installed))
     assert result.returncode == 0, result.stdout[-500:] + result.stderr
