@@ -288,6 +288,6 @@ def test_lint_exits_with_1_when_it_finds_something(tmp_path: Path) -> None:
     result = run("lint", "--schema", str(schema), "--json")
     assert result.returncode == 1
     assert json.loads(result.stdout)[0]["rule"] == "monotonic-key-first"
-    assert json.loads(result.stdout)[0]["fix"] == json.loads(result.stdout)[0]["mend"]
+    assert json.loads(result.stdout)[0].keys() == {"rule", "place", "why", "fix"}
     schema.write_text("CREATE TABLE T (a INT64) PRIMARY KEY (a)")
     assert run("lint", "--schema", str(schema)).returncode == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
@@ -51,16 +50,6 @@ def make_envelope(
         return model.model_validate(values)
     except ValidationError as error:
         raise describe_refusal(name, error) from error
-
-
-def envelope(
-    name: str, options: Mapping[str, object] | None = None, stream: str | None = None
-) -> AnyEnvelope:
-    """The old name of ``make_envelope``, for one release."""
-    warnings.warn(
-        "watcher.envelopes.envelope is now called make_envelope", DeprecationWarning, stacklevel=2
-    )
-    return make_envelope(name, options, stream)
 
 
 def describe_refusal(name: str, error: ValidationError) -> ConfigurationError:

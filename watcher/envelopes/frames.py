@@ -12,7 +12,6 @@ from typing import Literal
 from watcher.envelopes import ENVELOPES
 from watcher.envelopes.order import Ordering, Path, find_ordering
 from watcher.extras import require_extras
-from watcher.old_names import find_new_name
 
 try:
     from pyspark.sql import Column, DataFrame, Window
@@ -22,18 +21,6 @@ except ModuleNotFoundError:
     raise
 
 TABLE, ORDER, RANK = "_table", "_order", "_rank"
-
-OLD_NAMES = {
-    "messages_of_lines": "parse_lines",
-    "newest": "select_newest",
-    "once": "drop_duplicates",
-}
-"""Names until version 0.1, which are accepted for one release."""
-
-
-def __getattr__(name: str) -> object:
-    """An old name, with a warning. Raises AttributeError."""
-    return globals()[find_new_name(__name__, OLD_NAMES, name)]
 
 
 def select_newest(frame: DataFrame, name: str, ties: str | None = None) -> DataFrame:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from watcher.errors import ConfigurationError
-from watcher.old_names import find_new_name
 
 Part = str | int
 Path = tuple[Part, ...]
@@ -76,14 +75,6 @@ ORDERINGS = {
 """By the envelope's name. Two records of one row with the same order are the same change, delivered
 twice. In ``ydb`` and ``ydb-debezium`` they may also be changes of one transaction, which those
 formats cannot tell apart: the one that was delivered last is the newest."""
-
-OLD_NAMES = {"newest": "select_newest"}
-"""Names until version 0.1, which are accepted for one release."""
-
-
-def __getattr__(name: str) -> object:
-    """An old name, with a warning. Raises AttributeError."""
-    return globals()[find_new_name(__name__, OLD_NAMES, name)]
 
 
 def find_ordering(name: str) -> Ordering:

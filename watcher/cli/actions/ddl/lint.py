@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 from google.cloud.spanner_v1.database import Database
 
-from ddl.lint import LintContext, LintFinding, lint_schema, list_poll_indexes
+from ddl.lint import LintContext, lint_schema, list_poll_indexes
 from ddl.render import quote_name, render_source
 from ddl.schema import Dialect, Schema
 from watcher.cli.actions.ddl.request import load_schema
@@ -39,7 +39,7 @@ def lint(
     )
     findings = lint_schema(loaded, context)
     if json_output:
-        print_json([convert_to_json(finding) for finding in findings])
+        print_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
             CONSOLE.print(label(finding.rule, "bold", f"  {finding.place}"))
@@ -47,11 +47,6 @@ def lint(
             CONSOLE.print(f"    fix:  {finding.fix}")
     if findings:
         raise typer.Exit(1)
-
-
-def convert_to_json(finding: LintFinding) -> dict[str, str]:
-    """A finding for ``--json``; "mend" is the name that "fix" had before version 0.2."""
-    return asdict(finding) | {"mend": finding.fix}
 
 
 def count_sampled_rows(client: Database, schema: Schema) -> dict[str, dict[int, int]]:
