@@ -68,12 +68,12 @@ class Consumer(BaseModel):
     of each window; each is checked for just that. With a change stream there is no index.
 
     For Spark ``interval`` is the trigger (0: back to back), ``shard_groups`` the partitions of a
-    micro-batch, and ``sink`` where rows go. ``watchers`` are processes that share
-    the tables among them. ``max_rows`` is the size of a window, of a poll (Java) or of a
-    micro-batch (Spark) at most. ``with_query_after`` is the Java watcher's
-    setFallbackToWithQuerySeconds, here with its default: so far behind, it asks for each shard
-    apart. ``refresh`` is how often our watcher looks at the schema, and saves the positions of
-    tables, while nothing changes.
+    micro-batch, and ``sink`` where rows go. ``watchers`` are processes that share the tables among
+    them; with ``parts`` they share one consumer of all tables, which has that many parts.
+    ``max_rows`` is the size of a window, of a poll (Java) or of a micro-batch (Spark) at most.
+    ``with_query_after`` is the Java watcher's setFallbackToWithQuerySeconds, here with its default:
+    so far behind, it asks for each shard apart. ``refresh`` is how often our watcher looks at the
+    schema, and saves the positions of tables, while nothing changes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -85,6 +85,7 @@ class Consumer(BaseModel):
     shard_groups: Annotated[int, Field(ge=1)] = 1
     clear_every: Annotated[float, Field(ge=0)] = 0.0
     watchers: Annotated[int, Field(ge=1)] = 1
+    parts: Annotated[int, Field(ge=0)] = 0
     sink: SinkName = "foreach-batch"
     with_query_after: Annotated[int, Field(ge=0)] = 60
     refresh: Annotated[float, Field(gt=0)] = 3_600.0
@@ -97,6 +98,8 @@ class Consumer(BaseModel):
             raise ValueError("the Java watcher polls: set capture to poll")
         if not self.streams and self.system == "debezium":
             raise ValueError("Debezium reads a change stream: set capture to push")
+        if self.parts and (self.streams or self.system != "watcher"):
+            raise ValueError("only a watcher that polls has parts: set parts to 0")
         if self.system == "spark" and (self.capture == "push" or self.clear_every):
             raise ValueError(
                 "Spark reads windows and does not clear: set capture to poll or"
@@ -172,7 +175,9 @@ class Run(RunPlan):
         return tuple(f"{PREFIX}Load{number}" for number in range(self.workload.tables))
 
     def tables_of(self, watcher: int) -> tuple[str, ...]:
-        """The tables of one of the watchers."""
+        """The tables of one of the watchers: all of them, where they share a consumer."""
+        if self.consumer.parts:
+            return self.tables
         return self.tables[watcher :: self.consumer.watchers]
 
     @property

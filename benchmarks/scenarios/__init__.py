@@ -13,6 +13,7 @@ from benchmarks.scenarios import (
     java,
     latency,
     published,
+    scale_instances,
     scale_partitions,
     scale_rows,
     scale_tables,
@@ -33,7 +34,7 @@ ALL = (
     ),
     *sweeps.SCENARIOS,
     *(each.SCENARIO for each in (spark, snapshot, decode, forms, sinks, server)),
-    *(each.SCENARIO for each in (scale_tables, scale_partitions, scale_rows)),
+    *(each.SCENARIO for each in (scale_tables, scale_partitions, scale_rows, scale_instances)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}
 

@@ -36,6 +36,7 @@ class Receiver:
     def __init__(self, run: Run, process: str) -> None:
         self._faults = run.disturbance
         self._rows = 0
+        self._parted = bool(run.consumer.parts)
         self._places = {name: place for place, name in enumerate(run.tables)}
         self._delivered = Appender(run.records("delivered", process), DELIVERED)
         self._windows = Appender(run.records("windows", process), WINDOWS)
@@ -50,7 +51,9 @@ class Receiver:
         else:
             table = self._places[rows.table.name]
             columns = extract_polled_columns(rows.batch, table)
-            self._windows.add((table, rows.window.start, rows.window.end), 1)
+            # A window of a part has the rows of that part alone: nothing can be told of its rest.
+            if not self._parted:
+                self._windows.add((table, rows.window.start, rows.window.end), 1)
         copies = self._copies(rows.batch.num_rows)
         repeated = [np.repeat(column, copies) for column in columns]
         self._delivered.add((*repeated, at), int(copies.sum()))
@@ -104,7 +107,7 @@ def watcher_of(run: Run, number: int) -> Watcher:
     options: dict[str, Any] = {
         "database": run.database,
         "tables": run.tables_of(number),
-        "consumer": f"bench{number}",
+        "consumer": "bench" if consumer.parts else f"bench{number}",
         "start": run.since,
         "interval": consumer.interval,
         "max_rows": consumer.max_rows,
@@ -118,6 +121,8 @@ def watcher_of(run: Run, number: int) -> Watcher:
     if consumer.streams:
         options["capture"] = "change-stream"
         options["stream"] = {"name": run.stream_of(number), "push": consumer.capture == "push"}
+    if consumer.parts:
+        options["parts"] = consumer.parts
     if consumer.clear_every:
         options["clearing"] = {"every": consumer.clear_every}
     return Watcher(**options)

@@ -44,6 +44,16 @@ def test_a_table_on_disk_is_filled_with_rows_that_no_poll_sees() -> None:
     assert any(note.startswith("staleness of bench model, 500 rows") for note in result.notes)
 
 
+def test_instances_that_share_a_consumer_deliver_each_row_once() -> None:
+    settings = (*FAST, "values=1,2", "parts=2", "seconds=2", "warm_up=0", "transactions=20")
+    result = conduct(find_scenario("scale-instances"), settings)
+    assert result.passed
+    assert {run.verdict.exact for run in result.runs} == {True}
+    assert [len(run.processes) for run in result.runs] == [3, 4]  # the server and a writer, too
+    assert all(run.verdict.delivered > 0 for run in result.runs)
+    assert any(note.startswith("queries at 2 instances: predicted") for note in result.notes)
+
+
 def test_every_partition_of_a_simulated_stream_is_read_once() -> None:
     result = conduct(find_scenario("scale-partitions"), ("values=10,20,40", "churn=0.5"))
     assert result.passed
