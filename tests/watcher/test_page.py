@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures.commands import run_command
+from fixtures.commands import PROGRAM, run_command
 from fixtures.consumers import consumers_of, watcher_of, write
+from fixtures.pace import allow
 from fixtures.pages import Page, serve_page
 from fixtures.server import connect, spawn
 from fixtures.singers import SINGERS, address_of, make_watchable
+from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.cloud.spanner_v1.database import Database
 
 from watcher.consumers.states import Command, ConsumerProgress, State
@@ -227,6 +232,21 @@ def test_a_token_that_can_be_guessed_is_refused(music: Database, tmp_path: Path)
     assert "at least 16" in result.stderr
 
 
+@pytest.mark.usefixtures("server")
 def test_a_database_that_does_not_exist_ends_the_command() -> None:
     address = "spanner://projects/test-project/instances/test-instance/databases/nothing"
     assert run_command("page", "-d", address, "--port", "0").returncode == 4
+
+
+def test_a_signal_before_the_first_read_is_over_ends_the_command() -> None:
+    """As process 1 of a container it would otherwise be ignored."""
+    database = "spanner://projects/p/instances/i/databases/d"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        process = WarmProcess(
+            [*PROGRAM[len(WARM_PYTHON) :], "page", "-d", database, "--port", "0"],
+            env=os.environ | {"SPANNER_EMULATOR_HOST": address},
+        )
+        with silent.accept()[0]:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(allow(SECONDS)) == 0

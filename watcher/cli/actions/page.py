@@ -28,9 +28,9 @@ def serve_page(path: Path | None, flags: Mapping[str, object], every: str | None
     check_page(config)
     configure_logging(config.log_format, verbose=False)
     page = config.page or PageConfig()
-    service = PageService(page, config.address, config.positions.table)
-    service.read()
     with until_interrupted():
+        service = PageService(page, config.address, config.positions.table)
+        service.read()
         service.start()
         print_address(str(config.address), page, service)
         while True:
