@@ -45,7 +45,7 @@ from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 COLUMNS = ("Id", "Version", "Payload")
-ROWS_A_COMMIT = 5_000
+ROWS_A_COMMIT = 10_000
 STATEMENTS_MAX = 1_000
 """Of one update of the embedded server's schema."""
 UPDATE_SECONDS_MAX = 3_600.0
