@@ -34,6 +34,8 @@ from watcher.tables.discovery import discover_table
 
 STEADY, KILLED, SERVER = "steady", "killed", "server"
 SHARDS = 8
+NO_SERVER = 3
+"""What the command exits with when nothing answers."""
 RETURN_SECONDS_MAX = 120.0
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
@@ -74,9 +76,9 @@ class Consumer:
         self.output.read(self.process.stdout)
 
     @property
-    def running(self) -> bool:
-        """Whether its process has not ended."""
-        return self.process is not None and self.process.poll() is None
+    def exit_code(self) -> int | None:
+        """That of its process; None while it runs."""
+        return self.process.poll() if self.process is not None else None
 
     def kill(self) -> None:
         """kill -9."""
@@ -222,12 +224,15 @@ class Endurance:
         self.stopped = True
 
     def revive(self) -> None:
-        """Raises RuntimeError where something has ended that nobody killed."""
+        """Starts a consumer again that found no server at its start, as systemd would. Raises
+        RuntimeError where something else has ended that nobody killed."""
         assert self.load is not None
         if self.load.poll() is not None:
             raise RuntimeError(f"the application has ended, see {self.folder / 'load.log'}")
         for consumer in self.consumers.values():
-            if not consumer.running:
+            if consumer.exit_code == NO_SERVER:
+                consumer.start()
+            elif consumer.exit_code is not None:
                 raise RuntimeError(f"consumer '{consumer.name}' has ended, see {consumer.log}")
 
     def run(self) -> None:
