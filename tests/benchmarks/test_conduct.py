@@ -53,7 +53,8 @@ def test_a_result_is_the_same_after_a_file(result: ScenarioResult, tmp_path: Pat
 
 def test_the_page_stands_alone(result: ScenarioResult) -> None:
     page = report([result])
-    assert page.count("<svg") == 6
+    # A busy machine may leave nothing to draw in one of them, such as a backlog by the second.
+    assert page.count("<svg") == page.count("<figure") >= 5
     assert "200 rows/s" in page
     assert result.command in page
     for outside in ("<script", "<link", "<img", 'src="', "@import"):
