@@ -7,7 +7,7 @@ so that an error tells whether the law holds, and not how fast the machine is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from benchmarks.model import Assumptions, Setup, forecast
@@ -36,18 +36,20 @@ def count_known(calibration: Calibration) -> int:
 
 
 def add_forecasts(
-    outcome: ScenarioOutcome, size: str, column: str, calibration: Calibration
+    outcome: ScenarioOutcome, size: str, calibrations: Mapping[str, Calibration]
 ) -> None:
-    """Notes, for each run that the constants are not taken from: predicted, measured, error."""
-    measured = [
-        (float(str(row[size])), value)
-        for row in outcome.figures
-        if (value := number(row.get(column))) is not None
-    ]
-    count = count_known(calibration)
-    for at, value in measured[count:]:
-        expected = predict(calibration, measured[:count], at)
-        outcome.notes.append(describe(f"{column} at {at:,.0f} {size}", expected, value))
+    """Notes on each column, for each run that its constants are not taken from: predicted,
+    measured, error."""
+    for column, calibration in calibrations.items():
+        measured = [
+            (float(str(row[size])), value)
+            for row in outcome.figures
+            if (value := number(row.get(column))) is not None
+        ]
+        count = count_known(calibration)
+        for at, value in measured[count:]:
+            expected = predict(calibration, measured[:count], at)
+            outcome.notes.append(describe(f"{column} at {at:,.0f} {size}", expected, value))
 
 
 def describe(what: str, expected: float, measured: float) -> str:

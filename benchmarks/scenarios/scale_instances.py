@@ -49,8 +49,7 @@ def run(settings: ScaleInstancesSettings, bench: Bench) -> None:
         columns = {**latencies(result), **throughput(result), **costs(result)}
         bench.add({"instances": count, **columns, "missing": result.verdict.missing})
         bench.outcome.notes.append(check_staleness(name, result))
-    for column, calibration in CALIBRATIONS.items():
-        add_forecasts(bench.outcome, "instances", column, calibration)
+    add_forecasts(bench.outcome, "instances", CALIBRATIONS)
     bench.outcome.charts += [
         make_percentiles_chart("latency by percentile", bench.outcome.runs),
         make_curve(

@@ -52,8 +52,7 @@ def run(settings: ScalePartitionsSettings, bench: Bench) -> None:
         bench.add(figure)
         bench.outcome.problems += [problem] if problem else []
         bench.outcome.notes.append(describe_queries(int(str(figure["in_window"]))))
-    for column, calibration in CALIBRATIONS.items():
-        add_forecasts(bench.outcome, "partitions", column, calibration)
+    add_forecasts(bench.outcome, "partitions", CALIBRATIONS)
     bench.outcome.charts.append(
         make_curve(
             "a window by the number of partitions",

@@ -53,8 +53,7 @@ def run(settings: ScaleRowsSettings, bench: Bench) -> None:
         result = bench.run(f"{count:,} rows", plan_of(settings, workload=load))
         bench.add({"rows": count, **summarise(count, result)})
         bench.outcome.notes.append(check_staleness(f"{count:,} rows", result))
-    for column, calibration in CALIBRATIONS.items():
-        add_forecasts(bench.outcome, "rows", column, calibration)
+    add_forecasts(bench.outcome, "rows", CALIBRATIONS)
     bench.outcome.charts += [
         make_percentiles_chart("latency by percentile", bench.outcome.runs),
         make_curve(

@@ -42,8 +42,7 @@ def run(settings: ScaleTablesSettings, bench: Bench) -> None:
         result = bench.run(f"{count:,} tables", plan_of(settings, workload=load))
         bench.add({"tables": count, **summarise(count, result)})
         bench.outcome.notes.append(check_staleness(f"{count:,} tables", result))
-    for column, calibration in CALIBRATIONS.items():
-        add_forecasts(bench.outcome, "tables", column, calibration)
+    add_forecasts(bench.outcome, "tables", CALIBRATIONS)
     bench.outcome.charts += [
         make_percentiles_chart("latency by percentile", bench.outcome.runs),
         make_curve(

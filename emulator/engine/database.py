@@ -154,12 +154,16 @@ class Database:
         """A read-only transaction; returns when its timestamp can be read."""
         return ReadOnlyTransaction(self._around, self._read_timestamp(bound))
 
-    def read_write(self, age: int | None = None) -> ReadWriteTransaction:
+    def read_write(
+        self, age: int | None = None, *, optimistic: bool = False
+    ) -> ReadWriteTransaction:
         """A read-write transaction; it locks nothing before its first read or DML.
 
         A retry takes the ``age`` of the transaction that was aborted, so that it wins some day.
         """
-        return ReadWriteTransaction(self._around, self._queue, self._writer, age)
+        return ReadWriteTransaction(
+            self._around, self._queue, self._writer, age, optimistic=optimistic
+        )
 
     def partitioned_dml(
         self, origin: TransactionOrigin = PLAIN_ORIGIN

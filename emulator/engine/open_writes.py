@@ -121,7 +121,9 @@ class OpenWrites:
         """One attempt to commit: DML first, then mutations, as Spanner orders them."""
         writer = self._writer
         with writer.turn.taken(TURN_WAIT_SECONDS):
-            writer.locks.begin_commit(self._owner)
+            blockers = writer.locks.begin_commit(self._owner)
+            if blockers:
+                return Blocked(blockers)
             dml = self._enter()
             writer.connection.execute("SAVEPOINT step")
             micros = writer.timeline.begin_commit()

@@ -60,7 +60,8 @@ class ReadWriteTransaction:
     """Locks rows from its first read or write to its end; the older of two transactions wins.
 
     A statement that fails against a constraint ends all writing: the transaction repeats its error.
-    ``age`` is that of the transaction of which this one is a retry.
+    ``age`` is that of the transaction of which this one is a retry. Nobody waits for an
+    ``optimistic`` one: it is aborted when what it has read or written changes before its commit.
     """
 
     def __init__(
@@ -69,6 +70,8 @@ class ReadWriteTransaction:
         queue: CommitQueue,
         writer: DatabaseWriter,
         age: int | None = None,
+        *,
+        optimistic: bool = False,
     ) -> None:
         self._around = around
         self._queue = queue
@@ -77,7 +80,7 @@ class ReadWriteTransaction:
         self._phase = Phase.NEW
         self._last_used = time.monotonic()
         age = writer.locks.next_age() if age is None else age
-        self._owner = Owner(age, self.give_up_if_idle)
+        self._owner = Owner(age, self.give_up_if_idle, optimistic)
         self._writes = OpenWrites(writer, self._owner)
 
     @property
@@ -239,8 +242,8 @@ class ReadWriteTransaction:
             raise self._writes.failure
         if self._writes.started() or (self._phase is Phase.ACTIVE and mutations):
             return self._writes.commit(mutations, origin)
-        self._writer.locks.begin_commit(self._owner)
-        return self._queue.write(mutations, origin, self.age)
+        blockers = self._writer.locks.begin_commit(self._owner)
+        return Blocked(blockers) if blockers else self._queue.write(mutations, origin, self.age)
 
     def _lock(self, ranges: set[RowRange], state: SchemaState, check: Check | None) -> None:
         """Locks what is about to be read; ``state`` is the schema with which it was made out."""

@@ -26,6 +26,7 @@ BOUND_FIELDS = {
 }
 WAITS = {BoundKind.READ_TIMESTAMP, BoundKind.MIN_READ_TIMESTAMP}
 WAIT_MICROS_MAX = 3_600 * 1_000_000
+OPTIMISTIC = messages.TransactionOptions.ReadWrite.OPTIMISTIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class Transactions:
         if mode == "read_write":
             previous = options.read_write.multiplexed_session_previous_transaction_id
             age = self._sessions.retried_age(session, previous)
-            begun = self._sessions.begin(session, engine.read_write(age))
+            optimistic = options.read_write.read_lock_mode == OPTIMISTIC
+            begun = self._sessions.begin(session, engine.read_write(age, optimistic=optimistic))
             begun.excluded = options.exclude_txn_from_change_streams
             return begun
         raise invalid_argument("BeginTransaction needs a transaction mode.")

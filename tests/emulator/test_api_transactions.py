@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from google.api_core.exceptions import Aborted
-from google.cloud.spanner_v1 import KeySet
+from google.cloud.spanner_v1 import KeySet, TransactionOptions
 from google.cloud.spanner_v1.database import Database
 
 pytestmark = pytest.mark.ddl(
@@ -112,3 +112,20 @@ def test_the_client_retries_with_the_age_of_the_first_attempt(database: Database
             newer.commit()
     assert attempts == 2
     assert values(database) == [5, 2]
+
+
+def test_the_lock_mode_of_the_client_is_obeyed(database: Database) -> None:
+    """A commit inside of the transaction would wait for its locks, were it not optimistic."""
+    attempts: list[list[list[int]]] = []
+
+    def work(transaction: Any) -> None:
+        attempts.append(list(transaction.execute_sql("SELECT N FROM T")))
+        if len(attempts) == 1:
+            with database.batch() as batch:
+                batch.insert("T", ("K", "N"), [(1, 1)])
+        transaction.insert("T", ("K", "N"), [(2, 2)])
+
+    mode = TransactionOptions.ReadWrite.ReadLockMode.OPTIMISTIC
+    database.run_in_transaction(work, read_lock_mode=mode)
+    assert attempts == [[], [[1]]]
+    assert values(database) == [1, 2]

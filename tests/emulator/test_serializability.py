@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 from google.api_core.datetime_helpers import DatetimeWithNanoseconds
-from google.cloud.spanner_v1 import KeyRange, KeySet, param_types
+from google.cloud.spanner_v1 import KeyRange, KeySet, TransactionOptions, param_types
 from google.cloud.spanner_v1.database import Database
 
 THREADS, KEYS = 6, 8
@@ -29,6 +29,7 @@ TRANSACTIONS = int(os.environ.get("SERIALIZABILITY_TRANSACTIONS", "25"))
 TABLE = "CREATE TABLE Lists (K INT64 NOT NULL, Shard INT64, L STRING(MAX)) PRIMARY KEY (K)"
 INDEX = "CREATE INDEX ByShard ON Lists (Shard)"
 INT64 = {"k": param_types.INT64}
+LockMode = TransactionOptions.ReadWrite.ReadLockMode
 NUMBERS = itertools.count(1)
 
 List = tuple[int, ...]
@@ -136,8 +137,10 @@ class Attempt:
         self.transaction.delete("Lists", KeySet(keys=[[KEYS + 1]]))
 
 
-def run_thread(database: Database, seed: int, started: threading.Barrier) -> list[History]:
-    """The transactions of one thread that committed."""
+def run_thread(
+    database: Database, seed: int, started: threading.Barrier, optimistic: float
+) -> list[History]:
+    """The transactions of one thread that committed; ``optimistic`` is their share."""
     choice = random.Random(seed)
     done: list[History] = []
     started.wait(60)
@@ -156,7 +159,8 @@ def run_thread(database: Database, seed: int, started: threading.Barrier) -> lis
             attempt.run()
             return transaction
 
-        transaction = database.run_in_transaction(work)
+        mode = LockMode.OPTIMISTIC if choice.random() < optimistic else LockMode.PESSIMISTIC
+        transaction = database.run_in_transaction(work, read_lock_mode=mode)
         attempts[-1].at = transaction.committed
         done.append(attempts[-1])
     return done
@@ -212,12 +216,14 @@ def find_circle(before: Mapping[int, set[int]]) -> list[int]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.ddl(TABLE, INDEX)
-@pytest.mark.parametrize("seed", range(2))
-def test_some_order_explains_what_every_transaction_saw(database: Database, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "optimistic"), [(0, 0.0), (1, 0.0), (2, 0.5), (3, 1.0)])
+def test_some_order_explains_what_every_transaction_saw(
+    database: Database, seed: int, optimistic: float
+) -> None:
     started = threading.Barrier(THREADS)
     with ThreadPoolExecutor(THREADS) as running:
         seeds = [seed * 1_000 + number for number in range(THREADS)]
-        parts = running.map(lambda each: run_thread(database, each, started), seeds)
+        parts = running.map(lambda each: run_thread(database, each, started, optimistic), seeds)
         history = [each for part in parts for each in part]
     history.sort(key=lambda each: (each.at is None, each.at))
     assert len({each.at for each in history}) == len(history) == THREADS * TRANSACTIONS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 from typing import Any
 
@@ -24,7 +25,7 @@ MB_LEAST, DESCRIPTORS_LEAST, ROWS_LEAST = 30.0, 5.0, 20_000.0
 """A growth below these is noise."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Followed:
     """What is known of a consumer: its windows, how far it was behind (time, seconds), the kills of
     it and of the server, and how often it says that it tried a window again."""
@@ -34,6 +35,16 @@ class Followed:
     staleness: Sequence[tuple[float, float]]
     kills: Sequence[Event]
     retries: int
+
+    @cached_property
+    def recoveries(self) -> Sequence[tuple[Event, float | None]]:
+        """Each kill, and after how many seconds the consumer was late no more."""
+        return find_recoveries(self.staleness, self.kills)
+
+    @cached_property
+    def repeats(self) -> int:
+        """How many windows came again."""
+        return count_repeats(self.deliveries)
 
 
 def find_wrong_table(truth: Rows, table: set[tuple[int, int]]) -> Iterator[str]:
@@ -47,7 +58,7 @@ def find_wrong_deliveries(truth: Rows, consumer: Followed) -> Iterator[str]:
     """Rows that were lost, doubled, or never written; windows that came again without a reason."""
     for problem in find_problems(truth, consumer.deliveries):
         yield f"{consumer.name}: {problem}"
-    repeats, kills = count_repeats(consumer.deliveries), len(consumer.kills)
+    repeats, kills = consumer.repeats, len(consumer.kills)
     if repeats > kills + consumer.retries:
         yield (
             f"{consumer.name}: {repeats} windows again after {kills} kills and"
@@ -57,7 +68,7 @@ def find_wrong_deliveries(truth: Rows, consumer: Followed) -> Iterator[str]:
 
 def find_slow_recoveries(consumer: Followed, seconds_max: float) -> Iterator[str]:
     """Kills after which a consumer was behind for too long."""
-    for kill, seconds in find_recoveries(consumer.staleness, consumer.kills):
+    for kill, seconds in consumer.recoveries:
         if seconds is None or seconds > seconds_max:
             after = "not before the next kill" if seconds is None else f"after {seconds:.1f} s"
             yield f"{consumer.name}: {kill.what} killed, less than 2 s behind again {after}"
@@ -65,14 +76,13 @@ def find_slow_recoveries(consumer: Followed, seconds_max: float) -> Iterator[str
 
 def summarise(consumer: Followed, grace_seconds: float) -> dict[str, Any]:
     """The figures of a consumer."""
-    recoveries = find_recoveries(consumer.staleness, consumer.kills)
-    seconds = sorted(each for _, each in recoveries if each is not None)
+    seconds = sorted(each for _, each in consumer.recoveries if each is not None)
     late = count_late_seconds(consumer.staleness, consumer.kills, grace_seconds)
     stale = sorted(seconds for _, seconds in consumer.staleness)
     return {
         "rows": sum(len(each.rows) for each in consumer.deliveries),
         "windows": len(consumer.deliveries),
-        "windows_again": count_repeats(consumer.deliveries),
+        "windows_again": consumer.repeats,
         "kills": len(consumer.kills),
         "retries": consumer.retries,
         "recovery_seconds_median": round(median(seconds), 2) if seconds else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from fixtures.consumers import (
     write_both,
 )
 from google.api_core.exceptions import Aborted
+from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Change, Watcher
@@ -110,14 +112,27 @@ class Freezer:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, database: Database) -> None:
         self._monkeypatch, self._database = monkeypatch, database
+        self._renewals: dict[str, threading.Lock] = defaultdict(threading.Lock)
+        """Held by the renewal of an owner, or while it is frozen."""
+        real = Consumers.renew
+
+        def renew(consumers: Consumers, lease: leases.Lease, *more: Any) -> Any:
+            with self._renewals[lease.owner]:
+                return real(consumers, lease, *more)
+
+        monkeypatch.setattr(Consumers, "renew", renew)
         self.seen: list[tuple[str, Any]] = []
         """Who was told what, in order."""
 
     def freeze(self, take_over: Callable[[], object]) -> None:
         """Longer than the lease. By the clock of this machine it has run out afterwards."""
-        expire_lease(self._database, "name")
-        take_over()
-        self._monkeypatch.setattr(leases, "lease_clock", lambda: lease_clock() + 3600)
+        with self._database.snapshot() as snapshot:
+            keys = KeySet(keys=[["name"]])
+            ((owner,),) = snapshot.read(consumers_table(TABLE), ("Owner",), keys)
+        with self._renewals[owner]:
+            expire_lease(self._database, "name")
+            take_over()
+            self._monkeypatch.setattr(leases, "lease_clock", lambda: lease_clock() + 3600)
 
     @property
     def tellers(self) -> list[str]:

@@ -15,6 +15,7 @@ from watcher.consumers.positions.spanner import select_of_consumer
 from watcher.consumers.positions.tables import divisions_table
 from watcher.consumers.positions.values import Registered
 from watcher.errors import ConfigurationError, DivisionChangedError
+from watcher.spanner.transactions import run_optimistically
 from watcher.tables.parts import Part, list_parts
 
 COLUMNS = ("Consumer", "WatchedTable", "Division", "UpdatedAt")
@@ -68,7 +69,7 @@ class Divisions:
                 return None
             return self._divide(transaction, {name: divisions[name] for name in sorted(new)}, start)
 
-        registered: Registered | None = self._positions.database.run_in_transaction(write)
+        registered = run_optimistically(self._positions.database, write)
         self._known |= divisions
         return registered
 

@@ -17,6 +17,7 @@ from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, 
 from watcher.errors import ConsumerNotFoundError, LeaseHeldError, LeaseLostError
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.timestamps import to_micros
+from watcher.spanner.transactions import run_optimistically
 
 LEASE_SECONDS = 15.0
 ERRORS_SHOWN_MAX = 100
@@ -113,7 +114,7 @@ class Consumers:
             transaction.execute_update(*self._sql.bind(sql, values))
             return True
 
-        if not self._database.run_in_transaction(take):
+        if not run_optimistically(self._database, take):
             raise LeaseHeldError(
                 f"another instance runs as consumer '{consumer}': choose another name, stop it"
                 f" (spanner-watcher ctl stop {consumer}), or wait until it has ended"
@@ -239,7 +240,7 @@ class Consumers:
         def update(transaction: Transaction) -> list[list[str | None]]:
             return list(transaction.execute_sql(*self._sql.bind(self._renew, values)))
 
-        rows = self._database.run_in_transaction(update)
+        rows = run_optimistically(self._database, update)
         if not rows:
             raise LeaseLostError(
                 f"another instance has taken over the consumer '{lease.consumer}', or it was"
@@ -306,7 +307,7 @@ class Consumers:
             check_owner(transaction, self._positions, consumer, owner, self._sql)
             transaction.insert(self._errors, columns, [row])
 
-        self._database.run_in_transaction(insert)
+        run_optimistically(self._database, insert)
 
     def errors(self, consumer: str, limit: int = ERRORS_SHOWN_MAX) -> Sequence[StoredError]:
         """The newest errors of a consumer, the newest first."""

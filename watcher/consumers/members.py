@@ -8,6 +8,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.consumers.positions.tables import members_table
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
+from watcher.spanner.transactions import run_optimistically
 
 
 class Members:
@@ -57,8 +58,7 @@ class Members:
                 transaction.delete(self._name, KeySet(keys=gone))
             return tuple(name for name, alive in rows if alive)
 
-        members: tuple[str, ...] = self._database.run_in_transaction(write)
-        return members
+        return run_optimistically(self._database, write)
 
     def leave(self, member: str) -> None:
         """An instance ends: the others need not wait for its time to run out."""

@@ -1,7 +1,8 @@
 """Who has locked what in a database: rows and ranges, shared or exclusive; the older one wins.
 
 An owner waits only for older owners and for commits under way, which wait for nobody: so there is
-never a circle of owners that wait for each other.
+never a circle of owners that wait for each other. Nobody waits for an optimistic owner before its
+commit: what it has locked only tells when it must be aborted.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain
@@ -43,18 +44,24 @@ class Owner:
     """A transaction as the lock table knows it; the lower its ``age``, the older it is.
 
     ``give_up_if_idle`` aborts the transaction when its client has been silent for so many seconds,
-    and says whether it did.
+    and says whether it did. An ``optimistic`` owner yields to everybody until it commits.
     """
 
     age: int
     give_up_if_idle: Callable[[float], bool] = never_idle
+    optimistic: bool = False
     standing: Standing = Standing.OPEN
 
     def blocks(self, other: Owner) -> bool:
         """Whether another owner must wait for this one's locks."""
         if self.standing is Standing.COMMITTING:
             return True
-        return self.standing is Standing.OPEN and self.age < other.age
+        return self.standing is Standing.OPEN and not self.optimistic and self.age < other.age
+
+    @property
+    def yields(self) -> bool:
+        """Whether it is optimistic and not committing yet."""
+        return self.optimistic and self.standing is Standing.OPEN
 
     @property
     def wounded(self) -> bool:
@@ -85,6 +92,13 @@ class TableLocks:
         for change in changes:
             if self.changes.setdefault(change.key, change) is not change:
                 self.repeated.append(change)
+
+    def all_changes(self) -> Iterator[RowChange]:
+        """Every row that was changed."""
+        yield from self.changes.values()
+        yield from self.repeated
+        for each in self.inserted:
+            yield from each.changes()
 
     def conflicts_with(self, ranges: Collection[RowRange], changes: Collection[RowChange]) -> bool:
         """Whether another owner cannot have these locks at the same time."""
@@ -174,11 +188,21 @@ class LockTable:
         with self._changed:
             return self._changed.wait_for(ready, seconds)
 
-    def begin_commit(self, owner: Owner) -> None:
-        """From now on nobody can wound the owner. Raises ABORTED when somebody has."""
+    def begin_commit(self, owner: Owner) -> tuple[Owner, ...]:
+        """From now on nobody can wound the owner. Raises ABORTED when somebody has.
+
+        Of several optimistic owners the first one that commits aborts those whose rows it changes,
+        and waits for those whose commits are under way: when it returns owners, nothing has begun.
+        """
         with self._changed:
             self._refuse_wounded(owner)
-            owner.standing = Standing.COMMITTING
+            affected = self._affected_by(owner) if owner.optimistic else []
+            blockers = tuple(other for other in affected if other.blocks(owner))
+            if not blockers:
+                owner.standing = Standing.COMMITTING
+                for other in affected:
+                    self._wound(other)
+            return blockers
 
     def postpone_commit(self, owner: Owner) -> None:
         """The commit must wait for an older owner: until then the owner can be wounded again."""
@@ -240,9 +264,21 @@ class LockTable:
                 continue
             ranges, changes = footprint.ranges_of(table), footprint.changes_of(table)
             for other, locks in held.items():
-                if other is not owner and locks.conflicts_with(ranges, changes):
+                if other is owner or (owner.yields and other.yields):
+                    continue
+                if locks.conflicts_with(ranges, changes):
                     owners[other] = None
         return list(owners)
+
+    def _affected_by(self, owner: Owner) -> list[Owner]:
+        """The owners that have read or changed what this one has changed."""
+        found: dict[Owner, None] = {}
+        for held in self._held.values():
+            changes = list(held[owner].all_changes()) if owner in held else []
+            for other, locks in held.items():
+                if other is not owner and locks.conflicts_with((), changes):
+                    found[other] = None
+        return list(found)
 
     def _add(self, owner: Owner, footprint: Footprint) -> None:
         for table in footprint.table_names():

@@ -24,6 +24,7 @@ from watcher.consumers.positions.tables import Columns, read_columns
 from watcher.errors import ConfigurationError
 from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.spanner.timestamps import to_micros
+from watcher.spanner.transactions import run_optimistically
 from watcher.tables.selection import Selection
 from watcher.tables.values import WatchedTable
 from watcher.window import BEGINNING
@@ -114,8 +115,7 @@ class SharedPositions:
                 write_cleared(transaction, self._name, names_to_announce(table), safe, sql)
             return safe, slowest
 
-        result: tuple[int, Slowest] = self._database.run_in_transaction(write)
-        return result
+        return run_optimistically(self._database, write)
 
     def _create_tables(self) -> None:
         """From here on every table and column is there: a selection that is stored is seen."""

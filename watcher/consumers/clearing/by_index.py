@@ -27,12 +27,14 @@ from watcher.consumers.clearing.statements import (
 )
 from watcher.spanner.dialects import Values
 from watcher.spanner.timestamps import to_datetime
+from watcher.spanner.transactions import run_optimistically
 from watcher.tables.values import ShardValue, WatchedTable
 from watcher.window import BEGINNING
 
-ROWS_PER_TRANSACTION = 2_000
-"""Spanner allows 80,000 mutations a commit: a row may count 40, that is its key columns, one or two
-more, and the entries of indexes that change with them."""
+ROWS_PER_TRANSACTION = 500
+"""An application that changes one of them meanwhile aborts the transaction: few rows, few times.
+Spanner allows 80,000 mutations a commit, so a row may count 160: its key columns, one or two more,
+and the entries of indexes that change with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,7 @@ class ByIndex:
                 return self._delete_sets(transaction, page)
             return self._clear_rows(transaction, page)
 
-        rows: int = self.database.run_in_transaction(clear, exclude_txn_from_change_streams=True)
-        return rows
+        return run_optimistically(self.database, clear, exclude_txn_from_change_streams=True)
 
     def _clear_rows(self, transaction: Transaction, page: IndexPage) -> int:
         """Writes NULL into the timestamp, or TRUE into Processed and the timestamp as it is: an

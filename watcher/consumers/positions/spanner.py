@@ -30,6 +30,7 @@ from watcher.consumers.positions.values import (
 from watcher.errors import LeaseLostError
 from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
 from watcher.spanner.timestamps import to_datetime, to_micros
+from watcher.spanner.transactions import run_optimistically
 
 POSITION_COLUMNS = ("Consumer", "WatchedTable", "Position", "UpdatedAt")
 PLAN_COLUMNS = ("Consumer", "WatchedTable", "PlannedEnd")
@@ -114,8 +115,7 @@ class SpannerPositions(Positions):
             check_owner(transaction, self._name, registration.consumer, owner, self.sql)
             return self.register_in(transaction, registration)
 
-        plan: Registered = self._database.run_in_transaction(register)
-        return plan
+        return run_optimistically(self._database, register)
 
     def register_in(self, transaction: Transaction, registration: Registration) -> Registered:
         """``register`` as a part of a transaction."""
@@ -150,7 +150,7 @@ class SpannerPositions(Positions):
             if backfills:
                 self._move_backfills(transaction, name, backfills, owner)
 
-        self._database.run_in_transaction(save)
+        run_optimistically(self._database, save)
 
     def _move(
         self, transaction: Transaction, consumer: str, moves: Sequence[Move], owner: str | None
@@ -234,7 +234,7 @@ class SpannerPositions(Positions):
             check_owner(transaction, self._name, consumer, owner, self.sql)
             self.plan_ends_in(transaction, consumer, ends)
 
-        self._database.run_in_transaction(plan)
+        run_optimistically(self._database, plan)
 
     def plan_ends_in(
         self, transaction: Transaction, consumer: str, ends: Mapping[str, int | None]
@@ -266,7 +266,7 @@ class SpannerPositions(Positions):
             transaction.delete(self._backfills, keys)
 
         if tables:
-            self._database.run_in_transaction(remove)
+            run_optimistically(self._database, remove)
 
     def load_all(self, consumer: str) -> dict[str, int]:
         """As ``Positions.load_all``."""

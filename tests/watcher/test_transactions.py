@@ -1,0 +1,127 @@
+"""No transaction of a watcher holds a lock that would outlive its process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+import pytest
+from fixtures.consumers import consumers_of, options, watcher_of, write
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, TransactionOptions
+from google.cloud.spanner_v1.database import Database
+
+from conformance.writers import fresh_database
+from watcher import Watcher
+from watcher.consumers.clearing import Clearing, Fence, Method
+from watcher.consumers.positions import SpannerPositions
+from watcher.consumers.states import ConsumerProgress, State
+from watcher.spanner import transactions
+from watcher.tables.discovery import discover_table
+
+LockMode = TransactionOptions.ReadWrite.ReadLockMode
+Modes = Counter[str]
+OTHER = ("other", str(State.NOT_STARTED), COMMIT_TIMESTAMP)
+
+
+class LockModes(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
+    """Counts the read-write transactions that begin, by their lock modes."""
+
+    def __init__(self, modes: Modes) -> None:
+        self._modes = modes
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        """As gRPC's."""
+        for begun in options_of(request):
+            if "read_write" in begun:
+                self._modes[LockMode(begun.read_write.read_lock_mode).name] += 1
+        return continuation(details, request)
+
+    def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+        """As gRPC's."""
+        return self.intercept_unary_unary(continuation, details, request)
+
+
+def options_of(request: Any) -> list[Any]:
+    """The transactions that a request begins."""
+    if hasattr(request, "options"):
+        return [request.options]
+    if hasattr(request, "transaction") and "begin" in request.transaction:
+        return [request.transaction.begin]
+    return []
+
+
+@pytest.fixture
+def modes(monkeypatch: pytest.MonkeyPatch) -> Modes:
+    """Of the clients that are opened from now on."""
+    real, seen = grpc.insecure_channel, Modes()
+
+    def open_channel(*arguments: Any, **more: Any) -> grpc.Channel:
+        return grpc.intercept_channel(real(*arguments, **more), LockModes(seen))
+
+    monkeypatch.setattr(grpc, "insecure_channel", open_channel)
+    return seen
+
+
+def reopen(database: Database) -> Database:
+    """The database through a client of its own, whose calls are seen."""
+    _, project, _, instance, _, name = database.name.split("/")
+    return fresh_database(instance, name, project)
+
+
+def deliver(music: Database) -> None:
+    watcher_of(music, [], consumer="name").run_once()
+
+
+def fill(music: Database) -> None:
+    watcher = Watcher(**options(music, consumer="name", start="latest", backfill=["Singers"]))
+    watcher.on_change(lambda _: None)
+    watcher.run_once()
+
+
+def clear_by_index(music: Database) -> None:
+    database = reopen(music)
+    consumers, positions = consumers_of(database), SpannerPositions(database)
+    watcher_of(music, [], consumer="name").run_once()
+    lease = consumers.acquire("name", 3600.0)
+    table = discover_table(database, "Singers")
+    cleared = Clearing(
+        database, table, positions, 0.0, Method.INDEX, Fence("name", lease.owner)
+    ).clear()
+    assert cleared.rows
+    consumers.release(lease, State.NOT_STARTED, ConsumerProgress())
+
+
+@pytest.mark.parametrize("work", [deliver, fill, clear_by_index])
+def test_a_watcher_locks_nothing_before_it_commits(
+    music: Database, modes: Modes, work: Callable[[Database], None]
+) -> None:
+    write(music, 1)
+    consumers_of(music).create()
+    modes.clear()
+    work(music)
+    assert modes["OPTIMISTIC"] > 2
+    assert set(modes) == {"OPTIMISTIC"}
+
+
+def test_who_is_aborted_again_and_again_locks_what_it_reads(
+    music: Database, modes: Modes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "OPTIMISTIC_SECONDS", 0.0)
+    consumers = consumers_of(music)
+    consumers.create()
+    table = consumers.table
+    seen: list[int] = []
+
+    def work(transaction: Any) -> None:
+        seen.append(len(list(transaction.read(table, ("Consumer",), KeySet(all_=True)))))
+        if len(seen) == 1:
+            with music.batch() as batch:
+                batch.insert(table, ("Consumer", "State", "UpdatedAt"), [OTHER])
+        transaction.delete(table, KeySet(keys=[["none"]]))
+
+    modes.clear()
+    transactions.run_optimistically(reopen(music), work)
+    assert seen == [0, 1]
+    assert modes["READ_LOCK_MODE_UNSPECIFIED"] == 1
