@@ -276,7 +276,7 @@ class LockTable:
         for held in self._held.values():
             changes = list(held[owner].all_changes()) if owner in held else []
             for other, locks in held.items():
-                if other is not owner and locks.conflicts_with((), changes):
+                if changes and other is not owner and locks.conflicts_with((), changes):
                     found[other] = None
         return list(found)
 
