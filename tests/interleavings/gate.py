@@ -17,7 +17,7 @@ QUIET = frozenset({"CreateSession", "BatchCreateSessions", "DeleteSession", "Get
 """Methods that neither change nor read what another actor could see."""
 
 Observer = Callable[[str, Any], None]
-"""Called after each RPC, with its method and its request."""
+"""Called after each RPC that was not aborted, with its method and its request."""
 
 
 class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
@@ -33,7 +33,8 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
         method, raw = method_of(details), message_of(request)
         crashes = self._pass(method, raw)
         outcome = continuation(details, request)
-        self._notify_observer(method, raw)
+        if outcome.code() is not grpc.StatusCode.ABORTED:
+            self._notify_observer(method, raw)
         if crashes:
             self._crash()
         return outcome
