@@ -6,6 +6,8 @@ from __future__ import annotations
 import threading
 import time
 
+from google.cloud.spanner_v1 import KeySet
+
 from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
 from interleavings.scenarios.base import Variant
@@ -55,7 +57,8 @@ def begin_with_both_parts(run: Run) -> None:
     """Rows are there in every part, which nobody has delivered."""
     run.write(*(("Rows", key, f"{key}.0") for key in KEYS))
     with run.database.snapshot() as snapshot:
-        shards = dict(snapshot.execute_sql("SELECT Id, ShardId FROM `Rows`"))
+        rows = snapshot.read("Rows", ("Id", "ShardId"), KeySet(all_=True))
+        shards: dict[int, int] = dict(rows)
     for key, shard in shards.items():
         part = PARTS[shard % len(PARTS)]
         run.record.part_of["Rows", (key,)] = part.name_consumer("a")
