@@ -15,6 +15,7 @@ pytest_plugins = [
     "fixtures.spark_formats",
     "fixtures.spark",
     "fixtures.consumers",
+    "fixtures.sent_requests",
     "fixtures.kafka",
     "fixtures.kafka_broker",
     "fixtures.pubsub",

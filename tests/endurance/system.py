@@ -30,12 +30,11 @@ from endurance.gauges import Event, Sample, Sampler, StalenessLog, look_at_proce
 from endurance.load import SCHEMA
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions
+from watcher.errors import UnavailableError
 from watcher.tables.discovery import discover_table
 
 STEADY, KILLED, SERVER = "steady", "killed", "server"
 SHARDS = 8
-NO_SERVER = 3
-"""What the command exits with when nothing answers."""
 RETURN_SECONDS_MAX = 120.0
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
@@ -230,7 +229,7 @@ class Endurance:
         if self.load.poll() is not None:
             raise RuntimeError(f"the application has ended, see {self.folder / 'load.log'}")
         for consumer in self.consumers.values():
-            if consumer.exit_code == NO_SERVER:
+            if consumer.exit_code == UnavailableError.exit_code:
                 consumer.start()
             elif consumer.exit_code is not None:
                 raise RuntimeError(f"consumer '{consumer.name}' has ended, see {consumer.log}")

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import grpc
 import pytest
 from fixtures.consumers import consumers_of, options, watcher_of, write
+from fixtures.sent_requests import SentRequests
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, TransactionOptions
 from google.cloud.spanner_v1.database import Database
 
@@ -21,26 +21,7 @@ from watcher.spanner import transactions
 from watcher.tables.discovery import discover_table
 
 LockMode = TransactionOptions.ReadWrite.ReadLockMode
-Modes = Counter[str]
 OTHER = ("other", str(State.NOT_STARTED), COMMIT_TIMESTAMP)
-
-
-class LockModes(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
-    """Counts the read-write transactions that begin, by their lock modes."""
-
-    def __init__(self, modes: Modes) -> None:
-        self._modes = modes
-
-    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
-        """As gRPC's."""
-        for begun in options_of(request):
-            if "read_write" in begun:
-                self._modes[LockMode(begun.read_write.read_lock_mode).name] += 1
-        return continuation(details, request)
-
-    def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
-        """As gRPC's."""
-        return self.intercept_unary_unary(continuation, details, request)
 
 
 def options_of(request: Any) -> list[Any]:
@@ -52,16 +33,14 @@ def options_of(request: Any) -> list[Any]:
     return []
 
 
-@pytest.fixture
-def modes(monkeypatch: pytest.MonkeyPatch) -> Modes:
-    """Of the clients that are opened from now on."""
-    real, seen = grpc.insecure_channel, Modes()
-
-    def open_channel(*arguments: Any, **more: Any) -> grpc.Channel:
-        return grpc.intercept_channel(real(*arguments, **more), LockModes(seen))
-
-    monkeypatch.setattr(grpc, "insecure_channel", open_channel)
-    return seen
+def count_modes(requests: SentRequests) -> Counter[str]:
+    """The read-write transactions that begin, by their lock modes."""
+    return Counter(
+        LockMode(begun.read_write.read_lock_mode).name
+        for _, request in requests
+        for begun in options_of(request)
+        if "read_write" in begun
+    )
 
 
 def reopen(database: Database) -> Database:
@@ -95,18 +74,19 @@ def clear_by_index(music: Database) -> None:
 
 @pytest.mark.parametrize("work", [deliver, fill, clear_by_index])
 def test_a_watcher_locks_nothing_before_it_commits(
-    music: Database, modes: Modes, work: Callable[[Database], None]
+    music: Database, sent_requests: SentRequests, work: Callable[[Database], None]
 ) -> None:
     write(music, 1)
     consumers_of(music).create()
-    modes.clear()
+    sent_requests.clear()
     work(music)
+    modes = count_modes(sent_requests)
     assert modes["OPTIMISTIC"] > 2
     assert set(modes) == {"OPTIMISTIC"}
 
 
 def test_who_is_aborted_again_and_again_locks_what_it_reads(
-    music: Database, modes: Modes, monkeypatch: pytest.MonkeyPatch
+    music: Database, sent_requests: SentRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transactions, "OPTIMISTIC_SECONDS", 0.0)
     consumers = consumers_of(music)
@@ -121,7 +101,7 @@ def test_who_is_aborted_again_and_again_locks_what_it_reads(
                 batch.insert(table, ("Consumer", "State", "UpdatedAt"), [OTHER])
         transaction.delete(table, KeySet(keys=[["none"]]))
 
-    modes.clear()
+    sent_requests.clear()
     transactions.run_optimistically(reopen(music), work)
     assert seen == [0, 1]
-    assert modes["READ_LOCK_MODE_UNSPECIFIED"] == 1
+    assert count_modes(sent_requests)["READ_LOCK_MODE_UNSPECIFIED"] == 1

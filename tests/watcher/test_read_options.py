@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import grpc
 import proto
 import pytest
+from fixtures.sent_requests import SentRequests
 from fixtures.singers import address_of, capture_of
 from google.cloud.spanner_v1 import DirectedReadOptions, ExecuteSqlRequest, RequestOptions
 from google.cloud.spanner_v1.database import Database
@@ -28,36 +28,6 @@ READS = ("ExecuteSql", "ExecuteStreamingSql", "StreamingRead")
 EAST = Replica("us-east4", ReplicaType.READ_ONLY)
 OPTIONS = ReadOptions(Priority.LOW, DirectedRead(include=(EAST,), auto_failover_disabled=True))
 SPARK = {"project": "p", "instance": "i", "database": "d", "table": "T"}
-Seen = list[tuple[str, Any]]
-
-
-class RequestRecorder(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
-    """Notes what goes through a channel."""
-
-    def __init__(self, seen: Seen) -> None:
-        self.seen = seen
-
-    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
-        """As gRPC's."""
-        self.seen.append((details.method.rsplit("/", maxsplit=1)[-1], request))
-        return continuation(details, request)
-
-    def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
-        """As gRPC's."""
-        return self.intercept_unary_unary(continuation, details, request)
-
-
-@pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
-    """The requests of the clients that are opened from now on."""
-    recorded: Seen = []
-    real = grpc.insecure_channel
-
-    def open_channel(*given: Any, **more: Any) -> grpc.Channel:
-        return grpc.intercept_channel(real(*given, **more), RequestRecorder(recorded))
-
-    monkeypatch.setattr(grpc, "insecure_channel", open_channel)
-    return recorded
 
 
 def message_of(request: Any) -> Any:
@@ -65,10 +35,12 @@ def message_of(request: Any) -> Any:
     return type(request).pb(request) if isinstance(request, proto.Message) else request
 
 
-def reads(seen: Seen) -> list[tuple[str, RequestOptions.Priority, DirectedReadOptions]]:
+def reads(
+    sent_requests: SentRequests,
+) -> list[tuple[str, RequestOptions.Priority, DirectedReadOptions]]:
     """What the reads asked for; reads of transactions are none."""
     options = []
-    for method, request in seen:
+    for method, request in sent_requests:
         message: Any = message_of(request)
         if method in READS:
             options.append(
@@ -77,18 +49,20 @@ def reads(seen: Seen) -> list[tuple[str, RequestOptions.Priority, DirectedReadOp
     return options
 
 
-def test_every_read_of_a_capture_carries_the_options(singers: Database, seen: Seen) -> None:
+def test_every_read_of_a_capture_carries_the_options(
+    singers: Database, sent_requests: SentRequests
+) -> None:
     with singers.batch() as batch:
         batch.insert("Singers", ("SingerId", "LastName"), [(1, "one")])
     poll = replace(capture_of(singers), queries=QueryClient(address_of(singers), OPTIONS))
-    del seen[:]
+    del sent_requests[:]
     window, changed = poll.look(0)
     assert changed
     assert sum(rows.batch.num_rows for part in poll.plan(window) for rows in poll.read(part)) == 1
     assert KeyRangeCapture(poll).read_page(BackfillProgress(window.end, None))[0]
     snapshot = SnapshotCapture(poll)
     assert all(list(snapshot.read(part)) is not None for part in snapshot.plan(window))
-    options = reads(seen)
+    options = reads(sent_requests)
     assert {method for method, _, _ in options} == set(READS)
     assert {priority for _, priority, _ in options} == {RequestOptions.Priority.PRIORITY_LOW}
     for _, _, directed in options:
@@ -97,7 +71,9 @@ def test_every_read_of_a_capture_carries_the_options(singers: Database, seen: Se
         assert (selection.location, selection.type_) == ("us-east4", 2)
 
 
-def test_a_watcher_asks_as_its_configuration_says(singers: Database, seen: Seen) -> None:
+def test_a_watcher_asks_as_its_configuration_says(
+    singers: Database, sent_requests: SentRequests
+) -> None:
     watcher = Watcher(
         database=str(address_of(singers)),
         tables=["Singers"],
@@ -106,7 +82,7 @@ def test_a_watcher_asks_as_its_configuration_says(singers: Database, seen: Seen)
     )
     watcher.on_change(print)
     watcher.run_once()
-    options = [(priority, directed) for _, priority, directed in reads(seen) if priority]
+    options = [(priority, directed) for _, priority, directed in reads(sent_requests) if priority]
     assert options
     for priority, directed in options:
         assert priority == RequestOptions.Priority.PRIORITY_MEDIUM
