@@ -19,6 +19,7 @@ from ddl.render import render_step
 from ddl.schema import Dialect
 from emulator.faults import Faults
 from emulator.process import ServerProcess, spawn
+from watcher.spanner.address import DatabaseAddress
 
 VARIABLE = "SPANNER_EMULATOR_HOST"
 PROJECT = "test-project"
@@ -80,7 +81,7 @@ class EmbeddedSpanner:
 
     def connect(self) -> Database:
         """A client of its own: a session that the server has lost is not kept."""
-        return fresh_database(INSTANCE, self.name, PROJECT)
+        return fresh_database(DatabaseAddress(PROJECT, INSTANCE, self.name))
 
     def restart(self) -> None:
         """kill -9; it comes back with what was committed."""

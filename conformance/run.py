@@ -38,6 +38,7 @@ from conformance.writers import ACCOUNTS, ENTRIES, EVENTS, LOG, WATCHED, Writers
 from ddl.apply import apply_plan, read_schema
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
+from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.timestamps import format_timestamp
 
 DATABASE = "conformance"
@@ -165,12 +166,12 @@ def make_system(
 ) -> System:
     """The command, with its placeholders and variables."""
     database = spanner.connect()
-    _, project, _, instance, _, name = database.name.split("/")
+    address = DatabaseAddress.parse(database.name)
     values = {
         "database": database.name,
-        "project": project,
-        "instance": instance,
-        "name": name,
+        "project": address.project,
+        "instance": address.instance,
+        "name": address.database,
         "tables": ",".join(WATCHED),
         "stream": STREAM,
         "start": format_timestamp(began),

@@ -24,6 +24,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from conformance.truth import Commit, Key, Truth, Write
 from ddl.schema import Dialect
+from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.timestamps import to_micros
 
@@ -300,8 +301,8 @@ class AbandonedError(Exception):
     """Raised on purpose, so that the client rolls back."""
 
 
-def fresh_database(instance: str, database: str, project: str) -> Database:
+def fresh_database(address: DatabaseAddress) -> Database:
     """A client of its own: a session that the server has lost is not kept."""
-    client = spanner.Client(project=project, disable_builtin_metrics=True)
-    opened: Database = client.instance(instance).database(database)
+    client = spanner.Client(project=address.project, disable_builtin_metrics=True)
+    opened: Database = client.instance(address.instance).database(address.database)
     return opened

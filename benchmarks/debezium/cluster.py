@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.processes import RunError
 from emulator.ports import find_port
+from watcher.spanner.address import DatabaseAddress
 
 STORAGE_TOOL = "kafka.tools.StorageTool"
 BROKER = "kafka.Kafka"
@@ -93,14 +94,14 @@ def set_up_connector(
     database: str, emulator: str | None, stream: str, since: str, ports: Ports
 ) -> dict[str, object]:
     """The settings of the connector: its defaults, one task, from a timestamp on."""
-    _, project, _, instance, _, name = database.split("/")
+    address = DatabaseAddress.parse(database)
     values: dict[str, object] = {
         "name": NAME,
         "connector.class": "io.debezium.connector.spanner.SpannerConnector",
         "tasks.max": 1,
-        "gcp.spanner.project.id": project,
-        "gcp.spanner.instance.id": instance,
-        "gcp.spanner.database.id": name,
+        "gcp.spanner.project.id": address.project,
+        "gcp.spanner.instance.id": address.instance,
+        "gcp.spanner.database.id": address.database,
         "gcp.spanner.change.stream": stream,
         "gcp.spanner.start.time": since,
         "connector.spanner.sync.kafka.bootstrap.servers": ports.bootstrap,

@@ -24,6 +24,7 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
 from google.cloud.spanner_v1.database import Database
 
 from conformance.writers import fresh_database
+from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.timestamps import to_micros
 
 SCHEMA = (
@@ -68,8 +69,7 @@ class LoadThread:
             self.failure = error
 
     def _connect(self) -> Database:
-        _, project, _, instance, _, database = self._options.database.split("/")
-        return fresh_database(instance, database, project)
+        return fresh_database(DatabaseAddress.parse(self._options.database))
 
     def _write(self, sequence: int) -> None:
         threads = self._options.threads

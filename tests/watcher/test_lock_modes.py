@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fixtures.consumers import consumers_of, options, watcher_of, write
 from fixtures.sent_requests import SentRequests
+from fixtures.singers import address_of
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, TransactionOptions
 from google.cloud.spanner_v1.database import Database
 
@@ -45,8 +46,7 @@ def count_modes(requests: SentRequests) -> Counter[str]:
 
 def reopen(database: Database) -> Database:
     """The database through a client of its own, whose calls are seen."""
-    _, project, _, instance, _, name = database.name.split("/")
-    return fresh_database(instance, name, project)
+    return fresh_database(address_of(database))
 
 
 def deliver(music: Database) -> None:

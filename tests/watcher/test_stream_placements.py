@@ -187,8 +187,9 @@ def test_a_scan_of_spark_reads_the_functions_that_are_named(
     begin = fetch_now(database)
     writes = PlacedWrites(database, 5)
     writes.write(30)
-    _, project, _, instance, _, name = database.name.split("/")
-    values = {"project": project, "instance": instance, "database": name, "tables": "T"}
+    address = address_of(database)
+    values = {"project": address.project, "instance": address.instance}
+    values |= {"database": address.database, "tables": "T"}
     values |= {"capture": "change-stream", "stream": "S"}
     scan = resolve_scan(parse_source_options(values | {"placements": "eu,default"}))
     assert scan.stream is not None
