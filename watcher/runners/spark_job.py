@@ -24,6 +24,10 @@ from watcher.tables.values import TableSpec
 
 LOG = logging.getLogger("watcher.replica")
 STOP_CHECK_SECONDS = 1
+LATE_PROCESS = "Python worker failed to connect back"
+"""What Spark says when a stream's Python process took more than ten seconds to start. No setting
+changes that time (``PythonWorkerFactory.createSimpleWorker``); nothing has been read by then."""
+STARTS_MAX = 4
 SESSION_SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -60,10 +64,24 @@ def run_job(config: WatchConfig, report: Callable[[CutReport], object], once: bo
     request = make_request(config, report, once)
     spark = open_session(config)
     try:
-        query = start_replica(spark, request)
-        await_end(query)
+        run_query(spark, request)
     finally:
         spark.stop()
+
+
+def run_query(spark: SparkSession, request: ReplicaRequest, starts: int = STARTS_MAX) -> None:
+    """Runs the query until it ends; one that Spark's own process came too late for is started
+    again. Raises WatcherError when it fails."""
+    try:
+        await_end(start_replica(spark, request))
+    except WatcherError as error:
+        if LATE_PROCESS not in str(error) or starts == 1:
+            raise
+        LOG.warning(
+            "Spark's Python process took more than ten seconds to start: the machine is overloaded;"
+            " starting the query again"
+        )
+        run_query(spark, request, starts - 1)
 
 
 def await_end(query: StreamingQuery) -> None:
