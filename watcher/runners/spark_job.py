@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from typing import TypeVar
 
 import pyspark
 from pyspark.errors import StreamingQueryException
@@ -23,6 +24,7 @@ from watcher.settings.watcher import WatchConfig
 from watcher.tables.values import TableSpec
 
 LOG = logging.getLogger("watcher.replica")
+T = TypeVar("T")
 STOP_CHECK_SECONDS = 1
 LATE_PROCESS = "Python worker failed to connect back"
 """What Spark says when a stream's Python process took more than ten seconds to start. No setting
@@ -69,31 +71,37 @@ def run_job(config: WatchConfig, report: Callable[[CutReport], object], once: bo
         spark.stop()
 
 
-def run_query(spark: SparkSession, request: ReplicaRequest, starts: int = STARTS_MAX) -> None:
-    """Runs the query until it ends; one that Spark's own process came too late for is started
-    again. Raises WatcherError when it fails."""
+def run_query(spark: SparkSession, request: ReplicaRequest) -> None:
+    """Runs the query until it ends. Raises WatcherError when it fails; an operator may end it."""
     try:
-        await_end(start_replica(spark, request))
-    except WatcherError as error:
+        repeat_late_starts(lambda: await_end(start_replica(spark, request)))
+    except StreamingQueryException as error:
+        if OPERATOR_ASKED in str(error):
+            LOG.info("an operator has ended the query")
+            return
+        raise WatcherError(f"the Spark query has failed: {error}") from error
+
+
+def repeat_late_starts(run: Callable[[], T], starts: int = STARTS_MAX) -> T:
+    """Runs a query until it ends; one that Spark did not wait for is started again. Raises
+    StreamingQueryException."""
+    try:
+        return run()
+    except StreamingQueryException as error:
         if LATE_PROCESS not in str(error) or starts == 1:
             raise
         LOG.warning(
             "Spark's Python process took more than ten seconds to start: the machine is overloaded;"
             " starting the query again"
         )
-        run_query(spark, request, starts - 1)
+        return repeat_late_starts(run, starts - 1)
 
 
 def await_end(query: StreamingQuery) -> None:
-    """Until the query ends. Raises WatcherError when it fails; an operator may end it."""
+    """Until the query ends, or Ctrl-C ends it. Raises StreamingQueryException when it fails."""
     try:
         while not query.awaitTermination(STOP_CHECK_SECONDS):
             pass
-    except StreamingQueryException as error:
-        if OPERATOR_ASKED in str(error):
-            LOG.info("an operator has ended the query")
-            return
-        raise WatcherError(f"the Spark query has failed: {error}") from error
     except KeyboardInterrupt:
         query.stop()
 
