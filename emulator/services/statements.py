@@ -16,10 +16,10 @@ from emulator.limits import PARAMETERS_MAX
 from emulator.services.transactions import SelectedTransaction, expect_writable
 from emulator.sql.statements import CompiledQuery, Statement
 from emulator.values.protos import types_of
-from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
+from emulator.values.requests import COMMIT_TIMESTAMP, ResultColumn, ResultRows, Stats, Stored
 from emulator.wire.messages import Message, ResultSetStats
 from emulator.wire.types import read_type, result_metadata
-from emulator.wire.values import decoder
+from emulator.wire.values import COMMIT_TIMESTAMP_TEXT, Decoder, decoder
 
 PLAN, PROFILE, WITH_STATS, WITH_PLAN_AND_STATS = 1, 2, 3, 4
 MEASURED = {PROFILE, WITH_STATS, WITH_PLAN_AND_STATS}
@@ -123,10 +123,21 @@ def bind_statement(
         if value is None:
             raise invalid_argument(f"No parameter found for binding: {parameter.name}")
         try:
-            values[name] = decoder(parameter.type, bundle)(value)
+            values[name] = decode_parameter(decoder(parameter.type, bundle), value)
         except ValueError as error:
             raise invalid_argument(f"Invalid value for bind parameter {name}: {error}") from error
     return BoundStatement(compiled, values)
+
+
+def decode_parameter(decode: Decoder, value: Message) -> Stored:
+    """The value of a parameter. Raises ValueError for one that its type does not have, and for the
+    placeholder of the commit timestamp, which Spanner knows in mutations only."""
+    form = decode(value)
+    if form == COMMIT_TIMESTAMP:
+        raise ValueError(
+            f"'{COMMIT_TIMESTAMP_TEXT}' is for mutations; DML has PENDING_COMMIT_TIMESTAMP()."
+        )
+    return form
 
 
 def kinds_of_untyped(

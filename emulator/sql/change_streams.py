@@ -16,20 +16,22 @@ from ddl.errors import DdlSyntaxError
 from ddl.placements import ReadFunction, list_read_functions
 from ddl.schema import Schema, StructField, Type, TypeCode
 from emulator.errors import SpannerError, invalid_argument, unimplemented
+from emulator.sql.functions.numbers import INT64_MAX
 from emulator.values.types import BOOL, INT64, STRING
 
-ARGUMENTS = (
-    "start_timestamp",
-    "end_timestamp",
-    "partition_token",
-    "heartbeat_milliseconds",
-    "read_options",
-)
 NAMED = re.compile(r"\bREAD_\w+\s*`?\s*\(", re.IGNORECASE)
 FUNCTION = "READ_"
 COLUMN = "ChangeRecord"
 TIMESTAMP = Type(TypeCode.TIMESTAMP)
 JSON = Type(TypeCode.JSON)
+ARGUMENTS = {
+    "start_timestamp": TIMESTAMP,
+    "end_timestamp": TIMESTAMP,
+    "partition_token": STRING,
+    "heartbeat_milliseconds": INT64,
+    "read_options": Type(TypeCode.ARRAY, element=STRING),
+}
+"""The arguments of a read function, in order, and their types."""
 
 
 def array_of_structs(**fields: Type) -> Type:
@@ -161,31 +163,40 @@ def read_arguments(nodes: Sequence[exp.Expr]) -> dict[str, ReadArgument]:
         elif named or place >= len(ARGUMENTS):
             raise wrong_call(f"argument {place + 1} stands after a named one or is one too many")
         else:
-            name, value = ARGUMENTS[place], node
+            name, value = tuple(ARGUMENTS)[place], node
         if name not in ARGUMENTS or name in arguments:
             raise wrong_call(f"argument {name} is unknown or given twice")
-        arguments[name] = read_argument(value, place)
+        arguments[name] = read_argument(name, value)
     missing = [n for n in ("start_timestamp", "heartbeat_milliseconds") if n not in arguments]
     if missing:
         raise wrong_call(f"argument {missing[0]} is missing")
     return arguments
 
 
-def read_argument(node: exp.Expr, place: int) -> ReadArgument:
-    """An argument: a parameter or a literal. Raises INVALID_ARGUMENT for any other expression."""
+def read_argument(name: str, node: exp.Expr) -> ReadArgument:
+    """An argument: a parameter or a literal of its type. Raises INVALID_ARGUMENT for all else."""
     if isinstance(node, exp.Parameter):
         return ReadArgument(parameter=node.name)
     if isinstance(node, exp.Null):
         return ReadArgument()
-    if isinstance(node, exp.Cast) and node.to.this is exp.DType.TIMESTAMPTZ:
-        node = node.this
-    if isinstance(node, exp.Neg) and node.this.is_int:
-        return ReadArgument(text=f"-{node.this.name}")
-    if isinstance(node, exp.Literal):
-        return ReadArgument(text=node.name)
-    raise wrong_call(
-        f"argument {place + 1} is neither a literal nor a query parameter: {node.sql()[:40]!r}"
-    )
+    text = literal_text(node, ARGUMENTS[name])
+    if text is None:
+        raise wrong_call(
+            f"argument {name} is neither a literal of its type nor a query parameter:"
+            f" {node.sql()[:40]!r}"
+        )
+    return ReadArgument(text=text)
+
+
+def literal_text(node: exp.Expr, type_: Type) -> str | None:
+    """The text of a literal that coerces to a type, as strings do to TIMESTAMP; else None."""
+    if type_ is INT64:
+        sign, number = ("-", node.this) if isinstance(node, exp.Neg) else ("", node)
+        fits = number.is_int and int(number.name) <= INT64_MAX
+        return f"{sign}{number.name}" if fits else None
+    if type_ is TIMESTAMP and isinstance(node, exp.Cast):
+        node = node.this if node.to.this is exp.DType.TIMESTAMPTZ else node
+    return node.name if node.is_string and type_ in {STRING, TIMESTAMP} else None
 
 
 def wrong_call(why: str) -> SpannerError:

@@ -10,6 +10,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import spanner
 from google.cloud.spanner_v1 import (
+    COMMIT_TIMESTAMP,
     DirectedReadOptions,
     ExecuteSqlRequest,
     KeyRange,
@@ -153,6 +154,23 @@ def test_parameters_come_with_and_without_types(database: Database, dialect: Dia
             list(snapshot.execute_sql(sql, params={**params, k: "x"}, param_types=types))
         with pytest.raises(exceptions.InvalidArgument, match=missing):
             list(snapshot.execute_sql(sql))
+
+
+@pytest.mark.parametrize("type_", [param_types.TIMESTAMP, param_types.INT64])
+def test_the_placeholder_of_the_commit_timestamp_is_no_parameter(
+    database: Database, dialect: Dialect, type_: Any
+) -> None:
+    place, name = PARAMETER[dialect]
+    params, types = {name: COMMIT_TIMESTAMP}, {name: type_}
+    refused = pytest.raises(exceptions.InvalidArgument, match="is for mutations")
+    with refused, database.snapshot() as snapshot:
+        list(snapshot.execute_sql(f"SELECT {place}", params=params, param_types=types))
+    column = "C" if type_ is param_types.TIMESTAMP else "K"
+    sql = f"INSERT INTO S ({column}) VALUES ({place})"
+    with pytest.raises(exceptions.InvalidArgument, match="is for mutations"):
+        database.run_in_transaction(
+            lambda work: work.execute_update(sql, params=params, param_types=types)
+        )
 
 
 def test_dml_counts_returns_and_is_seen_by_its_transaction(

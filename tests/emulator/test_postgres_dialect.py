@@ -416,6 +416,7 @@ def test_what_is_missing_is_named(singers: Database, sql: str, name: str) -> Non
         ("SELECT missing FROM singers", InvalidArgument, 'column "missing" does not exist'),
         ("SELECT 1 + true", InvalidArgument, "operator does not exist: bigint + boolean"),
         ("SELECT 'x'::bigint", InvalidArgument, "invalid input syntax for type bigint"),
+        (f"SELECT '{'9' * 5_000}'::bigint", OutOfRange, 'value "999'),
         ("SELECT countif(true)", InvalidArgument, "function countif does not exist"),
         ("SELECT 9223372036854775807 + 1", OutOfRange, "bigint out of range"),
         ("SELECT id / 0 FROM singers", OutOfRange, "division by zero"),

@@ -33,6 +33,7 @@ TRUE_WORDS = ("true", "yes", "on", "1")
 FALSE_WORDS = ("false", "no", "off", "0")
 FLOAT32 = struct.Struct("<f")
 MICROSECOND_DIGITS = 6
+INT64_DIGITS = 19
 OID_MAX = 2**32 - 1
 
 
@@ -45,7 +46,9 @@ def parse_bigint(text: str) -> int:
     """A bigint."""
     if not INTEGER.match(text):
         raise bad_input("bigint", text)
-    number = int(text)
+    sign, digits = ("-" if "-" in text else ""), text.strip().lstrip("+-").lstrip("0")
+    # Python's int() refuses thousands of digits with words of its own.
+    number = int(f"{sign}{digits or 0}") if len(digits) <= INT64_DIGITS else INT64_MAX + 1
     if not INT64_MIN <= number <= INT64_MAX:
         raise out_of_range(f'value "{text}" is out of range for type bigint')
     return number

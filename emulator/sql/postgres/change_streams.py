@@ -8,8 +8,10 @@ from ddl.placements import ReadFunction, has_moving_keys, list_read_functions
 from ddl.schema import Schema
 from emulator import errors
 from emulator.sql.change_streams import ARGUMENTS, ReadArgument, ReadCall, wrong_call
+from emulator.sql.functions.postgres_casts import parse_bigint
 from emulator.sql.postgres.nodes import Node
 from emulator.sql.postgres.parser import parse_statement
+from emulator.values.types import INT64
 
 NAMED = re.compile(r"\bread_(json|proto_bytes)_", re.IGNORECASE)
 JSON, PROTO_BYTES = "read_json_", "read_proto_bytes_"
@@ -37,8 +39,8 @@ def read_call(sql: str, schema: Schema) -> ReadCall | None:
     called.finish()
     if len(nodes) != len(ARGUMENTS):
         raise wrong_call(f"it takes {len(ARGUMENTS)} arguments, not {len(nodes)}")
-    values = [read_argument(node, place) for place, node in enumerate(nodes)]
-    arguments = dict(zip(ARGUMENTS, values, strict=True))
+    pairs = zip(ARGUMENTS, nodes, strict=True)
+    arguments = {name: read_argument(name, node) for name, node in pairs}
     return ReadCall(function.stream.name, function.placement, arguments, names[1])
 
 
@@ -73,17 +75,26 @@ def expect_whole_query(statement: Node, source: Node, name: str) -> None:
     source.finish()
 
 
-def read_argument(node: Node, place: int) -> ReadArgument:
+def read_argument(name: str, node: Node) -> ReadArgument:
     """An argument: a parameter or a literal. Raises INVALID_ARGUMENT for another expression."""
     while node.kind == "TypeCast":
         node = node.node("arg")
     if node.kind == "ParamRef":
         return ReadArgument(parameter=f"p{node.get('number')}")
-    if node.kind == "A_Const":
-        if node.get("isnull"):
-            return ReadArgument()
-        if (text := node.part("sval")) is not None:
-            return ReadArgument(text=text.text("sval"))
-        if (number := node.part("ival")) is not None:
-            return ReadArgument(text=str(number.get("ival") or 0))
-    raise wrong_call(f"argument {place + 1} is neither a literal nor a query parameter")
+    if node.kind == "A_Const" and node.get("isnull"):
+        return ReadArgument()
+    text = literal_text(node, is_integer=ARGUMENTS[name] is INT64)
+    if text is None:
+        raise wrong_call(f"argument {name} is neither a literal of its type nor a query parameter")
+    return ReadArgument(text=text)
+
+
+def literal_text(node: Node, *, is_integer: bool) -> str | None:
+    """The text of a constant; quoted ones have the type that is expected, as in PostgreSQL."""
+    if node.kind != "A_Const":
+        return None
+    if (quoted := node.part("sval")) is not None:
+        text = quoted.text("sval")
+        return str(parse_bigint(text)) if is_integer else text
+    number = node.part("ival") if is_integer else None
+    return None if number is None else str(number.get("ival") or 0)
