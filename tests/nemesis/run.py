@@ -55,6 +55,10 @@ PartitionMode: TypeAlias = Literal["IMMUTABLE_KEY_RANGE", "MUTABLE_KEY_RANGE"]
 CONSUMER = "nemesis"
 WRITERS = 3
 FINGERPRINTS_MAX = 25
+WATCH_WITH_STACKS = (
+    "import faulthandler; faulthandler.enable(); from watcher.cli import main; main()"
+)
+"""SIGABRT ends it, and writes to its log where each of its threads stands."""
 STOP_SECONDS_MAX = 90
 COMMITS_MIN = 25
 CHURN_SECONDS = 0.3
@@ -172,7 +176,7 @@ class World:
 
     def _watch(self) -> WarmProcess:
         return WarmProcess(
-            ["-c", "from watcher.cli import main; main()", "watch", "--config", str(self.config)],
+            ["-c", WATCH_WITH_STACKS, "watch", "--config", str(self.config)],
             stderr=(self.folder / "watcher.log").open("ab"),
         )
 
@@ -270,6 +274,8 @@ class World:
             self._ask(Command.DRAIN)
             time.sleep(0.2)
             if time.monotonic() > deadline:
+                self.watcher.send_signal(signal.SIGABRT)
+                self.watcher.wait()
                 log = (self.folder / "watcher.log").read_text()
                 raise AssertionError(f"the watcher does not drain:\n{log[-3000:]}")
         self.revive_if_failed()
