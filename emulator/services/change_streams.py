@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from ddl.schema import Dialect, Type, TypeCode
+from ddl.schema import Dialect
 from emulator.engine.change_streams.json_records import record_to_jsonb
 from emulator.engine.change_streams.mutable import is_mutable
 from emulator.engine.change_streams.reading import Caller, ReadArguments
@@ -14,7 +14,7 @@ from emulator.services.calls import RpcContext
 from emulator.services.record_messages import OtherForm, RecordWriter, parse_token
 from emulator.services.sessions import Session
 from emulator.services.streams import Streams
-from emulator.sql.change_streams import CHANGE_RECORD, TIMESTAMP, ReadCall
+from emulator.sql.change_streams import ARGUMENTS, CHANGE_RECORD, TIMESTAMP, ReadCall
 from emulator.values import forms
 from emulator.values.protos import NO_TYPES
 from emulator.values.requests import COMMIT_TIMESTAMP, ResultColumn, Stored
@@ -105,19 +105,16 @@ def refuse_unary() -> None:
 
 def read_arguments(call: ReadCall, request: Message) -> ReadArguments:
     """The values of a call. Raises INVALID_ARGUMENT for those that are NULL and may not be."""
-    start = timestamp_micros(argument_value(call, "start_timestamp", TIMESTAMP, request))
-    beat = argument_value(call, "heartbeat_milliseconds", INT64, request)
-    token = argument_value(call, "partition_token", STRING, request)
-    options = call.arguments.get("read_options")
+    start = timestamp_micros(argument_value(call, "start_timestamp", request))
+    beat = argument_value(call, "heartbeat_milliseconds", request)
+    token = argument_value(call, "partition_token", request)
     if start is None:
         raise invalid_argument("start_timestamp must not be null.")
     if not isinstance(beat, int):
         raise invalid_argument("heartbeat_milliseconds must not be null.")
-    if options is not None:
-        array = Type(TypeCode.ARRAY, element=STRING)
-        if argument_value(call, "read_options", array, request) is not None:
-            raise invalid_argument("read_options must be null.")
-    end = timestamp_micros(argument_value(call, "end_timestamp", TIMESTAMP, request))
+    if argument_value(call, "read_options", request) is not None:
+        raise invalid_argument("read_options must be null.")
+    end = timestamp_micros(argument_value(call, "end_timestamp", request))
     return ReadArguments(
         call.stream,
         start,
@@ -135,9 +132,9 @@ def timestamp_micros(form: Stored) -> int | None:
     return None if form is None else forms.micros_from_timestamp(str(form))
 
 
-def argument_value(call: ReadCall, name: str, type_: Type, request: Message) -> Stored:
+def argument_value(call: ReadCall, name: str, request: Message) -> Stored:
     """An argument in storage form: a parameter's value or a literal."""
-    argument = call.arguments.get(name)
+    argument, type_ = call.arguments.get(name), ARGUMENTS[name]
     if argument is None:
         return None
     try:
