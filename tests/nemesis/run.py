@@ -269,6 +269,7 @@ class World:
         """Stops the faults, lets the watcher deliver everything, and ends it."""
         self.quiet()
         self.revive()
+        self.change_mind()
         deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
         while self.watcher.poll() is None:
             self._ask(Command.DRAIN)
@@ -279,9 +280,16 @@ class World:
                 log = (self.folder / "watcher.log").read_text()
                 raise AssertionError(f"the watcher does not drain:\n{log[-3000:]}")
         self.revive_if_failed()
+        self._ask(Command.RESUME)  # the watcher may have ended before it was paused
         again = self._watch_once()
         if again.returncode != 0:
             raise AssertionError(again.stderr)
+
+    def change_mind(self) -> None:
+        """Asks to drain, but then to pause; whoever asks to drain again has to get it."""
+        for command in (Command.DRAIN, Command.PAUSE):
+            self._ask(command)
+            time.sleep(self.randomness.uniform(0, 0.3))
 
     def revive_if_failed(self) -> None:
         if self.watcher.returncode not in (0, NO_SERVER):

@@ -24,7 +24,8 @@ from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import TABLE
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.states import Command, ConsumerProgress, State
-from watcher.errors import LeaseHeldError, LeaseLostError, WatcherError
+from watcher.errors import LeaseHeldError, LeaseLostError, UnavailableError, WatcherError
+from watcher.spanner.queries import QueryClient
 
 SECONDS = 60
 STOPPED = (
@@ -62,6 +63,16 @@ class Renewals:
 @pytest.fixture
 def renewals(monkeypatch: pytest.MonkeyPatch) -> Renewals:
     return Renewals(monkeypatch)
+
+
+def await_end(database: Database) -> None:
+    """Until the watcher has given its name back."""
+    for _ in range(SECONDS * 10):
+        status = consumers_of(database).status("name")
+        if status is not None and not status.alive:
+            return
+        threading.Event().wait(0.1)
+    pytest.fail(f"the watcher does not end: {consumers_of(database).status('name')}")
 
 
 @pytest.mark.parametrize("command", [Command.STOP, Command.DRAIN])
@@ -135,16 +146,75 @@ def test_a_watcher_that_has_obeyed_can_be_started_again(
     with run_in_thread(watcher_of(music, seen, consumer="name", lease="1s")) as raised:
         renewals.wait(State.RUNNING)
         consumers_of(music).ask("name", command)
-        for _ in range(SECONDS * 10):
-            status = consumers_of(music).status("name")
-            if status is not None and not status.alive:
-                break  # it has given its name back
-            threading.Event().wait(0.1)
+        await_end(music)
     assert raised == []
     assert consumers_of(music).command("name") is None
     write(music, 1)
     watcher_of(music, seen, consumer="name").run_once()
     assert [change.key for change in seen] == [{"SingerId": 1}]
+
+
+@pytest.mark.parametrize("first", [Command.DRAIN, Command.PAUSE])
+def test_the_newest_command_counts_whichever_an_instance_has_seen_before(
+    music: Database, renewals: Renewals, first: Command
+) -> None:
+    """Commands are read at renewals: one that is replaced in between is never seen, such as the
+    resumption between a pause and a drain."""
+    held, released = threading.Event(), threading.Event()
+    seen: list[Change] = []
+
+    def hold(change: Change) -> None:
+        seen.append(change)
+        held.set()
+        assert released.wait(SECONDS)
+
+    watcher = watcher_of(music, [], consumer="name", lease="1s", start="earliest")
+    watcher.on_change(hold)
+    write(music, 1)
+    with run_in_thread(watcher) as raised:
+        assert held.wait(SECONDS)
+        states = {Command.DRAIN: State.DRAINING, Command.PAUSE: State.PAUSED}
+        for command in (first, Command.PAUSE, Command.DRAIN):
+            consumers_of(music).ask("name", command)
+            renewals.wait(states[command])
+        write(music, 2)
+        released.set()
+        await_end(music)
+    assert raised == []
+    assert consumers_of(music).command("name") is None
+    assert [change.key for change in seen] == [{"SingerId": 1}]
+
+
+def test_an_outage_that_hides_the_end_of_a_drain_does_not_end_the_watcher(
+    music: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call without an answer is an error after 30 s; the watcher goes on without limit."""
+    held, released, failures = threading.Event(), threading.Event(), threading.Semaphore(0)
+    real = QueryClient.fetch_read_timestamp
+
+    def fetch_read_timestamp(queries: QueryClient) -> int:
+        if held.is_set() and not released.is_set():  # else a window asks
+            failures.release()
+            raise UnavailableError("gone")
+        return real(queries)
+
+    def hold(_: Change) -> None:
+        held.set()
+        assert released.wait(SECONDS)
+
+    monkeypatch.setattr(QueryClient, "fetch_read_timestamp", fetch_read_timestamp)
+    watcher = watcher_of(music, [], consumer="name", lease="1s", start="earliest")
+    watcher.on_change(hold)
+    write(music, 1)
+    with run_in_thread(watcher) as raised:
+        assert held.wait(SECONDS)
+        consumers_of(music).ask("name", Command.DRAIN)
+        for _ in range(2):
+            assert failures.acquire(timeout=SECONDS)
+        released.set()
+        await_end(music)
+    assert raised == []
+    assert consumers_of(music).command("name") is None
 
 
 @pytest.mark.parametrize("by_operator_too", [False, True])

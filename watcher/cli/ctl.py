@@ -41,7 +41,7 @@ def resume(
     database: DatabaseOption,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
 ) -> None:
-    """Continue after a pause."""
+    """Continue after a pause, or take back a drain that is not done."""
     actions.ctl.send_command(database, name, positions_table, Command.RESUME)
 
 

@@ -14,7 +14,6 @@ from watcher.consumers.divisions import Divisions, Start
 from watcher.consumers.members import Members
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.sharing import count_share, plan_shift
-from watcher.consumers.states import Command, State
 from watcher.errors import ConfigurationError
 from watcher.page.service import WatcherPage
 from watcher.runners.metrics import Metrics
@@ -76,7 +75,7 @@ class SharedRun:
         )
         self._dividing = retry(settings.lifecycle, self._divide)
         settings.metrics.forget_position()  # each part has its own
-        settings.lifecycle.state = State.RUNNING
+        settings.lifecycle.note_started()
 
     # How the tables are divided.
 
@@ -189,8 +188,7 @@ class SharedRun:
                 continue
             del self._runs[part]
             command = run.settings.lifecycle.obeyed
-            if command in (Command.STOP, Command.DRAIN):
-                self._settings.lifecycle.obeyed = command
+            if command is not None:
                 self._settings.lifecycle.stop(f"an operator sent the command {command}")
         if self._settings.lifecycle.drain_to is not None and not self._runs:
             self._settings.lifecycle.stop()
@@ -202,10 +200,10 @@ class SharedRun:
         for run in self._runs.values():
             if lifecycle.paused:
                 run.settings.lifecycle.pause()
+            elif lifecycle.drain_to is not None:
+                run.settings.lifecycle.drain()
             elif resumed:
                 run.settings.lifecycle.resume()
-            if lifecycle.drain_to is not None:
-                run.settings.lifecycle.drain()
 
     def _raise_errors(self) -> None:
         for run in self._runs.values():

@@ -110,14 +110,13 @@ class LeaseKeeper:
             return
         try:
             command = consumers.renew(lease, self._lifecycle.state, self._totals.progress)
+            self._lifecycle.obey(command)
         except Exception as error:
             kind = classify_error(error)
             if kind not in MAY_GO_AWAY:
                 raise
             self._connection.lost |= kind is FailureKind.SESSION
             self._report_failed_renewal(error)
-        else:
-            self._lifecycle.obey(command)
 
     def _report_failed_renewal(self, error: Exception) -> None:
         if not self._outages.record_error(error):

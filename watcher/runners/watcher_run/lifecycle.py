@@ -13,7 +13,13 @@ READER_GONE = "the reader of its output has gone"
 
 
 class Lifecycle:
-    """Lasts as long as the watcher: its owner may ask it to stop, pause or drain before it runs."""
+    """Lasts as long as the watcher: its owner may ask it to stop, pause or drain before it runs.
+
+    Operators are seen at renewals of the lease only, and a command that is replaced in between
+    never is. So what a run does follows from their newest command, not from those before it: a
+    pause takes back a drain, a drain a pause, and no command both of them
+    (docs/protocol.md, rule 7).
+    """
 
     def __init__(self, read_now: Callable[[], int]) -> None:
         """``read_now`` gives the timestamp of a strong read: where a drain ends."""
@@ -21,14 +27,14 @@ class Lifecycle:
         self.state = State.NOT_STARTED
         self.stopping = threading.Event()
         """Set when the run is to end. Each run has an event of its own."""
-        self.drain_to: int | None = None
-        """Deliver up to this timestamp, then stop."""
         self.obeyed: Command | None = None
-        """The command of an operator that ends this run."""
+        """The command of an operator that has ended this run."""
         self.reason: str | None = None
         """Why this run ends, in words for operators; the first reason counts."""
-        self._paused = threading.Event()
-        self._paused_by_operator = False
+        self._paused = False
+        self._drain_to: int | None = None
+        self._command: Command | None = None
+        self._command_drain_to = 0
 
     # Asked by the owner.
 
@@ -39,43 +45,56 @@ class Lifecycle:
 
     def pause(self) -> None:
         """Delivers nothing until ``resume``."""
-        self._paused.set()
-        self.state = State.PAUSED
+        self._paused = True
+        self._set_active_state()
 
     def resume(self) -> None:
-        """Continues after ``pause``."""
-        if self._paused.is_set():
-            self._paused.clear()
-            self.state = State.RUNNING
+        """Continues after ``pause``, also with a drain that was paused."""
+        if self._paused:
+            self._paused = False
+            self._set_active_state()
 
     def drain(self) -> None:
-        """Delivers everything up to now, then stops."""
-        if self.drain_to is None:
-            self.drain_to = self._read_now()
-            self._paused.clear()
-            self.state = State.DRAINING
+        """Delivers everything up to now, then stops. Ends a pause of the owner."""
+        if self._drain_to is None or self._paused:
+            self._drain_to = self._read_now()
+            self._paused = False
+            self._set_active_state()
 
     # Asked by an operator.
 
     def obey(self, command: Command | None) -> None:
-        """Does what an operator has asked for; None takes a pause back."""
-        if command in (Command.STOP, Command.DRAIN):
-            self.obeyed = command
-            self.reason = self.reason or f"an operator sent the command {command}"
-            self.stop() if command is Command.STOP else self.drain()
-        elif command is Command.PAUSE:
-            self._paused_by_operator |= not self._paused.is_set()
-            self.pause()
-        elif self._paused_by_operator:
-            self._paused_by_operator = False
-            self.resume()
+        """Does what operators ask for now; None: nothing, or nothing any more."""
+        if command is self._command:
+            return
+        if command is Command.DRAIN:
+            self._command_drain_to = self._read_now()
+        self._command = command
+        if command is Command.STOP:
+            self._end_by_command()
+        else:
+            self._set_active_state()
+
+    def _end_by_command(self) -> None:
+        self.obeyed = self._command
+        self.stop(f"an operator sent the command {self._command}")
 
     # Of a run.
 
     @property
     def paused(self) -> bool:
-        """True while nothing may be delivered."""
-        return self._paused.is_set()
+        """True while nothing may be delivered. A pause of the owner does not hold up a drain that
+        an operator asks for."""
+        if self._command in (Command.PAUSE, Command.DRAIN):
+            return self._command is Command.PAUSE
+        return self._paused
+
+    @property
+    def drain_to(self) -> int | None:
+        """Deliver up to this timestamp, then stop."""
+        if self._command is Command.DRAIN:
+            return max(self._command_drain_to, self._drain_to or 0)
+        return self._drain_to
 
     @property
     def interrupted(self) -> bool:
@@ -85,9 +104,21 @@ class Lifecycle:
     def begin_run(self) -> None:
         """A run starts: what an operator asked of the one before is over."""
         self.state = State.STARTING
-        self._paused_by_operator, self.obeyed = False, None
+        self._command = self.obeyed = None
         if not self.stopping.is_set():
             self.reason = None
+
+    def note_started(self) -> None:
+        """The run is ready to deliver."""
+        self._set_active_state()
+
+    def note_drained(self) -> None:
+        """Everything up to ``drain_to`` was delivered: the run ends, unless the drain was taken
+        back just now."""
+        if self._command is Command.DRAIN:
+            self._end_by_command()
+        elif self._drain_to is not None:
+            self.stop()
 
     def note_failure(self) -> None:
         """A window has failed and will be tried again."""
@@ -96,9 +127,15 @@ class Lifecycle:
     def note_success(self) -> None:
         """A window was delivered."""
         if self.state is State.FAILED:
-            self.state = State.RUNNING
+            self._set_active_state()
 
     def end_run(self, failed: bool) -> None:
         """The run has ended; the next one may be asked for."""
-        self.stopping, self.drain_to = threading.Event(), None
+        self.stopping, self._drain_to = threading.Event(), None
         self.state = State.FAILED_PERMANENTLY if failed else State.STOPPED
+
+    def _set_active_state(self) -> None:
+        if self.paused:
+            self.state = State.PAUSED
+        else:
+            self.state = State.RUNNING if self.drain_to is None else State.DRAINING

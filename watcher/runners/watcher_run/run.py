@@ -143,21 +143,17 @@ class WatcherRun:
         lifecycle = self._settings.lifecycle
         if lifecycle.paused or time.monotonic() < self._not_before:
             return False
-        # A drain that is asked for while the window is in progress is for the next one.
-        until = lifecycle.drain_to
         try:
             with self._settings.turn:
-                more = self._deliver(until)
+                more = self._deliver_next()
         except OutputClosedError:
             lifecycle.stop(READER_GONE)
             return False
         except Exception as error:  # noqa: BLE001 (classified, and raised if it is permanent)
             self._not_before = time.monotonic() + self._recovery.handle(error)
             return False
-        if not more and until is not None:
-            lifecycle.stop()
         keeps_coming = self._settings.config.adaptive and self._rows_came
-        return more or keeps_coming or until != lifecycle.drain_to
+        return more or keeps_coming
 
     # Once.
 
@@ -188,7 +184,7 @@ class WatcherRun:
         lifecycle = self._settings.lifecycle
         while True:
             try:
-                return self._deliver(lifecycle.drain_to)
+                return self._deliver_next()
             except OutputClosedError:
                 lifecycle.stop(READER_GONE)
                 return False
@@ -199,6 +195,17 @@ class WatcherRun:
                     raise
 
     # One window.
+
+    def _deliver_next(self) -> bool:
+        """As ``_deliver``, up to the end of a drain, which ends the run. What is asked for while
+        the window is in progress is for the next one."""
+        lifecycle = self._settings.lifecycle
+        until = lifecycle.drain_to
+        if self._deliver(until) or until != lifecycle.drain_to:
+            return True
+        if until is not None:
+            lifecycle.note_drained()
+        return False
 
     def _deliver(self, until: int | None) -> bool:
         """Delivers a page of a backfill or a window; True when there may be more."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from watcher.consumers.states import State
 from watcher.errors import UnavailableError
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
@@ -60,7 +59,7 @@ def start(
     try:
         lease.acquire(settings.resolver.selection)
         run = WatcherRun(settings, connection, lease, settings.resolver.resolve_latest(), once)
-        settings.lifecycle.state = State.RUNNING
+        settings.lifecycle.note_started()
         lease.obey_stored_command()
     except Exception:
         connection.lost = True  # the next attempt connects again
