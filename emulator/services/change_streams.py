@@ -13,11 +13,12 @@ from emulator.errors import invalid_argument, unimplemented
 from emulator.services.calls import RpcContext
 from emulator.services.record_messages import OtherForm, RecordWriter, parse_token
 from emulator.services.sessions import Session
+from emulator.services.statements import decode_parameter
 from emulator.services.streams import Streams
 from emulator.sql.change_streams import ARGUMENTS, CHANGE_RECORD, TIMESTAMP, ReadCall
 from emulator.values import forms
 from emulator.values.protos import NO_TYPES
-from emulator.values.requests import COMMIT_TIMESTAMP, ResultColumn, Stored
+from emulator.values.requests import ResultColumn, Stored
 from emulator.values.timestamp_texts import timestamp_form
 from emulator.values.types import BYTES, INT64, PG_JSONB, STRING
 from emulator.wire.change_records import encode_record, record_metadata
@@ -127,8 +128,6 @@ def read_arguments(call: ReadCall, request: Message) -> ReadArguments:
 
 def timestamp_micros(form: Stored) -> int | None:
     """A timestamp argument in Unix microseconds."""
-    if form == COMMIT_TIMESTAMP:
-        raise invalid_argument("A change stream is not read from the timestamp of a commit.")
     return None if form is None else forms.micros_from_timestamp(str(form))
 
 
@@ -142,7 +141,8 @@ def argument_value(call: ReadCall, name: str, request: Message) -> Stored:
             fields = {key.casefold(): field for key, field in request.params.fields.items()}
             if argument.parameter.casefold() not in fields:
                 raise invalid_argument(f"No parameter found for binding: {argument.parameter}")
-            return decoder(type_, NO_TYPES)(fields[argument.parameter.casefold()])
+            value = fields[argument.parameter.casefold()]
+            return decode_parameter(decoder(type_, NO_TYPES), value)
         if argument.text is None:
             return None
         if type_ is TIMESTAMP:
