@@ -21,6 +21,7 @@ from fixtures.pace import allow
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, fetch_now, make_watchable
 from fixtures.watcher_threads import ChangeCollector, run_in_thread, run_without_error
+from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,6 +321,35 @@ def test_an_operator_stops_all_parts(singers: Database) -> None:
         wait_for(lambda: watcher.stop_reason is not None)
     assert watcher.stop_reason == "an operator sent the command stop"
     assert not list_holders(singers)
+
+
+def write_one_shard(database: Database, number: int) -> dict[object, object]:
+    """The names of so many keys of one shard, each written by a commit of its own."""
+    write(database, *range(number * 32), name="")
+    with database.snapshot() as snapshot:
+        rows = list(snapshot.read("Singers", ("SingerId", "ShardId"), KeySet(all_=True)))
+    chosen = max(shard for _, shard in rows)
+    keys = [key for key, shard in rows if shard == chosen][:number]
+    for key in keys:
+        write(database, key, name=f"singer {key}")
+    return {key: f"singer {key}" for key in keys}
+
+
+def test_an_instance_that_is_drained_delivers_what_each_of_its_parts_is_behind(
+    singers: Database,
+) -> None:
+    """A part with nothing to deliver is done at once: it does not cut the others short."""
+    seen, names = ChangeCollector(), write_one_shard(singers, 100)
+    watcher = instance(singers, seen, max_rows=1)
+    with run_without_error(watcher):
+        seen.wait(1)
+        for part in list_parts(PARTS):
+            leases_of(singers).ask(part.name_consumer("orders"), Command.DRAIN)
+        wait_for(lambda: watcher.stop_reason is not None)
+    assert watcher.stop_reason == "an operator sent the command drain"
+    assert newest([seen]) | names == newest([seen])
+    for part in list_parts(PARTS):
+        assert leases_of(singers).command(part.name_consumer("orders")) is None
 
 
 @pytest.mark.parametrize(

@@ -181,20 +181,21 @@ class SharedRun:
         ]
 
     def _drop_ended(self) -> None:
-        """Parts that have ended are nobody's. One that an operator stopped ends the instance."""
+        """Parts that have ended are nobody's. One that an operator stopped ends the instance; one
+        that he drained, when the others are drained, too."""
         self._raise_errors()
         for part, run in list(self._runs.items()):
             if not run.ended:
                 continue
             del self._runs[part]
-            command = run.settings.lifecycle.obeyed
-            if command is not None:
-                self._settings.lifecycle.stop(f"an operator sent the command {command}")
+            if run.settings.lifecycle.obeyed is not None:
+                self._settings.lifecycle.obey(run.settings.lifecycle.obeyed)
         if self._settings.lifecycle.drain_to is not None and not self._runs:
-            self._settings.lifecycle.stop()
+            self._settings.lifecycle.note_drained()
 
     def _pass_on_wishes(self) -> None:
-        """What the owner of the watcher asks for, each part does."""
+        """What the owner of the watcher asks for, each part does; also where an operator has
+        drained one of them."""
         lifecycle = self._settings.lifecycle
         resumed, self._paused = self._paused and not lifecycle.paused, lifecycle.paused
         for run in self._runs.values():
