@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import groupby
 
 import pytest
 from fixtures.consumers import (
@@ -156,7 +157,7 @@ def test_a_watcher_that_has_obeyed_can_be_started_again(
 
 @pytest.mark.parametrize("first", [Command.DRAIN, Command.PAUSE])
 def test_the_newest_command_counts_whichever_an_instance_has_seen_before(
-    music: Database, renewals: Renewals, first: Command
+    music: Database, renewals: Renewals, caplog: pytest.LogCaptureFixture, first: Command
 ) -> None:
     """Commands are read at renewals: one that is replaced in between is never seen, such as the
     resumption between a pause and a drain."""
@@ -174,7 +175,8 @@ def test_the_newest_command_counts_whichever_an_instance_has_seen_before(
     with run_in_thread(watcher) as raised:
         assert held.wait(SECONDS)
         states = {Command.DRAIN: State.DRAINING, Command.PAUSE: State.PAUSED}
-        for command in (first, Command.PAUSE, Command.DRAIN):
+        asked = [first, Command.PAUSE, Command.DRAIN]
+        for command in asked:
             consumers_of(music).ask("name", command)
             renewals.wait(states[command])
         write(music, 2)
@@ -183,6 +185,9 @@ def test_the_newest_command_counts_whichever_an_instance_has_seen_before(
     assert raised == []
     assert consumers_of(music).command("name") is None
     assert [change.key for change in seen] == [{"SingerId": 1}]
+    told = [each for each in caplog.messages if each.startswith("an operator asked consumer")]
+    changes = [command for command, _ in groupby(asked)]
+    assert told == [f"an operator asked consumer 'name' to {each}" for each in changes]
 
 
 def test_an_outage_that_hides_the_end_of_a_drain_does_not_end_the_watcher(

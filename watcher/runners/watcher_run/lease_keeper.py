@@ -8,6 +8,7 @@ import uuid
 from watcher.consumers.acquisition import Claim, acquire_lease
 from watcher.consumers.clearing import Fence
 from watcher.consumers.leases import Lease
+from watcher.consumers.states import Command
 from watcher.errors import LeaseExpiredError, LeaseLostError
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.watcher_run.connection import Connection
@@ -90,10 +91,15 @@ class LeaseKeeper:
 
     def obey_stored_command(self) -> None:
         """Does what an operator asked for before the run began."""
-        if self._lease is not None and self._lease.command is not None:
-            command = self._lease.command
-            LOG.warning("an operator asked consumer '%s' to %s", self.consumer, command)
-            self._lifecycle.obey(command)
+        if self._lease is not None:
+            self._obey(self._lease.command)
+
+    def _obey(self, command: Command | None) -> None:
+        before = self._lifecycle.command
+        self._lifecycle.obey(command)
+        if command is not before:
+            asked = command or Command.RESUME
+            LOG.warning("an operator asked consumer '%s' to %s", self.consumer, asked)
 
     # Renewals.
 
@@ -110,7 +116,7 @@ class LeaseKeeper:
             return
         try:
             command = consumers.renew(lease, self._lifecycle.state, self._totals.progress)
-            self._lifecycle.obey(command)
+            self._obey(command)
         except Exception as error:
             kind = classify_error(error)
             if kind not in MAY_GO_AWAY:

@@ -33,7 +33,8 @@ class Lifecycle:
         """Why this run ends, in words for operators; the first reason counts."""
         self._paused = False
         self._drain_to: int | None = None
-        self._command: Command | None = None
+        self.command: Command | None = None
+        """What operators ask for now."""
         self._command_drain_to = 0
 
     # Asked by the owner.
@@ -65,19 +66,19 @@ class Lifecycle:
 
     def obey(self, command: Command | None) -> None:
         """Does what operators ask for now; None: nothing, or nothing any more."""
-        if command is self._command:
+        if command is self.command:
             return
         if command is Command.DRAIN:
             self._command_drain_to = self._read_now()
-        self._command = command
+        self.command = command
         if command is Command.STOP:
             self._end_by_command()
         else:
             self._set_active_state()
 
     def _end_by_command(self) -> None:
-        self.obeyed = self._command
-        self.stop(f"an operator sent the command {self._command}")
+        self.obeyed = self.command
+        self.stop(f"an operator sent the command {self.command}")
 
     # Of a run.
 
@@ -85,14 +86,14 @@ class Lifecycle:
     def paused(self) -> bool:
         """True while nothing may be delivered. A pause of the owner does not hold up a drain that
         an operator asks for."""
-        if self._command in (Command.PAUSE, Command.DRAIN):
-            return self._command is Command.PAUSE
+        if self.command in (Command.PAUSE, Command.DRAIN):
+            return self.command is Command.PAUSE
         return self._paused
 
     @property
     def drain_to(self) -> int | None:
         """Deliver up to this timestamp, then stop."""
-        if self._command is Command.DRAIN:
+        if self.command is Command.DRAIN:
             return max(self._command_drain_to, self._drain_to or 0)
         return self._drain_to
 
@@ -104,7 +105,7 @@ class Lifecycle:
     def begin_run(self) -> None:
         """A run starts: what an operator asked of the one before is over."""
         self.state = State.STARTING
-        self._command = self.obeyed = None
+        self.command = self.obeyed = None
         if not self.stopping.is_set():
             self.reason = None
 
@@ -115,7 +116,7 @@ class Lifecycle:
     def note_drained(self) -> None:
         """Everything up to ``drain_to`` was delivered: the run ends, unless the drain was taken
         back just now."""
-        if self._command is Command.DRAIN:
+        if self.command is Command.DRAIN:
             self._end_by_command()
         elif self._drain_to is not None:
             self.stop()
