@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from dataclasses import replace
@@ -34,7 +35,7 @@ from watcher.captures import TableRows
 from watcher.errors import ConfigurationError, ReplicaError
 from watcher.replica.commits import CutReport, ReplicaTarget
 from watcher.replica.copies import TableCopy
-from watcher.replica.cuts import DELTA, Cut, describe_table
+from watcher.replica.cuts import DELTA, Cause, Cut, Reason, TableCut, describe_table
 from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
 from watcher.replica.reading import as_of
@@ -317,7 +318,6 @@ def test_a_window_that_was_read_strongly_makes_no_exact_cut(
         singers.name,
         CONSUMER,
         start,
-        True,
         {"Singers": describe_table(capture.table, state.version)},
     )
     Manifest(str(tmp_path)).write(cut)
@@ -414,12 +414,30 @@ def test_readers_ask_for_a_time_and_get_the_cut_before_it(
 
 def test_old_cuts_are_removed_but_the_last_exact_one(tmp_path: Path) -> None:
     manifest = Manifest(str(tmp_path))
+    ahead = Reason(Cause.AHEAD, "the copy is at 40 already", 7)
     for end in (10, 20, 30):
-        manifest.write(Cut("d", "c", end, exact=end < 30))
+        manifest.write(Cut("d", "c", end, reasons=(ahead,) if end == 30 else ()))
     manifest.remove_before(25)
     assert [name.name for name in sorted((tmp_path / "_cuts").iterdir())] == [
         f"{end:020d}.json" for end in (20, 30)
     ]
+
+
+def test_a_cut_says_why_it_is_not_exact_also_one_of_another_release() -> None:
+    reason = Reason(Cause.OUTSIDE_WRITE, "version 8 is an UPDATE by somebody else", 8)
+    marked = Cut("d", "c", 10, {"T": TableCut(8, ("Id",), reasons=(reason,))})
+    assert not marked.exact
+    assert marked.explain() == "T: version 8 is an UPDATE by somebody else"
+    assert Cut.from_text(marked.to_text(), "there") == marked
+    newer = Cut.from_text(marked.to_text().replace('"outside-write"', '"moon"'), "there")
+    assert newer.tables["T"].reasons == (replace(reason, cause=Cause.NOT_STATED),)
+    exact = Cut("d", "c", 10, {"T": TableCut(8, ("Id",))})
+    assert Cut.from_text(exact.to_text(), "there") == exact
+    stored = json.loads(exact.to_text()) | {"exact": False}
+    del stored["reasons"], stored["tables"]["T"]["reasons"]
+    older = Cut.from_text(json.dumps(stored), "there")
+    assert not older.exact
+    assert "stored no reasons" in older.explain()
 
 
 def test_a_transaction_over_three_tables_is_never_torn(

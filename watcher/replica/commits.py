@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
@@ -16,7 +17,7 @@ from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, VersionExpiredError
 from watcher.failpoints import failpoint
 from watcher.replica.copies import CopyState, StoredCopy, same_columns
-from watcher.replica.cuts import Cut, describe_table
+from watcher.replica.cuts import Cause, Cut, Reason, TableCut, describe_table
 from watcher.replica.manifest import Manifest
 from watcher.replica.rows import copy_schema
 from watcher.spanner.sql import Statement
@@ -52,6 +53,14 @@ class ReplicaWindow:
     """Not before the last cut: a table that joins late has windows of its own before that."""
     loaded: dict[str, int] = field(default_factory=dict)
     merged: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, list[Reason]] = field(default_factory=lambda: defaultdict(list))
+    """Why the cut will not be exact, by table."""
+
+    def add_reason(self, reason: Reason, *tables: str) -> None:
+        """The cut of this window will not be exact, because of these tables; without names, because
+        of all that the window has."""
+        for table in tables or self.captures:
+            self.reasons[table].append(reason)
 
 
 class WindowRows(Protocol[Written_contra]):
@@ -210,7 +219,8 @@ class ReplicaWriter(Generic[Copy]):
             format_timestamp(window.end),
             format_timestamp(now),
         )
-        last = self._last or self._make_cut(window.end, exact=False)
+        late = Reason(Cause.READ_LATE, f"rows were read at {format_timestamp(now)}")
+        last = self._last or replace(self._make_cut(window.end), reasons=(late,))
         self._put(replace(last, exact_from=now))
 
     def _load(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:
@@ -245,29 +255,35 @@ class ReplicaWriter(Generic[Copy]):
     # The cut.
 
     def _write_cut(self, window: ReplicaWindow) -> None:
-        tables = {
-            name: describe_table(capture.table, self._states[name].version)
-            for name, capture in window.captures.items()
-        }
-        ahead = [name for name in tables if self._states[name].end > window.end]
         exact_from = self._last.exact_from if self._last is not None else 0
-        exact = window.end >= exact_from and not ahead
-        cut = replace(self._make_cut(window.end, exact), tables=tables, exact_from=exact_from)
+        late = f"rows up to here were read at {format_timestamp(exact_from)}"
+        cut = replace(
+            self._make_cut(window.end),
+            tables={name: self._describe(name, window) for name in window.captures},
+            exact_from=exact_from,
+            reasons=(Reason(Cause.READ_LATE, late),) if window.end < exact_from else (),
+        )
         self._check()
         if not window.forward:
             LOG.info("no cut at %s: there is a later one", format_timestamp(cut.end))
             return
         self._put(cut)
-        if not exact:
-            LOG.warning(
-                "the cut at %s is not exact: %s",
-                format_timestamp(cut.end),
-                f"ahead are {', '.join(ahead)}" if ahead else "a window was read too late",
-            )
+        if not cut.exact:
+            LOG.warning("the cut at %s is not exact: %s", format_timestamp(cut.end), cut.explain())
         self._report(CutReport(cut, dict(window.loaded), dict(window.merged)))
 
-    def _make_cut(self, end: int, exact: bool) -> Cut:
-        return Cut(self._database, self._consumer, end, exact, copies=self._target.format)
+    def _describe(self, name: str, window: ReplicaWindow) -> TableCut:
+        """A copy in the window's cut."""
+        state = self._states[name]
+        reasons = list(window.reasons.get(name, ()))
+        if state.end > window.end:
+            detail = f"the copy is at {format_timestamp(state.end)} already"
+            reasons.append(Reason(Cause.AHEAD, detail, state.version))
+        described = describe_table(window.captures[name].table, state.version)
+        return replace(described, reasons=tuple(reasons))
+
+    def _make_cut(self, end: int) -> Cut:
+        return Cut(self._database, self._consumer, end, copies=self._target.format)
 
     def _put(self, cut: Cut) -> None:
         manifest = self._target.manifest

@@ -1,11 +1,21 @@
-"""A cut: a window end, and the version of each copy that is Spanner's table at it. Plain values."""
+"""A cut: a window end, and the version of each copy that is Spanner's table at it; or the reasons
+why it is not known to be. Plain values.
+
+Whoever learns while a window is written that something is not known to equal Spanner calls
+``ReplicaWindow.add_reason`` before ``ReplicaWriter.commit``, with a ``Reason`` of a ``Cause`` (a
+new kind of reason is a new member of it) for a table or for all of them. The cut is then not exact
+and says why, and readers do not use it. A reason holds for that window alone, and is added to each
+window that it concerns; only those of a cause that ``stays`` are carried from cut to cut, until the
+table is loaded or ``verify`` has found it equal.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from watcher.errors import CheckpointError, ReplicaError
@@ -30,15 +40,89 @@ def parse_stored(text: str, path: str) -> dict[str, Any]:
     return stored
 
 
+class Cause(StrEnum):
+    """What makes a cut inexact."""
+
+    AHEAD = "ahead"
+    """The newest commit of a copy is of a later window end."""
+    READ_LATE = "read-late"
+    """Rows were read later than at the end, which Spanner no longer kept."""
+    OUTSIDE_WRITE = "outside-write"
+    """Somebody else has changed the rows or the columns of a copy."""
+    PARTIAL_STREAM = "partial-stream"
+    """The change stream leaves changes out."""
+    NOT_STATED = "not-stated"
+    """Another release has written the cut, and its reason is not known here."""
+
+    @property
+    def stays(self) -> bool:
+        """Whether it holds from cut to cut until the table is loaded or verified."""
+        return self is Cause.OUTSIDE_WRITE
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a cut, or a copy in it, is not known to equal Spanner. ``detail`` is a clause for people:
+    what happened, and where. ``version`` is that of the copy at which it was seen; None: of no
+    version."""
+
+    cause: Cause
+    detail: str
+    version: int | None = None
+
+    def to_stored(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {"cause": self.cause.value, "detail": self.detail, "version": self.version}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> Reason:
+        """As it was stored. A cause that this release does not know is not lost: its detail says
+        it."""
+        known = stored["cause"] in list(Cause)
+        cause = Cause(stored["cause"]) if known else Cause.NOT_STATED
+        return cls(cause, stored["detail"], stored["version"])
+
+
+EARLIER_RELEASE = Reason(Cause.NOT_STATED, "the release that wrote the cut stored no reasons")
+
+
+def parse_reasons(stored: Mapping[str, Any]) -> tuple[Reason, ...]:
+    """The reasons of a stored cut or table; files of earlier releases have none."""
+    return tuple(Reason.from_stored(each) for each in stored.get("reasons", ()))
+
+
 @dataclass(frozen=True, slots=True)
 class TableCut:
     """A copy in a cut. ``uncompared`` are the columns that clearing changes in Spanner without a
-    change; ``deleted`` is the soft-delete column, whose rows are not in the copy."""
+    change; ``deleted`` is the soft-delete column, whose rows are not in the copy. ``reasons``: why
+    the version is not known to be the table at the cut's end."""
 
     version: int
     key: tuple[str, ...]
     uncompared: tuple[str, ...] = ()
     deleted: str | None = None
+    reasons: tuple[Reason, ...] = ()
+
+    def to_stored(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {
+            "version": self.version,
+            "key": self.key,
+            "uncompared": self.uncompared,
+            "deleted": self.deleted,
+            "reasons": [each.to_stored() for each in self.reasons],
+        }
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> TableCut:
+        """As it was stored."""
+        return cls(
+            stored["version"],
+            tuple(stored["key"]),
+            tuple(stored["uncompared"]),
+            stored["deleted"],
+            parse_reasons(stored),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +130,35 @@ class Cut:
     """The state of a replica after a window. ``end`` is in microseconds since 1970.
 
     Only an ``exact`` cut is known to equal Spanner at its end. Cuts before ``exact_from`` are not:
-    something up to there was read as of that time.
+    something up to there was read as of that time. ``reasons`` are those that concern every table.
     """
 
     database: str
     consumer: str
     end: int
-    exact: bool
     tables: Mapping[str, TableCut] = field(default_factory=dict)
     exact_from: int = 0
     copies: str = DELTA
     """The format of the copies."""
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is known that speaks against it."""
+        return not self.reasons and not any(each.reasons for each in self.tables.values())
+
+    def explain(self) -> str:
+        """Why it is not exact, in one line; empty for an exact cut."""
+        of_tables = [
+            f"{name}: {reason.detail}"
+            for name, each in sorted(self.tables.items())
+            for reason in each.reasons
+        ]
+        return "; ".join([*(reason.detail for reason in self.reasons), *of_tables])
 
     def to_text(self) -> str:
         """As it is stored."""
-        tables = {
-            name: {
-                "version": each.version,
-                "key": each.key,
-                "uncompared": each.uncompared,
-                "deleted": each.deleted,
-            }
-            for name, each in sorted(self.tables.items())
-        }
+        tables = {name: each.to_stored() for name, each in sorted(self.tables.items())}
         return json.dumps(
             {
                 "format": FORMAT,
@@ -77,6 +167,7 @@ class Cut:
                 "end": self.end,
                 "timestamp": format_timestamp(self.end),
                 "exact": self.exact,
+                "reasons": [each.to_stored() for each in self.reasons],
                 "exact_from": self.exact_from,
                 "copies": self.copies,
                 "tables": tables,
@@ -88,21 +179,17 @@ class Cut:
     def from_text(cls, text: str, path: str) -> Cut:
         """As it was stored. Raises CheckpointError for what no release up to this one writes."""
         stored = parse_stored(text, path)
-        tables = {
-            name: TableCut(
-                each["version"], tuple(each["key"]), tuple(each["uncompared"]), each["deleted"]
-            )
-            for name, each in stored["tables"].items()
-        }
-        return cls(
+        tables = {name: TableCut.from_stored(each) for name, each in stored["tables"].items()}
+        cut = cls(
             stored["database"],
             stored["consumer"],
             stored["end"],
-            stored["exact"],
             tables,
             stored["exact_from"],
             stored.get("copies", DELTA),
+            parse_reasons(stored),
         )
+        return cut if stored["exact"] or not cut.exact else replace(cut, reasons=(EARLIER_RELEASE,))
 
 
 def describe_table(table: WatchedTable, version: int) -> TableCut:
