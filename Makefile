@@ -1,12 +1,15 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-all test-spark soak endurance explore conformance reference lint format bench docs dist clean
+.PHONY: help setup demo check test test-all test-spark constraints soak endurance explore conformance reference lint format bench docs dist clean
 
 # Hundreds of processes import the product in the tests: each would compile it.
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
-VENV   ?= .venv
+# Any value: the newest versions that pyproject.toml allows, in .venv-newest, not the tested ones.
+NEWEST ?=
+VENV   ?= .venv$(if $(NEWEST),-newest)
+export NEWEST
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 SPARK  ?= 4.3.0
@@ -15,9 +18,9 @@ SPARK_VENV := .venv-spark-$(SPARK)
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## make .venv with everything in it (uv where installed, else venv and pip)
+setup: $(STAMP) ## make .venv with the tested versions of everything (uv where installed, else venv and pip)
 
-$(STAMP): pyproject.toml scripts/bootstrap.sh
+$(STAMP): pyproject.toml scripts/bootstrap.sh $(wildcard scripts/constraints/*.txt)
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" bash scripts/bootstrap.sh
 	@touch $@
 
@@ -39,6 +42,9 @@ test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another Spark, in .ve
 $(SPARK_VENV)/.installed: pyproject.toml scripts/bootstrap.sh
 	@PYTHON="$(PYTHON)" VENV="$(SPARK_VENV)" SPARK_VERSION="$(SPARK)" bash scripts/bootstrap.sh
 	@touch $@
+
+constraints: $(STAMP) ## write the installed versions into scripts/constraints/: NEWEST=1 after `make test NEWEST=1`
+	@$(BIN)/python scripts/write_constraints.py
 
 soak: $(STAMP) ## 200 randomised runs under faults, about half an hour: SOAK_ARGS="--runs 20"
 	@$(BIN)/python tests/nemesis/soak.py $(SOAK_ARGS)
@@ -77,4 +83,4 @@ docs: $(STAMP) ## the site of the documentation, in build/site; dead links are e
 	@$(BIN)/zensical build --strict --clean
 
 clean: ## remove what make made
-	rm -rf $(VENV) .venv-spark-* .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-* .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

