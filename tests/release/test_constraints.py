@@ -1,4 +1,4 @@
-"""What `make setup` installs: one file a Python, every dependency in a version within its bounds."""
+"""What `make setup` installs: a file for each Python, each dependency within its bounds."""
 
 from __future__ import annotations
 
