@@ -198,7 +198,7 @@ class SpannerDialect(BigQuery):
                 self._advance()
             if start is None or not self._curr:
                 self.raise_error("Expected a value in a hint")
-            hints[name] = self.sql[start.start : self._prev.end + 1].strip("`\"'")
+            hints[name] = self.sql[start.start : self._prev.end + 1]
             self._match(TokenType.COMMA)
 
         def _read_path(self) -> str:

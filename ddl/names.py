@@ -21,6 +21,17 @@ def same_name(left: str, right: str) -> bool:
     return left.casefold() == right.casefold()
 
 
+def split_name(name: str) -> tuple[str, str]:
+    """The named schema of an object, empty for the default one, and its name in it."""
+    schema, _, last = name.rpartition(".")
+    return schema, last
+
+
+def join_name(schema: str | None, name: str) -> str:
+    """The name of an object by its named schema, if any, and its name in it."""
+    return f"{schema}.{name}" if schema else name
+
+
 def require_table(schema: Schema, name: str) -> Table:
     """The table of this name. Raises NameNotFoundError."""
     table = schema.table(name)
@@ -48,7 +59,7 @@ def check_name_is_free(schema: Schema, name: str) -> None:
 
 def is_own_table(name: str) -> bool:
     """True for a table, perhaps of a named schema, in which the product keeps its own state."""
-    return name.rsplit(".", maxsplit=1)[-1].startswith(OWN_PREFIXES)
+    return split_name(name)[1].startswith(OWN_PREFIXES)
 
 
 def list_user_tables(schema: Schema) -> list[str]:
@@ -76,11 +87,12 @@ def is_taken(schema: Schema, name: str) -> bool:
 def choose_free_name(schema: Schema, owner: str, suffix: str) -> str:
     """The name of a new object of the table ``owner``: that name and the suffix, else with the
     first number that makes it free. It stands in the same named schema, and is never too long."""
-    place, dot, last = owner.rpartition(".")
+    place, last = split_name(owner)
     length_max = NAME_LENGTH_MAX[schema.dialect]
     numbers = (str(number) if number > 1 else "" for number in count(1))
     for end in (suffix + number for number in numbers):
-        name = place + dot + last.encode()[: length_max - len(end)].decode(errors="ignore") + end
+        short = last.encode()[: length_max - len(end)].decode(errors="ignore")
+        name = join_name(place, short + end)
         if not is_taken(schema, name):
             break
     return name

@@ -64,8 +64,13 @@ def render_source(
 ) -> str:
     """A table in FROM, in a query with these columns that reads an index, if one is given."""
     spelling = SPELLINGS[dialect]
-    hint = spelling.write_index_hint(index) if index is not None else ""
+    hint = render_index_hint(index, dialect)
     return spelling.quote_name(table) + hint + spelling.write_row_alias(table, columns)
+
+
+def render_index_hint(index: str | None, dialect: Dialect) -> str:
+    """What follows a table in a query to read an index of it; nothing without one."""
+    return SPELLINGS[dialect].write_index_hint(index) if index is not None else ""
 
 
 def quote_name(name: str, dialect: Dialect = Dialect.GOOGLESQL) -> str:

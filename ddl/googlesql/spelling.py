@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ddl.errors import DdlError
 from ddl.googlesql.reserved import RESERVED
+from ddl.names import split_name
 from ddl.schema import ChangeStream, Column, Index, RowDeletionPolicy, Table, Type, TypeCode
 from ddl.spelling import Options, Spelling
 
@@ -49,11 +50,13 @@ class GoogleSqlSpelling(Spelling):
         return ".".join(map(quote_part, name.split(".")))
 
     def write_index_hint(self, index: str) -> str:
-        return f"@{{FORCE_INDEX={self.quote_name(index)}}}"
+        """Spanner takes an index of a named schema as one string; a path would be an expression."""
+        value = f'"{index}"' if "." in index else self.quote_name(index)
+        return f"@{{FORCE_INDEX={value}}}"
 
     def write_row_alias(self, table: str, columns: Iterable[str]) -> str:
         """In GoogleSQL the name of a table means its row, and hides a column of the same name."""
-        name = table.rsplit(".", maxsplit=1)[-1].casefold()
+        name = split_name(table)[1].casefold()
         return f" AS {ROW}" if name in {column.casefold() for column in columns} else ""
 
     def write_null_filter(self, columns: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from ddl.errors import DdlError
+from ddl.names import split_name
 from ddl.postgres.parts import COLUMNAR_POLICY, LOCALITY_GROUP, read_expression
 from ddl.postgres.reserved import RESERVED
 from ddl.postgres.types import COMMIT_TIMESTAMP, NAMES
@@ -90,7 +91,8 @@ class PostgreSqlSpelling(Spelling):
         return ".".join(map(quote_part, name.split(".")))
 
     def write_index_hint(self, index: str) -> str:
-        return f" /*@ FORCE_INDEX={self.quote_name(index)} */"
+        """Spanner looks for the index in the schema of the table, and refuses a path of names."""
+        return f" /*@ FORCE_INDEX={self.quote_name(split_name(index)[1])} */"
 
     def write_row_alias(self, table: str, columns: Iterable[str]) -> str:
         return ""
@@ -153,9 +155,8 @@ class PostgreSqlSpelling(Spelling):
         """CREATE INDEX. NULL_FILTERED is written as WHERE ... IS NOT NULL."""
         text = f"CREATE {'UNIQUE ' if index.unique else ''}INDEX"
         # An index is in the schema of its table, which its own name does not repeat.
-        owner = index.table.rpartition(".")[0]
-        name = index.name.removeprefix(f"{owner}.") if owner else index.name
-        text += f" {'IF NOT EXISTS ' if if_not_exists else ''}{self.quote_name(name)}"
+        name = self.quote_name(split_name(index.name)[1])
+        text += f" {'IF NOT EXISTS ' if if_not_exists else ''}{name}"
         text += f" ON {self.quote_name(index.table)} {self.write_key(index.parts)}"
         if index.storing:
             text += f" INCLUDE ({self.quote_names(index.storing)})"

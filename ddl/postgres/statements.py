@@ -14,6 +14,7 @@ from ddl.clauses import (
     read_watches,
 )
 from ddl.errors import DdlError
+from ddl.names import join_name, split_name
 from ddl.postgres.parts import read_key_parts, read_storage_options
 from ddl.postgres.tables import read_alter_table, read_create_table
 from ddl.reader import TokenReader
@@ -77,9 +78,8 @@ def read_create_index(reader: TokenReader) -> Step:
     if reader.peek("ONLY"):
         reader.fail("a table name without ONLY")
     table = reader.read_path("a table name")
-    owner, _, _ = table.rpartition(".")
-    if owner and "." not in name:
-        name = f"{owner}.{name}"
+    if "." not in name:
+        name = join_name(split_name(table)[0], name)
     reader.accept("*")
     if reader.peek("USING", "SCANN"):
         reader.read_rest()

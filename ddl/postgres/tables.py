@@ -13,6 +13,7 @@ from ddl.clauses import (
     starts_constraint,
 )
 from ddl.errors import DdlError
+from ddl.names import split_name
 from ddl.postgres.parts import (
     accept_immediate,
     read_actions,
@@ -102,7 +103,7 @@ def read_create_table(reader: TokenReader) -> Step:
     body.read(reader)
     if not body.has_primary_key:
         raise DdlError(f'Primary key must be defined for table "{name}".')
-    if name.rpartition(".")[2].startswith(RESERVED_PREFIX):
+    if split_name(name)[1].startswith(RESERVED_PREFIX):
         raise DdlError(f"'{RESERVED_PREFIX}' is not supported as a prefix for a table name.")
     options = read_table_options(reader)
     interleave = read_interleave(reader) if reader.peek("INTERLEAVE") else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ddl.names import join_name, split_name
 from emulator.sql.functions.text import farm_fingerprint
 
 SEED = "2695C62E33338E4B"
@@ -31,9 +32,8 @@ def name_managed_index(table: str, columns: Iterable[str], *, nullable: bool, un
 
 def join_names(prefix: str, first: str, *others: str) -> str:
     """Prefix and names; a named schema stands before the prefix."""
-    schema, _, name = first.rpartition(".")
-    last = [other.rpartition(".")[2] for other in others]
-    return "_".join([f"{schema}.{prefix}" if schema else prefix, name, *last])
+    schema, name = split_name(first)
+    return "_".join([join_name(schema, prefix), name, *(split_name(each)[1] for each in others)])
 
 
 def number_name(base: str, taken: Iterable[str]) -> str:

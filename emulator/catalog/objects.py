@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddl import placements, sequences, views
+from ddl.names import split_name
 from ddl.schema import Schema
-from emulator.catalog.tables import split_name
 from emulator.values.system_tables import Row
 
 

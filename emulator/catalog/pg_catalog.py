@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 
-from ddl import sequences
+from ddl import names, sequences
 from ddl.references import find_referenced_columns
 from ddl.schema import Column, ForeignKey, Index, OnDelete, Schema, Table, Type, TypeCode
 from ddl.views import list_views, read_view
@@ -47,7 +47,7 @@ MAX_INDEX_KEYS = "16"
 
 def split_name(name: str) -> tuple[str, str]:
     """A name as schema and object."""
-    owner, last = tables.split_name(name)
+    owner, last = names.split_name(name)
     return owner or "public", last
 
 
@@ -107,10 +107,10 @@ def index_list(schema: Schema) -> Iterator[tuple[Table, Index]]:
 
 def index_name(table: Table, index: Index) -> str:
     """The name of an index as a relation, with its schema."""
-    owner, last = tables.split_name(table.name)
+    owner, last = names.split_name(table.name)
     if index.name == "PRIMARY_KEY":
-        return f"{owner}.PK_{last}" if owner else f"PK_{last}"
-    return index.name if "." in index.name or not owner else f"{owner}.{index.name}"
+        return names.join_name(owner, f"PK_{last}")
+    return index.name if "." in index.name else names.join_name(owner, index.name)
 
 
 def namespace_rows(schema: Schema) -> Iterator[Fields]:

@@ -15,7 +15,7 @@ from ddl.render import render_type
 from ddl.schema import Column, Dialect, Grant, Schema, Table, Type, TypeCode
 from ddl.views import list_views, read_view
 from emulator.catalog import constraints, objects, routines, tables
-from emulator.catalog.pg_catalog import PG_CONTENTS
+from emulator.catalog.pg_catalog import PG_CONTENTS, split_name
 from emulator.sql.postgres.change_streams import function_name
 from emulator.values.columns import View
 from emulator.values.postgres_tables import POSTGRES_VIEWS
@@ -30,12 +30,6 @@ SPANNER = "spanner"
 """The schema of the read functions of change streams."""
 SYSTEM_TYPES = {TypeCode.PG_OID: "oid", TypeCode.STRUCT: "struct"}
 OWNERS = ("public", "information_schema", "pg_catalog", "spanner", "spanner_sys")
-
-
-def split_name(name: str) -> tuple[str, str]:
-    """A name as schema and object."""
-    schema, last = tables.split_name(name)
-    return schema or PUBLIC, last
 
 
 def spell(type_: Type) -> str:

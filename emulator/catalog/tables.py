@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ddl.names import split_name
 from ddl.protos import KIND as PROTO_BUNDLE
 from ddl.render import render_type
 from ddl.schema import Column, Index, KeyPart, Schema, Table, Type
@@ -12,12 +13,6 @@ from emulator.values.columns import View
 from emulator.values.system_tables import VIEWS, Row
 
 MANAGED_NAME_MAX = 100
-
-
-def split_name(name: str) -> tuple[str, str]:
-    """A name as named schema and object."""
-    schema, _, last = name.rpartition(".")
-    return schema, last
 
 
 def yes_or_no(value: bool) -> str:

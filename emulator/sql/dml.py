@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ddl.dialect import Parsed
+from ddl.names import split_name
 from ddl.schema import Column, Schema, Table
 from ddl.upserts import ConflictClause
 from emulator import errors
@@ -156,7 +157,7 @@ class DmlCompiler:
         table = target_table(node, context)
         assert isinstance(node, exp.Table)
         index = find_forced_index(node, table, context)
-        return table, node.alias or table.name.rsplit(".", 1)[-1], index.name if index else None
+        return table, node.alias or split_name(table.name)[1], index.name if index else None
 
     def _where(self, node: exp.Expr, scope: Scope, context: Context, word: str) -> str:
         where = node.args.get("where")

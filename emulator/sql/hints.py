@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from ddl.errors import DdlSyntaxError
+from ddl.schema import Dialect
+from ddl.tokens import Token, TokenKind, tokenize
 from emulator import errors
 
 ENGINE = "SPANNER."
@@ -23,6 +26,8 @@ KEYWORD_HINTS: Mapping[str, Collection[str]] = {
 """The hints behind a keyword, or behind a call."""
 
 
+FORCE_INDEX = "FORCE_INDEX"
+BASE_TABLE = "_BASE_TABLE"
 OPTIMIZER_VERSION = "OPTIMIZER_VERSION"
 STATISTICS_PACKAGE = "OPTIMIZER_STATISTICS_PACKAGE"
 OPTIMIZER_VERSIONS_MAX = 9
@@ -54,6 +59,9 @@ def check_statement_hints(hints: Mapping[str, str], supported: Collection[str]) 
     accepted = check_hints(hints, supported)
     check_optimizer_version(accepted.get(OPTIMIZER_VERSION, "").strip("'\""))
     check_statistics_package(accepted.get(STATISTICS_PACKAGE, "").strip("'\"`"))
+    index = accepted.get(FORCE_INDEX, BASE_TABLE).strip("'\"`")
+    if index.upper() != BASE_TABLE:
+        raise errors.invalid_argument(f"Invalid statement-level hint value: force_index={index}.")
 
 
 def check_keyword_hints(hints: Iterable[tuple[str, Mapping[str, str]]]) -> None:
@@ -76,3 +84,36 @@ def check_hints(hints: Mapping[str, str], supported: Collection[str]) -> dict[st
             raise errors.invalid_argument(f"Unsupported hint: {name}.")
         accepted[name] = value
     return accepted
+
+
+def read_value(written: str, dialect: Dialect) -> str:
+    """The name or the text that the value of a hint means: one identifier, quoted or not, or one
+    string literal.
+
+    Spanner: a path of several names is none of them. Raises INVALID_ARGUMENT.
+    """
+    try:
+        token, *more = tokenize(written, dialect)
+    except DdlSyntaxError as error:
+        raise errors.invalid_argument(
+            f"Syntax error: invalid value of a hint: {written}"
+        ) from error
+    if len(more) == 1 and token.kind is TokenKind.STRING:
+        return read_text(token, dialect)
+    if len(more) != 1 and token.kind in {TokenKind.WORD, TokenKind.QUOTED}:
+        raise errors.invalid_argument(
+            "Too many names in hint value; if a string is intended, please enclose it with"
+            " quotation marks"
+            if dialect is Dialect.POSTGRESQL
+            else f"Unrecognized name: {token.value}"
+        )
+    return token.value if len(more) == 1 else written
+
+
+def read_text(token: Token, dialect: Dialect) -> str:
+    """The text of a string literal that has no escapes, which no name needs."""
+    if dialect is Dialect.POSTGRESQL:
+        return token.text.lstrip("eE")[1:-1].replace("''", "'")
+    text = token.text.lstrip("rR")
+    marks = 3 if text[:3] in {"'''", '"""'} else 1
+    return text[marks:-marks]

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from ddl import views
 from ddl.dialect import HINTS, OFFSET
+from ddl.names import join_name, split_name
 from ddl.protos import list_bundle_types
 from ddl.schema import Index, Table, Type, TypeCode, Verbatim
 from emulator import errors
@@ -16,7 +17,7 @@ from emulator.sql.coerce import unify
 from emulator.sql.comparison import compare
 from emulator.sql.compiler import Compiler, refuse_other_clauses
 from emulator.sql.composites import element_value, field_of
-from emulator.sql.hints import check_hints
+from emulator.sql.hints import BASE_TABLE, FORCE_INDEX, check_hints, read_value
 from emulator.sql.proof import check_null_filtered
 from emulator.sql.protos import readable_fields
 from emulator.sql.sampling import add_sample
@@ -28,7 +29,7 @@ from emulator.values.types import FLOATS, INT64
 
 WITH_FIELDS = {TypeCode.STRUCT, TypeCode.PROTO}
 TABLE_HINTS = {
-    "FORCE_INDEX",
+    FORCE_INDEX,
     "GROUPBY_SCAN_OPTIMIZATION",
     "SCAN_METHOD",
     "INDEX_STRATEGY",
@@ -206,7 +207,7 @@ class From:
             raise errors.unimplemented(f"the table function {node.this.name}")
         refuse_other_clauses(node, "this", "db", "catalog", "alias", "sample", "joins", "hints")
         name = ".".join(part.name for part in node.parts)
-        alias = node.alias or name.rsplit(".", 1)[-1]
+        alias = node.alias or split_name(name)[1]
         common_table = self._context.with_queries.get(name.casefold())
         if common_table is not None:
             return self._common_table(node, common_table, alias)
@@ -329,11 +330,16 @@ def merge_column(relations: list[Relation], name: str) -> Typed:
 
 
 def find_forced_index(node: exp.Table, table: Table, context: Context) -> Index | None:
-    """The index that @{FORCE_INDEX=i} names; None for the base table or without a hint."""
-    name = check_hints(node.meta.get(HINTS, {}), TABLE_HINTS).get("FORCE_INDEX")
-    if name is None or name.upper() == "_BASE_TABLE":
+    """The index that @{FORCE_INDEX=i} names; None for the base table or without a hint.
+
+    Spanner: a name without a schema is in that of the table.
+    """
+    written = check_hints(node.meta.get(HINTS, {}), TABLE_HINTS).get(FORCE_INDEX)
+    name = BASE_TABLE if written is None else read_value(written, context.schema.dialect)
+    if name.upper() == BASE_TABLE:
         return None
-    index = context.schema.index(name)
+    qualified = name if "." in name else join_name(split_name(table.name)[0], name)
+    index = context.schema.index(qualified)
     if index is None or index.table.casefold() != table.name.casefold():
         raise errors.invalid_argument(
             f"The table {table.name} does not have a secondary index called {name}"

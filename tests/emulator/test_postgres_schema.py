@@ -67,7 +67,7 @@ def test_an_index_is_in_the_schema_of_its_table(create_postgres: CreatePostgres)
         'CREATE VIEW shop.many SQL SECURITY INVOKER AS SELECT i.id FROM shop."Items" i',
     )
     write(database, 'INSERT INTO shop."Items" VALUES (1, 10), (2, 20)')
-    sql = 'SELECT i.id FROM shop."Items" /*@ force_index=shop.by_v */ i WHERE i.v > 10'
+    sql = 'SELECT i.id FROM shop."Items" /*@ force_index=by_v */ i WHERE i.v > 10'
     assert query(database, sql) == [[2]]
     assert query(database, "SELECT count(*) FROM shop.many") == [[2]]
     database.reload()

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 from uuid import UUID, uuid5
 
+from ddl.names import split_name
 from watcher.change import Change, Operation, Shape
 from watcher.envelopes.avro import convert_row, load_fastavro, write_container, write_datum
 from watcher.envelopes.change_stream import type_json
@@ -130,7 +131,7 @@ def generic_metadata(change: Change, stream_name: str | None) -> dict[str, Json]
 def source_metadata(change: Change) -> dict[str, Json]:
     """Where a change comes from, and what it is. UPSERT is polling's: insert or update."""
     origin = change.origin
-    schema, _, table = change.table.rpartition(".")
+    schema, table = split_name(change.table)
     return {
         "database": change.database.rpartition("/")[2],
         "schema": schema,

@@ -9,6 +9,7 @@ from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
+from ddl.names import split_name
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import consumers_table
 from watcher.errors import WatcherError
@@ -112,11 +113,12 @@ def check_table(database: Database, table: WatchedTable) -> Iterator[Finding]:
             f"spanner-watcher ddl apply --database spanner://{database.name} --table {table.name}",
         )
         return
+    (schema, name), (_, index) = split_name(table.name), split_name(table.index)
     state = read_scalar(
         database,
         "SELECT INDEX_STATE FROM INFORMATION_SCHEMA.INDEXES"
-        " WHERE TABLE_NAME = @table AND INDEX_NAME = @name",
-        {"table": table.name.rsplit(".", maxsplit=1)[-1], "name": table.index.rsplit(".")[-1]},
+        " WHERE TABLE_SCHEMA = @schema AND TABLE_NAME = @table AND INDEX_NAME = @name",
+        {"schema": schema or table.sql.default_schema, "table": name, "name": index},
     )
     yield Finding(
         f"{table.name}: index {table.index}",

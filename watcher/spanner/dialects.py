@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ddl.render import ROW, row_alias
+from ddl.render import ROW, render_index_hint, row_alias
 from ddl.schema import Dialect
 from watcher.errors import ConfigurationError
 
@@ -35,6 +35,20 @@ Bound = tuple[str, dict[str, Any] | None, dict[str, Any] | None]
 """The text, the parameters and their types, in the order in which the client takes them."""
 
 
+def check_name(name: str) -> list[str]:
+    """The parts of a name: its named schema, if any, and its name there.
+
+    Raises ConfigurationError.
+    """
+    parts = name.split(".")
+    if not all(NAME.match(part) for part in parts):
+        raise ConfigurationError(
+            f"invalid name '{name}': Spanner allows a letter or underscore, followed by"
+            " letters, digits and underscores, at most 128 in all"
+        )
+    return parts
+
+
 class SqlDialect(ABC):
     """How SQL is written for a database. Without state: there is one object a dialect."""
 
@@ -50,13 +64,7 @@ class SqlDialect(ABC):
 
     def quote(self, name: str) -> str:
         """An identifier, with its named schema. Raises ConfigurationError."""
-        parts = name.split(".")
-        if not all(NAME.match(part) for part in parts):
-            raise ConfigurationError(
-                f"invalid name '{name}': Spanner allows a letter or underscore, followed by"
-                " letters, digits and underscores, at most 128 in all"
-            )
-        return ".".join(map(self._quote_part, parts))
+        return ".".join(map(self._quote_part, check_name(name)))
 
     def quote_all(self, names: Iterable[str]) -> str:
         """Columns, one after another."""
@@ -79,9 +87,11 @@ class SqlDialect(ABC):
     @abstractmethod
     def _alias(self, table: str, columns: Iterable[str]) -> str: ...
 
-    @abstractmethod
     def force_index(self, index: str | None) -> str:
-        """The hint that forces an index; empty without one."""
+        """The hint that forces an index; empty without one. Raises ConfigurationError."""
+        if index is not None:
+            check_name(index)
+        return render_index_hint(index, self.dialect)
 
     @abstractmethod
     def is_any(self, value: str, parameter: str) -> str:
@@ -159,10 +169,6 @@ class GoogleSql(SqlDialect):
     def _alias(self, table: str, columns: Iterable[str]) -> str:
         return row_alias(table, columns)
 
-    def force_index(self, index: str | None) -> str:
-        """As ``SqlDialect.force_index``."""
-        return f"@{{FORCE_INDEX={self.quote(index)}}}" if index is not None else ""
-
     def is_any(self, value: str, parameter: str) -> str:
         """As ``SqlDialect.is_any``."""
         return f"{value} IN UNNEST({parameter})"
@@ -231,10 +237,6 @@ class PostgreSql(SqlDialect):
 
     def _alias(self, table: str, columns: Iterable[str]) -> str:  # noqa: ARG002
         return ""  # PostgreSQL looks for a column first
-
-    def force_index(self, index: str | None) -> str:
-        """As ``SqlDialect.force_index``."""
-        return f" /*@ FORCE_INDEX={self.quote(index)} */" if index is not None else ""
 
     def is_any(self, value: str, parameter: str) -> str:
         """As ``SqlDialect.is_any``."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ddl.clauses import read_not_null_columns
 from ddl.errors import DdlSyntaxError
 from ddl.googlesql import types
+from ddl.names import join_name
 from ddl.postgres import types as postgres_types
 from ddl.reader import TokenReader
 from ddl.schema import (
@@ -75,11 +76,6 @@ def group_rows(rows: Iterable[Row], width: int) -> dict[Name, list[Row]]:
     return groups
 
 
-def join_name(schema: str | None, name: str | None) -> str:
-    """A name with its named schema."""
-    return f"{schema}.{name}" if schema else name or ""
-
-
 def is_yes(value: str | None) -> bool:
     """True for YES and TRUE: Spanner's views write one or the other."""
     return (value or "").upper() in ("YES", "TRUE")
@@ -95,13 +91,13 @@ def build_tables(rows: Mapping[str, list[Row]], dialect: Dialect) -> Iterable[Ta
     columns = group_rows(rows["column"], 2)
     options = group_rows(rows["column option"], 3)
     keys = group_rows(rows["index column"], 4)
-    names = {join_name(row[0], row[1]) for row in rows["table"]}
+    names = {join_name(row[0], row[1] or "") for row in rows["table"]}
     for schema, name, parent, on_delete, kind, state in rows["table"]:
         if not is_ready(state, "COMMITTED"):
             continue
         ordered = sorted(columns[schema, name], key=lambda row: int(row[1] or 0))
         yield Table(
-            join_name(schema, name),
+            join_name(schema, name or ""),
             tuple(
                 build_column(row, options[schema, name, row[0]], dialect)
                 for row in ordered
@@ -168,7 +164,7 @@ def render_option(kind: str | None, value: str | None) -> str:
 def resolve_sibling(schema: str | None, name: str | None, names: set[str]) -> str:
     """The table that a table or an index is interleaved in. Spanner gives only its name: it is
     in the same named schema where that has a table of the name."""
-    own = join_name(schema, name)
+    own = join_name(schema, name or "")
     return own if own in names else name or ""
 
 
@@ -192,14 +188,14 @@ def build_indexes(rows: Mapping[str, list[Row]], tables: Mapping[str, Table]) ->
     columns = group_rows(rows["index column"], 4)
     for row in rows["index"]:
         schema, table, name, type_, parent, unique, null_filtered, state, managed, where = row
-        indexed = tables.get(join_name(schema, table))
+        indexed = tables.get(join_name(schema, table or ""))
         ready = is_ready(state, "READ_WRITE")
         if type_ not in INDEX_TYPES or is_yes(managed) or not ready or indexed is None:
             continue
         listed = columns[schema, table, name, type_]
         filtered = () if is_yes(null_filtered) else find_filter_columns(indexed, listed, where)
         yield Index(
-            join_name(schema, name),
+            join_name(schema, name or ""),
             indexed.name,
             build_key_parts(listed),
             storing=tuple(sorted(row[0] or "" for row in listed if row[1] is None)),
@@ -229,7 +225,7 @@ def build_streams(
     for schema, name, for_all in rows["change stream"]:
         watches = []
         for table_schema, table, whole in watched[schema, name]:
-            full = join_name(table_schema, table)
+            full = join_name(table_schema, table or "")
             named = {row[0] for row in columns[schema, name, table_schema, table]}
             existing = tables.get(full)
             listed = [c.name for c in existing.columns if c.name in named] if existing else ()
@@ -239,7 +235,7 @@ def build_streams(
             for option, kind, value in options[schema, name]
         )
         yield ChangeStream(
-            join_name(schema, name),
+            join_name(schema, name or ""),
             tuple(sorted(watches, key=lambda each: each.table)),
             is_yes(for_all),
             tuple(sorted(stream_options)),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ddl import steps
+from ddl.names import same_name, split_name
 from ddl.placements import list_read_functions
 from ddl.schema import Check, ForeignKey, Schema, Table
 from emulator.catalog.constraint_names import name_check, name_foreign_key
@@ -139,7 +140,7 @@ def refuse_repeated_functions(schema: Schema) -> None:
 
 def check_object_name(kind: str, name: str) -> None:
     """A letter, then letters, digits and underscores; not too long."""
-    last = name.rpartition(".")[2]
+    last = split_name(name)[1]
     if not OBJECT_NAME.match(last) or len(last) > NAME_CHARACTERS_MAX:
         raise invalid_argument(f"{kind} name not valid: {name}.")
 
@@ -172,7 +173,7 @@ def check_column_names(table: Table, old: Table | None) -> None:
 def check_index_name(name: str, table: str) -> None:
     """An index is in the schema of its table; two names are reserved."""
     check_object_name("Index", name)
-    if name.rpartition(".")[0].casefold() != table.rpartition(".")[0].casefold():
+    if not same_name(split_name(name)[0], split_name(table)[0]):
         raise failed_precondition(
             f"Index {name} does not match the schema of the indexed table {table}."
         )
@@ -212,9 +213,9 @@ def refuse_drop_of_used_schema(schema: Schema, name: str) -> None:
 
 def refuse_missing_schema(schema: Schema, name: str) -> None:
     """An object is created in a named schema that exists."""
-    owner = name.rpartition(".")[0].casefold()
-    if owner and owner not in {each.casefold() for each in schema.named_schemas}:
-        raise not_found(f"Schema not found: {name.rpartition('.')[0]}")
+    owner, _ = split_name(name)
+    if owner and not any(same_name(each, owner) for each in schema.named_schemas):
+        raise not_found(f"Schema not found: {owner}")
 
 
 def check_placement_name(name: str) -> None:

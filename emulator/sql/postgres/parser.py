@@ -72,7 +72,7 @@ def find_hints(sql: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def read_hint(inside: str) -> dict[str, str]:
-    """name=value, ... Raises INVALID_ARGUMENT."""
+    """name=value, ..., with values as written. Raises INVALID_ARGUMENT."""
     hints = {}
     for part in inside.split(","):
         name, sign, value = part.partition("=")
@@ -80,5 +80,5 @@ def read_hint(inside: str) -> dict[str, str]:
             raise errors.invalid_argument(
                 f"Syntax error: a hint is name=value, not {part.strip()!r}"
             )
-        hints[name.strip().upper()] = value.strip().strip("'\"")
+        hints[name.strip().upper()] = value.strip()
     return hints
