@@ -12,6 +12,7 @@ from typing import Any
 import interleavings.scenarios.watching
 import watcher.consumers.clearing.bounds
 import watcher.consumers.leases
+import watcher.consumers.positions.selections
 import watcher.consumers.positions.spanner
 import watcher.runners.watcher
 import watcher.tables.epochs
@@ -20,7 +21,7 @@ from watcher.captures import Look
 from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.poll import PollCapture
 from watcher.consumers.clearing.bounds import Slowest, find_least_positions, list_awaited
-from watcher.consumers.leases import LEASE_SECONDS, Consumers, Lease
+from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import Position, SpannerPositions, consumers_table
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
@@ -155,19 +156,12 @@ def freeze_schema() -> Iterator[None]:
 
 def imitate_older_release() -> AbstractContextManager[None]:
     """Consumers of a release that stores no selection, beside one that clears and does."""
-    acquire = Consumers.acquire
+    real = watcher.consumers.positions.selections.store_selection
 
-    def acquire_without(
-        consumers: Consumers,
-        consumer: str,
-        seconds: float = LEASE_SECONDS,
-        owner: str | None = None,
-        selection: str | None = None,
-    ) -> Lease:
-        stored = selection if consumer == CLEARER else None
-        return acquire(consumers, consumer, seconds, owner, stored)
+    def store(transaction: Any, table: str, consumer: str, selection: str | None) -> None:
+        real(transaction, table, consumer, selection if consumer == CLEARER else None)
 
-    return patch_attribute(Consumers, "acquire", acquire_without)
+    return patch_attribute(watcher.consumers.positions.spanner, "store_selection", store)
 
 
 @contextmanager

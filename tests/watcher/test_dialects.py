@@ -187,7 +187,7 @@ def test_an_operator_sees_consumers_errors_and_indexes(singers: Database) -> Non
     assert consumer.last_error.message == "newest"
     (index,) = overview.indexes
     assert index.rows == Count(10)
-    assert unregister(singers, TABLE, "c") == ("Singers",)
+    assert unregister(singers, TABLE, "c") == {"c": ("Singers",)}
     assert Consumers(singers, consumers_table(TABLE)).list_all() == ()
 
 

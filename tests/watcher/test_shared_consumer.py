@@ -27,13 +27,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher import Change, Watcher
-from watcher.consumers.merging import merge_parts, merge_places
-from watcher.consumers.places import Place
+from watcher.consumers.merging import merge_parts
+from watcher.consumers.places import Place, Stored, merge_stored
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.sharing import count_share, plan_shift
 from watcher.consumers.states import Command
 from watcher.errors import ConfigurationError, DivisionChangedError, LeaseHeldError, WatcherError
 from watcher.tables.parts import Part, list_parts
+from watcher.tables.selection import Selection
+from watcher.window import BEGINNING
 
 PARTS = 4
 SHARED = {"consumer": "orders", "parts": PARTS, "lease": "1s"}
@@ -421,8 +423,13 @@ def test_instances_come_to_hold_every_part_once(
 
 
 def test_merged_parts_begin_at_the_least_position_and_reach_as_far_as_any() -> None:
-    parts = [{"T": Place(10, None), "U": Place(5, 5)}, {"T": Place(20, 25)}]
-    assert merge_places(parts, unplanned=100) == {"T": Place(10, 110), "U": Place(5, 5)}
+    """Who has no position in a table has delivered nothing of it."""
+    first = Stored({"T": Place(10, None), "U": Place(5, 5)}, Selection(("T", "U"), ("X", "Y")))
+    second = Stored({"T": Place(20, 25)}, Selection(("*",), ("Y",)), Command.PAUSE)
+    merged = merge_stored([first, second], unplanned=100)
+    assert merged.places == {"T": Place(10, 110), "U": Place(BEGINNING, 5)}
+    assert merged.selection == Selection(("T", "U", "*"), ("Y",))
+    assert merged.command is Command.PAUSE
 
 
 def test_a_part_whose_lease_runs_out_is_taken_by_somebody(singers: Database) -> None:

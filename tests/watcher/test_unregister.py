@@ -57,14 +57,15 @@ def kept(database: Database, consumer: str = "worker") -> tuple[set[str], set[st
 
 
 def test_a_consumer_goes_whole_and_no_other_with_it(consumer_database: Database) -> None:
-    assert set(unregister(consumer_database, TABLE, "worker")) == set(TABLES)
+    assert set(unregister(consumer_database, TABLE, "worker")["worker"]) == set(TABLES)
     assert kept(consumer_database) == (set(), set(), False)
     assert kept(consumer_database, "worker2") == (set(TABLES), set(TABLES), True)
-    assert unregister(consumer_database, TABLE, "worker") == ()
+    assert unregister(consumer_database, TABLE, "worker") == {}
 
 
 def test_single_tables_go_and_the_rest_stays(consumer_database: Database) -> None:
-    assert unregister(consumer_database, TABLE, "worker", ["albums", "Albums"]) == ("Albums",)
+    removed = unregister(consumer_database, TABLE, "worker", ["albums", "Albums"])
+    assert removed == {"worker": ("Albums",)}
     assert kept(consumer_database) == ({"Singers", "Songs"}, {"Singers", "Songs"}, True)
 
 
@@ -89,7 +90,7 @@ def test_a_live_consumer_loses_only_tables_that_it_does_not_watch(
         with pytest.raises(LeaseHeldError, match="consumer 'worker' is alive"):
             unregister(consumer_database, TABLE, "worker", tables)
     assert kept(consumer_database) == (set(TABLES), set(TABLES), True)
-    assert unregister(consumer_database, TABLE, "worker", ["Songs"]) == ("Songs",)
+    assert unregister(consumer_database, TABLE, "worker", ["Songs"]) == {"worker": ("Songs",)}
     assert kept(consumer_database) == ({"Albums", "Singers"}, {"Albums", "Singers"}, True)
     consumers_of(consumer_database).renew(lease, State.RUNNING, ConsumerProgress())
 
@@ -119,7 +120,7 @@ def test_a_consumer_whose_selection_cannot_be_read_can_be_unregistered(
 ) -> None:
     with consumer_database.batch() as batch:
         batch.update(consumers_table(TABLE), ("Consumer", "Selection"), [("worker", "odd")])
-    assert len(unregister(consumer_database, TABLE, "worker")) == 3
+    assert len(unregister(consumer_database, TABLE, "worker")["worker"]) == 3
 
 
 def test_the_command_shows_first_what_would_go(consumer_database: Database) -> None:
@@ -135,5 +136,5 @@ def test_the_command_shows_first_what_would_go(consumer_database: Database) -> N
 @pytest.mark.ddl("CREATE TABLE Other (Id INT64) PRIMARY KEY (Id)")
 def test_nothing_is_made_where_there_is_nothing(database: Database) -> None:
     before = read_schema(database)
-    assert unregister(database, TABLE, "worker") == ()
+    assert unregister(database, TABLE, "worker") == {}
     assert read_schema(database) == before

@@ -12,12 +12,11 @@ from watcher.errors import LeaseHeldError
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What an instance asks for: a consumer's name for so many seconds, under its own token
-    ``owner``. ``selection`` says which tables it polls, for clearing."""
+    ``owner``."""
 
     consumer: str
     seconds: float
     owner: str
-    selection: str | None
 
 
 def acquire_lease(
@@ -35,7 +34,7 @@ def acquire_lease(
     first_renewal: int | None = None
     while True:
         try:
-            return consumers.acquire(claim.consumer, claim.seconds, claim.owner, claim.selection)
+            return consumers.acquire(claim.consumer, claim.seconds, claim.owner)
         except LeaseHeldError:
             status = consumers.status(claim.consumer)
             renewal = status.updated_at if status is not None else None

@@ -1,43 +1,55 @@
 """How the tables of a shared consumer are divided, and the first positions of its parts: rules 10
-and 11 of docs/protocol.md."""
+to 13 of docs/protocol.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, replace
 
-from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeyRange, KeySet
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.places import check_ended, read_places, remove_consumer
-from watcher.consumers.positions import Positions, Registration, SpannerPositions
-from watcher.consumers.positions.spanner import select_of_consumer
+from watcher.consumers.places import (
+    Stored,
+    check_ended,
+    merge_states,
+    read_stored,
+    remove_consumer,
+    write_state,
+)
+from watcher.consumers.positions import Registration, SpannerPositions
+from watcher.consumers.positions.fences import read_divisions
 from watcher.consumers.positions.tables import divisions_table
 from watcher.consumers.positions.values import Registered
-from watcher.errors import ConfigurationError, DivisionChangedError
+from watcher.consumers.starts import Standing, choose_start
+from watcher.errors import DivisionChangedError
 from watcher.spanner.transactions import run_optimistically
-from watcher.tables.parts import Part, list_parts
+from watcher.tables.parts import Part, count_parts, list_parts
+from watcher.tables.selection import Selection
 
 COLUMNS = ("Consumer", "WatchedTable", "Division", "UpdatedAt")
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """Where tables begin that a shared consumer has not watched before, in microseconds since 1970.
-    ``now``: just now, or where something later was cleared already, there."""
+class Beginning:
+    """What an instance knows of a shared consumer that nobody has divided yet: the tables that it
+    polls, where a new one starts (microseconds since 1970; None is now), and the read timestamp
+    that now is."""
 
-    micros: int
-    now: bool
+    selection: Selection
+    start: int | None
+    now: int
 
 
 class Divisions:
-    """The table ``...Divisions`` beside those of positions."""
+    """The table ``...Divisions`` beside those of positions, as one instance uses it."""
 
     def __init__(self, positions: SpannerPositions, shared: str, of: int) -> None:
         self._positions = positions
         self._table = divisions_table(positions.table)
         self._shared = shared
         self._parts = list_parts(of)
+        self._names = tuple(part.name_consumer(shared) for part in self._parts)
         self._known: dict[str, str] = {}
 
     @property
@@ -46,94 +58,97 @@ class Divisions:
         return self._parts
 
     def settle(
-        self, divisions: Mapping[str, str], choose_start: Callable[[frozenset[str]], Start]
+        self, divisions: Mapping[str, str], read_beginning: Callable[[], Beginning]
     ) -> Registered | None:
         """From now on tables are divided so, and every part has a position in each of them; both
         are written in one transaction, so that no part can begin later than another.
 
-        ``choose_start`` is told which tables the consumer has watched before. The registration of
-        the first part stands for all; None where nothing was new. Raises DivisionChangedError for
-        a table that is divided in another way.
+        The registration of the first part stands for all; None where nothing was new. Raises
+        DivisionChangedError for a table that is divided in another way, and where the consumer was
+        merged or unregistered since this instance has settled a table.
         """
         if divisions.items() <= self._known.items():
             return None
-        known = self.read()
-        self._check(divisions, known)
-        start = choose_start(frozenset(known)) if divisions.keys() - known.keys() else None
+        beginning = read_beginning()
 
         def write(transaction: Transaction) -> Registered | None:
-            stored = self._read_in(transaction)
+            sql, table = self._positions.sql, self._positions.table
+            stored = read_divisions(transaction, table, self._shared, sql)
             self._check(divisions, stored)
-            new = divisions.keys() - stored.keys()
-            if not new or start is None:
+            if divisions.keys() <= stored.keys():
                 return None
-            return self._divide(transaction, {name: divisions[name] for name in sorted(new)}, start)
+            return self._divide(transaction, divisions, frozenset(stored), beginning)
 
         registered = run_optimistically(self._positions.database, write)
         self._known |= divisions
         return registered
 
-    def _divide(self, transaction: Transaction, new: Mapping[str, str], start: Start) -> Registered:
-        """Writes how tables are divided, and where each part begins in them: at the position that
-        the consumer has itself, from a time when it was not shared, or at the start."""
-        sql, table = self._positions.sql, self._positions.table
-        own = read_places(transaction, table, self._shared, sql)
-        check_ended(transaction, table, self._shared, sql)
-        rows = [(self._shared, name, new[name], COMMIT_TIMESTAMP) for name in new]
-        transaction.insert(self._table, COLUMNS, rows)
-        starts = {name: own[name].position if name in own else start.micros for name in new}
-        now = frozenset(new.keys() - own.keys()) if start.now else frozenset()
-        names = [part.name_consumer(self._shared) for part in self._parts]
-        registered = [
-            self._positions.register_in(transaction, Registration(name, starts, now))
-            for name in names
-        ]
-        taken = {name: place for name, place in own.items() if name in new}
-        for name in names:
-            self._positions.plan_ends_in(
-                transaction, name, {name: place.reached for name, place in taken.items()}
+    def _check(self, divisions: Mapping[str, str], stored: Mapping[str, str]) -> None:
+        if self._known and not stored:
+            raise DivisionChangedError(
+                f"consumer '{self._shared}' was merged or unregistered while this instance held"
+                " parts of it; start it again"
             )
-        remove_consumer(transaction, table, self._shared, tuple(taken), sql)
+        counts = {count_parts(each) for each in stored.values()}
+        changed = [n for n, division in divisions.items() if stored.get(n, division) != division]
+        if changed or not counts <= {len(self._parts)}:
+            of_table = f"of table {changed[0]}" if changed else "of its tables"
+            raise DivisionChangedError(
+                f"the shards {of_table}, or the number of parts, are not those that consumer"
+                f" '{self._shared}' began with: stop all its instances, run 'spanner-watcher ctl"
+                f" merge {self._shared}', and start them again"
+            )
+
+    def _divide(
+        self,
+        transaction: Transaction,
+        divisions: Mapping[str, str],
+        stored: frozenset[str],
+        beginning: Beginning,
+    ) -> Registered:
+        """Writes how tables are divided, and where each part begins in them: at the position that
+        the consumer has itself, from a time when it was not shared, or where it was last known to
+        lack the table."""
+        sql, table, shared = self._positions.sql, self._positions.table, self._shared
+        check_ended(transaction, table, shared, sql)
+        own = read_stored(transaction, table, shared, sql)
+        parts = {name: read_stored(transaction, table, name, sql) for name in self._names}
+        new = sorted(divisions.keys() - stored)
+        rows = [(shared, name, divisions[name], COMMIT_TIMESTAMP) for name in new]
+        transaction.insert(self._table, COLUMNS, rows)
+        # Clearing waits for parts that nobody has run yet, in tables that are watchable later.
+        unknown = [name for name, each in parts.items() if not each.exists]
+        write_state(transaction, table, unknown, replace(own, selection=beginning.selection))
+        standing = find_standing([own, *parts.values()], divisions.keys())
+        starts = {name: choose_start(standing, name, beginning.start) for name in new}
+        starts |= {name: own.places[name].position for name in new if name in own.places}
+        registered = self._register_parts(transaction, starts, beginning.now)
+        taken = {name: own.places[name].reached for name in new if name in own.places}
+        for name in self._names:
+            self._positions.plan_ends_in(transaction, name, taken)
+        remove_consumer(transaction, table, shared, tuple(taken), sql)
+        return registered
+
+    def _register_parts(
+        self, transaction: Transaction, starts: Mapping[str, int | None], now: int
+    ) -> Registered:
+        """Every part begins there; None is now, or where something later was cleared, there."""
+        floating = frozenset(name for name, at in starts.items() if at is None)
+        places = {name: now if at is None else at for name, at in starts.items()}
+        registered = [
+            self._positions.register_in(transaction, Registration(name, places, floating))
+            for name in self._names
+        ]
         return registered[0]
 
-    def forget(self, tables: Sequence[str] | None = None) -> None:
-        """Tables (None: all) are not divided any more: all parts have been unregistered from
-        them."""
-        if tables is None:
-            whole = KeyRange(start_closed=[self._shared], end_closed=[self._shared])
-            keys = KeySet(ranges=[whole])
-        else:
-            keys = KeySet(keys=[[self._shared, name] for name in tables])
-        with self._positions.database.batch() as batch:
-            batch.delete(self._table, keys)
 
-    def read(self) -> dict[str, str]:
-        """The divisions of the consumer's tables, as they are stored."""
-        with self._positions.database.snapshot() as snapshot:
-            return self._read_in(snapshot)
-
-    def _read_in(self, transaction: Transaction) -> dict[str, str]:
-        columns = ("WatchedTable", "Division")
-        query = select_of_consumer(self._positions.sql, self._table, columns, self._shared)
-        return {row[0]: row[1] for row in transaction.execute_sql(*query)}
-
-    def _check(self, divisions: Mapping[str, str], stored: Mapping[str, str]) -> None:
-        for name, division in divisions.items():
-            if stored.get(name, division) != division:
-                raise DivisionChangedError(
-                    f"the shards of table {name}, or the number of parts, are not those that"
-                    f" consumer '{self._shared}' began with: stop all its instances, run"
-                    f" 'spanner-watcher ctl merge {self._shared}', and start them again"
-                )
-
-
-def check_undivided(positions: Positions, consumer: str) -> None:
-    """Raises ConfigurationError for a consumer that is divided into parts: who runs as the whole
-    would deliver everything again."""
-    if not isinstance(positions, SpannerPositions):
-        return
-    if Divisions(positions, consumer, 1).read():
-        raise ConfigurationError(
-            f"consumer '{consumer}' is divided into parts: start it with 'parts' as before, or stop"
-            f" all its instances and run: spanner-watcher ctl merge {consumer}"
-        )
+def find_standing(consumers: Iterable[Stored], watched: Set[str]) -> Standing:
+    """Where a consumer is as a whole, in the tables that are watched: at the least position of its
+    parts and of itself."""
+    each = list(consumers)
+    positions = [(name, place.position) for one in each for name, place in one.places.items()]
+    least: dict[str, int] = {}
+    for name, position in positions:
+        if name in watched:
+            least[name] = min(position, least.get(name, position))
+    return Standing(least, merge_states(each).selection)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
@@ -13,11 +13,13 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.suggestions import suggest_name
 from watcher.consumers.positions import check_owner, create_own_tables
+from watcher.consumers.positions.fences import check_division
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
 from watcher.errors import ConsumerNotFoundError, LeaseHeldError, LeaseLostError
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.timestamps import to_micros
 from watcher.spanner.transactions import run_optimistically
+from watcher.tables.parts import find_parts, parse_part_name
 
 LEASE_SECONDS = 15.0
 ERRORS_SHOWN_MAX = 100
@@ -33,15 +35,13 @@ def lease_clock() -> float:
 class Lease:
     """A consumer's name, held by this instance under the token ``owner``. ``valid`` counts by this
     machine's own clock, from before the last renewal was asked for, so that it never lasts longer
-    than Spanner's. ``command`` is what operators asked for when it was acquired, and
-    ``selection_before`` the selection of whoever held the name before."""
+    than Spanner's. ``command`` is what operators asked for when it was acquired."""
 
     consumer: str
     owner: str
     seconds: float
     renewed_at: float
     command: Command | None = None
-    selection_before: str | None = None
 
     @property
     def valid(self) -> bool:
@@ -56,7 +56,13 @@ class LeaseHolder:
     alive: bool
     owner: str | None
     command: Command | None
-    selection: str | None
+
+
+def not_found(consumer: str, known: Iterable[str]) -> ConsumerNotFoundError:
+    """The error for a name that no consumer has."""
+    shared = {part[0] for name in known if (part := parse_part_name(name)) is not None}
+    advice = suggest_name(consumer, sorted({*known, *shared}), "the consumers are")
+    return ConsumerNotFoundError(f"consumer '{consumer}' does not exist; {advice}")
 
 
 class Consumers:
@@ -86,13 +92,13 @@ class Consumers:
         consumer: str,
         seconds: float = LEASE_SECONDS,
         owner: str | None = None,
-        selection: str | None = None,
     ) -> Lease:
         """Takes a name that nobody holds, or whose holder has not renewed in time.
 
-        ``owner`` is the token of this acquisition; asking again with it gives the same lease.
-        ``selection`` says which tables are polled, for clearing. A command of an operator stays.
-        Raises LeaseHeldError while another instance holds the name.
+        ``owner`` is the token of this acquisition; asking again with it gives the same lease. A
+        command of an operator stays. Raises LeaseHeldError while another instance holds the name,
+        ConfigurationError for a consumer that is divided into parts, and DivisionChangedError for
+        a part of one that is not, or in another way.
         """
         lease = Lease(consumer, owner or str(uuid.uuid4()), seconds, lease_clock())
         values: Values = {
@@ -100,16 +106,14 @@ class Consumers:
             "owner": (lease.owner, param_types.STRING),
             "state": (str(State.STARTING), param_types.STRING),
             "milliseconds": (round(seconds * 1000), param_types.INT64),
-            "selection": (selection, param_types.STRING),
         }
 
         def take(transaction: Transaction) -> bool:
+            check_division(transaction, self._positions, consumer, self._sql)
             row = self._read_holder(transaction, consumer)
             if row is not None and row.alive and row.owner != lease.owner:
                 return False
             lease.command = row.command if row is not None else None
-            if row is None or row.owner != lease.owner:  # else this has committed, unseen
-                lease.selection_before = row.selection if row is not None else None
             sql = self._take if row is not None else self._insert
             transaction.execute_update(*self._sql.bind(sql, values))
             return True
@@ -126,15 +130,15 @@ class Consumers:
         q = self._sql.quote
         sql = (
             f"SELECT {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > CURRENT_TIMESTAMP,"  # noqa: S608
-            f" {self._sql.quote_all(('Owner', 'Command', 'Selection'))} FROM {q(self._name)}"
+            f" {self._sql.quote_all(('Owner', 'Command'))} FROM {q(self._name)}"
             f" WHERE {q('Consumer')} = @consumer"
         )
         rows = transaction.execute_sql(
             *self._sql.bind(sql, {"consumer": (consumer, param_types.STRING)})
         )
         holders = [
-            LeaseHolder(bool(alive), owner, Command(command) if command else None, selection)
-            for alive, owner, command, selection in rows
+            LeaseHolder(bool(alive), owner, Command(command) if command else None)
+            for alive, owner, command in rows
         ]
         return holders[0] if holders else None
 
@@ -146,7 +150,6 @@ class Consumers:
             "Reason": "NULL",
             "Owner": "@owner",
             "LeaseUntil": self._lease_until,
-            "Selection": "@selection",
             "UpdatedAt": self._sql.commit_timestamp,
         }
         return self._render_update(changes, ("Consumer",))
@@ -154,11 +157,11 @@ class Consumers:
     @property
     def _insert(self) -> str:
         """As ``_take``, for a consumer that is new."""
-        columns = ("Consumer", "State", "Owner", "LeaseUntil", "Selection", "UpdatedAt")
+        columns = ("Consumer", "State", "Owner", "LeaseUntil", "UpdatedAt")
         return (
             f"INSERT INTO {self._sql.quote(self._name)}"  # noqa: S608 (quoted)
             f" ({self._sql.quote_all(columns)})"
-            f" VALUES (@consumer, @state, @owner, {self._lease_until}, @selection,"
+            f" VALUES (@consumer, @state, @owner, {self._lease_until},"
             f" {self._sql.commit_timestamp})"
         )
 
@@ -254,12 +257,27 @@ class Consumers:
             rows = list(snapshot.read(self._name, ("Command",), KeySet(keys=[[consumer]])))
         return Command(rows[0][0]) if rows and rows[0][0] else None
 
-    def ask(self, consumer: str, command: Command) -> None:
-        """Stores a command for a consumer. Raises ConsumerNotFoundError."""
-        self.require(consumer)
+    def ask(self, consumer: str, command: Command) -> tuple[str, ...]:
+        """Stores a command for a consumer, or for all parts of a shared one, in one transaction;
+        for whom. Raises ConsumerNotFoundError."""
         value = None if command is Command.RESUME else str(command)
-        with self._database.batch() as batch:
-            batch.update(self._name, ("Consumer", "Command"), [(consumer, value)])
+
+        def write(transaction: Transaction) -> tuple[str, ...]:
+            known = self._read_names(transaction)
+            names = find_parts(consumer, known) or (consumer,)
+            if not known.issuperset(names):
+                raise not_found(consumer, known)
+            rows = [(name, value) for name in names]
+            transaction.update(self._name, ("Consumer", "Command"), rows)
+            return names
+
+        return run_optimistically(self._database, write)
+
+    def _read_names(self, transaction: Transaction) -> frozenset[str]:
+        """Every consumer that has a state."""
+        q = self._sql.quote
+        text = f"SELECT {q('Consumer')} FROM {q(self._name)}"  # noqa: S608 (quoted)
+        return frozenset(row[0] for row in transaction.execute_sql(text))
 
     def status(self, consumer: str) -> ConsumerStatus | None:
         """A consumer, or None."""
@@ -269,8 +287,7 @@ class Consumers:
         """A consumer. Raises ConsumerNotFoundError, with the names of those that there are."""
         statuses = {each.consumer: each for each in self.list_all()}
         if consumer not in statuses:
-            advice = suggest_name(consumer, statuses, "the consumers are")
-            raise ConsumerNotFoundError(f"consumer '{consumer}' does not exist; {advice}")
+            raise not_found(consumer, statuses)
         return statuses[consumer]
 
     def list_all(self) -> tuple[ConsumerStatus, ...]:

@@ -6,6 +6,7 @@ from google.cloud.spanner_v1 import KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
+from watcher.consumers.positions.fences import check_divided
 from watcher.consumers.positions.tables import members_table
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.transactions import run_optimistically
@@ -15,10 +16,12 @@ class Members:
     """The table ``...Members``. It decides who takes which part, and nothing else: that two do not
     deliver one part is held by the lease of the part."""
 
-    def __init__(self, database: Database, positions_table: str, shared: str) -> None:
+    def __init__(self, database: Database, positions_table: str, shared: str, parts: int) -> None:
         self._database = database
+        self._positions = positions_table
         self._name = members_table(positions_table)
         self._shared = shared
+        self._parts = parts
 
     @property
     def _sql(self) -> SqlDialect:
@@ -26,7 +29,8 @@ class Members:
 
     def renew(self, member: str, seconds: float) -> tuple[str, ...]:
         """Says that an instance is alive for so many seconds more; who else is, in their order.
-        Instances that are gone are removed."""
+        Instances that are gone are removed. Raises DivisionChangedError when the consumer is not
+        divided into these parts any more."""
         q, sql = self._sql.quote, self._sql
         values: Values = {
             "consumer": (self._shared, param_types.STRING),
@@ -50,6 +54,7 @@ class Members:
         of_consumer: Values = {"consumer": values["consumer"]}
 
         def write(transaction: Transaction) -> tuple[str, ...]:
+            check_divided(transaction, self._positions, self._shared, self._parts, sql)
             if not transaction.execute_update(*sql.bind(extend, values)):
                 transaction.execute_update(*sql.bind(join, values))
             rows = list(transaction.execute_sql(*sql.bind(show, of_consumer)))

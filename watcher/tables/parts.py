@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ddl.references import find_referenced_columns
@@ -10,6 +12,8 @@ from ddl.schema import Schema
 from watcher.errors import NotWatchableError
 from watcher.tables.shards import group_shards
 from watcher.tables.values import ShardValue, WatchedTable
+
+PART_NAME = re.compile(r"(?P<shared>.+)/(?P<number>[1-9]\d*)-of-(?P<of>[1-9]\d*)\Z")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -22,6 +26,21 @@ class Part:
     def name_consumer(self, shared: str) -> str:
         """A part is a consumer of its own: its name, from that of the shared consumer."""
         return f"{shared}/{self.number}-of-{self.of}"
+
+
+def parse_part_name(consumer: str) -> tuple[str, Part] | None:
+    """The shared consumer and the part that a consumer's name means; None for a consumer that is
+    whole."""
+    match = PART_NAME.match(consumer)
+    if match is None:
+        return None
+    return match["shared"], Part(int(match["number"]), int(match["of"]))
+
+
+def find_parts(shared: str, consumers: Iterable[str]) -> tuple[str, ...]:
+    """Those of some consumers that are parts of a shared one."""
+    parsed = ((name, parse_part_name(name)) for name in set(consumers))
+    return tuple(sorted(name for name, part in parsed if part is not None and part[0] == shared))
 
 
 def list_parts(of: int) -> tuple[Part, ...]:
@@ -72,6 +91,11 @@ def find_expression(schema: Schema, table: WatchedTable) -> str | None:
     stored = schema.table(table.name)
     column = stored.column(table.shard_column or "") if stored is not None else None
     return column.generated if column is not None else None
+
+
+def count_parts(division: str) -> int:
+    """The number of parts of a division, as ``describe_division`` writes it."""
+    return int(json.loads(division)["parts"])
 
 
 def describe_division(schema: Schema, table: WatchedTable, of: int) -> str:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from google.cloud.spanner_v1.database import Database
-
 from watcher.cli.output import CONSOLE
-from watcher.consumers.divisions import Divisions
 from watcher.consumers.leases import Consumers
-from watcher.consumers.merging import find_parts, merge_parts
+from watcher.consumers.merging import merge_parts
 from watcher.consumers.positions import SpannerPositions, consumers_table
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.states import Command
@@ -23,9 +20,7 @@ def send_command(database: str, consumer: str, positions_table: str, command: Co
     client = connect(DatabaseAddress.parse(database))
     consumers = Consumers(client, consumers_table(positions_table))
     consumers.create()
-    known = {status.consumer for status in consumers.list_all()}
-    for name in find_parts(consumer, known) or (consumer,):
-        consumers.ask(name, command)
+    for name in consumers.ask(consumer, command):
         CONSOLE.print(f"{name}: command {command} sent")
 
 
@@ -34,19 +29,16 @@ def unregister_consumer(
 ) -> None:
     """Removes the positions of a consumer, or of all parts of a shared one, or shows them."""
     client = connect(DatabaseAddress.parse(database))
-    positions = SpannerPositions(client, positions_table)
-    positions.create()
-    parts = find_parts(consumer, {each.consumer for each in positions.list_all()})
-    for name in parts or (consumer,):
-        check_known(client, name, positions_table)
-        removed = unregister(client, positions_table, name, tables, dry_run)
+    SpannerPositions(client, positions_table).create()
+    removed = unregister(client, positions_table, consumer, tables, dry_run)
+    if not removed:
+        Consumers(client, consumers_table(positions_table)).require(consumer)
+    for name, gone in removed.items():
         if dry_run:
-            shown = ", ".join(sorted(removed)) or "none"
+            shown = ", ".join(sorted(gone)) or "none"
             CONSOLE.print(f"{name}: positions that would be removed: {shown}")
         else:
-            CONSOLE.print(f"{name}: {len(removed)} positions removed")
-    if parts and not dry_run:
-        Divisions(positions, consumer, len(parts)).forget(tables)
+            CONSOLE.print(f"{name}: {len(gone)} positions removed")
 
 
 def merge_consumer(database: str, consumer: str, positions_table: str, dry_run: bool) -> None:
@@ -57,11 +49,3 @@ def merge_consumer(database: str, consumer: str, positions_table: str, dry_run: 
     done = "would be" if dry_run else "is"
     for table, micros in sorted(merged.items()):
         CONSOLE.print(f"{consumer}: its position in {table} {done} {format_timestamp(micros)}")
-
-
-def check_known(client: Database, consumer: str, positions_table: str) -> None:
-    """Raises ConsumerNotFoundError for a consumer without a state and without a position."""
-    positions = SpannerPositions(client, positions_table)
-    positions.create()
-    if not positions.load_all(consumer):
-        Consumers(client, consumers_table(positions_table)).require(consumer)

@@ -27,10 +27,17 @@ class Content:
     positions: dict[tuple[str, str], int] = field(default_factory=dict)
     backfills: dict[tuple[str, str], BackfillProgress] = field(default_factory=dict)
     planned_ends: dict[tuple[str, str], int] = field(default_factory=dict)
+    selections: dict[str, str] = field(default_factory=dict)
+    """By consumer."""
 
     def copy(self) -> Content:
         """The same content, to be changed apart."""
-        return Content(dict(self.positions), dict(self.backfills), dict(self.planned_ends))
+        return Content(
+            dict(self.positions),
+            dict(self.backfills),
+            dict(self.planned_ends),
+            dict(self.selections),
+        )
 
     def positions_by_table(self, consumer: str) -> dict[str, int]:
         """The positions of a consumer."""
@@ -69,6 +76,9 @@ class WholePositions(Positions):
             content.positions |= moved
             content.planned_ends |= moved
             content.backfills |= {(consumer, table): p for table, p in plan.backfills.items()}
+            content.selections.pop(consumer, None)
+            if registration.selection is not None:
+                content.selections[consumer] = registration.selection
         return plan
 
     def save_all(
@@ -117,6 +127,10 @@ class WholePositions(Positions):
     def load_all(self, consumer: str) -> dict[str, int]:
         """As ``Positions.load_all``."""
         return self._read().positions_by_table(consumer)
+
+    def load_selection(self, consumer: str) -> str | None:
+        """As ``Positions.load_selection``."""
+        return self._read().selections.get(consumer)
 
     def load_backfills(self, consumer: str) -> dict[str, BackfillProgress]:
         """As ``Positions.load_backfills``."""

@@ -72,6 +72,7 @@ class FilePositions(WholePositions):
                     (r["consumer"], r["table"]): to_micros(datetime.fromisoformat(r["end"]))
                     for r in stored.get("planned_ends", ())
                 },
+                {r["consumer"]: r["selection"] for r in stored.get("selections", ())},
             )
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
@@ -98,7 +99,16 @@ def format_content(content: Content) -> str:
         {"consumer": c, "table": t, "end": format_timestamp(micros)}
         for (c, t), micros in sorted(content.planned_ends.items())
     ]
-    stored = {"positions": positions, "backfills": backfills, "planned_ends": ends}
+    selections = [
+        {"consumer": consumer, "selection": text}
+        for consumer, text in sorted(content.selections.items())
+    ]
+    stored = {
+        "positions": positions,
+        "backfills": backfills,
+        "planned_ends": ends,
+        "selections": selections,
+    }
     return json.dumps({"version": FILE_VERSION, **stored})
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+
+from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.tables import consumers_table, own_tables
@@ -41,3 +44,22 @@ def read_selections(
         f" WHERE {sql.quote(SELECTION_COLUMN)} IS NOT NULL"
     )
     return {row[0]: parse_selection(row[1], row[0], ours) for row in rows}
+
+
+def store_selection(
+    transaction: Transaction, positions_table: str, consumer: str, selection: str | None
+) -> None:
+    """Stores which tables a consumer polls (None: a change stream), in the transaction that
+    registers it. The consumer has a state."""
+    table = consumers_table(positions_table)
+    transaction.update(table, ("Consumer", SELECTION_COLUMN), [(consumer, selection)])
+
+
+def unite_selections(selections: Iterable[Selection]) -> Selection | None:
+    """A selection that means every table that one of them means; None without any."""
+    each = list(selections)
+    if not each:
+        return None
+    include = dict.fromkeys(pattern for one in each for pattern in one.include)
+    common = [name for name in each[0].exclude if all(name in other.exclude for other in each)]
+    return Selection(tuple(include), tuple(common), each[0].ours)

@@ -10,10 +10,12 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions.cleared import read_cleared
+from watcher.consumers.positions.selections import SELECTION_COLUMN, store_selection
 from watcher.consumers.positions.tables import (
     backfills_table,
     consumers_table,
     create_own_tables,
+    select_of_consumer,
 )
 from watcher.consumers.positions.values import (
     TABLE,
@@ -28,7 +30,7 @@ from watcher.consumers.positions.values import (
     plan_registration,
 )
 from watcher.errors import LeaseLostError
-from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
+from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.spanner.transactions import run_optimistically
 
@@ -60,17 +62,6 @@ def demand_owner(consumer: str, owner: str, found: Set[str | None]) -> None:
             f"another instance has taken over the consumer '{consumer}', or it was unregistered;"
             " this one stops"
         )
-
-
-def select_of_consumer(
-    sql: SqlDialect, table: str, columns: Sequence[str], consumer: str, more: str = ""
-) -> Bound:
-    """Columns of the rows that a consumer has in one of the product's own tables."""
-    text = (
-        f"SELECT {sql.quote_all(columns)} FROM {sql.quote(table)}"  # noqa: S608 (quoted)
-        f" WHERE {sql.quote('Consumer')} = @consumer{more}"
-    )
-    return sql.bind(text, {"consumer": (consumer, param_types.STRING)})
 
 
 class SpannerPositions(Positions):
@@ -113,6 +104,9 @@ class SpannerPositions(Positions):
 
         def register(transaction: Transaction) -> Registered:
             check_owner(transaction, self._name, registration.consumer, owner, self.sql)
+            if owner is not None:  # who has no lease has no state to store it in
+                name, selection = registration.consumer, registration.selection
+                store_selection(transaction, self._name, name, selection)
             return self.register_in(transaction, registration)
 
         return run_optimistically(self._database, register)
@@ -272,6 +266,13 @@ class SpannerPositions(Positions):
         """As ``Positions.load_all``."""
         with self._database.snapshot() as snapshot:
             return self._read(snapshot, consumer)
+
+    def load_selection(self, consumer: str) -> str | None:
+        """As ``Positions.load_selection``."""
+        table = consumers_table(self._name)
+        query = select_of_consumer(self.sql, table, (SELECTION_COLUMN,), consumer)
+        with self._database.snapshot() as snapshot:
+            return next((row[0] for row in snapshot.execute_sql(*query)), None)
 
     def load_backfills(self, consumer: str) -> dict[str, BackfillProgress]:
         """As ``Positions.load_backfills``."""

@@ -12,6 +12,7 @@ from google.cloud.spanner_v1.database import Database
 from ddl.render import render_step
 from ddl.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
 from ddl.steps import AddColumn, CreateTable
+from watcher.consumers.positions.reader import RowReader
 from watcher.errors import WatcherError
 from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
 from watcher.spanner.failures import FailureKind, classify_error
@@ -199,3 +200,27 @@ def select_columns(sql: SqlDialect, names: Sequence[str]) -> Bound:
         f" WHERE TABLE_SCHEMA = '{sql.default_schema}' AND {sql.is_any('TABLE_NAME', '@names')}"
     )
     return sql.bind(query, {"names": (list(names), param_types.Array(param_types.STRING))})
+
+
+def select_of_consumer(
+    sql: SqlDialect, table: str, columns: Sequence[str], consumer: str, more: str = ""
+) -> Bound:
+    """Columns of the rows that a consumer has in one of the product's own tables."""
+    text = (
+        f"SELECT {sql.quote_all(columns)} FROM {sql.quote(table)}"  # noqa: S608 (quoted)
+        f" WHERE {sql.quote('Consumer')} = @consumer{more}"
+    )
+    return sql.bind(text, {"consumer": (consumer, param_types.STRING)})
+
+
+def read_names(
+    reader: RowReader, positions_table: str, sql: SqlDialect, columns: Columns | None = None
+) -> set[str]:
+    """The names of all consumers that have a state or a position. What an older release has not
+    made (``columns`` None: everything is there) is empty."""
+    names: set[str] = set()
+    for table in (positions_table, consumers_table(positions_table)):
+        if columns is None or (table, "Consumer") in columns:
+            query = f"SELECT DISTINCT {sql.quote('Consumer')} FROM {sql.quote(table)}"  # noqa: S608
+            names |= {row[0] for row in reader.execute_sql(query)}
+    return names

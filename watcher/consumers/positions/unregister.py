@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from google.cloud.spanner_v1 import KeyRange, KeySet, param_types
@@ -10,16 +10,20 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.suggestions import suggest_name
+from watcher.consumers.positions.fences import delete_division, end_lease
 from watcher.consumers.positions.selections import SELECTION_COLUMN, parse_selection
 from watcher.consumers.positions.tables import (
     Columns,
     backfills_table,
     consumers_table,
+    divisions_table,
     own_tables,
     read_columns,
+    read_names,
 )
 from watcher.errors import ConsumerNotFoundError, LeaseHeldError
 from watcher.spanner.dialects import SqlDialect, find_dialect
+from watcher.tables.parts import find_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,39 +41,70 @@ def unregister(
     consumer: str,
     tables: Sequence[str] | None = None,
     dry_run: bool = False,
-) -> tuple[str, ...]:
+) -> dict[str, tuple[str, ...]]:
     """Removes positions and backfills of these tables, or all that there is of the consumer, in one
-    transaction; the tables whose positions went (or, with ``dry_run``, would go).
+    transaction; the tables whose positions went (or, with ``dry_run``, would go), by consumer: a
+    shared one goes with all its parts, and its division. Empty where nothing is stored.
 
     A consumer without any position left goes whole: else clearing would wait for it to register.
-    Raises LeaseHeldError while the consumer is alive, unless it polls none of the tables any more;
-    ConsumerNotFoundError for a table in which it has no position.
+    Raises LeaseHeldError while the consumer or a part of it is alive, unless it polls none of the
+    tables any more; ConsumerNotFoundError for a table in which it has no position.
     """
     columns = read_columns(database, own_tables(positions_table))
     if not columns:
-        return ()  # nobody was ever registered here
-    sql = find_dialect(database)
+        return {}  # nobody was ever registered here
+    sql, consumers = find_dialect(database), consumers_table(positions_table)
 
-    def remove(transaction: Transaction) -> tuple[str, ...]:
-        stored = read_consumer(transaction, positions_table, consumer, columns, sql)
-        removed = stored.tables if tables is None else resolve_names(stored, consumer, tables)
-        named = None if tables is None else removed
-        check_not_alive(stored, positions_table, consumer, named)
-        if not dry_run:
-            whole = tables is None or (not stored.alive and set(removed) == set(stored.tables))
-            delete_rows(transaction, positions_table, consumer, removed, whole, columns)
+    def remove(transaction: Transaction) -> dict[str, tuple[str, ...]]:
+        known = read_names(transaction, positions_table, sql, columns)
+        stored = {
+            name: read_consumer(transaction, positions_table, name, columns, sql)
+            for name in (*({consumer} & known), *find_parts(consumer, known))
+        }
+        removed = choose_removed(stored, consumer, tables)
+        for name, each in stored.items():
+            named = None if tables is None else removed[name]
+            check_not_alive(each, positions_table, name, named)
+        if dry_run:
+            return removed
+        whole = tables is None or all(
+            not each.alive and set(removed[name]) == set(each.tables)
+            for name, each in stored.items()
+        )
+        for name, each in stored.items():
+            delete_rows(transaction, positions_table, name, removed[name], whole, columns)
+            if not whole and not each.alive and (consumers, "Owner") in columns:
+                end_lease(transaction, positions_table, name, sql)
+        if (divisions_table(positions_table), "Division") in columns:
+            gone = None if whole else sorted({t for each in removed.values() for t in each})
+            delete_division(transaction, positions_table, consumer, gone)
         return removed
 
-    result: tuple[str, ...] = database.run_in_transaction(remove)
+    result: dict[str, tuple[str, ...]] = database.run_in_transaction(remove)
     return result
 
 
-def resolve_names(stored: StoredConsumer, consumer: str, tables: Sequence[str]) -> tuple[str, ...]:
+def choose_removed(
+    stored: Mapping[str, StoredConsumer], consumer: str, tables: Sequence[str] | None
+) -> dict[str, tuple[str, ...]]:
+    """The tables that a consumer, and each of its parts, leaves. Raises ConsumerNotFoundError for
+    one in which none of them has a position."""
+    if tables is None:
+        return {name: each.tables for name, each in stored.items()}
+    known = dict.fromkeys(table for each in stored.values() for table in each.tables)
+    named = resolve_names(tuple(known), consumer, tables)
+    return {
+        name: tuple(table for table in named if table in each.tables)
+        for name, each in stored.items()
+    }
+
+
+def resolve_names(known: Sequence[str], consumer: str, tables: Sequence[str]) -> tuple[str, ...]:
     """The tables that are named, in their own spelling. Raises ConsumerNotFoundError."""
-    spelled = {name.casefold(): name for name in stored.tables}
+    spelled = {name.casefold(): name for name in known}
     for name in tables:
         if name.casefold() not in spelled:
-            advice = suggest_name(name, stored.tables, "it has positions in")
+            advice = suggest_name(name, known, "it has positions in")
             raise ConsumerNotFoundError(
                 f"consumer '{consumer}' has no position in table {name}; {advice}"
             )

@@ -51,6 +51,8 @@ class Registration:
     cleared already, all of them begin there instead. ``filled`` are tables whose backfill begins at
     their position. ``backwards``: positions above their start go back to it; else they stay.
     ``cleared_with`` maps tables to that of their change sets, which is cleared for them.
+    ``selection`` says which tables the consumer polls (None: a change stream); it is stored with
+    the positions.
     """
 
     consumer: str
@@ -59,6 +61,7 @@ class Registration:
     filled: frozenset[str] = frozenset()
     backwards: bool = False
     cleared_with: Mapping[str, str] = field(default_factory=dict)
+    selection: str | None = None
 
     @property
     def tables_cleared(self) -> tuple[str, ...]:
@@ -95,7 +98,8 @@ class Positions(Protocol):
         ...
 
     def register(self, registration: Registration, owner: str | None = None) -> Registered:
-        """Gives a consumer its first positions, in one transaction.
+        """Gives a consumer its first positions, and stores the selection that they are of, in one
+        transaction.
 
         Raises PositionConflictError, and saves nothing, when the lease is another's.
         """
@@ -141,6 +145,12 @@ class Positions(Protocol):
 
     def load_all(self, consumer: str) -> dict[str, int]:
         """The positions of a consumer by table, in microseconds since 1970."""
+        ...
+
+    def load_selection(self, consumer: str) -> str | None:
+        """Which tables a consumer polls, by its last registration; None for a change stream, and
+        for a consumer that was never registered. A table that it means, and in which the consumer
+        has no position, could be watched at none of its positions."""
         ...
 
     def load_backfills(self, consumer: str) -> dict[str, BackfillProgress]:

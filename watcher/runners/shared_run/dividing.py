@@ -6,44 +6,42 @@ import logging
 from collections.abc import Callable, Sequence
 
 from ddl.schema import Schema
-from watcher.consumers.divisions import Divisions, Start
+from watcher.consumers.divisions import Beginning, Divisions
 from watcher.runners.table_rules import warn_about_cleared
 from watcher.tables.parts import Part, check_divisible, describe_division, keep_part
 from watcher.tables.values import WatchedTable
-from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher")
-ChooseStart = Callable[[frozenset[str]], Start]
 
 
 class Dividing:
     """Settles how tables are divided before anything of them is read."""
 
-    def __init__(self, divisions: Divisions, shared: str) -> None:
+    def __init__(
+        self, divisions: Divisions, shared: str, read_beginning: Callable[[], Beginning]
+    ) -> None:
         self._divisions = divisions
         self._shared = shared
+        self._read_beginning = read_beginning
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """All parts of the consumer."""
         return self._divisions.parts
 
-    def settle(
-        self, schema: Schema, tables: Sequence[WatchedTable], choose_start: ChooseStart
-    ) -> None:
+    def settle(self, schema: Schema, tables: Sequence[WatchedTable]) -> None:
         """As ``Divisions.settle``. Raises NotWatchableError for a table that cannot be divided."""
         for table in tables:
             check_divisible(schema, table)
         parts = len(self.parts)
         described = {each.name: describe_division(schema, each, parts) for each in tables}
-        registered = self._divisions.settle(described, choose_start)
+        registered = self._divisions.settle(described, self._read_beginning)
         if registered is not None:
             warn_about_cleared(LOG, self._shared, registered, "use a backfill")
 
     def keep(
         self, schema: Schema, tables: Sequence[WatchedTable], part: Part
     ) -> Sequence[WatchedTable]:
-        """The tables with the shards of one part. Those that are new since the consumer started
-        begin at the beginning of their index, as in ``Registrar.register_new``."""
-        self.settle(schema, tables, lambda _known: Start(BEGINNING, now=False))
+        """The tables with the shards of one part."""
+        self.settle(schema, tables)
         return [keep_part(table, part) for table in tables]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from ddl.schema import Schema
-from watcher.consumers.divisions import Divisions, Start
+from watcher.consumers.divisions import Beginning, Divisions
 from watcher.consumers.members import Members
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.sharing import count_share, plan_shift
@@ -20,6 +20,7 @@ from watcher.runners.metrics import Metrics
 from watcher.runners.shared_run.dividing import Dividing
 from watcher.runners.shared_run.part_run import PartRun
 from watcher.runners.shared_run.turns import Turns
+from watcher.runners.sources import make_selection
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lifecycle import Lifecycle
 from watcher.runners.watcher_run.run import RENEWALS_PER_LEASE, RunStart
@@ -33,7 +34,6 @@ from watcher.spanner.database import connect
 from watcher.spanner.failures import MAY_GO_AWAY, FailureKind, classify_error
 from watcher.tables.parts import Part
 from watcher.tables.values import WatchedTable
-from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher")
 MOVED = "its part goes to another instance"
@@ -80,13 +80,17 @@ class SharedRun:
     # How the tables are divided.
 
     def _divide(self) -> Dividing:
-        dividing = Dividing(
-            Divisions(self._positions, self._shared, self._config.parts or 1), self._shared
-        )
+        divisions = Divisions(self._positions, self._shared, self._config.parts or 1)
+        dividing = Dividing(divisions, self._shared, self._read_beginning)
         tables = self._settings.resolver.resolve_latest()
-        dividing.settle(tables.schema, tables.polled, partial(self._choose_start, dividing.parts))
+        dividing.settle(tables.schema, tables.polled)
         self._tables = tuple(sorted(tables.source.tables))
         return dividing
+
+    def _read_beginning(self) -> Beginning:
+        now = self._settings.resolver.queries.fetch_read_timestamp()
+        selection, start = make_selection(self._config), resolve_start(self._config.start)
+        return Beginning(selection, start, now)
 
     @property
     def _positions(self) -> SpannerPositions:
@@ -98,21 +102,8 @@ class SharedRun:
     @property
     def _members(self) -> Members:
         """Over the connection of now: it may have been opened again."""
-        return Members(self._positions.database, self._positions.table, self._shared)
-
-    def _choose_start(self, parts: tuple[Part, ...], known: frozenset[str]) -> Start:
-        """Where tables begin that the consumer has not watched before: where the settings say, for
-        a new consumer; else at the least position of its other tables, so that what was written
-        while no instance ran counts."""
-        start = resolve_start(self._config.start)
-        if start is not None:
-            return Start(start, now=False)
-        if not known:
-            return Start(self._settings.resolver.queries.fetch_read_timestamp(), now=True)
-        names = [part.name_consumer(self._shared) for part in parts]
-        places = [self._positions.load_all(name) for name in names]
-        least = [at for each in places for name, at in each.items() if name in known]
-        return Start(min(least, default=BEGINNING), now=False)
+        parts = len(self._dividing.parts)
+        return Members(self._positions.database, self._positions.table, self._shared, parts)
 
     def describe_start(self) -> RunStart:
         """What this instance is about to deliver, with others."""

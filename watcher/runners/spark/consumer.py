@@ -77,7 +77,12 @@ class QueryConsumer:
         if new:
             floating = frozenset(new) if now else frozenset()
             registration = Registration(
-                self._name, new, floating, backwards=True, cleared_with=with_sets
+                self._name,
+                new,
+                floating,
+                backwards=True,
+                cleared_with=with_sets,
+                selection=self._selection,
             )
             registered = self._positions.register(registration, self._owner)
             warn_about_cleared(LOG, self._name, registered, EARLIER_ROWS)
@@ -148,7 +153,7 @@ class QueryConsumer:
 
     def _acquire(self) -> Lease:
         """The lease; that of a query that was killed runs out first."""
-        claim = Claim(self._name, self._seconds, self._owner, self._selection)
+        claim = Claim(self._name, self._seconds, self._owner)
         return acquire_lease(self._consumers, claim, self._done.wait, ACQUISITION_SECONDS)
 
     def _keep_renewing(self, lease: Lease) -> None:

@@ -39,16 +39,16 @@ class LeaseKeeper:
         self._lease: Lease | None = None
         self.consumer = settings.config.consumer or NAMELESS
 
-    def acquire(self, selection: str | None) -> None:
+    def acquire(self) -> None:
         """Takes the consumer's name. Raises LeaseHeldError while another instance lives, unless on
-        standby."""
+        standby, and as ``Consumers.acquire`` for the name of a divided consumer, or of a part."""
         consumers = self._connection.consumers
         if consumers is None:
             return
         seconds = self._config.lease
         self._lease = acquire_lease(
             consumers,
-            Claim(self.consumer, seconds, self._token, selection),
+            Claim(self.consumer, seconds, self._token),
             self._lifecycle.stopping.wait,
             seconds / ACQUISITIONS_PER_LEASE,
             self._config.standby,
@@ -75,11 +75,6 @@ class LeaseKeeper:
     def exists(self) -> bool:
         """Whether there is a lease to be renewed."""
         return self._lease is not None
-
-    @property
-    def selection_before(self) -> str | None:
-        """The selection of whoever held the name before."""
-        return self._lease.selection_before if self._lease is not None else None
 
     def check(self) -> None:
         """Raises LeaseExpiredError when the lease has run out, as it does while the process is

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from watcher.captures.poll_tables import PolledTables
-from watcher.consumers.divisions import check_undivided
 from watcher.consumers.positions import Registration
-from watcher.runners.sources import WatchedTables
+from watcher.consumers.positions.selections import parse_selection
+from watcher.consumers.starts import Standing, choose_start
 from watcher.runners.table_rules import map_change_sets, warn_about_cleared
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.table_resolver import TableResolver, Tables
 from watcher.settings.fields import resolve_start
+from watcher.tables.selection import Selection
 from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher")
@@ -35,19 +35,18 @@ class Registrar:
         """Tables that were registered and may not be watchable yet at the consumer's position."""
 
     def register_first(self, tables: Tables) -> None:
-        """Registers the consumer when a run starts."""
-        check_undivided(self._connection.positions, self._lease.consumer)
-        known = self._read_positions()
-        self._register(tables, known, self._resolve_first_start(tables.source, known))
+        """Registers the consumer when a run starts, and stores which tables it polls from now on.
+        Which ones it polled before says what is new in the database, and what was only selected
+        now."""
+        text = self._connection.positions.load_selection(self._lease.consumer)
+        before = None
+        if text is not None:
+            before = parse_selection(text, self._lease.consumer, ())
+        self._register(tables, frozenset(tables.source.tables), before, text != self._selection)
 
     def register_new(self, tables: Tables, watched_before: frozenset[str]) -> None:
-        """Registers tables that the schema at a later timestamp has. Everything in the index of a
-        polled one came after it was made watchable; a change stream has delivered everything of it
-        up to the least position."""
-        known = self._read_positions()
-        watched = [at for name, at in known.items() if name in watched_before]
-        polling = isinstance(tables.source, PolledTables)
-        self._register(tables, known, BEGINNING if polling else min(watched, default=BEGINNING))
+        """Registers tables that the schema at a later timestamp has."""
+        self._register(tables, watched_before, self._resolver.selection)
 
     def remove_dropped(self, tables: Tables) -> None:
         """Removes the positions in tables that were dropped, once the windows in which they existed
@@ -75,40 +74,56 @@ class Registrar:
     def _read_positions(self) -> dict[str, int]:
         return self._connection.positions.load_all(self._lease.consumer)
 
-    def _resolve_first_start(self, source: WatchedTables, known: Mapping[str, int]) -> int | None:
-        """Where a table without a position starts; None is now. The tables of a consumer that ran
-        before start at its position: what was written to them while it did not run counts. Where it
-        selected them before, they are new in the database, as in ``register_new``."""
-        start = resolve_start(self._start)
-        watched = [known[name] for name in source.tables if name in known]
-        if start is not None or not watched:
-            return start
-        before = self._lease.selection_before
-        if before is not None and before == self._resolver.selection:
-            return BEGINNING
-        return min(watched)
+    @property
+    def _selection(self) -> str | None:
+        """The tables that are polled, as they are stored."""
+        selection = self._resolver.selection
+        return selection.to_text() if selection is not None else None
 
-    def _register(self, tables: Tables, known: Mapping[str, int], start: int | None) -> None:
-        """Registers the consumer in tables without a position. A table with a backfill starts now;
-        so do all others where ``start`` is None."""
+    def _register(
+        self,
+        tables: Tables,
+        watched: frozenset[str],
+        selection: Selection | None,
+        selects_anew: bool = False,
+    ) -> None:
+        """Registers the consumer in tables without a position, by where it is in those that are
+        ``watched`` and by what it polled until now."""
         self._removal_due = True
+        known = self._read_positions()
         new = [name for name in tables.source.tables if name not in known]
         self.unread |= frozenset(new)
-        if not new:
+        if not new and not selects_anew:
             return
-        registration = self._plan(tables, new, start)
-        registered = self._connection.positions.register(registration, self._lease.owner)
+        places = {name: at for name, at in known.items() if name in watched}
+        starts = self._choose_starts(tables, new, Standing(places, selection))
+        registered = self._connection.positions.register(
+            self._plan(tables, new, starts), self._lease.owner
+        )
         warn_about_cleared(LOG, self._lease.consumer, registered, "use a backfill")
 
-    def _plan(self, tables: Tables, new: list[str], start: int | None) -> Registration:
-        filled = tables.backfills.keys() & set(new)
-        now_tables = frozenset(new) if start is None else frozenset(filled)
+    def _choose_starts(
+        self, tables: Tables, new: list[str], standing: Standing
+    ) -> dict[str, int | None]:
+        """Where each table begins; None is now, where a table with a backfill begins, too."""
+        start = resolve_start(self._start)
+        if self._selection is None and standing.positions:
+            start = None  # the stream may not reach back to it any more
+        return {
+            name: None if name in tables.backfills else choose_start(standing, name, start)
+            for name in new
+        }
+
+    def _plan(
+        self, tables: Tables, new: list[str], starts: Mapping[str, int | None]
+    ) -> Registration:
+        now_tables = frozenset(name for name, at in starts.items() if at is None)
         now = self._resolver.queries.fetch_read_timestamp() if now_tables else BEGINNING
-        starts = {n: now if n in now_tables or start is None else start for n in new}
         return Registration(
             self._lease.consumer,
-            starts,
+            {name: now if at is None else at for name, at in starts.items()},
             now_tables,
-            frozenset(filled),
+            frozenset(tables.backfills.keys() & set(new)),
             cleared_with=map_change_sets(tables.source.capture(name).table for name in new),
+            selection=self._selection,
         )

@@ -57,7 +57,7 @@ def start(
     if connection.lost:
         connection.reopen()
     try:
-        lease.acquire(settings.resolver.selection)
+        lease.acquire()
         run = WatcherRun(settings, connection, lease, settings.resolver.resolve_latest(), once)
         settings.lifecycle.note_started()
         lease.obey_stored_command()

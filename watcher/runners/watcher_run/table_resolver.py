@@ -20,7 +20,7 @@ from watcher.runners.table_rules import check_still_polled
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.keys import KeyRange
 from watcher.tables.epochs import Epochs
-from watcher.tables.selection import matches
+from watcher.tables.selection import Selection, matches
 from watcher.tables.values import TableSpec, WatchedTable
 
 SOURCES_KEPT_MAX = 8
@@ -55,12 +55,11 @@ class TableResolver:
         self._ever_watched: frozenset[str] = frozenset()
 
     @property
-    def selection(self) -> str | None:
-        """The tables that are polled, in the form that other consumers read: clearing waits for
-        this consumer in tables that it has not registered yet."""
+    def selection(self) -> Selection | None:
+        """The tables that are polled; None for a change stream."""
         if self._config.capture == "change-stream":
             return None
-        return make_selection(self._config).to_text()
+        return make_selection(self._config)
 
     def resolve_latest(self) -> Tables:
         """The tables to watch in the current schema.
