@@ -67,7 +67,7 @@ def make_polled_rows(count: int) -> TableRows:
 def make_streamed_rows(count: int, captured: ValueCapture) -> StreamRows:
     """Changes of one table, a third of each kind, from a change stream."""
     operations = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
-    buffer = ChangeBuffer(WINDOW, {})
+    buffer = ChangeBuffer(WINDOW)
     for number, first in enumerate(range(0, count, RECORD_MODS)):
         operation = operations[number % len(operations)]
         record = DataRecord(

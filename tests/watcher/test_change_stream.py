@@ -37,7 +37,7 @@ from watcher.captures.change_stream import (
 )
 from watcher.captures.change_stream.lineage import Lineage, is_child_reader
 from watcher.captures.change_stream.record_values import ChildPartition
-from watcher.change import Change, Operation, Shape, ValueCapture
+from watcher.change import Change, Operation, ValueCapture
 from watcher.errors import NotWatchableError, StreamExpiredError
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import to_micros
@@ -196,13 +196,7 @@ def test_whole_rows_are_there_whatever_the_stream_captures(
         batch.update("T", ["Id", "Version"], [(1, 2)])
     with database.batch() as batch:
         batch.update("T", ["Id", "Text"], [(1, None)])
-    schema = read_schema(database)
-    table = schema.table("T")
-    assert table is not None
-    shape = Shape("T", tuple((c.name, c.type) for c in table.columns), ("Id",))
-    capture = replace(
-        capture_of(database), whole_rows=WholeRows(QueryClient(address_of(database)), (shape,))
-    )
+    capture = replace(capture_of(database), whole_rows=WholeRows(QueryClient(address_of(database))))
     changes = read_changes(capture, Window(begin, fetch_now(database)))
     assert [change.new_values for change in changes] == [
         {"Version": 1, "Text": "first"},

@@ -32,7 +32,7 @@ from watcher.captures.change_stream.record_values import (
     Record,
 )
 from watcher.captures.change_stream.records import decode_records
-from watcher.captures.change_stream.rows import ChangeBuffer
+from watcher.captures.change_stream.rows import ChangeBuffer, order_key
 from watcher.change import Operation
 from watcher.spanner.results.wire import ResultPart, parse_result_part
 from watcher.spanner.timestamps import format_timestamp
@@ -147,11 +147,11 @@ def list_changes(batches: Sequence[StreamRows]) -> list[dict[str, object]]:
 
 def decode_by_row(results: Sequence[ResultPart], change_filter: ChangeFilter) -> Decoded:
     """Record by record."""
-    buffer = ChangeBuffer(WINDOW, KEYS)
+    buffer = ChangeBuffer(WINDOW)
     each = list(decode_records(results))
     for record in each:
         if isinstance(record, DataRecord) and change_filter.accepts(record):
-            buffer.add(record, "token")
+            buffer.add(replace(record, shape=order_key(record.shape, KEYS)), "token")
     children = [record for record in each if isinstance(record, ChildPartition)]
     beats = [record for record in each if isinstance(record, Heartbeat)]
     return Decoded(list_changes([buffer.take()]), children, beats)

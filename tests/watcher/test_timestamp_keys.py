@@ -191,7 +191,7 @@ def test_columns_of_spark_refuse_a_key_of_a_change_stream() -> None:
     def shown(at: str, nanoseconds: Nanoseconds) -> list[dict[str, object]]:
         mod = StreamMod(f'{{"At":"{at}"}}', f'{{"Seen":"{SECOND}"}}', None)
         of_record = (Operation.UPDATE, ValueCapture.NEW_ROW, 1, 1, "", False)
-        buffer = ChangeBuffer(Window(0, 9), {})
+        buffer = ChangeBuffer(Window(0, 9))
         buffer.add(DataRecord(5, "0", "t", True, shape, (mod,), *of_record), "token")
         schema = PollCapture(QueryClient(NOWHERE), table, (), nanoseconds).typed_schema
         typed = shape_typed(buffer.take(), table, schema, nanoseconds)

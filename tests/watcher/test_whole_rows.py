@@ -29,7 +29,6 @@ from watcher.window import Window
 TABLE = "CREATE TABLE T (Id INT64, Version INT64, Text STRING(MAX)) PRIMARY KEY (Id)"
 STREAM = "CREATE CHANGE STREAM S FOR T OPTIONS (value_capture_type = 'OLD_AND_NEW_VALUES')"
 INT64, STRING = Type(TypeCode.INT64), Type(TypeCode.STRING)
-SHAPE = Shape("T", (("Id", INT64), ("Version", INT64), ("Text", STRING)), ("Id",))
 PART = Shape("T", (("Id", INT64), ("Version", INT64)), ("Id",), (1, 2))
 CAPTURED = ValueCapture.OLD_AND_NEW_VALUES
 
@@ -59,7 +58,7 @@ def commit(database: Database, *statements: str) -> int:
 def capture_of(database: Database) -> ChangeStreamCapture:
     stream = find_stream(read_schema(database), "S", (), database.name)
     queries = QueryClient(address_of(database))
-    return ChangeStreamCapture(queries, stream, whole_rows=WholeRows(queries, (SHAPE,)))
+    return ChangeStreamCapture(queries, stream, whole_rows=WholeRows(queries))
 
 
 def complete_records(database: Database, *records: DataRecord) -> list[Change]:

@@ -56,6 +56,12 @@ class ReplicaWindow:
     reasons: dict[str, list[Reason]] = field(default_factory=lambda: defaultdict(list))
     """Why the cut will not be exact, by table."""
 
+    def load_whole(self, name: str) -> None:
+        """A table is loaded at the window's end, because changes in the window were made in another
+        schema than the one that is valid there."""
+        LOG.info("table %s: its schema has changed in the window: it is loaded again", name)
+        self.loads |= {name}
+
     def add_reason(self, reason: Reason, *tables: str) -> None:
         """The cut of this window will not be exact, because of these tables; without names, because
         of all that the window has."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +13,11 @@ import pyarrow.compute as pc
 from ddl.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.poll import PollCapture
-from watcher.change import Change, Operation, Value
-from watcher.errors import ConfigurationError
+from watcher.change import Change, Operation, Shape, Value
 from watcher.replica.copies import DELETED_COLUMN
+from watcher.spanner.key_values import identify_column
 from watcher.spanner.results.columns import TIMESTAMP
+from watcher.spanner.results.sent_types import name_type
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
 
 ROW = "_row"
@@ -46,13 +48,10 @@ def find_deleted(batch: pa.RecordBatch, column: str | None) -> pa.Array:
 
 
 def arrange_changes(changes: Sequence[Change], capture: PollCapture) -> pa.Table:
-    """Changes of one table as rows, with ``DELETED_COLUMN``.
-
-    Raises ConfigurationError for one that has not the whole row.
-    """
+    """Changes of one table that fit its copy as rows, with ``DELETED_COLUMN``."""
     schema = copy_schema(capture)
     types = dict(capture.table.columns)
-    cells = [read_cells(change, types) for change in changes]
+    cells = [{**change.key, **(change.new_values or {})} for change in changes]
     columns = [
         build_column([row.get(name) for row in cells], type_, schema.field(name).type)
         for name, type_ in types.items()
@@ -64,16 +63,25 @@ def arrange_changes(changes: Sequence[Change], capture: PollCapture) -> pa.Table
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def read_cells(change: Change, types: Iterable[str]) -> dict[str, Value]:
-    """The cells of a change; of a delete the key alone."""
-    cells = {**change.key, **(change.new_values or {})}
-    missing = [name for name in types if name not in cells]
-    if missing and change.operation is not Operation.DELETE:
-        raise ConfigurationError(
-            f"a change of {change.table} has no value of column {missing[0]}: set whole_rows = true"
-            " in [stream], or exclude the column"
-        )
-    return cells
+def fits_copy(change: Change, capture: PollCapture) -> bool:
+    """Whether a copy can take a change as it is: it has every column of the table, with the type
+    that the table has at the window's end. Columns that came later have values that no change
+    announces: then the table has to be loaded."""
+    if change.operation is Operation.DELETE:
+        return set(change.key) == set(capture.table.primary_key)
+    return change.captured.whole_row and has_columns(describe_columns(change.shape), capture)
+
+
+@lru_cache(maxsize=256)
+def describe_columns(shape: Shape) -> tuple[tuple[str, str], ...]:
+    """The names and types of the columns of a change."""
+    return tuple((name, name_type(type_)) for name, type_ in shape.columns)
+
+
+def has_columns(described: Iterable[tuple[str, str]], capture: PollCapture) -> bool:
+    """Whether changes with these columns have all those of a table, with the same types."""
+    there = dict(described)
+    return all(there.get(name) == name_type(type_) for name, type_ in capture.table.columns)
 
 
 def build_column(values: Sequence[Value], type_: Type, target: pa.DataType) -> pa.Array:
@@ -96,13 +104,15 @@ def parse_timestamps(value: Value) -> datetime | list[object] | None:
 
 
 def reduce_changes(tables: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
-    """The newest row of each key. Of rows of one commit timestamp the last one counts: a change
-    stream gives those of a transaction in their order."""
+    """The newest row of each key, as Spanner compares keys. Of rows of one commit timestamp the
+    last one counts: a change stream gives those of a transaction in their order."""
     table = pa.concat_tables(tables)
     order = pc.sort_indices(
         table.append_column(ROW, pa.array(np.arange(table.num_rows))),
         [(COMMIT_TIMESTAMP_COLUMN, "ascending"), (ROW, "ascending")],
     )
     ordered = table.take(order).append_column(ROW, pa.array(np.arange(table.num_rows)))
-    newest = ordered.group_by(list(key)).aggregate([(ROW, "max")]).column(f"{ROW}_max")
+    keys = {name: identify_column(ordered.column(name)) for name in key}
+    groups = pa.table(keys | {ROW: ordered.column(ROW)}).group_by(list(key))
+    newest = groups.aggregate([(ROW, "max")]).column(f"{ROW}_max")
     return ordered.take(newest).drop_columns([ROW])

@@ -16,7 +16,13 @@ from watcher.captures.snapshot import SnapshotCapture
 from watcher.change import Change
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWindow, ReplicaWriter
 from watcher.replica.copies import CopyState, TableCopy
-from watcher.replica.rows import arrange_changes, arrange_rows, copy_schema, reduce_changes
+from watcher.replica.rows import (
+    arrange_changes,
+    arrange_rows,
+    copy_schema,
+    fits_copy,
+    reduce_changes,
+)
 from watcher.window import BEGINNING, Window
 
 
@@ -86,9 +92,14 @@ class ReplicaSink:
                 self._rows.tables[rows.table.name].append(arrange_rows(rows))
             return
         for name, changes in group_changes(rows, self._database).items():
-            if name in window.captures and name not in window.loads:
-                arranged = arrange_changes(changes, window.captures[name])
-                self._rows.tables[name].append(arranged)
+            if name not in window.captures or name in window.loads:
+                continue
+            capture = window.captures[name]
+            if all(fits_copy(change, capture) for change in changes):
+                self._rows.tables[name].append(arrange_changes(changes, capture))
+            else:
+                window.load_whole(name)
+                self._rows.tables.pop(name, None)
 
     def resolved(self, micros: int) -> None:
         """The window's end is known since ``begin_window``."""

@@ -16,7 +16,6 @@ from watcher.captures.change_stream import (
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
-from watcher.change import Shape
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.errors import ConfigurationError
@@ -90,8 +89,6 @@ def resolve_streamed(
     whole = config.stream.whole_rows
     known = Known("change-stream", stream.known_values(whole), bool(config.backfill))
     config.format.check(known)
-    choices = {name.casefold(): spec.choice for name, spec in config.table.items()}
-    shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
     capture = ChangeStreamCapture(
         queries,
         stream,
@@ -99,10 +96,10 @@ def resolve_streamed(
             frozenset(table.name for table in tables),
             config.stream.operation_set,
             config.stream.tag,
-            {each.name: choices[n] for each in tables if (n := each.name.casefold()) in choices},
+            {name.casefold(): spec.choice for name, spec in config.table.items()},
             selection,
         ),
-        WholeRows(queries, shapes) if whole else None,
+        WholeRows(queries, config.table) if whole else None,
     )
     captures = [PollCapture(queries, each, (), config.nanoseconds) for each in tables]
     return StreamedTables(capture, captures)

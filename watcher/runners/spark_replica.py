@@ -26,7 +26,7 @@ from watcher.runners.spark.registration import register_source
 from watcher.runners.spark.resolution import resolve_scan, resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.source import FORMAT as SOURCE
-from watcher.runners.spark.table_batches import BatchWindow, TableDecoder
+from watcher.runners.spark.table_batches import BatchWindow, TableDecoder, fit_copy
 from watcher.settings.spark import SourceOptions, parse_source_options
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.timestamps import format_timestamp
@@ -124,12 +124,15 @@ class SparkReplica:
         self._session = batch.sparkSession
         batch.persist()
         try:
-            window, counts = summarize(batch)
+            window, counts, columns = summarize(batch)
             if window is None:
                 LOG.info("micro-batch %d has no window", batch_id)
                 return
             captures = self._resolve_captures(window)
             writing = self._writer.begin(window.end, window.starts, captures)
+            for name in columns.keys() & captures.keys() - writing.loads:
+                if not fit_copy(columns[name], captures[name]):
+                    writing.load_whole(name)
             rows = FrameRows(batch.sparkSession, self._settings.options, batch, counts)
             self._writer.commit(writing, rows)
         finally:
@@ -161,12 +164,21 @@ class SparkReplica:
         return self._copies(self._session, table)
 
 
-def summarize(batch: DataFrame) -> tuple[BatchWindow | None, dict[str, int]]:
-    """The window of a micro-batch, and how many changes each table has."""
-    rows = batch.groupBy("table").agg(f.sum("row_count"), f.max("window")).collect()
-    texts = [text for name, _, text in rows if name is None]
+def summarize(
+    batch: DataFrame,
+) -> tuple[BatchWindow | None, dict[str, int], dict[str, list[str]]]:
+    """The window of a micro-batch, and of each table how many changes it has, and which columns
+    they have."""
+    aggregates = (f.sum("row_count"), f.max("window"), f.collect_set("columns"))
+    rows = batch.groupBy("table").agg(*aggregates).collect()
+    texts = [text for name, _, text, _ in rows if name is None]
     window = BatchWindow.from_text(texts[0]) if texts else None
-    return window, {name: int(count) for name, count, _ in rows if name is not None and count}
+    changed = [row for row in rows if row[0] is not None and row[1]]
+    return (
+        window,
+        {name: int(count) for name, count, _, _ in changed},
+        {name: list(columns) for name, _, _, columns in changed},
+    )
 
 
 def check_supported(name: str, capture: PollCapture) -> None:

@@ -42,6 +42,23 @@ class ColumnChoice:
         included = self.include is None or folded in {each.casefold() for each in self.include}
         return included and folded not in {each.casefold() for each in self.exclude}
 
+    def keep_existing(self, table: Table) -> ColumnChoice:
+        """The choice without the columns that a table does not have, or has of another type: an
+        earlier schema may not know yet, or a later one not any more, what is configured."""
+
+        def is_there(name: str) -> bool:
+            return table.column(name) is not None
+
+        def is_numeric(name: str) -> bool:
+            column = table.column(name)
+            return column is not None and TypeCode.PG_NUMERIC in list_codes(column.type)
+
+        return ColumnChoice(
+            None if self.include is None else tuple(filter(is_there, self.include)),
+            tuple(filter(is_there, self.exclude)),
+            tuple(filter(is_numeric, self.texts)),
+        )
+
 
 EVERYTHING = ColumnChoice()
 
@@ -91,10 +108,7 @@ def check_choice(table: Table, choice: ColumnChoice, required: Collection[str]) 
             )
     for name in choice.texts:
         column = table.column(name)
-        if column is not None and TypeCode.PG_NUMERIC not in (
-            column.type.code,
-            column.type.element.code if column.type.element else None,
-        ):
+        if column is not None and TypeCode.PG_NUMERIC not in list_codes(column.type):
             raise ConfigurationError(
                 f"column {table.name}.{column.name} has type {render_full_type(column.type)}: only"
                 " numerics of the PostgreSQL dialect are read as text; remove it from text_columns"
@@ -105,6 +119,11 @@ def check_choice(table: Table, choice: ColumnChoice, required: Collection[str]) 
                 f"column {table.name}.{name} is always read: it is part of the key, the commit"
                 " timestamp, or says what a change is; remove it from exclude_columns"
             )
+
+
+def list_codes(type_: Type) -> tuple[TypeCode, ...]:
+    """The code of a type, and that of an array's elements."""
+    return (type_.code, *(list_codes(type_.element) if type_.element is not None else ()))
 
 
 def explain_unknown_column(table: Table, name: str) -> ConfigurationError:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from watcher.captures.poll_tables import start_ahead
+from watcher.spanner.key_values import Parts
 from watcher.verification.copy_sums import NOWHERE, RangeIndex, sum_ranges
 from watcher.verification.key_conditions import KeyInterval
-from watcher.verification.key_order import Parts, show_key
+from watcher.verification.key_order import show_key
 from watcher.verification.report import Difference, DifferenceKind, TableReport
 from watcher.verification.spanner_sums import HASH, ComparedTable, RangeSum, read_sum
 

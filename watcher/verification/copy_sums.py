@@ -10,9 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ddl.schema import TypeCode
+from watcher.spanner.key_values import Parts
 from watcher.verification.canonical import LOW_BITS, ComparedColumn
 from watcher.verification.key_conditions import KeyInterval
-from watcher.verification.key_order import KeyOrder, Parts, SortKey
+from watcher.verification.key_order import KeyOrder, SortKey
 from watcher.verification.row_hashes import hash_rows
 from watcher.verification.spanner_sums import HASH, RangeSum
 

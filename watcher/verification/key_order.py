@@ -5,11 +5,7 @@ Spanner: NULL is the least value, then NaN; descending columns are the other way
 
 from __future__ import annotations
 
-import math
-from base64 import b64decode
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from functools import total_ordering
 from typing import Any
 
@@ -17,18 +13,18 @@ import pyarrow as pa
 
 from ddl.schema import Dialect, Type, TypeCode
 from watcher.spanner.dialects import DIALECTS, SqlDialect
+from watcher.spanner.key_values import (
+    NAN,
+    NANOS,
+    NULL,
+    Part,
+    Parts,
+    identify_key,
+    normalize,
+)
 from watcher.spanner.keys import Key
-from watcher.spanner.timestamps import to_datetime, to_micros
-
-Part = tuple[Any, ...]
-"""A value of a key: ``(0,)`` for NULL, ``(1,)`` for NaN, else ``(2, value)``."""
-Parts = tuple[Part, ...]
-
-NULL: Part = (0,)
-NAN: Part = (1,)
-NANO_DIGITS = 9
-NANOS = 1_000_000_000
-SECONDS_LENGTH = len("YYYY-MM-DDTHH:MM:SS")
+from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH
+from watcher.spanner.timestamps import to_datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +69,7 @@ class KeyOrder:
 
     def read_wire(self, key: Key) -> Parts:
         """A key in the JSON of Spanner's API."""
-        pairs = zip(self.columns, key, strict=True)
-        return tuple(normalize(decode_wire(value, each.type), each.type) for each, value in pairs)
+        return identify_key(key, [each.type for each in self.columns])
 
     def read_batch(self, batch: pa.RecordBatch) -> list[Parts]:
         """The keys of rows."""
@@ -88,39 +83,6 @@ class KeyOrder:
         """What a key is compared by."""
         pairs = zip(self.columns, parts, strict=True)
         return tuple(Reversed(part) if each.descending else part for each, part in pairs)
-
-
-def decode_wire(value: Any, type_: Type) -> Any:
-    """A value of Spanner's JSON as Arrow has it."""
-    if value is None:
-        return None
-    if type_.code is TypeCode.INT64:
-        return int(value)
-    if type_.code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-        return float(value)
-    if type_.code is TypeCode.NUMERIC:
-        return Decimal(value)
-    return b64decode(value) if type_.code is TypeCode.BYTES else value
-
-
-def normalize(value: Any, type_: Type) -> Part:
-    """A value of a key."""
-    if value is None:
-        return NULL
-    if isinstance(value, float) and math.isnan(value):
-        return NAN
-    if type_.code is TypeCode.TIMESTAMP:
-        return (2, read_nanos(value))
-    return (2, value.isoformat() if isinstance(value, date) else value)
-
-
-def read_nanos(value: datetime | str) -> int:
-    """A time, or RFC 3339 text, as nanoseconds since 1970."""
-    if isinstance(value, datetime):
-        return to_micros(value) * 1000
-    fraction = value[SECONDS_LENGTH:].strip(".Z").ljust(NANO_DIGITS, "0")
-    seconds = to_micros(datetime.fromisoformat(f"{value[:SECONDS_LENGTH]}+00:00")) // 1_000_000
-    return seconds * NANOS + int(fraction)
 
 
 def show_key(order: KeyOrder, parts: Parts) -> dict[str, Any]:

@@ -53,7 +53,6 @@ class ChangeBuffer:
     """Changes on their way to a batch, by column."""
 
     window: Window
-    keys: Mapping[str, tuple[str, ...]]
     rows: int = 0
     _columns: dict[str, list[object]] = field(
         default_factory=lambda: {name: [] for name in CHANGES.names}
@@ -92,8 +91,7 @@ class ChangeBuffer:
         """The changes as a batch; the buffer is empty then."""
         arrays = [pa.array(self._columns[each.name], each.type) for each in CHANGES]
         batch = pa.RecordBatch.from_arrays(arrays, schema=CHANGES)
-        shapes = tuple(order_key(shape, self.keys) for shape in self._shapes)
-        rows = StreamRows(self.window, batch, shapes)
+        rows = StreamRows(self.window, batch, tuple(self._shapes))
         self._columns = {name: [] for name in CHANGES.names}
         self._shapes = {}
         self.rows = 0

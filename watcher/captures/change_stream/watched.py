@@ -55,7 +55,8 @@ class WatchedStream:
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
     """Which changes are read: of some tables, operations, transactions. Empty is all. ``columns``
-    says which columns of a table are read."""
+    says which columns of a table are read, by its name in small letters: also of a table that is
+    gone, or not known yet."""
 
     tables: frozenset[str] = frozenset()
     operations: frozenset[Operation] = frozenset()
@@ -66,7 +67,7 @@ class ChangeFilter:
 
     def narrow(self, record: DataRecord) -> DataRecord:
         """The record with the columns that are read of its table, and its key."""
-        choice = self.columns.get(record.shape.table)
+        choice = self.columns.get(record.shape.table.casefold())
         return record if choice is None else choose_columns(record, choice)
 
     def accepts(self, record: DataRecord) -> bool:

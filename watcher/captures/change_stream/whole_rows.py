@@ -1,77 +1,171 @@
-"""The values that a stream's capture type leaves out, read at the commit timestamp."""
+"""The values that a stream's capture type leaves out, read at the commit timestamp with the columns
+that the table had then."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Value
 
+from ddl.schema import Schema, Table
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.change import Operation, Shape
-from watcher.errors import SchemaChangedError
+from watcher.errors import VersionExpiredError
+from watcher.spanner.failures import REFUSALS, is_schema_refusal
+from watcher.spanner.key_values import Parts, identify_key
 from watcher.spanner.queries import QueryClient
+from watcher.spanner.results.sent_types import check_types
 from watcher.spanner.results.wire import collect_rows
+from watcher.tables.column_choice import list_codes
+from watcher.tables.discovery import find_whole_table
+from watcher.tables.epochs import Epochs
+from watcher.tables.lookup import list_primary_key
+from watcher.tables.selection import find_spec
+from watcher.tables.values import TableSpec
 
 JsonRow = dict[str, object]
 """Columns of a row in the JSON of Spanner's API."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WholeRows:
-    """The shapes of whole rows, by table. A read costs one call a record."""
+    """Completes records. ``specs`` say which columns of a table are read.
+
+    A read costs one call a record, and a window one more for its schema. Picklable, and compared by
+    what it reads: an executor looks at the schema itself.
+    """
 
     queries: QueryClient
-    shapes: tuple[Shape, ...]
+    specs: Mapping[str, TableSpec] = field(default_factory=dict)
 
-    def complete(self, record: DataRecord) -> DataRecord:
-        """The record with every column. Raises VersionExpiredError when the row's version is gone,
-        SchemaChangedError when its table is not known.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WholeRows, (self.queries, dict(self.specs))
+
+    @cached_property
+    def _epochs(self) -> Epochs[Schema]:
+        return Epochs(self.queries.stream, lambda schema: schema)
+
+    def complete(self, record: DataRecord, end: int) -> DataRecord:
+        """The record with every column that its table had at the commit timestamp, in a window that
+        ends at ``end``. Raises VersionExpiredError when the row's version is gone.
 
         Spanner does not say that a transaction has one record a row. What a record says of a column
         is kept, so that the first of two updates does not look like the second. A row that the same
         transaction deleted again is completed from what it was before; one that was not there then
-        either keeps what its record says, and is marked with the record's own capture type.
+        either keeps what its record says, and is marked with the record's own capture type. So is a
+        record whose table cannot be read as it was then.
         """
         if record.operation is Operation.DELETE:
             return replace(record, captured=record.captured.whole_row_form)
-        shape = next((s for s in self.shapes if s.table == record.shape.table), None)
-        if shape is None:
-            raise SchemaChangedError(
-                f"table {record.shape.table} was created after the watcher started"
-            )
-        if record.captured.whole_row and set(shape.columns) <= set(record.shape.columns):
-            return record
-        rows = self._read_rows(shape, record.mods, record.commit_timestamp)
-        gone = [mod for mod in record.mods if encode_key(mod.key, shape) not in rows]
+        try:
+            return self._complete(record, end)
+        except VersionExpiredError:
+            _, schema = self._epochs.latest()
+            table = schema.table(record.shape.table)
+            if table is None or self._is_whole(record, self._choose_shape(table, schema)):
+                return record
+            raise
+
+    def _complete(self, record: DataRecord, end: int) -> DataRecord:
+        for schema in self._find_schemas(record, end):
+            table = schema.table(record.shape.table)
+            if table is None:
+                continue
+            shape = self._choose_shape(table, schema)
+            if self._is_whole(record, shape):
+                return replace(record, shape=use_types(record.shape, shape))
+            rows = self._read_rows(shape, record.mods, record.commit_timestamp)
+            if rows is not None:
+                return self._add_values(record, shape, rows)
+        return record
+
+    def _find_schemas(self, record: DataRecord, end: int) -> Iterator[Schema]:
+        """The schema at the commit timestamp as the looks around it tell it; if that is not the
+        record's, or its rows cannot be read so, the one that a look at the timestamp itself finds.
+        """
+        at = record.commit_timestamp
+        told = self._epochs.inside(at, end)
+        if describes(told, record.shape):
+            yield told
+        exact = self._epochs.at(at)
+        if exact is not told or not describes(told, record.shape):
+            yield exact
+
+    def _choose_shape(self, table: Table, schema: Schema) -> Shape:
+        """The columns of a table that are read."""
+        spec = find_spec(self.specs, table.name) or TableSpec()
+        choice = spec.choice.keep_existing(table)
+        there = replace(
+            spec,
+            columns=choice.include,
+            exclude_columns=choice.exclude,
+            text_columns=choice.texts,
+        )
+        whole = find_whole_table(schema, table.name, self.queries.address.path, there)
+        return Shape(whole.name, whole.columns, whole.primary_key)
+
+    def _is_whole(self, record: DataRecord, shape: Shape) -> bool:
+        """Whether a record has every column of its table."""
+        names = {name for name, _ in record.shape.columns}
+        return record.captured.whole_row and all(name in names for name, _ in shape.columns)
+
+    def _add_values(
+        self, record: DataRecord, shape: Shape, rows: dict[Parts, JsonRow]
+    ) -> DataRecord:
+        """The record with the columns of the rows as they were at the commit timestamp."""
+        keys = [identify_mod(mod, shape) for mod in record.mods]
+        gone = [mod for key, mod in zip(keys, record.mods, strict=True) if key not in rows]
         if gone:
-            rows |= self._read_rows(shape, gone, record.commit_timestamp - 1)
+            rows = rows | (self._read_rows(shape, gone, record.commit_timestamp - 1) or {})
+        mods = zip(keys, record.mods, strict=True)
         return replace(
             record,
-            shape=add_lost_columns(shape, record.shape),
-            mods=tuple(
-                complete_mod(mod, rows.get(encode_key(mod.key, shape)), record)
-                for mod in record.mods
-            ),
+            shape=add_recorded_columns(shape, record.shape),
+            mods=tuple(complete_mod(mod, rows.get(key), record) for key, mod in mods),
             captured=record.captured.whole_row_form,
         )
 
-    def _read_rows(self, shape: Shape, mods: Sequence[StreamMod], at: int) -> dict[str, JsonRow]:
-        """The other columns of the rows that exist at a timestamp, by key."""
-        names = [name for name, _ in shape.columns]
-        keys = [list(json.loads(encode_key(mod.key, shape))) for mod in mods]
-        results = self.queries.stream.read_keys(shape.table, names, keys, at)
-        rows: dict[str, JsonRow] = {}
-        width = len(names)
-        for values in collect_rows(results, width):
-            for first in range(0, len(values), width):
-                cells = [MessageToDict(Value.FromString(v)) for v in values[first : first + width]]
-                row: JsonRow = dict(zip(names, cells, strict=True))
-                key = dump_key([row.pop(name) for name in shape.primary_key])
-                rows[key] = row
+    def _read_rows(
+        self, shape: Shape, mods: Sequence[StreamMod], at: int
+    ) -> dict[Parts, JsonRow] | None:
+        """The other columns of the rows that exist at a timestamp, by key; None where the table has
+        other columns then."""
+        names, types = [n for n, _ in shape.columns], [t for _, t in shape.columns]
+        keys = [[json.loads(mod.key)[name] for name in shape.primary_key] for mod in mods]
+        rows: dict[Parts, JsonRow] = {}
+        key_types = list_key_types(shape)
+        try:
+            results = self.queries.stream.read_keys(shape.table, names, keys, at)
+            for values in collect_rows(check_types(results, names, types), len(names)):
+                for row in split_rows(values, names):
+                    key = [row.pop(name) for name in shape.primary_key]
+                    rows[identify_key(key, key_types)] = row
+        except REFUSALS as error:
+            if not is_schema_refusal(error):
+                raise
+            return None
         return rows
+
+
+def split_rows(values: Sequence[bytes], names: Sequence[str]) -> Iterator[JsonRow]:
+    """The rows of a result, in the JSON of Spanner's API."""
+    for first in range(0, len(values), len(names)):
+        cells = [MessageToDict(Value.FromString(v)) for v in values[first : first + len(names)]]
+        yield dict(zip(names, cells, strict=True))
+
+
+def describes(schema: Schema, recorded: Shape) -> bool:
+    """Whether a schema has the columns of a record, with their types, and the same key."""
+    table = schema.table(recorded.table)
+    if table is None or set(recorded.primary_key) != set(list_primary_key(table)):
+        return False
+    columns = {column.name: list_codes(column.type) for column in table.columns}
+    return all(columns.get(name) == list_codes(type_) for name, type_ in recorded.columns)
 
 
 def complete_mod(mod: StreamMod, row: JsonRow | None, record: DataRecord) -> StreamMod:
@@ -81,19 +175,26 @@ def complete_mod(mod: StreamMod, row: JsonRow | None, record: DataRecord) -> Str
     return replace(mod, captured=record.captured)
 
 
-def add_lost_columns(shape: Shape, recorded: Shape) -> Shape:
-    """A shape with the columns of a record that its table has lost since."""
+def use_types(recorded: Shape, shape: Shape) -> Shape:
+    """The columns of a record with the types that they are read as."""
+    types = dict(recorded.columns) | dict(shape.columns)
+    return replace(recorded, columns=tuple((name, types[name]) for name, _ in recorded.columns))
+
+
+def add_recorded_columns(shape: Shape, recorded: Shape) -> Shape:
+    """A shape with the columns of a record that cannot be read, because of their types."""
     names = {name for name, _ in shape.columns}
-    lost = tuple(column for column in recorded.columns if column[0] not in names)
-    return replace(shape, columns=shape.columns + lost)
+    more = tuple(column for column in recorded.columns if column[0] not in names)
+    return replace(shape, columns=shape.columns + more)
 
 
-def encode_key(text: str, shape: Shape) -> str:
-    """A mod's key in the order of the primary key."""
-    values = json.loads(text)
-    return dump_key([values[name] for name in shape.primary_key])
+def list_key_types(shape: Shape) -> list[Any]:
+    """The types of a primary key, in its order."""
+    types = dict(shape.columns)
+    return [types[name] for name in shape.primary_key]
 
 
-def dump_key(cells: Sequence[object]) -> str:
-    """A key in the JSON of Spanner's API, as text."""
-    return json.dumps(cells)
+def identify_mod(mod: StreamMod, shape: Shape) -> Parts:
+    """The key of a mod, as a value."""
+    values = json.loads(mod.key)
+    return identify_key([values[name] for name in shape.primary_key], list_key_types(shape))

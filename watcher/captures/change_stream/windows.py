@@ -32,7 +32,7 @@ from watcher.captures.change_stream.record_values import (
 )
 from watcher.captures.change_stream.records import decode_records
 from watcher.captures.change_stream.repeats import Records
-from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer
+from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer, order_key
 from watcher.captures.change_stream.sizes import RecordSize, decode_sizes
 from watcher.captures.change_stream.spans import divide_window
 from watcher.captures.change_stream.watched import ChangeFilter, WatchedStream
@@ -186,7 +186,7 @@ class ChangeStreamCapture:
     def _read(self, part: StreamSlice, batch_rows: int) -> Iterator[StreamRows]:
         if part.window.empty:
             return
-        buffer, size = ChangeBuffer(part.window, self.change_stream.keys), 0
+        buffer, size = ChangeBuffer(part.window), 0
         by_column = batch_rows > 1 and self._whole_records
         for token, record in self._read_records(part, by_column):
             if isinstance(record, RecordColumns):
@@ -291,9 +291,14 @@ class ChangeStreamCapture:
         return read_moving_keys(query, part.functions, part.window.start, part.window.end)
 
     def _add(self, buffer: ChangeBuffer, record: DataRecord, token: str) -> None:
-        if self.change_filter.accepts(record):
-            record = self.change_filter.narrow(record)
-            buffer.add(self.whole_rows.complete(record) if self.whole_rows else record, token)
+        if not self.change_filter.accepts(record):
+            return
+        record = self.change_filter.narrow(record)
+        if len(record.shape.primary_key) > 1:
+            record = replace(record, shape=order_key(record.shape, self.change_stream.keys))
+        if self.whole_rows is not None:
+            record = self.whole_rows.complete(record, buffer.window.end)
+        buffer.add(record, token)
 
     def open(self, start: int) -> OpenQueries:
         """Queries that stay open, from a timestamp (outside) on."""
@@ -309,7 +314,7 @@ class ChangeStreamCapture:
         self, records: Iterable[tuple[str, Records]], window: Window
     ) -> Iterator[StreamRows]:
         """Records with their partitions as changes, in their order."""
-        buffer = ChangeBuffer(window, self.change_stream.keys)
+        buffer = ChangeBuffer(window)
         for token, record in records:
             if isinstance(record, DataRecord):
                 self._add(buffer, record, token)

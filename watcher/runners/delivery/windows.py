@@ -225,6 +225,12 @@ class WindowDelivery:
             LOG.info("looking for changes in an older schema: %s", error)
         self._latest_end = None
 
+    @property
+    def _needs_schema(self) -> bool:
+        """Whether a window needs the tables and columns that are valid at its very end: to be read
+        by them, or to be written to copies that are to equal Spanner there."""
+        return self._source.read_by_schema or isinstance(self._sink, WindowSink)
+
     def _is_due(self) -> bool:
         """Whether it is time to look at the schema, and to advance the positions of idle tables."""
         return time.monotonic() - self._followed_at >= self._idle_seconds
@@ -232,7 +238,7 @@ class WindowDelivery:
     def _follow_to(self, cut: int, end: int) -> int:
         """The end of the window, with the schema that is valid there. An earlier ``cut`` at which
         one of the tables cannot be read is replaced by the end."""
-        if not self._source.read_by_schema and not self._is_due():
+        if not self._needs_schema and not self._is_due():
             return cut
         try:
             self._follower.follow(cut)

@@ -18,7 +18,6 @@ from watcher.captures.change_stream import (
     use_placements,
 )
 from watcher.captures.poll import PollCapture
-from watcher.change import Shape
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.envelopes.by_column.messages import MESSAGE
@@ -129,8 +128,7 @@ def resolve_streamed_scan(
         options.transaction_tag,
         selection=selection if options.tables is not None else None,
     )
-    shapes = tuple(Shape(each.name, each.columns, each.primary_key) for each in tables)
-    whole = WholeRows(queries, shapes) if options.whole_rows else None
+    whole = WholeRows(queries, specs) if options.whole_rows else None
     captures = tuple(PollCapture(queries, t, (), options.nanoseconds) for t in tables)
     capture = ChangeStreamCapture(queries, stream, change_filter, whole)
     return Scan(options, captures, make_shown_schema(options, captures), capture)

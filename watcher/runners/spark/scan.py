@@ -78,7 +78,7 @@ class Scan:
         """Raises SchemaChangedError where a table has another type in a column that the query
         shows, or has lost it, unless the options want NULLs then. ``before`` is the query as it
         began."""
-        if self.options.uniform or self.stream is not None:
+        if self.options.uniform:
             return
         types = dict(self.captures[0].table.columns)
         stop = self.options.on_schema_change is SchemaChange.STOP

@@ -30,12 +30,12 @@ from watcher.runners.spark.change_columns import (
     number_commits,
     number_commits_of_rows,
 )
-from watcher.runners.spark.sent_columns import SentRows
+from watcher.runners.spark.conversions import convert_column
+from watcher.runners.spark.typed_changes import decode_own_columns
 from watcher.runners.spark.uniform import ORIGIN_COLUMNS, render_uniform
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.results.supported_types import Nanoseconds
-from watcher.spanner.results.timestamp_columns import parse_key_timestamps
 from watcher.tables.values import WatchedTable
 
 OPERATION_COLUMN = "_operation"
@@ -105,22 +105,15 @@ def shape_column(rows: TableRows, field: pa.Field) -> pa.Array:
     return convert_column(rows.batch.column(field.name), rows.table.name, field)
 
 
-def convert_column(column: pa.Array, table: str, field: pa.Field) -> pa.Array:
-    """A column as a query shows it. Captures give TIMESTAMPs of a key as text."""
-    if pa.types.is_timestamp(field.type) and pa.types.is_string(column.type):
-        return parse_key_timestamps(column, table, field.name)
-    return column.cast(field.type)
-
-
 def shape_typed(
     rows: StreamRows, table: WatchedTable, shown: pa.Schema, nanoseconds: Nanoseconds
 ) -> pa.RecordBatch:
     """Changes of one table in its own columns; of a delete the key, and NULLs."""
-    own = decode_own_columns(rows.batch, table, shown, nanoseconds)
+    own = decode_own_columns(rows, table, shown, nanoseconds)
     arrays = []
     for field in shown:
         if field.name in own:
-            arrays.append(convert_column(own[field.name], table.name, field))
+            arrays.append(own[field.name])
         elif field.name == SHARD_ID_COLUMN:
             arrays.append(pa.nulls(rows.batch.num_rows, field.type))
         elif field.name == CHANGE_TYPE_COLUMN:
@@ -130,18 +123,6 @@ def shape_typed(
         else:
             arrays.append(rows.batch.column(OF_STREAM[field.name]).cast(field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=shown)
-
-
-def decode_own_columns(
-    batch: pa.RecordBatch, table: WatchedTable, shown: pa.Schema, nanoseconds: Nanoseconds
-) -> dict[str, pa.Array]:
-    """The columns of a table that are shown, from the JSON of its changes."""
-    columns = [pair for pair in table.columns if pair[0] in shown.names]
-    if not columns:
-        return {}
-    key = table.primary_key
-    rows = SentRows(batch, table.columns, key)
-    return {name: rows.decode(name, type_, nanoseconds, name in key) for name, type_ in columns}
 
 
 def shape_envelope(rows: Changed, database: str, shown: pa.Schema) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ A micro-batch has one row more, which says what its window is. ``watcher.replica
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,11 +15,9 @@ import pyarrow.compute as pc
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, StreamRows
 from watcher.captures.change_stream.rows import CHANGES
 from watcher.captures.poll import PollCapture
-from watcher.change import Operation
-from watcher.envelopes.by_column.sent_objects import parse_objects
-from watcher.errors import ConfigurationError
+from watcher.change import Operation, ValueCapture
 from watcher.replica.copies import DELETED_COLUMN
-from watcher.replica.rows import copy_schema, find_deleted
+from watcher.replica.rows import copy_schema, describe_columns, find_deleted, has_columns
 from watcher.runners.spark.newest import SEQUENCE_COLUMN
 from watcher.runners.spark.sent_columns import SentRows
 
@@ -28,11 +26,16 @@ TABLE_BATCHES = pa.schema(
         ("table", pa.string()),
         ("row_count", pa.int64()),
         ("batch", pa.binary()),
+        ("columns", pa.string()),
         ("window", pa.string()),
     ]
 )
 """``batch`` is an Arrow stream: rows as they were read, or of a change stream its changes as they
-were sent. In the row of the window ``table`` and ``batch`` are NULL."""
+were sent, with what ``describe_columns`` says of those that have a row afterwards. In the row of
+the window ``table`` and ``batch`` are NULL."""
+
+PARTIAL = "[]"
+"""The ``columns`` of changes that do not have every value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class BatchWindow:
     def to_row(self) -> pa.RecordBatch:
         """As a row of the micro-batch."""
         text = json.dumps({"end": self.end, "starts": dict(self.starts)})
-        cells = (None, 0, None, text)
+        cells = (None, 0, None, None, text)
         values = [pa.array([each], f.type) for each, f in zip(cells, TABLE_BATCHES, strict=True)]
         return pa.RecordBatch.from_arrays(values, schema=TABLE_BATCHES)
 
@@ -61,19 +64,39 @@ def encode_rows(rows: Changed) -> pa.RecordBatch:
     """Rows of a capture as rows of ``TABLE_BATCHES``, one a table."""
     if not isinstance(rows, StreamRows):
         batch = rows.batch.drop_columns([SHARD_ID_COLUMN])
-        return make_rows([(rows.table.name, batch)])
-    tables = rows.batch.column("table")
-    return make_rows(
-        [(name, rows.batch.filter(pc.equal(tables, name))) for name in tables.unique().to_pylist()]
-    )
+        return make_rows([(rows.table.name, batch, None)])
+    described = describe_changes(rows)
+    keys = pc.binary_join_element_wise(rows.batch.column("table"), described, "\n")
+    batches = []
+    for each in keys.unique():
+        batch = rows.batch.filter(pc.equal(keys, each))
+        name, _, columns = each.as_py().partition("\n")
+        batches.append((name, batch, columns or None))
+    return make_rows(batches)
 
 
-def make_rows(batches: list[tuple[str, pa.RecordBatch]]) -> pa.RecordBatch:
+def describe_changes(rows: StreamRows) -> pa.Array:
+    """The ``columns`` of changes; empty for a delete."""
+    texts = pa.array([json.dumps(describe_columns(shape)) for shape in rows.shapes], pa.string())
+    described = texts.take(rows.batch.column("shape"))
+    whole = [str(each) for each in ValueCapture if each.whole_row]
+    partial = pc.invert(pc.is_in(rows.batch.column("captured"), value_set=pa.array(whole)))
+    deleted = pc.equal(rows.batch.column("operation"), Operation.DELETE.value)
+    return pc.if_else(deleted, "", pc.if_else(partial, PARTIAL, described))
+
+
+def fit_copy(columns: Iterable[str | None], capture: PollCapture) -> bool:
+    """Whether a copy can take changes as they are: see ``watcher.replica.rows.fits_copy``."""
+    return all(has_columns(json.loads(each), capture) for each in columns if each)
+
+
+def make_rows(batches: list[tuple[str, pa.RecordBatch, str | None]]) -> pa.RecordBatch:
     """Batches of tables as rows."""
     arrays = [
-        pa.array([name for name, _ in batches], pa.string()),
-        pa.array([batch.num_rows for _, batch in batches], pa.int64()),
-        pa.array([write_stream(batch) for _, batch in batches], pa.binary()),
+        pa.array([name for name, _, _ in batches], pa.string()),
+        pa.array([batch.num_rows for _, batch, _ in batches], pa.int64()),
+        pa.array([write_stream(batch) for _, batch, _ in batches], pa.binary()),
+        pa.array([columns for _, _, columns in batches], pa.string()),
         pa.nulls(len(batches), pa.string()),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=TABLE_BATCHES)
@@ -102,7 +125,7 @@ class TableDecoder:
         return pa.schema([*copy_schema(self.capture), *more])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of each. Raises ConfigurationError for changes that have not the whole row."""
+        """The rows of each, which fit the copy."""
         for rows in batches:
             for encoded in rows.column("batch"):
                 with pa.ipc.open_stream(encoded.as_buffer()) as stream:
@@ -120,7 +143,6 @@ class TableDecoder:
 
     def _decode_changes(self, batch: pa.RecordBatch) -> list[pa.Array]:
         deleted = pc.equal(batch.column("operation"), Operation.DELETE.value)
-        self._check_whole(batch, deleted)
         table = self.capture.table
         sent = SentRows(batch, table.columns, table.primary_key)
         columns = {
@@ -131,19 +153,3 @@ class TableDecoder:
         schema = copy_schema(self.capture)
         ordered = [columns[field.name].cast(field.type) for field in schema]
         return [*ordered, deleted, batch.column("record_sequence")]
-
-    def _check_whole(self, batch: pa.RecordBatch, deleted: pa.Array) -> None:
-        """A column that a change leaves out would become NULL."""
-        there = batch.filter(pc.invert(deleted))
-        objects = zip(
-            parse_objects(there.column("key")),
-            parse_objects(there.column("new_values")),
-            strict=True,
-        )
-        columns = {name for name, _ in self.capture.table.columns}
-        missing = sorted(set().union(*(columns - key.keys() - new.keys() for key, new in objects)))
-        if missing:
-            raise ConfigurationError(
-                f"a change of {self.capture.table.name} has no value of column {missing[0]}: set"
-                " the option 'wholeRows' to 'true', or exclude the column"
-            )

@@ -1,0 +1,91 @@
+"""When two primary keys are the same one: their values as Spanner compares them.
+
+Spanner: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0; NULL is the least value, then NaN. One
+value has several texts in JSON: ``1`` and ``1.0``, a timestamp with zeros at its end and without.
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b64decode
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ddl.schema import Type, TypeCode
+from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH
+from watcher.spanner.timestamps import to_micros
+
+Part = tuple[Any, ...]
+"""A value of a key: ``(0,)`` for NULL, ``(1,)`` for NaN, else ``(2, value)``."""
+Parts = tuple[Part, ...]
+
+NULL: Part = (0,)
+NAN: Part = (1,)
+NANO_DIGITS = 9
+NANOS = 1_000_000_000
+
+
+def identify_key(values: Sequence[Any], types: Sequence[Type]) -> Parts:
+    """A key in the JSON of Spanner's API, in the order of its columns: equal for keys that Spanner
+    takes for the same."""
+    pairs = zip(values, types, strict=True)
+    return tuple(normalize(decode_wire(value, type_), type_) for value, type_ in pairs)
+
+
+def identify_column(column: pa.Array) -> pa.Array:
+    """A column of a key in which values that Spanner takes for the same are the same bits, as
+    Arrow's grouping wants them. TIMESTAMPs that are text have one form already: captures see to
+    it."""
+    if pa.types.is_floating(column.type):
+        zero, nan = pa.scalar(0.0, column.type), pa.scalar(math.nan, column.type)
+        return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
+    return column
+
+
+def merge_zeros(value: Any) -> Any:
+    """A cell of a key: -0.0 is 0.0, any other value is itself."""
+    return value + 0.0 if isinstance(value, float) else value
+
+
+def decode_wire(value: Any, type_: Type) -> Any:
+    """A value of Spanner's JSON as Arrow has it."""
+    if value is None:
+        return None
+    code = type_.code
+    if code in (TypeCode.INT64, TypeCode.ENUM):
+        return int(value)
+    if code is TypeCode.FLOAT32:
+        return float(np.float32(float(value)))
+    if code is TypeCode.FLOAT64:
+        return float(value)
+    if code in (TypeCode.NUMERIC, TypeCode.PG_NUMERIC):
+        return Decimal(value)
+    if code is TypeCode.UUID:
+        return str(value).lower()
+    return b64decode(value) if code in (TypeCode.BYTES, TypeCode.PROTO) else value
+
+
+def normalize(value: Any, type_: Type) -> Part:
+    """A value of a key, as Arrow has it."""
+    if value is None:
+        return NULL
+    if isinstance(value, float | Decimal) and math.isnan(value):
+        return NAN
+    if type_.code is TypeCode.TIMESTAMP:
+        return (2, read_nanos(value))
+    return (2, value.isoformat() if isinstance(value, date) else value)
+
+
+def read_nanos(value: datetime | str) -> int:
+    """A time, or RFC 3339 text, as nanoseconds since 1970."""
+    if isinstance(value, datetime):
+        return to_micros(value) * 1000
+    fraction = value[SECONDS_LENGTH:].strip(".Z").ljust(NANO_DIGITS, "0")
+    seconds = to_micros(datetime.fromisoformat(f"{value[:SECONDS_LENGTH]}+00:00")) // 1_000_000
+    return seconds * NANOS + int(fraction)
