@@ -17,6 +17,8 @@ from emulator.wire.status import to_status
 
 SERVICE = "/google.longrunning.Operations/"
 WAIT_SECONDS_MAX = 60.0
+ANSWER_SECONDS = 0.1
+"""Clients look again after a second or so; most operations take milliseconds."""
 LOG = logging.getLogger("emulator")
 
 
@@ -71,10 +73,10 @@ class Operations:
 def run_in_background(
     registry: Registry, queue: Executor, name: str, metadata: Message, work: Callable[[], Message]
 ) -> Message:
-    """Starts an operation whose result ``work`` gives; answers before it is done."""
-    operation = registry.start_operation(name, metadata)
+    """Starts an operation whose result ``work`` gives; answers when it is done, or soon."""
+    registry.start_operation(name, metadata)
     queue.submit(perform, registry, name, work)
-    return operation
+    return registry.wait_operation(name, ANSWER_SECONDS)
 
 
 def perform(registry: Registry, name: str, work: Callable[[], Message]) -> None:

@@ -1,0 +1,58 @@
+"""Schemas of public repositories, as they are stored: ``schemas/*.json`` of the case files."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ddl.schema import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a schema. ``kind``: ddl, dml or other."""
+
+    kind: str
+    sql: str
+    descriptors: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaCase:
+    """A schema, and where it is from: repository and path."""
+
+    name: str
+    dialect: Dialect
+    source: str
+    statements: tuple[Statement, ...]
+
+
+def list_names(folder: Path) -> list[str]:
+    """The names of all schemas of the case files."""
+    return sorted(path.stem for path in (folder / "schemas").glob("*.json"))
+
+
+def read_case(folder: Path, name: str) -> SchemaCase:
+    """A schema by its name."""
+    stored = json.loads((folder / "schemas" / f"{name}.json").read_text())
+    statements = [
+        Statement(
+            each["kind"],
+            each["sql"],
+            b64decode(each["descriptors"]) if each.get("descriptors") else None,
+        )
+        for each in stored["statements"]
+    ]
+    return SchemaCase(name, Dialect(stored["dialect"]), stored["source"], tuple(statements))
+
+
+def choose_names(known: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The names that contain one of the texts; all, if there are none. Raises KeyError for a text
+    that no name contains."""
+    for text in wanted:
+        if not any(text in name for name in known):
+            raise KeyError(text)
+    return [name for name in known if not wanted or any(text in name for text in wanted)]
