@@ -1,9 +1,12 @@
-"""A running watcher spends nothing of the admin API's quota."""
+"""A running watcher spends nothing of the admin API's quota; one that starts asks once."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fixtures.singers import SINGERS, make_watchable
+from google.api_core.exceptions import Forbidden
 from google.cloud.spanner_v1 import Client
 from google.cloud.spanner_v1.database import Database
 
@@ -12,8 +15,16 @@ from watcher import Change, Watcher
 pytestmark = pytest.mark.ddl(SINGERS)
 
 
-class AdminCallError(AssertionError):
-    """Somebody asked for the client of the admin API."""
+class CountingApi:
+    """The client of the database admin API, whose methods are noted when they are asked for."""
+
+    def __init__(self, api: object, asked: list[str]) -> None:
+        self._api = api
+        self._asked = asked
+
+    def __getattr__(self, name: str) -> object:
+        self._asked.append(name)
+        return getattr(self._api, name)
 
 
 def write_singer(database: Database, key: int) -> None:
@@ -29,16 +40,32 @@ def deliver(database: Database) -> list[Change]:
     return delivered
 
 
-def test_a_watcher_whose_tables_are_there_makes_no_admin_call(
+def test_a_watcher_whose_tables_are_there_asks_once_what_has_changed_the_schema(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_watchable(database)
     assert deliver(database) == []
     write_singer(database, 1)
-
-    def refuse(_client: Client) -> None:
-        raise AdminCallError
-
-    monkeypatch.setattr(Client, "database_admin_api", property(refuse))
-    monkeypatch.setattr(Client, "instance_admin_api", property(refuse))
+    asked: list[str] = []
+    real: Any = vars(Client)["database_admin_api"]
+    counted = property(lambda client: CountingApi(real.__get__(client), asked))
+    monkeypatch.setattr(Client, "database_admin_api", counted)
+    monkeypatch.setattr(Client, "instance_admin_api", property(lambda _: CountingApi(None, asked)))
     assert [change.key for change in deliver(database)] == [{"SingerId": 1}]
+    assert asked == ["list_database_operations"]
+
+
+def test_who_may_not_list_operations_watches_all_the_same(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_watchable(database)
+    assert deliver(database) == []
+    write_singer(database, 1)
+
+    class Refusing:
+        def list_database_operations(self, **_: object) -> None:
+            raise Forbidden("no permission")
+
+    monkeypatch.setattr(Client, "database_admin_api", property(lambda _: Refusing()))
+    assert [change.key for change in deliver(database)] == [{"SingerId": 1}]
+    assert "grant spanner.databaseOperations.list" in caplog.text

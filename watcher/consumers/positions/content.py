@@ -75,6 +75,8 @@ class WholePositions(Positions):
             moved = {(consumer, table): at for table, at in plan.moved.items()}
             content.positions |= moved
             content.planned_ends |= moved
+            for table in plan.ended:
+                content.backfills.pop((consumer, table), None)
             content.backfills |= {(consumer, table): p for table, p in plan.backfills.items()}
             content.selections.pop(consumer, None)
             if registration.selection is not None:

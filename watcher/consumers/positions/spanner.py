@@ -122,6 +122,9 @@ class SpannerPositions(Positions):
             self._write(transaction, rows)
             self.plan_ends_in(transaction, consumer, plan.moved)
             self._write_backfills(transaction, consumer, plan.backfills.items())
+        if plan.ended:
+            ended = KeySet(keys=[[consumer, table] for table in sorted(plan.ended)])
+            transaction.delete(self._backfills, ended)
         return plan
 
     def save_all(

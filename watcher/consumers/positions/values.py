@@ -53,6 +53,8 @@ class Registration:
     ``cleared_with`` maps tables to that of their change sets, which is cleared for them.
     ``selection`` says which tables the consumer polls (None: a change stream); it is stored with
     the positions.
+    ``replaced`` maps tables to the commit timestamp at which their name went to another table: a
+    position below it is that of the table before.
     """
 
     consumer: str
@@ -62,6 +64,11 @@ class Registration:
     backwards: bool = False
     cleared_with: Mapping[str, str] = field(default_factory=dict)
     selection: str | None = None
+    replaced: Mapping[str, int] = field(default_factory=dict)
+
+    def is_void(self, table: str, position: int) -> bool:
+        """Whether a stored position is that of a table which had the name before."""
+        return BEGINNING < position < self.replaced.get(table, BEGINNING)
 
     @property
     def tables_cleared(self) -> tuple[str, ...]:
@@ -84,6 +91,8 @@ class Registered:
     moved: Mapping[str, int]
     backfills: Mapping[str, BackfillProgress] = field(default_factory=dict)
     cleared: Mapping[str, int] = field(default_factory=dict)
+    ended: frozenset[str] = frozenset()
+    """Tables whose backfill is not to go on: it is that of another table of the name."""
 
 
 class Positions(Protocol):
@@ -225,6 +234,7 @@ def plan_registration(
     """What a registration changes. ``stored`` are the consumer's positions, ``cleared`` is how far
     each of the tables may have been cleared."""
     starts = raise_starts(registration, cleared)
+    stored = {t: at for t, at in stored.items() if not registration.is_void(t, at)}
     new = {table: at for table, at in starts.items() if table not in stored}
     back = {
         table: at
@@ -237,6 +247,7 @@ def plan_registration(
         positions={table: at for table, at in {**stored, **changes}.items() if table in tables},
         moved=changes,
         backfills={t: BackfillProgress(new[t], None) for t in new if t in registration.filled},
+        ended=frozenset(new.keys() & registration.replaced.keys() - registration.filled),
         cleared={
             table: registration.cleared_to(table, cleared)
             for table, at in changes.items()

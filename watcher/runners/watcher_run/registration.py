@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from watcher.consumers.positions import Registration
 from watcher.consumers.positions.selections import parse_selection
@@ -13,6 +14,7 @@ from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.table_resolver import TableResolver, Tables
 from watcher.settings.fields import resolve_start
+from watcher.tables.replaced import read_replaced
 from watcher.tables.selection import Selection
 from watcher.window import BEGINNING
 
@@ -31,21 +33,28 @@ class Registrar:
         self._lease = lease
         self._resolver = resolver
         self._removal_due = False
+        self._absent: dict[str, int] = {}
+        """Timestamps at which tables were not there that have a position: one below is that of
+        another table of the name."""
         self.unread: frozenset[str] = frozenset()
         """Tables that were registered and may not be watchable yet at the consumer's position."""
 
     def register_first(self, tables: Tables) -> None:
         """Registers the consumer when a run starts, and stores which tables it polls from now on.
         Which ones it polled before says what is new in the database, and what was only selected
-        now."""
+        now. A table that was dropped and created again while it did not run is new."""
+        known, address = self._read_positions(), self._resolver.queries.address
+        self._absent = read_replaced(address, known, tables.schema.dialect)
         text = self._connection.positions.load_selection(self._lease.consumer)
         before = None
         if text is not None:
             before = parse_selection(text, self._lease.consumer, ())
         self._register(tables, frozenset(tables.source.tables), before, text != self._selection)
 
-    def register_new(self, tables: Tables, watched_before: frozenset[str]) -> None:
-        """Registers tables that the schema at a later timestamp has."""
+    def register_new(self, tables: Tables, watched_before: frozenset[str], at: int) -> None:
+        """Registers tables of the schema that is valid ``at`` a later timestamp."""
+        known = self._read_positions()
+        self._absent |= {n: at for n in known if tables.schema.table(n) is None}
         self._register(tables, watched_before, self._resolver.selection)
 
     def remove_dropped(self, tables: Tables) -> None:
@@ -91,16 +100,37 @@ class Registrar:
         ``watched`` and by what it polled until now."""
         self._removal_due = True
         known = self._read_positions()
+        void = self._find_void(tables, known)
+        known = {name: at for name, at in known.items() if name not in void}
         new = [name for name in tables.source.tables if name not in known]
         self.unread |= frozenset(new)
         if not new and not selects_anew:
             return
         places = {name: at for name, at in known.items() if name in watched}
         starts = self._choose_starts(tables, new, Standing(places, selection))
-        registered = self._connection.positions.register(
-            self._plan(tables, new, starts), self._lease.owner
-        )
+        starts |= dict.fromkeys(void.keys() - tables.backfills.keys(), BEGINNING)
+        registration = replace(self._plan(tables, new, starts), replaced=void)
+        registered = self._connection.positions.register(registration, self._lease.owner)
         warn_about_cleared(LOG, self._lease.consumer, registered, "use a backfill")
+
+    def _find_void(self, tables: Tables, known: Mapping[str, int]) -> dict[str, int]:
+        """Tables whose position is that of another one, and when they had taken its name. A change
+        stream goes on where it is: it has the changes of both."""
+        if self._selection is None:
+            return {}
+        void = {
+            name: at
+            for name, at in self._absent.items()
+            if name in tables.source.tables and BEGINNING < known.get(name, at) < at
+        }
+        for name in sorted(void):
+            LOG.warning(
+                "table %s was dropped and created again, or renamed, since the position of consumer"
+                " '%s': it is read from the beginning",
+                name,
+                self._lease.consumer,
+            )
+        return void
 
     def _choose_starts(
         self, tables: Tables, new: list[str], standing: Standing

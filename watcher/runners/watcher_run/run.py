@@ -242,7 +242,7 @@ class WatcherRun:
         """As ``TableFollower.follow``."""
         tables = self._settings.resolver.resolve_at(timestamp, self._registrar.unread)
         if tables.source is not self._windows.source:
-            self._adopt(tables)
+            self._adopt(tables, timestamp)
         else:
             self._tables = tables
 
@@ -252,16 +252,18 @@ class WatcherRun:
 
     def _reread_schema(self) -> None:
         """Continues with the tables of the current schema."""
-        self._adopt(self._settings.resolver.resolve_latest())
+        at = self._settings.resolver.queries.fetch_read_timestamp()
+        self._adopt(self._settings.resolver.resolve_latest(), at)
 
-    def _adopt(self, tables: Tables) -> None:
-        """Continues with the tables of another schema; those that are new are registered."""
+    def _adopt(self, tables: Tables, at: int) -> None:
+        """Continues with the tables of the schema that is valid at a timestamp; those that are new
+        are registered."""
         before = frozenset(self._tables.source.tables)
         for name in sorted(before ^ set(tables.source.tables)):
             change = "not watched any more" if name in before else "watched now, too"
             LOG.warning("table %s is %s", name, change)
         self._backfill.replace_captures(tables.backfills)
-        self._registrar.register_new(tables, before)
+        self._registrar.register_new(tables, before, at)
         self._backfill.resume()
         self._windows.replace_source(tables.source)
         self._tables = tables

@@ -1,0 +1,79 @@
+"""Which tables are not those of their names any more: dropped and created again, or renamed.
+
+INFORMATION_SCHEMA has no identity of a table, so that two tables of one name and form look the
+same in it; the DDL statements between two timestamps tell them apart.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+
+from ddl.errors import DdlSyntaxError
+from ddl.parse import parse_statement
+from ddl.reader import TokenReader
+from ddl.schema import Dialect
+from ddl.steps import DropTable, OtherStatement
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.schema_changes import SchemaChange, read_schema_changes
+
+LOG = logging.getLogger("watcher.tables")
+
+
+def read_replaced(
+    address: DatabaseAddress, known: Mapping[str, int], dialect: Dialect
+) -> dict[str, int]:
+    """Of tables that were there at timestamps, those whose name another table may have now, and
+    since when: the commit timestamp of the last statement that took the name away or gave it.
+
+    Raises GoogleAPICallError where the server does not answer.
+    """
+    if not known:
+        return {}
+    return find_replaced(read_schema_changes(address, min(known.values())), known, dialect)
+
+
+def find_replaced(
+    changes: Iterable[SchemaChange], known: Mapping[str, int], dialect: Dialect
+) -> dict[str, int]:
+    """As ``read_replaced``, of the schema changes since the earliest of the timestamps."""
+    gone_at: dict[str, int] = {}
+    for change in changes:
+        for name in list_gone(change.statement, dialect):
+            gone_at[name.casefold()] = change.committed_at
+    return {
+        name: gone
+        for name, at in known.items()
+        if (gone := gone_at.get(name.casefold(), at)) > at
+    }
+
+
+def list_gone(statement: str, dialect: Dialect) -> Iterator[str]:
+    """The names that a DDL statement takes from a table, or gives to one that had another."""
+    try:
+        step = parse_statement(statement, dialect)
+    except DdlSyntaxError as error:
+        LOG.info("no table is known to be dropped by %r: %s", statement, error)
+        return
+    if isinstance(step, DropTable):
+        yield step.name
+    elif isinstance(step, OtherStatement) and step.kind.startswith("RENAME"):
+        yield from read_renamed(TokenReader(step.text, dialect))
+
+
+def read_renamed(reader: TokenReader) -> Iterator[str]:
+    """Both names of each table of ``RENAME TABLE`` or ``ALTER TABLE ... RENAME TO``."""
+    if reader.accept("ALTER", "TABLE"):
+        yield reader.read_path()
+        reader.expect("RENAME")
+        reader.accept("WITH", "SYNONYM")
+        reader.expect("TO")
+        yield reader.read_path()
+        return
+    if reader.accept("RENAME", "TABLE"):
+        while True:
+            yield reader.read_path()
+            reader.expect("TO")
+            yield reader.read_path()
+            if not reader.accept(","):
+                break
