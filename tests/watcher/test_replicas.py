@@ -278,6 +278,35 @@ def test_a_table_that_is_dropped_and_made_again(
     assert_equal(database, tmp_path)
 
 
+def test_a_table_that_is_made_again_while_nothing_runs_is_loaded_again(
+    create_database: CreateDatabase, tmp_path: Path
+) -> None:
+    database = create_database(*watchable_ddl("T"), *watchable_ddl("U"))
+    write_table(database, 1, 2, Version=1)
+    replicate(database, tmp_path)
+    change_schema(database, "DROP INDEX TByTime", "DROP TABLE T", *watchable_ddl("T"))
+    write_table(database, 7, Version=7)
+    replicate(database, tmp_path)
+    assert [row["Id"] for row in read_rows(tmp_path, "T")] == [7]
+    assert_equal(database, tmp_path)
+    (report,) = replicate(database, tmp_path)
+    assert report.loaded == {}
+
+
+def test_a_table_of_a_change_stream_that_is_made_again_is_loaded_again(
+    create_database: CreateDatabase, tmp_path: Path
+) -> None:
+    database = create_database(SINGERS, "CREATE CHANGE STREAM Changes FOR ALL")
+    more = {"capture": "change-stream", "tables": ["Singers"], "stream": {"name": "Changes"}}
+    write_singers(database, range(3), "before")
+    replicate(database, tmp_path, **more)
+    change_schema(database, "DROP TABLE Singers", SINGERS)
+    write_singers(database, [7], "after")
+    replicate(database, tmp_path, **more)
+    assert sorted(names_of(tmp_path)) == [7]
+    assert_equal(database, tmp_path)
+
+
 def test_a_table_that_joins_with_a_backlog_does_not_disturb_the_others(
     music: Database, tmp_path: Path
 ) -> None:

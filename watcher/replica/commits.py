@@ -22,6 +22,7 @@ from watcher.replica.manifest import Manifest
 from watcher.replica.rows import copy_schema
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import format_timestamp
+from watcher.tables.replaced import read_replaced
 from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher.replica")
@@ -121,6 +122,8 @@ class ReplicaWriter(Generic[Copy]):
         self._states: dict[str, CopyState] = {}
         self._last: Cut | None = None
         self._fresh = True
+        self._replaced: set[str] = set()
+        """Tables whose copy is that of another table with the name, until it is loaded."""
         self._refreshed_at = self._pruned_at = time.monotonic()
 
     def begin(
@@ -129,6 +132,7 @@ class ReplicaWriter(Generic[Copy]):
         """A window: which copies are loaded. ``starts`` is where it starts for each table."""
         if self._fresh:
             self._last = self._read_last()
+            self._replaced = self._find_replaced(captures)
             self._fresh = False
         forward = self._last is None or end >= self._last.end
         if forward:
@@ -175,6 +179,15 @@ class ReplicaWriter(Generic[Copy]):
             )
         return last
 
+    def _find_replaced(self, captures: Mapping[str, PollCapture]) -> set[str]:
+        """Tables that were dropped and created again since the last cut: their copy is that of
+        another table, whose rows nobody deletes."""
+        last, capture = self._last, next(iter(captures.values()), None)
+        if last is None or capture is None:
+            return set()
+        known = {name: last.end for name in last.tables if name in captures}
+        return set(read_replaced(capture.queries.address, known, capture.table.dialect))
+
     def _open(self, name: str) -> Copy:
         if name not in self._copies:
             self._copies[name] = self._target.copies(name)
@@ -197,7 +210,7 @@ class ReplicaWriter(Generic[Copy]):
         if name in self._states:
             return True
         state = self._open(name).read_state()
-        if state is None:
+        if state is None or name in self._replaced:
             return False
         listed = self._last.tables.get(name) if self._last and self._last.end >= start else None
         covered = listed is not None and listed.version <= state.version
@@ -240,6 +253,7 @@ class ReplicaWriter(Generic[Copy]):
             end = capture.queries.fetch_read_timestamp()
             state, count = rows.load(self._open(name), capture, end)
         self._states[name] = state
+        self._replaced.discard(name)
         window.loaded[name] = count
         LOG.info("table %s is loaded as of %s: %d rows", name, format_timestamp(end), count)
         failpoint("after-replica-table")

@@ -42,9 +42,7 @@ def find_replaced(
         for name in list_gone(change.statement, dialect):
             gone_at[name.casefold()] = change.committed_at
     return {
-        name: gone
-        for name, at in known.items()
-        if (gone := gone_at.get(name.casefold(), at)) > at
+        name: gone for name, at in known.items() if (gone := gone_at.get(name.casefold(), at)) > at
     }
 
 
