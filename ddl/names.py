@@ -11,6 +11,8 @@ from ddl.suggestions import suggest_name
 
 NAME_LENGTH_MAX = {Dialect.GOOGLESQL: 128, Dialect.POSTGRESQL: 63}
 """In bytes. PostgreSQL's parser cuts longer names off, without an error."""
+DEFAULT_SCHEMA = "public"
+"""How the PostgreSQL dialect calls the schema of the objects that are in no named one."""
 OWN_PREFIXES = ("SpannerWatcher",)
 """Tables with these prefixes keep the product's own state: nobody is shown them, and a glob never
 selects them."""
@@ -30,6 +32,13 @@ def split_name(name: str) -> tuple[str, str]:
 def join_name(schema: str | None, name: str) -> str:
     """The name of an object by its named schema, if any, and its name in it."""
     return f"{schema}.{name}" if schema else name
+
+
+def drop_default_schema(name: str) -> str:
+    """A name without ``public.``, as the PostgreSQL dialect may write the default schema. Spanner:
+    no named schema of either dialect is called so."""
+    schema, last = split_name(name)
+    return last if same_name(schema, DEFAULT_SCHEMA) else name
 
 
 def require_table(schema: Schema, name: str) -> Table:

@@ -9,8 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from ddl.schema import Dialect
 from ddl.strategies import Modulo, Strategy
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+NAME = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
+Name = Annotated[str, StringConstraints(pattern=rf"^{NAME}$")]
 """The name of something that may be new."""
+ObjectName = Annotated[str, StringConstraints(pattern=rf"^({NAME}\.)?{NAME}$")]
+"""The same of a table or an index, which may be in a named schema."""
 ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 """The name of an existing column, which the PostgreSQL dialect allows to have any characters."""
 SHARDS_MAX = 1_000
@@ -33,15 +36,15 @@ class WatchOptions(BaseModel):
     """The name of the computed shard column."""
     processed_column: Name = "Processed"
     """The name of the column that clearing sets, with the strategy ``processed``."""
-    index: Name | None = None
-    """The name of the index; without it, one is chosen."""
+    index: ObjectName | None = None
+    """The name of the index; without it, one is chosen. An index is in the schema of its table."""
     storing: tuple[ColumnName, ...] = ()
     """Columns that the index stores, to avoid a join with the table."""
     stored: bool = False
     """Store the shard in the table, too; this writes every row once."""
     modulo: Modulo = Modulo.POSITIVE
     """``positive`` has exactly N shards; ``signed`` keeps the sign, which gives 2N - 1."""
-    change_sets: Name = "CHANGE_SETS"
+    change_sets: ObjectName = "CHANGE_SETS"
     """The name of the table of change sets, with the strategy ``change-set``."""
     change_set_column: Name = "ChangeSetId"
     """The name of the column with the id of a change set."""

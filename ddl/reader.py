@@ -6,10 +6,10 @@ from collections.abc import Collection
 from typing import NoReturn
 
 from ddl.errors import DdlSyntaxError
+from ddl.names import DEFAULT_SCHEMA
 from ddl.schema import Dialect
 from ddl.tokens import Token, TokenKind, locate, tokenize
 
-DEFAULT_SCHEMA = "public"
 """The schema of the PostgreSQL dialect whose name may be left out."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ddl.errors import PlanError
-from ddl.names import choose_free_name, is_taken
+from ddl.names import choose_free_name, is_taken, join_name, same_name, split_name
 from ddl.options import WatchOptions
 from ddl.render import SPELLINGS, quote_name, render_type
 from ddl.rules import normalize
@@ -171,20 +171,34 @@ def add_index(schema: Schema, table: Table, options: WatchOptions) -> list[Requi
         find_name(table, options.timestamp_column),
     )
     index = Index(
-        options.index or choose_free_name(schema, table.name, suffix),
+        name_index(schema, table, options.index, suffix),
         table.name,
         tuple(map(KeyPart, parts)),
         storing=find_stored_columns(table, options),
         null_filtered=not postgres,
         where_not_null=parts if postgres else (),
     )
-    if options.index and is_taken(schema, options.index):
-        raise PlanError(f"the index name {options.index} is taken: choose another with --index")
+    if options.index and is_taken(schema, index.name):
+        raise PlanError(f"the index name {index.name} is taken: choose another with --index")
     reason = (
         "lets polls read changed rows only; rows whose timestamp or shard is NULL are not in it,"
         " so clearing keeps it small"
     )
     return [RequiredStep(CreateIndex(index), reason, backfill=True)]
+
+
+def name_index(schema: Schema, table: Table, chosen: str | None, suffix: str) -> str:
+    """The name of a new index, which is in the schema of its table: the one that the user has
+    chosen, else a free one with the suffix. Raises PlanError."""
+    if chosen is None:
+        return choose_free_name(schema, table.name, suffix)
+    (place, _), (written, last) = split_name(table.name), split_name(chosen)
+    if written and not same_name(written, place):
+        raise PlanError(
+            f"the index {chosen} would not be in the schema of table {table.name}, which Spanner"
+            f" refuses: write --index {join_name(place, last)}"
+        )
+    return join_name(place, last)
 
 
 def find_name(table: Table, name: str) -> str:

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from ddl.errors import PlanError
-from ddl.names import is_own_table, make_unknown_table_error
+from ddl.names import (
+    drop_default_schema,
+    is_own_table,
+    make_unknown_table_error,
+    same_name,
+    split_name,
+)
 from ddl.schema import Schema
 
 GLOB = frozenset("*?[")
@@ -20,7 +26,7 @@ def select_tables(
     Raises PlanError for a name that does not exist, and if no table is selected.
     """
     for pattern in include:
-        if GLOB.isdisjoint(pattern) and schema.table(pattern) is None:
+        if not is_glob(pattern) and schema.table(drop_default_schema(pattern)) is None:
             raise make_unknown_table_error(schema, pattern)
     names = tuple(
         table.name
@@ -35,11 +41,25 @@ def select_tables(
 
 def is_selected(name: str, include: Sequence[str]) -> bool:
     """True when a pattern selects a table; the product's own tables must be named."""
-    if any(pattern.casefold() == name.casefold() for pattern in include):
+    if any(same_name(drop_default_schema(pattern), name) for pattern in include):
         return True
     return matches_any(name, include) and not is_own_table(name)
 
 
+def is_glob(pattern: str) -> bool:
+    """True for a pattern that can match several tables."""
+    return not GLOB.isdisjoint(pattern)
+
+
 def matches_any(name: str, patterns: Sequence[str]) -> bool:
-    """True when one of the patterns fits, without regard to case."""
-    return any(fnmatchcase(name.casefold(), pattern.casefold()) for pattern in patterns)
+    """True when one of the patterns fits the name of a table with its named schema, without regard
+    to case. ``public.*`` fits the tables that are in none."""
+    return any(matches(name, pattern) for pattern in patterns)
+
+
+def matches(name: str, pattern: str) -> bool:
+    """True when a pattern fits a table, as in ``matches_any``."""
+    plain = drop_default_schema(pattern)
+    if plain != pattern and split_name(name)[0]:
+        return False
+    return fnmatchcase(name.casefold(), plain.casefold())

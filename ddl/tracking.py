@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ddl.errors import PlanError
-from ddl.names import choose_free_name, make_unknown_table_error
+from ddl.names import make_unknown_table_error
 from ddl.options import WatchOptions
 from ddl.required_steps import (
     RequiredStep,
@@ -16,6 +16,7 @@ from ddl.required_steps import (
     add_timestamp,
     find_name,
     find_stored_columns,
+    name_index,
 )
 from ddl.schema import (
     ChangeStream,
@@ -112,7 +113,7 @@ def track_by_change_sets(schema: Schema, table: Table, options: WatchOptions) ->
         i.parts[0].column.casefold() == column.casefold() for i in schema.indexes_of(table.name)
     ):
         suffix = "_by_change_set" if schema.dialect is Dialect.POSTGRESQL else "ByChangeSet"
-        chosen = options.index or choose_free_name(schema, table.name, suffix)
+        chosen = name_index(schema, table, options.index, suffix)
         storing = find_stored_columns(table, options)
         index = Index(chosen, table.name, (KeyPart(find_name(table, column)),), storing)
         reason = "lets polls find the rows of a change set"

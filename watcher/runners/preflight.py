@@ -12,6 +12,7 @@ from google.cloud.spanner_v1.database import Database
 from ddl.names import split_name
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import consumers_table
+from watcher.consumers.positions.tables import read_columns
 from watcher.errors import WatcherError
 from watcher.extras import require_extras
 from watcher.page.service import choose_token
@@ -159,11 +160,7 @@ def check_consumer(config: WatchConfig, consumer: str) -> Finding:
     """Is the consumer's name free?"""
     database = connect(config.positions_address)
     name = consumers_table(config.positions.table)
-    exists = read_scalar(
-        database,
-        "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME = @name",
-        {"name": name},
-    )
+    exists = read_columns(database, [name])
     status = Consumers(database, name).status(consumer) if exists else None
     if status is not None and status.alive:
         return Finding(

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
+from ddl.selection import is_glob
 from watcher.consumers.leases import LEASE_SECONDS
 from watcher.envelopes import AnyEnvelope, Known, make_envelope
 from watcher.errors import ConfigurationError
@@ -41,7 +42,6 @@ from watcher.settings.sections import (
 )
 from watcher.spanner.address import DatabaseAddress, Endpoint
 from watcher.spanner.read_options import DirectedRead, Replica
-from watcher.tables.selection import is_glob
 from watcher.tables.values import TableSpec
 
 GRACE_SECONDS = 60.0

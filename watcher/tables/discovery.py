@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ddl.schema import Schema, Table, TypeCode
-from watcher.errors import NotWatchableError, TableNotFoundError
+from watcher.errors import TableNotFoundError
 from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions
 from watcher.spanner.sessions import SharedSession
@@ -20,6 +20,7 @@ from watcher.tables.lookup import (
     find_processed_column,
     find_timestamp_column,
     get_column,
+    get_index,
     get_table,
     is_polling_index,
     list_computed_values,
@@ -123,8 +124,7 @@ def find_specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTabl
     """
     timestamp = find_timestamp_column(table, spec)
     shard = get_column(table, spec.shard_column) if spec.shard_column else None
-    if spec.index and not any(i.name == spec.index for i in schema.indexes_of(table.name)):
-        raise NotWatchableError(f"table {table.name} has no index {spec.index}")
+    index = get_index(schema, table, spec.index).name if spec.index else None
     return WatchedTable(
         name=table.name,
         columns=(),
@@ -132,7 +132,7 @@ def find_specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTabl
         timestamp_column=timestamp.name,
         shard_column=shard.name if shard else None,
         shard_values=list_shard_values(table, shard, spec),
-        index=spec.index or find_index(schema, table, shard, timestamp),
+        index=index or find_index(schema, table, shard, timestamp),
         processed_column=find_processed_column(table, shard) if shard else None,
         clears_by_null=not timestamp.not_null,
         dialect=schema.dialect,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ddl.names import list_user_tables
-from ddl.schema import Column, Index, Schema, Table, TypeCode
+from ddl.names import drop_default_schema, list_user_tables, same_name, split_name
+from ddl.render import render_step
+from ddl.schema import Column, Index, KeyPart, Schema, Table, TypeCode
 from ddl.shards import shard_values
+from ddl.steps import CreateIndex
 from ddl.suggestions import suggest_name
 from watcher.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.values import ShardValue, TableSpec
@@ -12,7 +14,7 @@ from watcher.tables.values import ShardValue, TableSpec
 
 def get_table(schema: Schema, name: str, database_name: str) -> Table:
     """A table of a schema. Raises TableNotFoundError."""
-    table = schema.table(name)
+    table = schema.table(drop_default_schema(name))
     if table is None:
         advice = suggest_name(name, list_user_tables(schema), "it has")
         raise TableNotFoundError(f"{database_name} has no table {name}; {advice}")
@@ -32,17 +34,30 @@ def list_primary_key(table: Table) -> tuple[str, ...]:
     return tuple(part.column for part in table.primary_key)
 
 
+def get_index(schema: Schema, table: Table, name: str) -> Index:
+    """An index of a table. Raises NotWatchableError."""
+    for index in schema.indexes_of(table.name):
+        if is_called(index, name):
+            return index
+    raise NotWatchableError(f"table {table.name} has no index {name}")
+
+
 def find_polling_index(schema: Schema, table: Table, name: str | None, database_name: str) -> Index:
     """The null-filtered index on a computed shard and a commit timestamp; of a name, if one is
     given. Raises NotWatchableError."""
     for index in schema.indexes_of(table.name):
-        if is_polling_index(table, index) and name in (None, index.name):
+        if is_polling_index(table, index) and (name is None or is_called(index, name)):
             return index
     raise NotWatchableError(
         f"table {table.name} has no null-filtered index on a computed shard and a commit"
         " timestamp; make it watchable: spanner-watcher ddl apply"
         f" --database spanner://{database_name} --table {table.name}"
     )
+
+
+def is_called(index: Index, name: str) -> bool:
+    """True for the index of this name, in which the schema of its table may be left out."""
+    return same_name(name, index.name) or same_name(name, split_name(index.name)[1])
 
 
 def is_polling_index(table: Table, index: Index) -> bool:
@@ -73,9 +88,10 @@ def find_change_set_index(schema: Schema, table: Table, column: str) -> str:
     for index in schema.indexes_of(table.name):
         if index.parts[0].column == column and not index.null_filtered:
             return index.name
+    missing = Index(f"{table.name}ByChangeSet", table.name, (KeyPart(column),))
     raise NotWatchableError(
         f"table {table.name} has no index that begins with {column}: every poll would scan it;"
-        f" CREATE INDEX {table.name}ByChangeSet ON {table.name}({column})"
+        f" {render_step(CreateIndex(missing), schema.dialect)}"
     )
 
 

@@ -6,18 +6,17 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from types import MappingProxyType
 
 from ddl.names import list_user_tables
 from ddl.schema import Schema
+from ddl.selection import is_glob, is_selected, matches_any
 from ddl.suggestions import suggest_name
 from watcher.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.values import TableSpec, WatchedTable
 
 LOG = logging.getLogger("watcher.selection")
-GLOB = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +31,22 @@ class Selection:
 
     def includes(self, name: str) -> bool:
         """True for a table that is selected, or will be once it exists."""
-        selected = matches(name, self.include) and not matches(name, self.exclude)
+        selected = is_selected(name, self.include) and not matches_any(name, self.exclude)
         return selected and name not in self.ours
 
     def list_names(self) -> list[str]:
         """The names in ``include`` that are not excluded."""
         names = [pattern for pattern in self.include if not is_glob(pattern)]
-        return [name for name in names if not matches(name, self.exclude)]
+        return [name for name in names if not matches_any(name, self.exclude)]
 
     def match_globs(self, names: Sequence[str]) -> list[str]:
         """Those of the names that a glob in ``include`` selects."""
         globs = [pattern for pattern in self.include if is_glob(pattern)]
-        return [name for name in names if matches(name, globs) and self.includes(name)]
+        return [name for name in names if matches_any(name, globs) and self.includes(name)]
 
     def to_text(self) -> str:
         """The form that is stored with a consumer, for clearing."""
         return json.dumps({"include": self.include, "exclude": self.exclude})
-
-
-def is_glob(pattern: str) -> bool:
-    """True for a pattern that can match several tables."""
-    return not GLOB.isdisjoint(pattern)
-
-
-def matches(name: str, patterns: Sequence[str]) -> bool:
-    """True when one of the patterns matches the table."""
-    return any(fnmatchcase(name.casefold(), pattern.casefold()) for pattern in patterns)
 
 
 def select(

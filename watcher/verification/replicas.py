@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ddl.schema import Schema, Table, TypeCode
+from ddl.selection import matches_any
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import TableNotFoundError
 from watcher.replica.copies import OpenCopy, StoredCopy
@@ -18,7 +19,6 @@ from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.supported_types import is_supported
 from watcher.spanner.sql import RowCondition
 from watcher.tables.schema_reader import read_epoch
-from watcher.tables.selection import matches
 from watcher.verification.canonical import ComparedColumn
 from watcher.verification.comparison import Comparison, Depth
 from watcher.verification.copy_sums import add_hashes
@@ -65,7 +65,7 @@ def verify(
 
 def select_tables(cut: Cut, names: Sequence[str]) -> list[str]:
     """The tables of a cut that are meant. Raises TableNotFoundError."""
-    selected = [name for name in sorted(cut.tables) if matches(name, names)]
+    selected = [name for name in sorted(cut.tables) if matches_any(name, names)]
     if not selected:
         raise TableNotFoundError(
             f"the cut has no table {', '.join(names)}; it has: {', '.join(sorted(cut.tables))}"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from ddl.render import render_step
 from ddl.schema import ChangeStream, ChangeStreamTable, Schema, Table
+from ddl.selection import is_glob
 from ddl.steps import CreateChangeStream
 from ddl.suggestions import suggest_name
 from watcher.captures.change_stream.record_values import DataRecord, choose_columns
@@ -15,7 +16,7 @@ from watcher.change import Operation, ValueCapture
 from watcher.errors import NotWatchableError, StreamNotFoundError
 from watcher.tables.column_choice import ColumnChoice
 from watcher.tables.discovery import find_whole_table
-from watcher.tables.selection import Selection, is_glob, select_streamed
+from watcher.tables.selection import Selection, select_streamed
 from watcher.tables.values import TableSpec, WatchedTable
 
 MUTABLE = "MUTABLE_KEY_RANGE"

@@ -9,6 +9,7 @@ from google.api_core.exceptions import AlreadyExists, GoogleAPICallError
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
+from ddl.names import join_name, split_name
 from ddl.render import render_step
 from ddl.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
 from ddl.steps import AddColumn, CreateTable
@@ -194,12 +195,19 @@ def read_columns(database: Database, names: Sequence[str]) -> Columns:
 
 
 def select_columns(sql: SqlDialect, names: Sequence[str]) -> Bound:
-    """The query for pairs of table and column."""
+    """The query for pairs of table and column. The tables are in one schema, as those that go with
+    a table of positions are."""
+    schema, _ = split_name(names[0])
     query = (
-        "SELECT TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
-        f" WHERE TABLE_SCHEMA = '{sql.default_schema}' AND {sql.is_any('TABLE_NAME', '@names')}"
+        "SELECT @place || TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
+        f" WHERE TABLE_SCHEMA = @schema AND {sql.is_any('TABLE_NAME', '@names')}"
     )
-    return sql.bind(query, {"names": (list(names), param_types.Array(param_types.STRING))})
+    values = {
+        "place": (join_name(schema, ""), param_types.STRING),
+        "schema": (schema or sql.default_schema, param_types.STRING),
+        "names": ([split_name(name)[1] for name in names], param_types.Array(param_types.STRING)),
+    }
+    return sql.bind(query, values)
 
 
 def select_of_consumer(

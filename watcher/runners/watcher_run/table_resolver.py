@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ddl.schema import Schema
+from ddl.selection import matches_any
 from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.runners.sources import (
     WatchedTables,
@@ -20,7 +21,7 @@ from watcher.runners.table_rules import check_still_polled
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.keys import KeyRange
 from watcher.tables.epochs import Epochs
-from watcher.tables.selection import Selection, matches
+from watcher.tables.selection import Selection
 from watcher.tables.values import TableSpec, WatchedTable
 
 SOURCES_KEPT_MAX = 8
@@ -123,7 +124,7 @@ class TableResolver:
         specs = {name.casefold(): spec for name, spec in self._config.table.items()}
         captures = {}
         for name in source.tables:
-            if not matches(name, self._config.backfill):
+            if not matches_any(name, self._config.backfill):
                 continue
             spec = specs.get(name.casefold(), TableSpec())
             low, high = encode_bound(spec.backfill_from), encode_bound(spec.backfill_to)
