@@ -49,6 +49,9 @@ class Appender:
     def __init__(self, path: Path, kind: np.dtype[np.void]) -> None:
         self._file = path.open("ab", buffering=0)
         self._kind = kind
+        # Behind half a record, which a killed process may leave, no other could be read.
+        end = self._file.tell()
+        self._file.truncate(end - end % kind.itemsize)
 
     def add(self, columns: Iterable[object], rows: int) -> None:
         """Adds so many records; a column is an array of values, or one value for all of them."""

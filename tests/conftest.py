@@ -19,6 +19,7 @@ pytest_plugins = [
     "fixtures.kafka",
     "fixtures.kafka_broker",
     "fixtures.pubsub",
+    "fixtures.small_disk",
 ]
 
 # Timing is never a verdict here: machines are noisy, and speed belongs in benchmarks/.

@@ -22,9 +22,13 @@
     ├── StreamExpiredError     a change stream no longer keeps records as old as a position
     ├── DeliveryError          a callback or a queue refused a change that was not to be skipped
     ├── SinkUnavailableError   a queue does not answer; the window is delivered again
+    ├── FileWriteError         a file cannot be written
+    │   └── FileUnavailableError   its disk is full, or it was moved; the window is delivered again
+    ├── FileInUseError         another process is writing to the file
     ├── EnvelopeError          a change lacks what its envelope needs
     ├── ReplicaError           a replica has no such cut, or its files are not what it says
     ├── CopyConflictError      another writer has changed a copy since it was read
+    ├── OutputWriteError       the standard output cannot be written
     └── OutputClosedError      the reader of the standard output has gone
 
 ``str(error)`` says what is wrong, where, and what to do. ``exit_code`` is what commands exit with.
@@ -174,6 +178,30 @@ class DeliveryError(WatcherError):
 class SinkUnavailableError(WatcherError):
     """A queue does not answer, or lost what it had not acknowledged; the window is delivered
     again."""
+
+    exit_code = 3
+
+
+class FileWriteError(WatcherError):
+    """A file of changes, dead letters or positions cannot be written."""
+
+    exit_code = 3
+
+
+class FileUnavailableError(FileWriteError):
+    """The disk of a file is full, or the file was moved while it was written to. The window is
+    delivered again."""
+
+
+class FileInUseError(WatcherError):
+    """Another process is writing to the file."""
+
+    exit_code = 6
+
+
+class OutputWriteError(WatcherError):
+    """The standard output cannot be written, as on a full disk. No position is saved for what was
+    not written."""
 
     exit_code = 3
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 
 from benchmarks.processes import RunError
 from emulator.ports import find_port
@@ -113,12 +114,18 @@ def set_up_connector(
 
 
 def start_broker(
-    command: list[str], folder: Path, ports: Ports, *, own_session: bool = False
+    command: list[str],
+    folder: Path,
+    ports: Ports,
+    *,
+    own_session: bool = False,
+    more: Mapping[str, object] = MappingProxyType({}),
 ) -> subprocess.Popen[bytes]:
-    """Formats the broker's storage, and starts it, in a session of its own on request. Raises
-    CalledProcessError. Kafka Connect gives up where a broker does not answer for a minute: see
-    ``wait_for_broker``."""
-    settings = write_properties(folder / "server.properties", set_up_broker(folder, ports))
+    """Formats the broker's storage, and starts it, in a session of its own on request; ``more`` are
+    settings that replace those of ``set_up_broker``. Raises CalledProcessError. Kafka Connect gives
+    up where a broker does not answer for a minute: see ``wait_for_broker``."""
+    values = {**set_up_broker(folder, ports), **more}
+    settings = write_properties(folder / "server.properties", values)
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode().replace("-", "A")
     subprocess.run(
         [*command, STORAGE_TOOL, "format", "-t", cluster, "-c", str(settings)],

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import watcher
 from benchmarks.demo.settings import CONSUMER, DATABASE, INSTANCE, PROJECT, TABLE, DemoSettings
 from benchmarks.local_spark import SHORT_RUN, session
+from watcher.line_files import append_line
 from watcher.replica.commits import CutReport
 from watcher.replica.packages import make_format_settings
 
@@ -66,8 +67,7 @@ def start_replica(spark: SparkSession, settings: DemoSettings) -> StreamingQuery
 def log_cut(settings: DemoSettings, report: CutReport) -> None:
     """A line for the screen."""
     rows = sum(report.merged.values())
-    with settings.cuts_log.open("a") as file:
-        file.write(json.dumps({"end": report.cut.end, "rows": rows}) + "\n")
+    append_line(settings.cuts_log, json.dumps({"end": report.cut.end, "rows": rows}))
 
 
 def wait_and_drain(query: StreamingQuery, settings: DemoSettings) -> None:

@@ -22,7 +22,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
 from watcher.envelopes import make_envelope
-from watcher.errors import DeliveryError
+from watcher.errors import DeliveryError, SinkUnavailableError
 from watcher.failpoints import VARIABLE
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.queues import open_queue
@@ -181,3 +181,36 @@ def test_a_broker_that_is_killed_and_comes_back_has_everything_once_and_in_order
     records = read_records(broker, "restarted")
     assert sorted(balances(records)) == list(range(4_000))
     assert_in_order(values_of(records))
+
+
+@pytest.mark.parametrize("transactional_id", [None, "late"])
+def test_a_request_that_arrives_late_brings_no_older_version(
+    broker: Broker, transactional_id: str | None
+) -> None:
+    """The client has given it up, and the window was delivered again, and newer versions."""
+    topic = f"late-{transactional_id}"
+    broker.create_topic(topic, partitions=1)
+    queue = KafkaDestination((broker.network.address,), topic)
+    patience: dict[str, int] = {"message.timeout.ms": 3_000}
+    if transactional_id is not None:
+        patience |= {"transaction.timeout.ms": 3_000, "socket.timeout.ms": 3_000}
+    sink = KafkaSink(queue, make_envelope("plain"), patience, transactional_id)
+    first, second, third = account_changes(3, keys=1)
+    sink.write_change(first)
+    sink.flush()
+    broker.network.stall()
+    attempts = 0
+    while True:
+        attempts += 1
+        try:
+            sink.write_change(second)
+            sink.flush()
+            break
+        except SinkUnavailableError:
+            sink.discard()
+    assert attempts > 1, "the client waits until it is answered"
+    sink.write_change(third)
+    sink.flush()
+    del sink  # its connections end
+    broker.network.heal()
+    assert balances(read_records(broker, topic)) == [0, 1, 2]

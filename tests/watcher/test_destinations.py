@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from fixtures.envelope_examples import example_change
 
+from watcher.change import Change, Operation
+from watcher.envelopes.lines import JsonLines
+from watcher.envelopes.table_keys import TABLE_FIELD, add_table
 from watcher.errors import ConfigurationError
 from watcher.extras import EXTRAS, MissingExtraError
 from watcher.runners.delivery.kafka_producer import load_confluent_kafka
@@ -120,3 +126,95 @@ def test_a_missing_client_is_named_with_the_command_that_installs_it(
     finding = check_queue(config)
     assert not finding.ok
     assert extra in finding.detail
+
+
+# Keys of several tables in one place.
+
+
+def keys_of(config: WatchConfig, *changes: Change) -> list[bytes | None]:
+    return [message.key for change in changes for message in config.message_format.encode(change)]
+
+
+def of_another_table(change: Change) -> Change:
+    return replace(change, shape=replace(change.shape, table="Other"))
+
+
+@pytest.mark.parametrize(
+    ("delivery", "options"),
+    [
+        ({"to": "kafka://b/all"}, {}),
+        ({"to": "kafka://b/all", "envelope": "debezium"}, {}),
+        ({"to": "kafka://b/all", "envelope": "debezium"}, {"with_schema": True}),
+        ({"to": "kafka://b/all", "envelope": "datastream"}, {}),
+        ({"to": "-", "envelope": "debezium"}, {}),
+        ({"to": "changes.jsonl", "envelope": "debezium"}, {}),
+    ],
+)
+def test_rows_of_two_tables_have_two_keys_in_one_topic_or_file(
+    delivery: dict[str, Any], options: dict[str, Any]
+) -> None:
+    change = example_change()
+    config = config_of(delivery | {"envelope_options": options}, tables=["AccountBalance", "Other"])
+    one, other = keys_of(config, change, of_another_table(change))
+    assert one != other
+    for table, key in ((change.table, one), ("Other", other)):
+        parsed = json.loads(key or b"")
+        if isinstance(parsed, list):
+            assert parsed[0] == table
+        elif "schema" in parsed:
+            fields = [field["field"] for field in parsed["schema"]["fields"]]
+            assert fields == list(parsed["payload"])
+            assert parsed["payload"][TABLE_FIELD] == table
+        else:
+            assert parsed[TABLE_FIELD] == table
+
+
+@pytest.mark.parametrize(
+    ("to", "tables"),
+    [("kafka://b/all", ["T"]), ("kafka://b/c.{table}", ["*"]), ("pubsub://my-project/all", ["*"])],
+)
+def test_a_key_is_the_primary_key_where_it_is_of_one_table(to: str, tables: list[str]) -> None:
+    change = example_change()
+    config = config_of({"to": to}, tables=tables)
+    assert keys_of(config, change) == [config.format.encode(change)[0].key]
+
+
+def test_a_tombstone_in_a_file_of_several_tables_says_of_which_it_is() -> None:
+    deleted = replace(example_change(), operation=Operation.DELETE, new_values=None)
+    lines = JsonLines(config_of({"to": "f", "envelope": "debezium"}).message_format)
+    *_, tombstone = lines.encode(deleted)
+    assert json.loads(tombstone)["value"] is None
+    assert json.loads(tombstone)["key"][TABLE_FIELD] == deleted.table
+
+
+@pytest.mark.parametrize("key", [b"[]", b"{}", None, b'{"schema":1}', b'{"Id":"a,b"}'])
+def test_any_key_takes_the_table(key: bytes | None) -> None:
+    added = add_table(key, 'a"b')
+    if key is None:
+        assert added is None
+        return
+    before, after = json.loads(key), json.loads(added or b"")
+    assert after == (['a"b', *before] if before == [] else {TABLE_FIELD: 'a"b', **before})
+
+
+# Names and starts.
+
+
+def test_a_name_that_is_too_long_is_refused_before_anything_starts() -> None:
+    assert config_of({}, consumer="x" * 256).consumer
+    with pytest.raises(ConfigurationError, match="at most 256 characters"):
+        config_of({}, consumer="x" * 257)
+    with pytest.raises(ConfigurationError, match="its parts.*: use at most 247 characters"):
+        config_of({}, consumer="x" * 248, parts=10)
+    assert config_of({}, consumer="x" * 247, parts=10).parts
+
+
+@pytest.mark.parametrize("start", ["1969-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
+def test_a_start_before_1970_is_refused(start: str) -> None:
+    with pytest.raises(ConfigurationError, match="use earliest, or a time from 1970 on"):
+        config_of({}, start=start)
+
+
+def test_changes_and_dead_letters_do_not_share_a_file() -> None:
+    with pytest.raises(ConfigurationError, match=r"are both 'a\.jsonl'"):
+        config_of({"to": "a.jsonl", "then": "skip", "dead_letters": "a.jsonl"})

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from fixtures.server import CreateDatabase
-from fixtures.singers import SINGERS, address_of, make_watchable
+from fixtures.singers import SINGERS, address_of, fetch_now, make_watchable
 from fixtures.watcher_threads import ChangeCollector, run_in_thread, run_without_error
 from google.api_core.exceptions import AlreadyExists, NotFound
 from google.cloud.spanner_v1 import KeySet
@@ -37,7 +37,7 @@ from watcher.errors import (
 from watcher.runners.delivery.retries import read_dead_letters
 from watcher.runners.watcher_run.run import idle_seconds
 from watcher.settings.watcher import parse_watch_config
-from watcher.spanner.timestamps import to_micros
+from watcher.spanner.timestamps import format_timestamp, to_micros
 from watcher.tables.discovery import discover_table
 
 ALBUMS = (
@@ -645,6 +645,19 @@ def test_a_wrong_configuration_is_refused_with_what_is_wrong(
     whole = {"database": "projects/p/instances/i/databases/d"} | given
     with pytest.raises(ConfigurationError, match=said):
         parse_watch_config(whole)
+
+
+def test_a_start_in_the_future_is_refused_or_said(
+    music: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    ahead = format_timestamp(fetch_now(music) + 600_000_000)
+    with pytest.raises(ConfigurationError, match=r"s ahead of Spanner's clock, and --once"):
+        deliver(music, consumer="early", start=ahead)
+    watcher = Watcher(**options(music, consumer="early", start=ahead))
+    watcher.on_change(print)
+    watcher.on_start(lambda _start: watcher.stop())
+    watcher.run()
+    assert "s ahead of Spanner's clock: changes before it are not delivered" in caplog.text
 
 
 def test_json_of_a_dead_letter_file_is_checked(tmp_path: Path) -> None:

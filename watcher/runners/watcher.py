@@ -8,8 +8,14 @@ from contextlib import AbstractContextManager
 from watcher.captures import Changed
 from watcher.consumers.positions import MemoryPositions
 from watcher.consumers.states import State
-from watcher.errors import ConfigurationError, WatcherError
+from watcher.errors import (
+    ConfigurationError,
+    FileInUseError,
+    FileUnavailableError,
+    WatcherError,
+)
 from watcher.page.service import WatcherPage
+from watcher.runners.delivery.callbacks import Callback, name_function, refuse_deferred
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.delivery.sinks import (
     CallbackEach,
@@ -17,6 +23,7 @@ from watcher.runners.delivery.sinks import (
     ChangeSink,
     EachChange,
     EachTransaction,
+    HeldSink,
     OnChange,
     OnTransaction,
     Sink,
@@ -27,7 +34,7 @@ from watcher.runners.signals import stop_on_signals
 from watcher.runners.watcher_run.lease_keeper import NAMELESS
 from watcher.runners.watcher_run.lifecycle import OWNER_STOPPED, Lifecycle
 from watcher.runners.watcher_run.run import RunStart, WatcherRun
-from watcher.runners.watcher_run.settings import MakeSink, RunSettings
+from watcher.runners.watcher_run.settings import MakeSink, RunSettings, ignore
 from watcher.runners.watcher_run.startup import open_run
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.runners.watcher_run.totals import Totals
@@ -54,6 +61,7 @@ class Watcher:
         self._resolver = TableResolver(self.config)
         self._lifecycle = Lifecycle(self._resolver.queries.fetch_read_timestamp)
         self._make_sink: MakeSink | None = None
+        self._release_sink: Callable[[], None] = ignore
         self._on_start: Callable[[RunStart], object] | None = None
 
     # What to do with changes: one of these before ``run``.
@@ -69,18 +77,21 @@ class Watcher:
         if not self.config.transactions:
             raise WatcherError("on_transaction needs the option transactions=True")
         self._refuse_envelope()
-        path = self.config.address.path
-        self._make_sink = lambda check: EachTransaction(callback, path, check)
+        path, accepted = self.config.address.path, Callback(callback)
+        self._make_sink = lambda check: EachTransaction(accepted, path, check)
         return callback
 
     def on_batch(self, callback: Callable[[Changed], object]) -> Callable[[Changed], object]:
         """Calls a function with Arrow batches: the fastest way."""
         self._refuse_envelope()
-        self._make_sink = lambda _check: CallbackSink(callback)
+        sink = CallbackSink(callback)
+        self._make_sink = lambda _check: sink
         return callback
 
     def deliver_to(self, sink: ChangeSink) -> None:
         """Hands each change to a sink, with retries and dead letters as configured."""
+        for method in (sink.write_change, sink.resolved, sink.flush, sink.discard):
+            refuse_deferred(method, name_function(method))
         delivery = self.config.delivery
         policy = DeliveryPolicy(
             delivery.retries,
@@ -90,6 +101,8 @@ class Watcher:
         )
 
         def make_sink(check: Callable[[], None]) -> Sink:
+            if isinstance(sink, HeldSink):
+                self._hold(sink)
             retrying = RetryingSink(
                 sink,
                 policy,
@@ -100,6 +113,17 @@ class Watcher:
             return EachChange(retrying, self.config.address.path)
 
         self._make_sink = make_sink
+        self._release_sink = sink.close if isinstance(sink, HeldSink) else ignore
+
+    def _hold(self, sink: HeldSink) -> None:
+        """Takes a sink for this instance. On standby, an instance that it replaces, and that is
+        frozen, may have the sink still: it is asked for again until that one has ended."""
+        try:
+            sink.open()
+        except FileInUseError as error:
+            if not self.config.standby:
+                raise
+            raise FileUnavailableError(f"waiting on standby: {error}") from error
 
     def deliver_windows_to(self, make_sink: MakeSink) -> None:
         """Hands whole windows to a sink, as ``watcher.runners.delivery.sinks.WindowSink`` says."""
@@ -116,7 +140,7 @@ class Watcher:
 
     def on_start(self, callback: Callable[[RunStart], object]) -> None:
         """Calls a function when a run has begun, with its tables and the position it starts at."""
-        self._on_start = callback
+        self._on_start = Callback(callback)
 
     # Running.
 
@@ -163,6 +187,7 @@ class Watcher:
             self.metrics,
             self._totals,
             self._page,
+            release_sink=self._release_sink,
         )
 
     def stop(self, reason: str = OWNER_STOPPED) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ddl.suggestions import suggest_name
+from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
 from watcher.errors import ConfigurationError
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
 from watcher.spanner.results.supported_types import Nanoseconds
@@ -57,7 +58,10 @@ def resolve_start(text: str) -> int | None:
             f"invalid start '{text}': use {LATEST}, {EARLIEST} or a timestamp such as"
             " 2026-01-31T12:00:00Z"
         ) from error
-    return to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    micros = to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    if micros < BEGINNING:
+        raise ConfigurationError(f"invalid start '{text}': use {EARLIEST}, or a time from 1970 on")
+    return micros
 
 
 def _convert_duration(value: object) -> object:
@@ -93,6 +97,7 @@ def _check_end(text: str) -> str:
 
 
 Text = Annotated[str, Field(min_length=1)]
+ConsumerName = Annotated[str, Field(min_length=1, max_length=KEY_CHARACTERS_MAX)]
 Duration = Annotated[float, BeforeValidator(_convert_duration), Field(ge=0)]
 """Seconds; as text also 500ms, 1s, 5m, 2h."""
 Size = Annotated[int, BeforeValidator(_convert_size), Field(ge=0)]
@@ -154,7 +159,7 @@ class SharedSettings(BaseModel):
 
     database: Text
     """The database: ``spanner://projects/P/instances/I/databases/D``."""
-    consumer: Text | None = None
+    consumer: ConsumerName | None = None
     """The name under which the position is saved; without it, nothing is saved and clearing does
     not wait."""
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE

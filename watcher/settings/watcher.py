@@ -12,7 +12,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from ddl.selection import is_glob
 from watcher.consumers.leases import LEASE_SECONDS
-from watcher.envelopes import AnyEnvelope, Known, make_envelope
+from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
+from watcher.envelopes import AnyEnvelope, Envelope, Known, make_envelope
+from watcher.envelopes.table_keys import TableKeys
 from watcher.errors import ConfigurationError
 from watcher.settings.destinations import (
     TABLE_FIELD,
@@ -42,6 +44,7 @@ from watcher.settings.sections import (
 )
 from watcher.spanner.address import DatabaseAddress, Endpoint
 from watcher.spanner.read_options import DirectedRead, Replica
+from watcher.tables.parts import Part
 from watcher.tables.values import TableSpec
 
 GRACE_SECONDS = 60.0
@@ -127,6 +130,21 @@ class WatchConfig(SharedSettings):
         return make_envelope(delivery.envelope, delivery.envelope_options, self.stream.name)
 
     @property
+    def message_format(self) -> Envelope:
+        """The envelope of what is written: keys name the table where a topic of Kafka, or lines,
+        may have rows of several. Not in Pub/Sub, where nothing is removed by its key."""
+        queue = self.delivery.queue
+        mixed = queue is None or (
+            isinstance(queue, KafkaDestination) and TABLE_FIELD not in queue.topic
+        )
+        return TableKeys(self.format) if mixed and self.names_several_tables else self.format
+
+    @property
+    def names_several_tables(self) -> bool:
+        """Whether ``tables`` is more than one name; a glob may stand for several at any time."""
+        return len(self.tables) != 1 or is_glob(self.tables[0])
+
+    @property
     def positions_address(self) -> DatabaseAddress:
         """The database that keeps the positions."""
         named = self.positions.database
@@ -188,7 +206,10 @@ def check_combinations(config: WatchConfig) -> None:
     check_parts(config)
     if config.page is not None:
         check_page(config)
-    if config.delivery.then == "skip" and config.delivery.dead_letters is None:
+    letters = config.delivery.dead_letters
+    if letters is not None and letters == Path(config.delivery.to):
+        raise ConfigurationError(f"delivery.to and delivery.dead_letters are both '{letters}'")
+    if config.delivery.then == "skip" and letters is None:
         raise ConfigurationError(
             "delivery.then = 'skip' needs delivery.dead_letters, the file for refused changes"
         )
@@ -221,6 +242,12 @@ def check_parts(config: WatchConfig) -> None:
         raise ConfigurationError(
             "'parts' needs 'consumer' and positions.keep = 'spanner', where the instances find each"
             " other"
+        )
+    added = Part(config.parts, config.parts).name_consumer("")
+    if len(config.consumer) + len(added) > KEY_CHARACTERS_MAX:
+        raise ConfigurationError(
+            f"'consumer' is too long for the names of its parts, which end in '{added}': use at most"
+            f" {KEY_CHARACTERS_MAX - len(added)} characters"
         )
     delivery = config.delivery
     refused = {
@@ -353,7 +380,7 @@ def check_envelope(config: WatchConfig) -> None:
         )
     if queue is not None and TABLE_FIELD in queue.topic:
         return
-    if not envelope.names_table and (len(config.tables) != 1 or is_glob(config.tables[0])):
+    if not envelope.names_table and config.names_several_tables:
         raise ConfigurationError(
             f"records of the envelope '{name}' do not name their table: watch one table, by its"
             " full name, and start one watcher for each table, or write to a queue with a topic"

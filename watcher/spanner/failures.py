@@ -24,6 +24,7 @@ from google.api_core.exceptions import (
 
 from watcher.errors import (
     CopyConflictError,
+    FileUnavailableError,
     IndexMissingError,
     LeaseExpiredError,
     ResumptionError,
@@ -42,6 +43,7 @@ TRANSIENT = (
     Cancelled,
     CopyConflictError,
     DeadlineExceeded,
+    FileUnavailableError,
     InternalServerError,
     LeaseExpiredError,
     ResourceExhausted,

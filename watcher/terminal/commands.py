@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from ddl.errors import DdlError
 from watcher.errors import OutputClosedError, WatcherError
 from watcher.extras import DISTRIBUTION, read_version
-from watcher.terminal.console import flush_output, print_error, silence
+from watcher.terminal.console import drop_output, flush_output, print_error, silence
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXIT_USAGE = 2
@@ -141,11 +141,12 @@ def explain_system_error(error: Exception) -> WatcherError | None:
     """An error of the operating system, such as a file that cannot be written."""
     if not isinstance(error, OSError):
         return None
-    where = f" {error.filename}" if error.filename else ""
-    return WatcherError(f"cannot use{where}: {error.strerror or type(error).__name__}")
+    what = f"use {error.filename}" if error.filename else "read or write"
+    return WatcherError(f"cannot {what}: {error.strerror or type(error).__name__}")
 
 
 def report(error: WatcherError | DdlError) -> int:
     """Prints an error; its exit code."""
+    drop_output()
     print_error(str(error))
     return error.exit_code

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
-from watcher.errors import OutputClosedError
+from watcher.errors import OutputClosedError, OutputWriteError
 
 UNLIMITED = 1_000_000
 """The width, in characters, of what is not a terminal: pipes and files wrap nothing."""
@@ -59,8 +61,30 @@ def silence(stream: TextIO) -> None:
 
 
 def flush_output() -> None:
-    """Writes what is buffered. Raises OutputClosedError when nobody reads it any more."""
+    """Writes what is buffered. Raises as ``explain_output`` does."""
+    with explain_output():
+        sys.stdout.flush()
+
+
+def drop_output() -> None:
+    """Writes what is buffered, or drops it where that fails: the error is reported already."""
     try:
         sys.stdout.flush()
+    except (OSError, ValueError):
+        silence(sys.stdout)
+
+
+@contextmanager
+def explain_output() -> Iterator[None]:
+    """Raises OutputClosedError when nobody reads the standard output any more, and OutputWriteError
+    when it cannot be written: behind a part of a line nothing can be written again, so that the
+    command has to end."""
+    try:
+        yield
     except BrokenPipeError as error:
         raise OutputClosedError from error
+    except OSError as error:
+        raise OutputWriteError(
+            f"cannot write to the standard output: {error.strerror or type(error).__name__}; its"
+            " last line may not be whole: free some space, and run the command again"
+        ) from error

@@ -9,7 +9,9 @@ from pathlib import Path
 import typer
 
 from watcher.cli.actions.callbacks import resolve_callback
-from watcher.runners.delivery.retries import read_dead_letters
+from watcher.line_files import replace_lines
+from watcher.runners.delivery.callbacks import Callback
+from watcher.runners.delivery.retries import parse_dead_letters, read_text
 from watcher.terminal.console import print_error
 
 
@@ -18,15 +20,14 @@ def replay(file: Path, callback: str | None, dry_run: bool) -> None:
 
     What the callback refuses stays in the file, and the command exits with 1.
     """
-    letters = list(read_dead_letters(file))
+    text = read_text(file)
+    letters = list(parse_dead_letters(file, text))
     if callback is None or dry_run:
         for letter in letters:
             sys.stdout.write(json.dumps(extract_change(letter), ensure_ascii=False) + "\n")
         return
     refused = deliver(letters, callback)
-    rewritten = file.with_name(file.name + ".new")
-    rewritten.write_text("".join(json.dumps(letter) + "\n" for letter in refused))
-    rewritten.replace(file)
+    replace_lines(file, text, [json.dumps(letter) for letter in refused])
     if refused:
         print_error(
             f"the callback failed again for {len(refused)} of {len(letters)} changes;"
@@ -37,7 +38,7 @@ def replay(file: Path, callback: str | None, dry_run: bool) -> None:
 
 def deliver(letters: list[dict[str, object]], callback: str) -> list[dict[str, object]]:
     """Calls the callback with each change; the letters that it refused, with their new errors."""
-    function = resolve_callback(callback)
+    function = Callback(resolve_callback(callback))
     refused = []
     for letter in letters:
         try:

@@ -13,6 +13,7 @@ from watcher.cli.logs import configure_logging
 from watcher.cli.output import ERRORS
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import OutputClosedError
+from watcher.line_files import begin_line
 from watcher.pandas_import import keep_pandas_out
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.sinks import CallbackEach, ChangeSink, Lines, RotatingFile
@@ -22,6 +23,7 @@ from watcher.runners.watcher_run.lifecycle import READER_GONE
 from watcher.runners.watcher_run.run import RunStart
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.timestamps import format_timestamp
+from watcher.terminal.console import explain_output
 from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher.page")
@@ -41,6 +43,7 @@ def watch(path: Path | None, flags: Mapping[str, object], *, once: bool, verbose
     elif config.page is not None and config.page.token_file is None:
         watcher.on_start(log_token)
     if writes_lines(config):
+        begin_output()
         stop_when_closed(sys.stdout, lambda: watcher.stop(READER_GONE))
     if once:
         watcher.run_once()
@@ -49,6 +52,16 @@ def watch(path: Path | None, flags: Mapping[str, object], *, once: bool, verbose
         watcher.run()
     if watcher.stop_reason == READER_GONE:
         raise OutputClosedError
+
+
+def begin_output() -> None:
+    """Begins a line of the standard output, which may continue a file."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return  # a program has put something else in its place
+    with explain_output():
+        begin_line(descriptor)
 
 
 def writes_lines(config: WatchConfig) -> bool:
@@ -98,5 +111,5 @@ def make_sink(config: WatchConfig) -> ChangeSink:
     if delivery.queue is not None:
         return open_queue(config)
     if delivery.to == "-":
-        return Lines(sys.stdout, JsonLines(config.format))
-    return RotatingFile(Path(delivery.to), delivery.rotate_bytes, JsonLines(config.format))
+        return Lines(sys.stdout, JsonLines(config.message_format))
+    return RotatingFile(Path(delivery.to), delivery.rotate_bytes, JsonLines(config.message_format))

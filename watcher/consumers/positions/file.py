@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -13,6 +12,7 @@ from pathlib import Path
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions.content import Content, WholePositions
 from watcher.errors import CheckpointError
+from watcher.line_files import explain, replace_file
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 FILE_VERSION = 1
@@ -31,8 +31,10 @@ class FilePositions(WholePositions):
 
     @contextmanager
     def _change(self) -> Iterator[Content]:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.with_name(self._path.name + ".lock").open("w") as lock:
+        with explain(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            lock_file = self._path.with_name(self._path.name + ".lock").open("w")
+        with lock_file as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             content = self._read()
             yield content
@@ -110,13 +112,3 @@ def format_content(content: Content) -> str:
         "selections": selections,
     }
     return json.dumps({"version": FILE_VERSION, **stored})
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Writes a file so that a crash leaves the old one or the new one, whole."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with part.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)

@@ -19,6 +19,8 @@ from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
 from watcher.spanner.failures import FailureKind, classify_error
 
 DDL_SECONDS_MAX = 600
+KEY_CHARACTERS_MAX = 256
+"""Of the name of a consumer, and of a table."""
 
 Columns = frozenset[tuple[str, str]]
 """Pairs of table and column."""
@@ -51,7 +53,7 @@ def text(name: str, length: int | None = None, not_null: bool = False) -> Column
     return Column(name, Type(TypeCode.STRING, length), not_null=not_null)
 
 
-def key(name: str, length: int = 256) -> Column:
+def key(name: str, length: int = KEY_CHARACTERS_MAX) -> Column:
     """A column of a primary key."""
     return text(name, length, not_null=True)
 

@@ -55,9 +55,10 @@ class KafkaSink:
     one for all.
 
     ``flush`` returns when every in-sync replica has everything. Messages of a key keep their order:
-    the producer is idempotent, and a window that failed is delivered again by a new one. With a
-    ``transactional_id`` a window is visible whole or not at all to those who read committed
-    messages, and an instance that was replaced cannot write any more.
+    one idempotent producer lasts as long as the sink. It raises its epoch when it gives a request
+    up, and brokers refuse what comes of an earlier epoch behind that: a request that arrives late
+    brings no older version. With a ``transactional_id`` a window is visible whole or not at all to
+    those who read committed messages, and an instance that was replaced cannot write any more.
     """
 
     def __init__(
@@ -81,6 +82,9 @@ class KafkaSink:
         self._partitions: dict[str, int] = {}
         """How many partitions each of these topics has."""
         self._failures: list[Failure] = []
+        self._window = 0
+        """Counts windows: what was not acknowledged of one that was discarded is no failure of the
+        next."""
         self._begun = False
         """Something was taken that is neither acknowledged nor discarded."""
         self._fences = False
@@ -139,19 +143,42 @@ class KafkaSink:
         self._outages.record_answer()
 
     def discard(self) -> None:
-        """As ``ChangeSink.discard``: what is on its way arrives before anything that comes later,
-        because the next producer begins when this one has nothing on its way any more."""
+        """As ``ChangeSink.discard``: what is on its way arrives before anything that comes later.
+        Without transactions the same producer continues, which keeps the order; with them the next
+        one begins when this one has nothing on its way any more, and fences it."""
         if not self._begun or self._producer is None:
             return
-        producer = self._producer
-        self._producer, self._begun, self._fences = None, False, False
+        self._begun = False
+        self._window += 1
         if self.transactional_id is not None:
-            # What cannot be aborted now is, when the next producer begins.
-            self._try(partial(producer.abort_transaction, ABORT_SECONDS_MAX))
+            self._abort(self._producer)
+        self._failures.clear()
+
+    def _abort(self, producer: Producer) -> None:
+        """Ends a transaction, and its producer. What cannot be aborted now is, when the next one
+        begins."""
+        self._producer, self._fences = None, False
+        self._try(partial(producer.abort_transaction, ABORT_SECONDS_MAX))
         producer.purge(in_queue=True, in_flight=False)
         # After a fatal error nothing is on its way any more.
         self._try(partial(self._settle, producer))
+
+    # As ``HeldSink``.
+
+    def open(self) -> None:
+        """As ``HeldSink.open``: brokers give a topic to everybody."""
+
+    def close(self) -> None:
+        """As ``HeldSink.close``: what is still queued of a window that failed is not sent, so that
+        it does not follow what the next instance sends."""
+        producer, self._begun = self._producer, False
+        self._window += 1
         self._failures.clear()
+        if producer is None or (self.transactional_id is None and len(producer) == 0):
+            return
+        self._producer, self._fences = None, False
+        producer.purge(in_queue=True, in_flight=True)
+        producer.poll(0)
 
     def _settle(self, producer: Producer) -> None:
         """Waits until every message is acknowledged, or given up by the client."""
@@ -226,7 +253,7 @@ class KafkaSink:
         partition: int = -1,
     ) -> None:
         """Takes a message; waits while too many are not acknowledged."""
-        report = partial(self._note_failure, change, topic)
+        report = partial(self._note_failure, self._window, change, topic)
         headers: list[tuple[str, str | bytes | None]] = [*message.headers]
         while True:
             try:
@@ -255,10 +282,15 @@ class KafkaSink:
     # What the client reports, while it is polled or flushed.
 
     def _note_failure(
-        self, change: Change | None, topic: str, error: KafkaError | None, _message: object
+        self,
+        window: int,
+        change: Change | None,
+        topic: str,
+        error: KafkaError | None,
+        _message: object,
     ) -> None:
         """A message was not acknowledged."""
-        if error is not None:
+        if error is not None and window == self._window:
             self._failures.append(Failure(change, topic, error))
 
     def _note_connection(self, error: KafkaError) -> None:

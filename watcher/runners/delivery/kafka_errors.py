@@ -90,7 +90,7 @@ def judge(error: KafkaError) -> Verdict:
         return Verdict.MISSING
     if name in REFUSED:
         return Verdict.REFUSED
-    # A new producer goes on after a fatal error, a new transaction after one that is lost.
+    # A new producer, which fences this one, goes on after what ends a transactional one.
     lost = error.fatal() or error.txn_requires_abort()
     return Verdict.RETRY if name in GOES_AWAY or error.retriable() or lost else Verdict.STOP
 
@@ -108,6 +108,12 @@ def convert_error(
     may go away, else DeliveryError. ``transactional_id`` is None where there are no
     transactions."""
     verdict = judge(error)
+    if error.fatal() and transactional_id is None:
+        return DeliveryError(
+            f"the producer of {queue} has failed for good ({describe(error)}), and brokers would"
+            " not refuse what it has sent behind newer messages of another: restart the watcher, or"
+            " set delivery.kafka.transactional = true, with which they do"
+        )
     if verdict is Verdict.RETRY or (verdict is Verdict.FENCED and transactional_id is None):
         return SinkUnavailableError(f"{queue} did not acknowledge everything: {describe(error)}")
     if verdict is Verdict.FENCED:

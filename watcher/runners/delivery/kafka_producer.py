@@ -28,6 +28,8 @@ DEFAULTS: Mapping[str, str | int | float | bool] = {
     "message.timeout.ms": 30_000,
     # Failed connections are reported when an outage begins and when it ends, not each time.
     "log_level": 2,
+    # One producer lasts through an outage: it connects soon when the brokers are back.
+    "reconnect.backoff.max.ms": 1_000,
     # A window is in one transaction, and may be slow to read.
     "transaction.timeout.ms": 300_000,
 }

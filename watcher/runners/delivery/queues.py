@@ -29,7 +29,7 @@ def make_kafka_sink(config: WatchConfig, destination: KafkaDestination) -> Kafka
     transactional_id = None
     if options.transactional:
         transactional_id = options.transactional_id or name_transactions(config)
-    return KafkaSink(destination, config.format, options.properties, transactional_id)
+    return KafkaSink(destination, config.message_format, options.properties, transactional_id)
 
 
 def name_transactions(config: WatchConfig) -> str:

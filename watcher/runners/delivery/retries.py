@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,9 +15,12 @@ from watcher.errors import (
     ConfigurationError,
     DeliveryError,
     EnvelopeError,
+    FileWriteError,
     OutputClosedError,
+    OutputWriteError,
     SinkUnavailableError,
 )
+from watcher.line_files import append_line
 from watcher.runners.delivery.refusals import RefusedChangesError
 from watcher.runners.delivery.sinks import ChangeSink
 from watcher.spanner.outages import iterate_pauses
@@ -79,8 +81,8 @@ class RetryingSink:
             self._check()
             try:
                 self._sink.write_change(change)
-            except OutputClosedError:
-                raise  # no other try would find a reader
+            except (OutputClosedError, OutputWriteError):
+                raise  # no other try would find a reader, or space
             except EnvelopeError as error:
                 # It would lack the same the next time.
                 if self._policy.dead_letters is None:
@@ -88,7 +90,7 @@ class RetryingSink:
                 return self._give_up(change, error)
             except RefusedChangesError as error:
                 return self._skip_refused(error)
-            except (DeliveryError, SinkUnavailableError):
+            except (DeliveryError, FileWriteError, SinkUnavailableError):
                 # It is not about this change: what was taken before it is concerned, too.
                 raise
             except Exception as error:  # noqa: BLE001 (the callback is the user's own)
@@ -156,20 +158,25 @@ class RetryingSink:
 
 def append_dead_letter(path: Path, change: Change, error: str) -> None:
     """Adds a change and its error to the file, on the disk before this returns."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.write(json.dumps(plain_change(change) | {"error": error}) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    append_line(path, json.dumps(plain_change(change) | {"error": error}))
 
 
 def read_dead_letters(path: Path) -> Iterator[dict[str, object]]:
     """The changes of a dead-letter file. Raises ConfigurationError with the line that is wrong."""
+    return parse_dead_letters(path, read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file. Raises ConfigurationError."""
     try:
-        lines = path.read_text().splitlines()
+        return path.read_text()
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
-    for number, line in enumerate(lines, start=1):
+
+
+def parse_dead_letters(path: Path, text: str) -> Iterator[dict[str, object]]:
+    """As ``read_dead_letters``, of a text that was read from the file."""
+    for number, line in enumerate(text.splitlines(), start=1):
         try:
             yield json.loads(line)
         except ValueError as error:

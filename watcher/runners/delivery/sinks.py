@@ -3,8 +3,6 @@ function."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol, TextIO, runtime_checkable
@@ -14,9 +12,9 @@ from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.change import Change
 from watcher.envelopes.lines import JsonLines
-from watcher.errors import OutputClosedError
-
-TORN_BLOCK_BYTES = 65_536
+from watcher.line_files import LineFile
+from watcher.runners.delivery.callbacks import Callback
+from watcher.terminal.console import explain_output
 
 OnChange = Callable[[Change], object]
 OnTransaction = Callable[[tuple[Change, ...]], object]
@@ -79,11 +77,25 @@ class ChangeSink(Protocol):
         ...
 
 
+@runtime_checkable
+class HeldSink(ChangeSink, Protocol):
+    """A ``ChangeSink`` that one instance at a time has, from the acquisition of its lease on."""
+
+    def open(self) -> None:
+        """Takes it; nothing where this instance has it."""
+        ...
+
+    def close(self) -> None:
+        """Gives it back, with all that was flushed."""
+        ...
+
+
 class CallbackSink:
     """Calls a function with each batch; it is delivered when the function returns."""
 
     def __init__(self, callback: Callable[[Changed], object]) -> None:
-        self._callback = callback
+        """Raises ConfigurationError as ``Callback`` does."""
+        self._callback = Callback(callback)
 
     def write(self, rows: Changed) -> None:
         """As ``Sink.write``."""
@@ -128,7 +140,8 @@ class CallbackEach:
     """Calls a function with each change."""
 
     def __init__(self, callback: OnChange) -> None:
-        self._callback = callback
+        """Raises ConfigurationError as ``Callback`` does."""
+        self._callback = Callback(callback)
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``."""
@@ -152,7 +165,8 @@ class Lines:
         self._lines = lines
 
     def write_change(self, change: Change) -> None:
-        """As ``ChangeSink.write_change``."""
+        """As ``ChangeSink.write_change``. Raises OutputClosedError when nobody reads the lines, and
+        OutputWriteError."""
         self._write(list(self._lines.encode(change)))
 
     def resolved(self, micros: int) -> None:
@@ -160,59 +174,57 @@ class Lines:
         self._write(self._lines.encode_resolved(micros))
 
     def flush(self) -> None:
-        """As ``ChangeSink.flush``. Raises OutputClosedError when nobody reads the lines."""
-        try:
+        """As ``ChangeSink.flush``. Raises as ``write_change``."""
+        with explain_output():
             self._file.flush()
-        except BrokenPipeError as error:
-            raise OutputClosedError from error
 
     def _write(self, lines: Iterable[str]) -> None:
-        try:
+        with explain_output():
             for line in lines:
                 self._file.write(line + "\n")
-        except BrokenPipeError as error:
-            raise OutputClosedError from error
 
     def discard(self) -> None:
         """What was written stays: the lines of the window come again."""
 
 
-class RotatingFile(Lines):
-    """As ``Lines``, into a file that is synced to the disk at every flush, and renamed to its
-    name and the time once it has ``rotate_bytes``; never in the middle of a window."""
+class RotatingFile:
+    """A ``HeldSink`` that appends the lines of an envelope to a file, which is on the disk at every
+    flush, and renamed to its name and the time once it has ``rotate_bytes``; never in the middle of
+    a window."""
 
     def __init__(self, path: Path, rotate_bytes: int | None, lines: JsonLines = PLAIN) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        drop_torn_line(path)
-        super().__init__(path.open("a"), lines)
-        self._path = path
+        """Opens nothing yet."""
+        self._file = LineFile(path)
         self._limit = rotate_bytes
+        self._lines = lines
+
+    def open(self) -> None:
+        """As ``HeldSink.open``. Raises FileInUseError and FileWriteError."""
+        self._file.open()
+
+    def close(self) -> None:
+        """As ``HeldSink.close``."""
+        self._file.close()
+
+    def write_change(self, change: Change) -> None:
+        """As ``ChangeSink.write_change``. Raises FileWriteError."""
+        self._file.append(list(self._lines.encode(change)))
+
+    def resolved(self, micros: int) -> None:
+        """As ``ChangeSink.resolved``."""
+        lines = list(self._lines.encode_resolved(micros))
+        if lines:
+            self._file.append(lines)
 
     def flush(self) -> None:
-        """As ``ChangeSink.flush``."""
-        super().flush()
-        os.fsync(self._file.fileno())
-        if self._limit is not None and self._file.tell() >= self._limit:
-            self._file.close()
-            self._path.rename(self._path.with_name(f"{self._path.name}.{time.time_ns()}"))
-            self._file = self._path.open("a")
+        """As ``ChangeSink.flush``. Raises FileWriteError."""
+        size = self._file.sync()
+        if self._limit is not None and size >= self._limit:
+            self._file.rotate()
 
-
-def drop_torn_line(path: Path) -> None:
-    """Removes the part of a line that a crash left behind: its window is delivered again."""
-    if not path.exists():
-        return
-    with path.open("rb+") as file:
-        end = file.seek(0, os.SEEK_END)
-        while end > 0:
-            first = max(0, end - TORN_BLOCK_BYTES)
-            file.seek(first)
-            newline = file.read(end - first).rfind(b"\n")
-            if newline >= 0:
-                file.truncate(first + newline + 1)
-                return
-            end = first
-        file.truncate(0)
+    def discard(self) -> None:
+        """What is in the file stays: the lines of the window come again."""
+        self._file.discard()
 
 
 class EachTransaction:
@@ -225,7 +237,7 @@ class EachTransaction:
 
     def __init__(
         self,
-        callback: OnTransaction,
+        callback: Callback[tuple[Change, ...]],
         database: str,
         check: Callable[[], None] = lambda: None,
     ) -> None:

@@ -52,6 +52,8 @@ def open_shared_run(settings: RunSettings) -> Iterator[SharedRun]:
     except BaseException:
         lifecycle.end_run(failed=True)
         raise
+    finally:
+        settings.release_sink()
     lifecycle.end_run(failed=False)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from watcher.consumers.positions import Registration
 from watcher.consumers.positions.selections import parse_selection
 from watcher.consumers.starts import Standing, choose_start
+from watcher.errors import ConfigurationError
 from watcher.runners.table_rules import map_change_sets, warn_about_cleared
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
@@ -26,9 +27,16 @@ class Registrar:
     overtakes it: rule 1 of docs/protocol.md."""
 
     def __init__(
-        self, start: str, connection: Connection, lease: LeaseKeeper, resolver: TableResolver
+        self,
+        start: str,
+        connection: Connection,
+        lease: LeaseKeeper,
+        resolver: TableResolver,
+        once: bool = False,
     ) -> None:
+        """``once``: the run ends with what is there now."""
         self._start = start
+        self._once = once
         self._connection = connection
         self._lease = lease
         self._resolver = resolver
@@ -108,6 +116,7 @@ class Registrar:
             return
         places = {name: at for name, at in known.items() if name in watched}
         starts = self._choose_starts(tables, new, Standing(places, selection))
+        self._check_future(starts)
         starts |= dict.fromkeys(void.keys() - tables.backfills.keys(), BEGINNING)
         registration = replace(self._plan(tables, new, starts), replaced=void)
         registered = self._connection.positions.register(registration, self._lease.owner)
@@ -143,6 +152,22 @@ class Registrar:
             name: None if name in tables.backfills else choose_start(standing, name, start)
             for name in new
         }
+
+    def _check_future(self, starts: Mapping[str, int | None]) -> None:
+        """Says that nothing comes before the start that is asked for, where it is later than now.
+        Raises ConfigurationError where the run would end before that."""
+        start = resolve_start(self._start)
+        if not start or start not in starts.values():
+            return
+        seconds = (start - self._resolver.queries.fetch_read_timestamp()) / 1_000_000
+        if seconds <= 0:
+            return
+        ahead = f"start = '{self._start}' is {seconds:.0f} s ahead of Spanner's clock"
+        if self._once:
+            raise ConfigurationError(
+                f"{ahead}, and --once delivers what is there now: use an earlier start"
+            )
+        LOG.warning("%s: changes before it are not delivered", ahead)
 
     def _plan(
         self, tables: Tables, new: list[str], starts: Mapping[str, int | None]

@@ -69,7 +69,9 @@ class WatcherRun:
         self._rows_came = False
         """Whether the latest poll brought rows."""
         self._not_before = 0.0
-        self._registrar = Registrar(settings.config.start, connection, lease, settings.resolver)
+        self._registrar = Registrar(
+            settings.config.start, connection, lease, settings.resolver, once
+        )
         self._recovery = Recovery(settings, connection, lease, self._reread_schema)
         sink = trace_sink(settings.make_sink(lease.check), settings.config)
         self._windows = self._make_delivery(sink, once)

@@ -19,11 +19,16 @@ MakeSink = Callable[[Callable[[], None]], Sink]
 """Makes the sink of a run, given what raises when this instance must not deliver any more."""
 
 
+def ignore() -> None:
+    """Nothing is held."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     """What a watcher hands to each of its runs, and keeps from one to the next.
 
-    Runs of one process that write to the same sink deliver in ``turn``."""
+    Runs of one process that write to the same sink deliver in ``turn``. ``release_sink`` gives back
+    what the sink of a run that has ended holds, before another instance can have the name."""
 
     config: WatchConfig
     make_sink: MakeSink
@@ -34,3 +39,4 @@ class RunSettings:
     totals: Totals
     page: WatcherPage
     turn: AbstractContextManager[object] = field(default_factory=nullcontext)
+    release_sink: Callable[[], None] = ignore

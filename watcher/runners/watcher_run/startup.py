@@ -44,9 +44,11 @@ def open_run(settings: RunSettings, once: bool) -> Iterator[WatcherRun]:
         yield retry(lifecycle, lambda: start(settings, connection, lease, once))
     except BaseException as error:
         lifecycle.end_run(failed=True)
+        settings.release_sink()
         lease.release(error)
         raise
     lifecycle.end_run(failed=False)
+    settings.release_sink()
     lease.release(None)
 
 

@@ -1,0 +1,79 @@
+"""Message keys that name the table, where rows of several tables share a topic or a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from watcher.change import Change
+from watcher.envelopes.message import Envelope, Known, Message, json_bytes, json_text
+
+TABLE_FIELD = "__dbz__physicalTableIdentifier"
+"""What Debezium's router calls the table in the key of a topic of several tables."""
+CONNECT_FIELD = {"type": "string", "optional": False, "field": TABLE_FIELD}
+
+
+@dataclass(frozen=True, slots=True)
+class TableKeys:
+    """An ``Envelope`` whose keys begin with the table: rows of two tables may have equal keys, and
+    a tombstone or a newer version of one would remove the other's."""
+
+    inside: Envelope
+
+    @property
+    def has_key(self) -> bool:
+        """As ``Envelope.has_key``."""
+        return self.inside.has_key
+
+    @property
+    def binary(self) -> bool:
+        """As ``Envelope.binary``."""
+        return self.inside.binary
+
+    @property
+    def names_table(self) -> bool:
+        """As ``Envelope.names_table``."""
+        return self.inside.names_table
+
+    @property
+    def needs_order(self) -> bool:
+        """As ``Envelope.needs_order``."""
+        return self.inside.needs_order
+
+    def check(self, known: Known) -> None:
+        """As ``Envelope.check``."""
+        self.inside.check(known)
+
+    def encode(self, change: Change) -> tuple[Message, ...]:
+        """As ``Envelope.encode``."""
+        return tuple(
+            replace(message, key=add_table(message.key, change.table))
+            for message in self.inside.encode(change)
+        )
+
+    def encode_resolved(self, micros: int) -> tuple[Message, ...]:
+        """As ``Envelope.encode_resolved``."""
+        return self.inside.encode_resolved(micros)
+
+
+def add_table(key: bytes | None, table: str) -> bytes | None:
+    """A key that is a JSON array, an object, or Kafka Connect's object with its schema: with the
+    table as the first element or member."""
+    if key is None:
+        return None
+    name = json_text(table).encode()
+    if key.startswith(b"["):
+        return b"[" + name + separate(key) + key[1:]
+    if key.startswith(b'{"schema":{'):
+        connect: dict[str, Any] = json.loads(key)
+        schema, payload = connect["schema"], connect["payload"]
+        schema = {**schema, "fields": [CONNECT_FIELD, *schema["fields"]]}
+        return json_bytes({"schema": schema, "payload": {TABLE_FIELD: table, **payload}})
+    return b'{"' + TABLE_FIELD.encode() + b'":' + name + separate(key) + key[1:]
+
+
+def separate(key: bytes) -> bytes:
+    """What comes before the other parts of a key; nothing where it has none, as in a table of one
+    row."""
+    return b"" if len(key) == len(b"[]") else b","
