@@ -16,6 +16,8 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
+from watcher.callbacks import call, refuse_deferred
+from watcher.errors import WatcherError
 from watcher.spanner.dialects import GOOGLESQL, Bound, SqlDialect, find_dialect
 from watcher.spanner.dialects import PARAMETER as PARAMETER_NAMES
 
@@ -173,14 +175,16 @@ class ChangeSets:
             self._add(batch, number)
 
     def run_in_transaction(self, work: Callable[[ChangeSetTransaction], Result]) -> Result:
-        """A read-write transaction, as the client's; ``work`` may run more than once."""
+        """A read-write transaction, as the client's; ``work`` may run more than once. Raises
+        ConfigurationError and WatcherError for an async function, of which nothing would be
+        committed."""
+        refuse_deferred(work)
         sql = find_dialect(self._database)
 
         def add_and_work(transaction: Transaction) -> Result:
             number = str(uuid.uuid4())
-            result = work(
-                ChangeSetTransaction(transaction, self._tables, self._column, number, sql)
-            )
+            wrapped = ChangeSetTransaction(transaction, self._tables, self._column, number, sql)
+            result = call(work, wrapped, WatcherError)
             self._add(transaction, number)
             return result
 

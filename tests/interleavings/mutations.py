@@ -26,6 +26,7 @@ from watcher.consumers.positions import Position, SpannerPositions, consumers_ta
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
 from watcher.runners.delivery.ends import LeastEnds
+from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.retries import RetryingSink
 from watcher.runners.spark.planner import BatchPlanner
 from watcher.runners.spark.resolution import resolve_scan_again
@@ -61,6 +62,12 @@ def do_nothing(*_arguments: object, **_options: object) -> None:
 def keep_end(_ends: object, _starts: object, end: int, _latest: int) -> int:
     """In place of an end that is raised: the same end."""
     return end
+
+
+def discard_producer(sink: KafkaSink) -> None:
+    """In place of a producer that stays."""
+    sink._producer, sink._begun = None, False
+    sink._failures.clear()
 
 
 def return_empty(*_arguments: object, **_options: object) -> dict[str, Any]:
@@ -415,6 +422,12 @@ MUTATIONS = (
         "10",
         "shared",
         lambda: patch_everywhere("keep_part", keep_every_shard),
+    ),
+    Mutation(
+        "a producer follows one whose requests are not answered",
+        "9",
+        "late-request",
+        lambda: patch_attribute(KafkaSink, "discard", discard_producer),
     ),
     Mutation("a window is read by its intervals", "3.2", "time-shards", read_by_intervals),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from fixtures.pace import allow
 from fixtures.placements import DDL, PLACEMENTS, add_partitions
 from fixtures.server import spawn
 from fixtures.singers import make_watchable
+from fixtures.small_disk import SmallDisk
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
 from google.cloud.spanner_v1 import KeySet
@@ -65,6 +67,13 @@ CHURN_SECONDS = 0.3
 """So often partitions split, merge or move."""
 NO_SERVER = 3
 """What the command exits with when nothing answers."""
+IN_USE = 6
+"""What it exits with where another instance has the consumer's name, or the file."""
+TWIN_ENDS = (0, NO_SERVER, IN_USE, -signal.SIGTERM, 128 + signal.SIGTERM)
+"""How a twin may end: refused, or asked to, also where it has taken over from a dead instance."""
+ASIDE = "CREATE TABLE Aside (Id INT64, Version STRING(MAX)) PRIMARY KEY (Id)"
+"""A table without rows: who watches it writes no lines."""
+DISK_BYTES = 64_000_000
 
 
 @dataclass
@@ -100,15 +109,16 @@ class World:
         self.capture = capture
         self.randomness = random.Random(seed)
         self.struck: Counter[str] = Counter()
-        self.output = folder / "changes.jsonl"
+        self.disk = self._mount()
+        self.output = (self.disk.path if self.disk is not None else folder) / "changes.jsonl"
         churn = allow(CHURN_SECONDS) if capture == "change-stream" else 0.0
         self.spanner = EmbeddedSpanner(
             folder / "data", "nemesis", churn, spawn=spawn, dialect=dialect
         )
-        schema = [ACCOUNTS, ENTRIES, EVENTS, LOG]
+        schema = [ACCOUNTS, ENTRIES, EVENTS, LOG, ASIDE]
         if placed:
             add_partitions(self.spanner.instance)
-            schema = [*DDL[:2], place(ACCOUNTS), ENTRIES, place(EVENTS), LOG]
+            schema = [*DDL[:2], place(ACCOUNTS), ENTRIES, place(EVENTS), LOG, ASIDE]
         database = self._create(schema)
         self.captured = self.randomness.choice(list(ValueCapture))
         self._prepare(database)
@@ -117,6 +127,14 @@ class World:
         self.config = self._configure(database)
         self.watcher = self._watch()
 
+    def _mount(self) -> SmallDisk | None:
+        """A disk for the output, where this process may mount one: it is full now and then."""
+        try:
+            return SmallDisk(self.folder / "disk", DISK_BYTES)
+        except OSError as error:
+            self.struck[f"no disk is full, because none can be mounted: {error}"] += 1
+            return None
+
     def _create(self, schema: list[str]) -> Database:
         return create_in(self.dialect, self.spanner.instance, "nemesis", schema)
 
@@ -124,6 +142,7 @@ class World:
         return self.spanner.connect()
 
     def _prepare(self, database: Database) -> None:
+        make_watchable(database, "Aside", shards=1)
         if self.capture == "change-stream":
             kind = f"value_capture_type = '{self.captured}', partition_mode = '{self.mode}'"
             watched = ", ".join(WATCHED)
@@ -175,8 +194,11 @@ class World:
         return f'[stream]\nname = "Changes"\nplacements = {json.dumps(PLACEMENTS)}'
 
     def _watch(self) -> WarmProcess:
+        return self._start(self.config)
+
+    def _start(self, config: Path) -> WarmProcess:
         return WarmProcess(
-            ["-c", WATCH_WITH_STACKS, "watch", "--config", str(self.config)],
+            ["-c", WATCH_WITH_STACKS, "watch", "--config", str(config)],
             stderr=(self.folder / "watcher.log").open("ab"),
         )
 
@@ -235,9 +257,49 @@ class World:
     def change_schema(self) -> None:
         self.spanner.change_schema()
 
-    def strike(self) -> None:
-        """One random blow; a watcher that has ended is started again."""
-        blows = {
+    def start_twin(self) -> None:
+        """The same command a second time, by mistake."""
+        config = self.folder / "twin.toml"
+        config.write_text(self.config.read_text().replace("standby = true", ""))
+        self._end_twin(self._start(config), TWIN_ENDS)
+
+    def start_other(self) -> None:
+        """Another consumer with the same file, by mistake."""
+        config = self.folder / "other.toml"
+        config.write_text(
+            f"""
+            database = "{self.database().name}"
+            tables = ["Aside"]
+            consumer = "other"
+            [delivery]
+            to = "{self.output}"
+            """
+        )
+        self._end_twin(self._start(config), TWIN_ENDS)
+
+    def _end_twin(self, twin: WarmProcess, ends: Collection[int]) -> None:
+        """A twin that is not refused is stopped soon."""
+        try:
+            code = twin.wait(self.randomness.uniform(0, 1.5))
+        except subprocess.TimeoutExpired:
+            twin.send_signal(signal.SIGTERM)
+            code = twin.wait(allow(STOP_SECONDS_MAX))
+        if code == IN_USE:
+            self.struck["a twin was refused"] += 1
+        if code not in ends:
+            log = (self.folder / "watcher.log").read_text()
+            raise AssertionError(f"a twin ended with {code}:\n{log[-3000:]}")
+
+    def fill_disk(self) -> None:
+        """The disk of the output is full for a moment."""
+        if self.disk is None:
+            return
+        self.disk.fill(self.randomness.choice([0, 0, 5_000]))
+        time.sleep(self.randomness.uniform(0, 0.4))
+        self.disk.free()
+
+    def _list_blows(self) -> dict[Callable[[], None], int]:
+        return {
             self.kill_watcher: 4,
             self.stop_watcher: 1,
             self.freeze_watcher: 2,
@@ -247,7 +309,14 @@ class World:
             self.trouble: 4,
             self.quiet: 2,
             self.change_schema: 2,
+            self.start_twin: 1,
+            self.start_other: 1,
+            self.fill_disk: 2,
         }
+
+    def strike(self) -> None:
+        """One random blow; a watcher that has ended is started again."""
+        blows = self._list_blows()
         blow = self.randomness.choices(list(blows), weights=list(blows.values()))[0]
         blow()
         self.struck[blow.__name__] += 1
@@ -336,6 +405,14 @@ class World:
             self.watcher.kill()
             self.watcher.wait()
         self.spanner.close()
+        self._unmount()
+
+    def _unmount(self) -> None:
+        """The output is kept."""
+        if self.disk is not None:
+            if self.output.exists():
+                shutil.copy(self.output, self.folder)
+            self.disk.close()
 
 
 def place(table: str) -> str:

@@ -8,7 +8,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fixtures.pace import allow
@@ -41,6 +41,7 @@ from nemesis.run import (
     CONSUMER,
     NO_SERVER,
     STOP_SECONDS_MAX,
+    TWIN_ENDS,
     WRITERS,
     Report,
     World,
@@ -54,6 +55,8 @@ from watcher.spanner.dialects import DIALECTS
 from watcher.tables.parts import list_parts
 
 INSTANCES_MAX = 3
+DIVIDED = 5
+"""What a watcher without parts exits with, where the consumer is shared."""
 STRUCK = (signal.SIGKILL, signal.SIGTERM)
 ENDS = (0, NO_SERVER, *(-number for number in STRUCK), *(128 + number for number in STRUCK))
 """How an instance may end; one that is asked to stop while it starts has no handler yet."""
@@ -129,6 +132,21 @@ class SharedWorld(World):
         time.sleep(self.randomness.choice([0.1, 0.3, 1.5]))
         chosen.send_signal(signal.SIGCONT)
 
+    def _list_blows(self) -> dict[Callable[[], None], int]:
+        """The instances write to one standard output, whose lines are whole where nothing fails:
+        it has no disk that is full, and no lock."""
+        blows = super()._list_blows()
+        return {b: w for b, w in blows.items() if b not in (self.start_other, self.fill_disk)}
+
+    def start_twin(self) -> None:
+        """The same consumer without its parts, by mistake."""
+        config, lines = self.folder / "twin.toml", self.folder / "twin.jsonl"
+        text = re.sub(r"parts = \d+", "", self.config.read_text())
+        config.write_text(text.replace('to = "-"', f'to = "{lines}"'))
+        self._end_twin(self._start(config), (*TWIN_ENDS, DIVIDED))
+        if lines.exists() and lines.stat().st_size > 0:
+            raise AssertionError("a twin without parts has delivered")
+
     def _ask(self, command: Command) -> None:
         consumers = Consumers(self.database(), consumers_table("SpannerWatcherPositions"))
         try:
@@ -180,6 +198,7 @@ class SharedWorld(World):
         """Ends the processes."""
         self._end_instances(signal.SIGKILL)
         self.spanner.close()
+        self._unmount()
 
     def find_shards(self, rows: set[Row]) -> dict[Row, int]:
         """The shard of every row that there ever was, as Spanner computes it: of their keys, in

@@ -27,6 +27,7 @@ from fixtures.warm_python import WARM_PYTHON, warm_python  # noqa: E402
 from ddl.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
 from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402
+from watcher.line_files import append_line  # noqa: E402
 
 RUN_SECONDS_MAX = 300
 KEPT = ("changes.jsonl", "watcher.log", "watch.toml")
@@ -132,12 +133,10 @@ def main() -> int:
     missing = [seed for seed in seeds if seed not in {report["seed"] for report in known}]
     with (
         warm_python(),
-        options.results.open("a") as file,
         ThreadPoolExecutor(options.parallel) as threads,
     ):
         for report in threads.map(lambda seed: run_in_process(seed, kind, options.keep), missing):
-            file.write(json.dumps(report) + "\n")
-            file.flush()
+            append_line(options.results, json.dumps(report))
             known.append(report)
             outcome = "; ".join(report["problems"])[:2000] if report["problems"] else "right"
             print(f"seed {report['seed']}: {outcome}", flush=True)

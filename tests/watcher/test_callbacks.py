@@ -15,8 +15,8 @@ from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
+from watcher.callbacks import Callback
 from watcher.errors import ConfigurationError, DeliveryError
-from watcher.runners.delivery.callbacks import Callback
 
 seen: list[object] = []
 """What the functions below have really taken."""
@@ -135,7 +135,7 @@ def test_a_function_whose_call_runs_nothing_is_refused_at_the_start(
 
 @pytest.mark.parametrize("function", RETURNING)
 def test_an_awaitable_that_comes_back_is_an_error_and_nothing_was_taken(function: Any) -> None:
-    with pytest.raises(DeliveryError, match="has not taken the change"):
+    with pytest.raises(DeliveryError, match="its work is not done"):
         Callback(function)("change")
     assert seen == []
 

@@ -16,7 +16,7 @@ from watcher.change_sets import ChangeSets, ChangeSetTransaction
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import TABLE, Position, SpannerPositions
 from watcher.consumers.positions.unregister import unregister
-from watcher.errors import NotWatchableError
+from watcher.errors import ConfigurationError, NotWatchableError, WatcherError
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec
 
@@ -108,6 +108,21 @@ def test_delivered_change_sets_are_deleted_behind_the_slowest_consumer_of_any_ta
     assert Clearing(database, watched, positions).clear().rows == 1
     with database.snapshot() as snapshot:
         assert not list(snapshot.read("CHANGE_SETS", ("ChangeSetId",), KeySet(all_=True)))
+
+
+async def set_title_later(transaction: ChangeSetTransaction) -> None:
+    set_title(transaction, 1, "later")
+
+
+@prepared
+def test_a_transaction_whose_work_nobody_runs_is_not_committed(database: Database) -> None:
+    sets = ChangeSets(database, ["Songs"])
+    with pytest.raises(ConfigurationError, match="an async function"):
+        _ = sets.run_in_transaction(set_title_later)
+    with pytest.raises(WatcherError, match="its work is not done"):
+        _ = sets.run_in_transaction(lambda transaction: set_title_later(transaction))  # noqa: PLW0108
+    with database.snapshot() as snapshot:
+        assert list(snapshot.read("CHANGE_SETS", ["ChangeSetId"], KeySet(all_=True))) == []
 
 
 class Killed(BaseException):

@@ -204,7 +204,7 @@ def test_a_name_that_is_too_long_is_refused_before_anything_starts() -> None:
     assert config_of({}, consumer="x" * 256).consumer
     with pytest.raises(ConfigurationError, match="at most 256 characters"):
         config_of({}, consumer="x" * 257)
-    with pytest.raises(ConfigurationError, match="its parts.*: use at most 247 characters"):
+    with pytest.raises(ConfigurationError, match=r"its parts.*: use at most 247 characters"):
         config_of({}, consumer="x" * 248, parts=10)
     assert config_of({}, consumer="x" * 247, parts=10).parts
 

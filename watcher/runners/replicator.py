@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from watcher.callbacks import Callback
 from watcher.consumers.states import State
 from watcher.errors import ConfigurationError
 from watcher.replica.commits import CutReport, ReplicaTarget
@@ -43,7 +44,7 @@ class Replicator:
         """``report`` is called after every cut. Raises ConfigurationError."""
         self.config = prepare_config(config)
         self._replica = require_replica(self.config)
-        self._report = report
+        self._report = Callback(report)
         self._watcher = Watcher(self.config)
         self._watcher.deliver_windows_to(self._make_sink)
 

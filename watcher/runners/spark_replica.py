@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ddl.schema import Schema
+from watcher.callbacks import Callback
 from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, VersionExpiredError
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter, is_readable
@@ -223,7 +224,7 @@ class ReplicaRequest:
             self.checkpoint or f"{make_spark_path(self.to)}/{CHECKPOINT}",
             self.keep_seconds,
             self.interval_seconds,
-            self.report,
+            Callback(self.report),
         )
         _ = settings.source
         return settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+from watcher.callbacks import Callback, refuse_deferred
 from watcher.captures import Changed
 from watcher.consumers.positions import MemoryPositions
 from watcher.consumers.states import State
@@ -15,7 +16,6 @@ from watcher.errors import (
     WatcherError,
 )
 from watcher.page.service import WatcherPage
-from watcher.runners.delivery.callbacks import Callback, name_function, refuse_deferred
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.delivery.sinks import (
     CallbackEach,
@@ -91,7 +91,7 @@ class Watcher:
     def deliver_to(self, sink: ChangeSink) -> None:
         """Hands each change to a sink, with retries and dead letters as configured."""
         for method in (sink.write_change, sink.resolved, sink.flush, sink.discard):
-            refuse_deferred(method, name_function(method))
+            refuse_deferred(method)
         delivery = self.config.delivery
         policy = DeliveryPolicy(
             delivery.retries,

@@ -246,8 +246,8 @@ def check_parts(config: WatchConfig) -> None:
     added = Part(config.parts, config.parts).name_consumer("")
     if len(config.consumer) + len(added) > KEY_CHARACTERS_MAX:
         raise ConfigurationError(
-            f"'consumer' is too long for the names of its parts, which end in '{added}': use at most"
-            f" {KEY_CHARACTERS_MAX - len(added)} characters"
+            f"'consumer' is too long for the names of its parts, which end in '{added}': use at"
+            f" most {KEY_CHARACTERS_MAX - len(added)} characters"
         )
     delivery = config.delivery
     refused = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from interleavings.scenarios import (
     operators,
+    queues,
     schema,
     sharing,
     spark,
@@ -49,6 +50,8 @@ SCENARIOS: dict[str, tuple[Variant, ...]] = {
         transactions.SPARK_REPLACED,
     ),
     "spark-schema": (schema.SPARK_RESHARD, schema.SPARK_NEW_TABLE, operators.SPARK_COLUMNS),
+    # A queue whose network delivers late.
+    "queues": (queues.LATE_REQUEST,),
     # The other capture.
     "change-stream": (
         streams.STREAM_LATEST,

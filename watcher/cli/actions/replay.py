@@ -8,9 +8,9 @@ from pathlib import Path
 
 import typer
 
+from watcher.callbacks import Callback
 from watcher.cli.actions.callbacks import resolve_callback
 from watcher.line_files import replace_lines
-from watcher.runners.delivery.callbacks import Callback
 from watcher.runners.delivery.retries import parse_dead_letters, read_text
 from watcher.terminal.console import print_error
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol, TextIO, runtime_checkable
 
+from watcher.callbacks import Callback
 from watcher.captures import Changed
 from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.change import Change
 from watcher.envelopes.lines import JsonLines
 from watcher.line_files import LineFile
-from watcher.runners.delivery.callbacks import Callback
 from watcher.terminal.console import explain_output
 
 OnChange = Callable[[Change], object]

@@ -1,4 +1,4 @@
-"""Functions of the user that take changes: the one place where they are accepted and called."""
+"""Functions of the user: the one place where they are accepted and called."""
 
 from __future__ import annotations
 
@@ -7,37 +7,43 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
 
-from watcher.errors import ConfigurationError, DeliveryError
+from watcher.errors import ConfigurationError, DeliveryError, WatcherError
 
 Argument = TypeVar("Argument")
+Result = TypeVar("Result")
 
 
 class Callback(Generic[Argument]):
-    """A function that has done its work when it returns. What it returns is ignored, unless that
-    shows that the work has not begun."""
+    """A function that has done its work when it returns. What it returns is ignored."""
 
     def __init__(self, function: Callable[[Argument], object]) -> None:
         """Raises ConfigurationError for a function whose call alone runs nothing."""
+        refuse_deferred(function)
         self._function = function
-        self._name = name_function(function)
-        refuse_deferred(function, self._name)
 
     def __call__(self, argument: Argument) -> None:
-        """Calls the function. Raises what it raises, and DeliveryError when it has returned an
-        awaitable or a generator: the argument was not taken."""
-        result = self._function(argument)
-        if result is None or not is_deferred(result):
-            return
-        if inspect.iscoroutine(result) or inspect.isgenerator(result):
-            result.close()  # nobody will run it, and Python would say so once more
-        raise DeliveryError(
-            f"the callback {self._name} returned {describe_deferred(result)}, so that it has not"
-            " taken the change; return after the work is done, such as with asyncio.run, and"
-            " restart: the change is delivered again"
-        )
+        """Calls the function. Raises what it raises, and DeliveryError as ``call`` does: the
+        argument was not taken."""
+        call(self._function, argument, DeliveryError)
 
 
-def refuse_deferred(function: Callable[..., object], name: str) -> None:
+def call(
+    function: Callable[[Argument], Result], argument: Argument, refusal: type[WatcherError]
+) -> Result:
+    """What a function of the user returns. Raises ``refusal`` for an awaitable or a generator: its
+    work has not begun."""
+    result = function(argument)
+    if result is None or not is_deferred(result):
+        return result
+    if inspect.iscoroutine(result) or inspect.isgenerator(result):
+        result.close()  # nobody will run it, and Python would say so once more
+    raise refusal(
+        f"the callback {name_function(function)} returned {describe_deferred(result)}: its work is"
+        " not done, and does not count; return after it, such as with asyncio.run, and start again"
+    )
+
+
+def refuse_deferred(function: Callable[..., object]) -> None:
     """Raises ConfigurationError for a function or a method that only makes a coroutine or a
     generator when it is called. One that wraps another is judged by what it returns."""
     called = function
@@ -51,8 +57,9 @@ def refuse_deferred(function: Callable[..., object], name: str) -> None:
         else:
             continue
         raise ConfigurationError(
-            f"the callback {name} is {kind}: a call of it runs nothing, and every change would be"
-            " lost; use a function that returns after its work, such as with asyncio.run"
+            f"the callback {name_function(function)} is {kind}: a call of it runs nothing, and all"
+            " that it is to do would be lost; use a function that returns after its work, such as"
+            " with asyncio.run"
         )
 
 
