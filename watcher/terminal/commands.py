@@ -13,7 +13,14 @@ from typer.core import TyperCommand, TyperGroup
 from ddl.errors import DdlError
 from watcher.errors import OutputClosedError, WatcherError
 from watcher.extras import DISTRIBUTION, read_version
-from watcher.terminal.console import drop_output, flush_output, print_error, silence
+from watcher.line_files import FULL
+from watcher.terminal.console import (
+    drop_output,
+    flush_output,
+    make_output_error,
+    print_error,
+    silence,
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXIT_USAGE = 2
@@ -141,6 +148,8 @@ def explain_system_error(error: Exception) -> WatcherError | None:
     """An error of the operating system, such as a file that cannot be written."""
     if not isinstance(error, OSError):
         return None
+    if error.errno in FULL and error.filename is None:
+        return make_output_error(error)
     what = f"use {error.filename}" if error.filename else "read or write"
     return WatcherError(f"cannot {what}: {error.strerror or type(error).__name__}")
 

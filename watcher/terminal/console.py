@@ -42,8 +42,14 @@ def label(text: str, style: str, rest: str) -> Text:
 
 
 def print_error(message: str) -> None:
-    """Prints an error on the standard error; one without words gets some."""
-    TextConsole(stderr=True).print(label("error:", "bold red", f" {message.strip() or NO_WORDS}"))
+    """Prints an error on the standard error; one without words gets some. Where that cannot be
+    written, as on a full disk, the exit code alone says it."""
+    try:
+        TextConsole(stderr=True).print(
+            label("error:", "bold red", f" {message.strip() or NO_WORDS}")
+        )
+    except OSError:
+        silence(sys.stderr)
 
 
 NO_WORDS = "the cause gave no message: run the command again with --verbose, or see the log"
@@ -84,7 +90,12 @@ def explain_output() -> Iterator[None]:
     except BrokenPipeError as error:
         raise OutputClosedError from error
     except OSError as error:
-        raise OutputWriteError(
-            f"cannot write to the standard output: {error.strerror or type(error).__name__}; its"
-            " last line may not be whole: free some space, and run the command again"
-        ) from error
+        raise make_output_error(error) from error
+
+
+def make_output_error(error: OSError) -> OutputWriteError:
+    """Why the standard output cannot be written."""
+    return OutputWriteError(
+        f"cannot write to the standard output: {error.strerror or type(error).__name__}; its last"
+        " line may not be whole: free some space, and run the command again"
+    )
