@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ddl.errors import DdlSyntaxError, SchemaError
 from ddl.evolve import apply_step
+from ddl.names import join_name, split_name
 from ddl.parse import parse_schema, parse_script, parse_statement
 from ddl.render import render_schema, render_step
 from ddl.schema import (
@@ -174,6 +175,7 @@ def test_a_default_cannot_go_while_on_update_stands() -> None:
 
 
 names = st.text(string.ascii_letters, min_size=1, max_size=12).map(lambda text: "n" + text)
+owners = st.sampled_from(["", "sales", "Select"])
 plain_types = st.sampled_from(
     [code for code in TypeCode if code.value in {"BOOL", "INT64", "FLOAT64", "DATE", "TIMESTAMP"}]
 ).map(Type)
@@ -197,7 +199,7 @@ def tables(draw: st.DrawFn) -> Table:
     policy = RowDeletionPolicy("expires", draw(st.integers(1, 90)))
     expires = Column("expires", Type(TypeCode.TIMESTAMP), allow_commit_timestamp=True)
     return Table(
-        "T" + draw(names),
+        join_name(draw(owners), "T" + draw(names)),
         (key, *rest, *extra, expires),
         (KeyPart(key.name, draw(st.booleans())),),
         checks=checks,
@@ -209,12 +211,13 @@ def tables(draw: st.DrawFn) -> Table:
 def test_a_schema_survives_being_rendered_and_parsed_again(
     table: Table, unique: bool, null_filtered: bool
 ) -> None:
+    owner, last = split_name(table.name)
     index = Index(
-        "I" + table.name,
+        join_name(owner, "I" + last),
         table.name,
         (KeyPart("expires", True), KeyPart(table.primary_key[0].column)),
         unique=unique,
         null_filtered=null_filtered,
     )
-    schema = Schema(tables=(table,), indexes=(index,))
+    schema = Schema(tables=(table,), indexes=(index,), named_schemas=(owner,) if owner else ())
     assert parse_schema(render_schema(schema)) == schema

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from ddl.apply import apply_plan, read_schema, roll_back
 from ddl.errors import PlanError
 from ddl.lint import DATABASE, LintContext, lint_schema
+from ddl.names import join_name
 from ddl.options import WatchOptions
 from ddl.parse import parse_schema
 from ddl.plan import make_plan
@@ -228,9 +229,9 @@ words = st.lists(st.sampled_from(NAMES), min_size=5, max_size=5, unique_by=str.c
 
 @dataclass(frozen=True)
 class Made:
-    """A generated table: its statement, its key, its hashable columns and their types."""
+    """A generated table: its statements, its key, its hashable columns and their types."""
 
-    sql: str
+    statements: tuple[str, ...]
     table: str
     key: tuple[str, ...]
     types: dict[str, str]
@@ -259,8 +260,13 @@ def tables(draw: st.DrawFn) -> Made:
     key = tuple(names[: len(keys)])
     order = ", ".join(write_name(draw, name) for name in key)
     table = draw(st.sampled_from(("singers", "Singers", "table", "Order", "t" * 63)))
-    sql = f"CREATE TABLE {write_name(draw, table)} ({', '.join(lines)}, PRIMARY KEY ({order}))"
-    return Made(sql, table, key, types, stamp)
+    owner = draw(st.sampled_from(("", "sales", "Sales", "select")))
+    name = join_name(write_name(draw, owner) if owner else "", write_name(draw, table))
+    statements = (
+        *((f"CREATE SCHEMA {quote_name(owner, PG)}",) if owner else ()),
+        f"CREATE TABLE {name} ({', '.join(lines)}, PRIMARY KEY ({order}))",
+    )
+    return Made(statements, join_name(owner, table), key, types, stamp)
 
 
 @st.composite
@@ -290,7 +296,8 @@ def in_googlesql(schema: Schema) -> list[str]:
             for c in table.columns
         )
         tables.append(replace(table, columns=columns))
-    return render_schema(Schema(Dialect.GOOGLESQL, tuple(tables)))
+    owners = schema.named_schemas
+    return render_schema(Schema(Dialect.GOOGLESQL, tuple(tables), named_schemas=owners))
 
 
 def make_rows(made: Made) -> list[list[object]]:
@@ -309,9 +316,9 @@ def test_any_schema_becomes_watchable_and_what_it_was_again(
     def check(data: st.DataObject) -> None:
         made = data.draw(tables())
         options = data.draw(chosen_options(made))
-        database = create_postgres(made.sql)
+        database = create_postgres(*made.statements)
         before = read_schema(database)
-        assert parse_schema(made.sql, PG) == before
+        assert parse_schema(list(made.statements), PG) == before
         apply_plan(database, make_plan(before, [made.table.swapcase()], options))
         after = read_schema(database)
         assert make_plan(after, [made.table], options).empty

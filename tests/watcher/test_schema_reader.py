@@ -13,6 +13,7 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ddl.names import join_name
 from ddl.parse import parse_schema, parse_script
 from ddl.render import render_schema, render_step
 from ddl.schema import (
@@ -160,6 +161,9 @@ key_types = plain_types | sized_types
 column_types = key_types | st.builds(Type, st.just(TypeCode.ARRAY), element=key_types)
 
 
+OWNERS = ("Archive", "sales")
+
+
 @st.composite
 def columns(draw: st.DrawFn) -> list[Column]:
     """At least two; the first can be a key."""
@@ -182,11 +186,14 @@ def schemas(draw: st.DrawFn) -> Schema:
     for number in range(draw(st.integers(1, 3))):
         drawn = draw(columns())
         key = drawn[0].name
-        table = Table(f"T{number}", tuple(drawn), (KeyPart(key, draw(st.booleans())),))
+        owner = draw(st.sampled_from(["", *OWNERS]))
+        table = Table(
+            join_name(owner, f"T{number}"), tuple(drawn), (KeyPart(key, draw(st.booleans())),)
+        )
         tables.append(table)
         filtered = draw(st.sampled_from(["", "null", "where"]))
         index = Index(
-            f"I{number}",
+            join_name(owner, f"I{number}"),
             table.name,
             (KeyPart(key, draw(st.booleans())),),
             storing=tuple(c.name for c in drawn[1:] if draw(st.booleans())),
@@ -198,7 +205,12 @@ def schemas(draw: st.DrawFn) -> Schema:
         some = tuple(c.name for c in drawn[1:] if draw(st.booleans()))
         watched = ChangeStreamTable(table.name, draw(st.sampled_from([None, some])))
         streams.append(ChangeStream(f"S{number}", (watched,)))
-    return Schema(tables=tuple(tables), indexes=tuple(indexes), change_streams=tuple(streams))
+    return Schema(
+        tables=tuple(tables),
+        indexes=tuple(indexes),
+        change_streams=tuple(streams),
+        named_schemas=OWNERS,
+    )
 
 
 @given(schemas())
