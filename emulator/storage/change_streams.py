@@ -103,7 +103,9 @@ def image(row: str, table: Table) -> str:
 
 
 def value(text: str, column: Column) -> str:
-    """One value of an image."""
+    """One value of an image. SQLite writes no sign of a zero."""
     if column.type.code in {TypeCode.BYTES, TypeCode.PROTO}:
         return f"iif({text} IS NULL, NULL, hex({text}))"
+    if column.type.code in {TypeCode.FLOAT32, TypeCode.FLOAT64}:
+        return f"iif({text} = 0, json(zero_({text})), {text})"
     return text

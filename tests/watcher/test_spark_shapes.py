@@ -56,8 +56,8 @@ debezium_options = st.fixed_dictionaries(
 envelopes = st.one_of(
     debezium_options.map(lambda options: make_envelope("debezium", options)),
     st.just(make_envelope("debezium", {"partial": "omit"})),
-    st.sampled_from(["refuse", "omit"]).map(
-        lambda partial: make_envelope("datastream", {"partial": partial})
+    st.tuples(st.sampled_from(["refuse", "omit"]), st.sampled_from(["nested", "text"])).map(
+        lambda each: make_envelope("datastream", {"partial": each[0], "json_columns": each[1]})
     ),
     st.sampled_from(["plain", "ydb", "change-stream"]).map(make_envelope),
 )

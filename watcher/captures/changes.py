@@ -25,6 +25,7 @@ from watcher.captures.change_stream import iterate_stream_changes
 from watcher.captures.digests import hash_texts
 from watcher.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.json_columns.scalars import format_timestamps
+from watcher.spanner.key_values import identify_column, merge_zeros
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
@@ -53,7 +54,7 @@ def iterate_row_changes(rows: TableRows, database: str) -> Iterator[Change]:
         deleted = table.deleted is not None and bool(row[table.deleted])
         for name in other:
             row[name] = convert_cell(row[name])
-        key = {name: row.pop(name) for name in table.primary_key}
+        key = {name: merge_zeros(row.pop(name)) for name in table.primary_key}
         yield Change(
             id=change_id,
             database=database,
@@ -118,7 +119,7 @@ def compute_change_ids(rows: TableRows) -> pa.Array:
 
 def render_keys(rows: TableRows, name: str) -> pa.Array:
     """The cells of a key column as JSON texts: equal keys have equal ones, others do not."""
-    column = rows.batch.column(name)
+    column = identify_column(rows.batch.column(name))
     if rows.table.column_type(name).code is TypeCode.TIMESTAMP:
         texts = normalize_timestamps(column)
         return pc.fill_null(pc.binary_join_element_wise('"', texts, '"', ""), "null")

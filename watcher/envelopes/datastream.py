@@ -22,7 +22,7 @@ from watcher.envelopes.message import (
     json_bytes,
     json_text,
 )
-from watcher.envelopes.values import JsonFormat
+from watcher.envelopes.values import JsonColumns, JsonFormat
 from watcher.errors import ConfigurationError
 from watcher.spanner.timestamps import format_timestamp
 
@@ -35,10 +35,17 @@ class Datastream(EnvelopeOptions):
     """``stream_name`` is that of the event; by default, the path of the database.
 
     ``partial``: changes with only some columns are refused, or their other columns are left out.
+    ``json_columns``: JSON columns are JSON, or text.
     """
 
     stream_name: str | None = None
     partial: Literal["refuse", "omit"] = "refuse"
+    json_columns: JsonColumns = "nested"
+
+    @property
+    def format(self) -> JsonFormat:
+        """How cells are written."""
+        return FORMAT.choose_json(self.json_columns)
 
     def check(self, known: Known) -> None:
         """As ``Envelope.check``."""
@@ -58,7 +65,7 @@ class Datastream(EnvelopeOptions):
             "source_timestamp": milliseconds_text(change.commit_timestamp),
             "sort_keys": sort_keys(change),
             "source_metadata": source_metadata(change),
-            "payload": dict(FORMAT.format_row(change.shape, last_row(change))),
+            "payload": dict(self.format.format_row(change.shape, last_row(change))),
         }
         return (Message(key, json_bytes(event), id_header(change)),)
 

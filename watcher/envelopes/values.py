@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from ddl.schema import Type, TypeCode
 from watcher.captures.changes import to_json
 from watcher.change import Shape, Value
 from watcher.envelopes.message import Json
 from watcher.errors import EnvelopeError
+
+JsonColumns = Literal["nested", "text"]
+"""How an envelope writes JSON columns: as JSON, where the JSON null of a column looks like its
+NULL, or as their text, where it is ``"null"``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,10 @@ class JsonFormat:
 
     int64_as_text: bool = False
     json_nested: bool = False
+
+    def choose_json(self, columns: JsonColumns) -> JsonFormat:
+        """The same with JSON columns as an option says."""
+        return replace(self, json_nested=columns == "nested")
 
     def format_row(self, shape: Shape, values: Mapping[str, Value]) -> dict[str, Json]:
         """The columns of a row in the order of the table.

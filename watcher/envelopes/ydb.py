@@ -16,7 +16,7 @@ from watcher.envelopes.images import (
     refuse_part,
 )
 from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
-from watcher.envelopes.values import JsonFormat
+from watcher.envelopes.values import JsonColumns, JsonFormat
 from watcher.errors import ConfigurationError, EnvelopeError
 
 FORMAT = JsonFormat(json_nested=True)
@@ -45,13 +45,20 @@ class Mode(StrEnum):
 
 
 class Ydb(EnvelopeOptions):
-    """``virtual_timestamps`` writes ``ts``; ``barriers`` writes ``resolved`` records."""
+    """``virtual_timestamps`` writes ``ts``; ``barriers`` writes ``resolved`` records;
+    ``json_columns``: JSON columns are JSON, or text."""
 
     names_table: ClassVar[bool] = False
 
     mode: Mode = Mode.NEW_IMAGE
     virtual_timestamps: bool = False
     barriers: bool = False
+    json_columns: JsonColumns = "nested"
+
+    @property
+    def format(self) -> JsonFormat:
+        """How cells are written."""
+        return FORMAT.choose_json(self.json_columns)
 
     @property
     def needs_order(self) -> bool:
@@ -71,9 +78,9 @@ class Ydb(EnvelopeOptions):
             record = {"key": key, "update": self._update(change)}
         new, old = choose_images(self.mode, change)
         if new is not None:
-            record["newImage"] = format_image(change, new)
+            record["newImage"] = format_image(change, new, self.format)
         if old is not None:
-            record["oldImage"] = format_image(change, old)
+            record["oldImage"] = format_image(change, old, self.format)
         if self.virtual_timestamps:
             record["ts"] = list(virtual_timestamp(change))
         return (Message(json_bytes(key), json_bytes(record), id_header(change)),)
@@ -88,7 +95,7 @@ class Ydb(EnvelopeOptions):
     def _update(self, change: Change) -> dict[str, Json]:
         if self.mode is not Mode.UPDATES:
             return {}
-        return FORMAT.format_row(change.shape, select_updated(change))
+        return self.format.format_row(change.shape, select_updated(change))
 
 
 def check_mode(mode: Mode, known: Known) -> None:
@@ -145,9 +152,9 @@ def order_key(change: Change) -> dict[str, Value]:
     return {name: change.key[name] for name in change.shape.primary_key}
 
 
-def format_image(change: Change, row: Row) -> dict[str, Json]:
+def format_image(change: Change, row: Row, format_: JsonFormat) -> dict[str, Json]:
     """A row as YDB's images have it: without the key."""
-    return FORMAT.format_row(change.shape, {n: v for n, v in row.items() if n not in change.key})
+    return format_.format_row(change.shape, {n: v for n, v in row.items() if n not in change.key})
 
 
 def virtual_timestamp(change: Change) -> tuple[int, int]:

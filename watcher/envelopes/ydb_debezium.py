@@ -7,8 +7,8 @@ from typing import ClassVar
 from pydantic import field_validator
 
 from watcher.change import Change, Operation
-from watcher.envelopes.images import Row
 from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
+from watcher.envelopes.values import JsonColumns
 from watcher.envelopes.ydb import (
     FORMAT,
     Mode,
@@ -22,12 +22,14 @@ CONNECTOR_VERSION = "1.0.0"
 
 
 class YdbDebezium(EnvelopeOptions):
-    """The modes are YDB's, without UPDATES: this form cannot show which columns changed."""
+    """The modes are YDB's, without UPDATES: this form cannot show which columns changed.
+    ``json_columns``: JSON columns are JSON, or text."""
 
     has_key: ClassVar[bool] = True
     names_table: ClassVar[bool] = False
 
     mode: Mode = Mode.NEW_IMAGE
+    json_columns: JsonColumns = "nested"
 
     @field_validator("mode")
     @classmethod
@@ -47,7 +49,7 @@ class YdbDebezium(EnvelopeOptions):
         step, transaction = virtual_timestamp(change)
         payload: dict[str, Json] = {"op": self._choose_op(change)}
         payload |= {
-            name: format_row(change, row)
+            name: FORMAT.choose_json(self.json_columns).format_row(change.shape, row)
             for name, row in (("before", old), ("after", new))
             if row is not None
         }
@@ -69,8 +71,3 @@ class YdbDebezium(EnvelopeOptions):
             return "d"
         created = change.operation is Operation.INSERT and self.mode is Mode.NEW_AND_OLD_IMAGES
         return "c" if created else "u"
-
-
-def format_row(change: Change, row: Row) -> dict[str, Json]:
-    """A row with its key, as this form has it."""
-    return FORMAT.format_row(change.shape, row)

@@ -47,6 +47,7 @@ class ChangeCapture:
         self._places: list[int] = []
         connection.create_scalar_function("written_", self._note_written_column, 2)
         connection.create_scalar_function("taken_", self._take_written_columns, 1)
+        connection.create_scalar_function("zero_", write_zero, 1, deterministic=True)
 
     def load(self) -> None:
         """Takes the partitions from the file: at the start, and when they have changed."""
@@ -141,3 +142,8 @@ class ChangeCapture:
         places = self._places if int(str(arguments[0])) == self._row else []
         self._row, self._places = -1, []
         return json.dumps(places)
+
+
+def write_zero(*values: apsw.SQLiteValue) -> str:
+    """A zero with its sign, in JSON."""
+    return json.dumps(values[0])

@@ -26,7 +26,8 @@ class ModType(Enum):
 class RowChange:
     """A row's change. ``written`` are the places of the columns that were set.
 
-    ``old`` and ``new`` are images: values in the order of the table's columns.
+    ``old`` and ``new`` are images: values in the order of the table's columns. Keys of one row are
+    equal.
     """
 
     table: Table
@@ -91,8 +92,13 @@ def read_noted_change(
         places = frozenset(json.loads(str(written)))
     before, after = read_image(old), read_image(new)
     row = after or before
-    key = tuple(row[place] for place in shape.keys)
+    key = tuple(merge_zeros(row[place]) for place in shape.keys)
     return RowChange(shape.table, kind, places, before, after, key)
+
+
+def merge_zeros(value: Json) -> Json:
+    """A value of a key: -0.0 is the same as 0.0."""
+    return value + 0.0 if isinstance(value, float) else value
 
 
 def read_image(text: apsw.SQLiteValue) -> tuple[Json, ...]:

@@ -12,6 +12,7 @@ from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError
 from google.cloud.spanner import KeySet
 from google.cloud.spanner_v1 import RequestOptions, param_types
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 from stream_reader import now, parse_fields, read_all, records
 
 USERS = "CREATE TABLE Users (Id INT64, Name STRING(MAX), Age INT64) PRIMARY KEY (Id)"
@@ -420,3 +421,26 @@ def test_a_table_that_a_stream_names_stays_and_a_dropped_stream_is_gone(database
         data_since(database, start - timedelta(seconds=1))
     again = now()
     assert data_since(database, again) == []
+
+
+@pytest.mark.ddl(
+    "CREATE TABLE F (Id FLOAT64, D FLOAT64, R FLOAT32, Ds ARRAY<FLOAT64>) PRIMARY KEY (Id)", ALL
+)
+def test_a_zero_keeps_its_sign(database: Database) -> None:
+    names, cells = ("Id", "D", "R", "Ds"), (-0.0, -0.0, -0.0, [-0.0])
+    with database.batch() as batch:
+        batch.insert("F", names, [cells])
+    ((_, keys, new, _),) = changes(read_all(database, "S", batch.committed, batch.committed).data)
+    values = keys | new
+    assert [str(values[name]) for name in names] == [str(each) for each in cells]
+
+
+@pytest.mark.ddl("CREATE TABLE F (Id FLOAT64, D FLOAT64) PRIMARY KEY (Id)", ALL)
+def test_zeros_of_either_sign_are_one_row(database: Database) -> None:
+    def work(transaction: Transaction) -> None:
+        transaction.insert("F", ("Id", "D"), [(-0.0, 1.0)])
+        transaction.update("F", ("Id", "D"), [(0.0, 2.0)])
+
+    start = now()
+    database.run_in_transaction(work)
+    assert changes(data_since(database, start)) == [("INSERT", {"Id": 0.0}, {"D": 2.0}, {})]

@@ -33,6 +33,7 @@ CHOICES: list[tuple[str, dict[str, Any]]] = [
     ("plain", {}),
     ("datastream", {}),
     ("datastream", {"partial": "omit", "stream_name": "s"}),
+    ("datastream", {"json_columns": "text"}),
     ("datastream-avro", {}),
     ("debezium", {}),
     ("debezium", {"with_schema": True, "low_watermark": True}),
@@ -47,6 +48,8 @@ CHOICES: list[tuple[str, dict[str, Any]]] = [
         ("ydb-debezium", {"mode": mode})
         for mode in ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES")
     ],
+    ("ydb", {"json_columns": "text"}),
+    ("ydb-debezium", {"json_columns": "text"}),
     ("change-stream", {}),
     ("change-stream", {"int64": "text"}),
 ]

@@ -16,6 +16,7 @@ from watcher.captures import StreamRows
 from watcher.captures.change_stream.record_values import DataRecord
 from watcher.captures.digests import hash_text
 from watcher.change import Change, Operation, Origin, Shape, Value, ValueCapture
+from watcher.spanner.key_values import merge_zeros
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.timestamps import format_timestamp
 from watcher.window import Window
@@ -150,10 +151,10 @@ def iterate_stream_changes(rows: StreamRows, database: str) -> Iterator[Change]:
 
 
 def decode_key(text: str, shape: Shape) -> dict[str, Value]:
-    """The key of a change, in the order of the primary key."""
+    """The key of a change, in the order of the primary key. Equal keys are written alike."""
     types = dict(shape.columns)
     values = json.loads(text)
-    return {name: decode_cell(values[name], types[name]) for name in shape.primary_key}
+    return {name: merge_zeros(decode_cell(values[name], types[name])) for name in shape.primary_key}
 
 
 def decode_cells(text: str | None, types: Mapping[str, Type]) -> dict[str, Value] | None:

@@ -17,6 +17,7 @@ from watcher.envelopes.by_column.messages import (
 from watcher.envelopes.by_column.parts import Part, merge_parts, split_by_shape
 from watcher.envelopes.datastream import Datastream
 from watcher.envelopes.debezium import Debezium
+from watcher.json_columns.objects import COMPACT
 
 
 def encode_batch(rows: Changed, database: str, chosen: AnyEnvelope) -> pa.RecordBatch:
@@ -37,7 +38,7 @@ def choose_style(chosen: AnyEnvelope) -> CellStyle:
     if isinstance(chosen, Debezium):
         return debezium.STYLE
     if isinstance(chosen, Datastream):
-        return datastream.STYLE
+        return CellStyle(COMPACT, chosen.format)
     raise NotByColumnError(f"the envelope {type(chosen).__name__} is written change by change")
 
 

@@ -49,6 +49,15 @@ class ChangeColumns(Protocol):
     def origin(self) -> pa.RecordBatch | None: ...
 
 
+def merge_zeros(shape: Shape, cells: CellColumns) -> CellColumns:
+    """The cells of a key: -0.0 is written as 0.0, because both are the same key to Spanner."""
+    floats = {name for name, type_ in shape.columns if type_.code.value.startswith("FLOAT")}
+    for name in floats & cells.keys():
+        negative = pc.equal(cells[name], "-0.0")
+        cells[name] = pc.if_else(negative, "0.0", cells[name])
+    return cells
+
+
 def merge_cells(shape: Shape, *layers: Mapping[str, pa.Array]) -> CellColumns:
     """Rows in the order of the table's columns; a layer's cells come before those of later ones."""
     merged: CellColumns = {}

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from watcher.captures import Changed
 from watcher.change import Operation
-from watcher.envelopes.by_column.cells import CellStyle, NotByColumnError
+from watcher.envelopes.by_column.cells import NotByColumnError
 from watcher.envelopes.by_column.changes import CellColumns, ChangeColumns, keep_cells, merge_cells
 from watcher.envelopes.by_column.messages import (
     MessageColumns,
@@ -26,14 +26,13 @@ from watcher.envelopes.by_column.messages import (
     refuse_any,
     select_key,
 )
-from watcher.envelopes.datastream import FORMAT, NAMESPACE, Datastream
+from watcher.envelopes.datastream import NAMESPACE, Datastream
 from watcher.envelopes.images import OLD, ROWS
 from watcher.json_columns.objects import COMPACT, Cells, join_array, join_object
 from watcher.json_columns.scalars import format_timestamps
 from watcher.json_columns.strings import wrap
 from watcher.spanner.results.columns import TIMESTAMP
 
-STYLE = CellStyle(COMPACT, FORMAT)
 MILLISECONDS_LENGTH = len("YYYY-MM-DDTHH:MM:SS.fff")
 UUID_BYTES = 16
 UUID_TEXT = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"

@@ -12,7 +12,7 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.changes import choose_operation, compute_change_ids
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes.by_column.cells import CellStyle, NotByColumnError, render_cells
-from watcher.envelopes.by_column.changes import CellColumns
+from watcher.envelopes.by_column.changes import CellColumns, merge_zeros
 from watcher.window import Window
 
 
@@ -69,7 +69,7 @@ class PolledChanges:
     @cached_property
     def key(self) -> CellColumns:
         """The cells of the primary key."""
-        return self._render(self.shape.primary_key)
+        return merge_zeros(self.shape, self._render(self.shape.primary_key))
 
     @cached_property
     def new(self) -> CellColumns:

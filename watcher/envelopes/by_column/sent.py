@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from watcher.change import Shape
 from watcher.envelopes.by_column.cells import CellStyle, NotByColumnError
-from watcher.envelopes.by_column.changes import CellColumns
+from watcher.envelopes.by_column.changes import CellColumns, merge_zeros
 from watcher.envelopes.by_column.sent_cells import render_sent_cells
 from watcher.envelopes.by_column.sent_members import render_members
 from watcher.envelopes.by_column.sent_objects import SentObjects, read_objects
@@ -61,7 +61,7 @@ class SentChanges:
             cells = self._render(read_objects(texts), key)
         if len(cells) < len(key) or any(each.null_count for each in cells.values()):
             raise NotByColumnError("a change has only a part of its key")
-        return {name: cells[name] for name in key}
+        return merge_zeros(self.shape, {name: cells[name] for name in key})
 
     @cached_property
     def new(self) -> CellColumns:
