@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from fixtures.copied_tables import KEY_VALUES, CopiedTable, ExpectedCopy
 from fixtures.replicas import CONSUMER
 from pyspark.sql import DataFrame, SparkSession
 
@@ -19,12 +22,32 @@ from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frames import FrameCopy
 from watcher.replica.spark_parquet import SMALL_FILES_MAX
 from watcher.replica.stored_copies import open_copies
+from watcher.runners.spark.newest import select_newest
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 TABLE = "Singers"
 Row = tuple[int | None, str, int | None]
 """Key, name, and the second of the commit timestamp."""
+
+
+UGLY = CopiedTable(
+    pa.schema(
+        [
+            ("a.b", pa.float64()),
+            ("s", pa.binary()),
+            ("T", pa.bool_()),
+            ("a`b", pa.decimal128(38, 9)),
+            ('a"b', pa.int64()),
+            ("select", pa.string()),
+            ("_metadata", pa.date32()),
+            ("_newest", pa.float32()),
+            ("_row", pa.string()),
+            (COMMIT_TIMESTAMP_COLUMN, pa.timestamp("us", "UTC")),
+        ]
+    ),
+    ("a.b", "s", "a`b", "T", 'a"b', "select", "_metadata", "_newest"),
+)
 
 
 class Lake:
@@ -50,7 +73,7 @@ class Lake:
         """Rows of a window; those with the keys ``deleted`` are removed."""
         frame = self.frame(rows)
         marks = [f"Id <=> {'NULL' if key is None else key}" for key in deleted]
-        return frame.selectExpr("*", f"({' OR '.join(marks) or 'FALSE'}) AS {DELETED_COLUMN}")
+        return frame.selectExpr("*", f"({' OR '.join(marks) or 'FALSE'}) AS `{DELETED_COLUMN}`")
 
     def load(self, copy: FrameCopy, rows: Iterable[Row], end: int) -> CopyState:
         state, _ = copy.load_frame(self.frame(rows), end)
@@ -109,6 +132,39 @@ def test_a_table_may_be_empty(lake: Lake) -> None:
     full = lake.merge(copy, [(1, "a", 20)], 200)
     assert lake.read(full) == {1: "a"}
     assert lake.read(lake.merge(copy, [(1, "", 30)], 300, 1)) == {}
+
+
+def test_any_key_and_any_name_is_merged_as_plain_python_does(
+    spark: SparkSession, lake_format: str, tmp_path: Path
+) -> None:
+    """NULL, NaN, -0.0 and bytes in a key of eight columns; names that are SQL, or look like it."""
+    table, random = UGLY, Random(7)
+    expected = ExpectedCopy(table)
+    copy = make_open_copy(spark, lake_format, str(tmp_path), CONSUMER)(spark, "T")
+    order = (COMMIT_TIMESTAMP_COLUMN,)
+
+    def make_rows(window: int) -> list[dict[str, Any]]:
+        rows = []
+        for _ in range(60):
+            row = {f.name: random.choice([None, *KEY_VALUES[f.type][:2]]) for f in table.schema}
+            # Keys that differ in two places at most: else none would come twice.
+            row |= {name: KEY_VALUES[table.schema.field(name).type][0] for name in table.key[3:]}
+            row[COMMIT_TIMESTAMP_COLUMN] = at(10 * window + random.randrange(20))
+            rows.append(row | {DELETED_COLUMN: random.random() < 0.3})
+        return rows
+
+    loaded = list({table.identify(row): row for row in make_rows(0)}.values())
+    expected.load(loaded)
+    copy.load_frame(spark.createDataFrame(table.make_rows(loaded)), 100)
+    rows = make_rows(1)
+    # Of one key and one timestamp Spark may take either.
+    rows = list({(*table.identify(r), r[COMMIT_TIMESTAMP_COLUMN]): r for r in rows}.values())
+    expected.merge(rows)
+    newest = select_newest(spark.createDataFrame(table.make_changes(rows)), table.key, order)
+    state = copy.merge_frame(newest, table.key, 200)
+    for reader in (copy, open_copies(lake_format, str(tmp_path), CONSUMER)("T")):
+        batches = reader.scan(state.version, table.schema.names)
+        expected.assert_equals([row for batch in batches for row in batch.to_pylist()])
 
 
 def test_columns_change_with_a_load(lake: Lake) -> None:

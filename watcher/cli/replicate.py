@@ -52,6 +52,14 @@ def command(
     once: Annotated[
         bool, typer.Option("--once", help="Copy everything up to now, then stop.")
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="Take a folder that belongs to another consumer or database: its cuts are removed,"
+            " and every table is loaded again.",
+        ),
+    ] = False,
     standby: Annotated[
         bool,
         typer.Option("--standby", help="Wait while another instance of this consumer is alive."),
@@ -89,6 +97,7 @@ def command(
         config,
         flags,
         once=once,
+        take_over=take_over,
         dry_run=dry_run,
         json_output=json_output,
         verbose=verbose,
@@ -96,6 +105,8 @@ def command(
     )
 
 
-def run_spark(config: WatchConfig, report: Callable[[CutReport], None], once: bool) -> None:
+def run_spark(
+    config: WatchConfig, report: Callable[[CutReport], None], once: bool, take_over: bool
+) -> None:
     """Replicates with Spark, which is loaded now."""
-    actions.replicate_spark.replicate(config, report, once)
+    actions.replicate_spark.replicate(config, report, once, take_over)

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 from watcher.captures.poll import PollCapture
-from watcher.errors import ConfigurationError, VersionExpiredError
+from watcher.errors import VersionExpiredError
 from watcher.failpoints import failpoint
 from watcher.replica.copies import CopyState, StoredCopy, same_columns
 from watcher.replica.cuts import Cause, Cut, Reason, TableCut, describe_table
 from watcher.replica.manifest import Manifest
+from watcher.replica.owner import Owner
 from watcher.replica.rows import copy_schema
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import format_timestamp
@@ -97,6 +98,8 @@ class ReplicaTarget(Generic[Copy]):
     manifest: Manifest
     keep_seconds: float
     format: str
+    take_over: bool = False
+    """Whether the folder is taken over where it belongs to another owner."""
 
 
 class ReplicaWriter(Generic[Copy]):
@@ -120,10 +123,15 @@ class ReplicaWriter(Generic[Copy]):
         self._report = report
         self._copies: dict[str, Copy] = {}
         self._states: dict[str, CopyState] = {}
+        self._owner = Owner(database, consumer, target.format)
+        self._take_over = target.take_over
         self._last: Cut | None = None
+        self._marks: dict[str, Reason] = {}
+        """The copies that others have written, until they are loaded or verified."""
         self._fresh = True
         self._replaced: set[str] = set()
         """Tables whose copy is that of another table with the name, until it is loaded."""
+        self._end = 0
         self._refreshed_at = self._pruned_at = time.monotonic()
 
     def begin(
@@ -131,14 +139,16 @@ class ReplicaWriter(Generic[Copy]):
     ) -> ReplicaWindow:
         """A window: which copies are loaded. ``starts`` is where it starts for each table."""
         if self._fresh:
-            self._last = self._read_last()
+            self._read_last()
             self._replaced = self._find_replaced(captures)
             self._fresh = False
+        self._end = end
         forward = self._last is None or end >= self._last.end
         if forward:
             # A table that is gone, and comes back, is another one.
             self._states = {n: state for n, state in self._states.items() if n in captures}
         self._refresh()
+        self._settle_verified()
         usable = {name for name in captures if self._is_usable(name, starts[name])}
         changed = {name for name in usable if not self._has_columns(name, captures[name])}
         loads = frozenset(captures.keys() - usable | changed)
@@ -146,6 +156,7 @@ class ReplicaWriter(Generic[Copy]):
 
     def commit(self, window: ReplicaWindow, rows: WindowRows[Copy]) -> None:
         """Commits every table that changed, and writes the cut."""
+        self._target.manifest.owner.check(self._owner)
         self._note_strong_reads(window)
         for name in window.captures:
             if name in window.loads:
@@ -163,21 +174,23 @@ class ReplicaWriter(Generic[Copy]):
 
     # What is there already.
 
-    def _read_last(self) -> Cut | None:
-        last = self._target.manifest.read_last()
-        if last is None:
-            return None
-        if (last.database, last.consumer) != (self._database, self._consumer):
-            raise ConfigurationError(
-                f"the folder is the replica of {last.database} by consumer '{last.consumer}', not"
-                f" of {self._database} by '{self._consumer}': use another folder, or that consumer"
-            )
-        if last.copies != self._target.format:
-            raise ConfigurationError(
-                f"the replica has copies of format {last.copies}, not {self._target.format}: use"
-                " another folder, or that format"
-            )
-        return last
+    def claim(self) -> bool:
+        """Makes the folder this consumer's, which is done before anything is written to it. Raises
+        ConfigurationError where it belongs to another one. Returns whether it was taken over."""
+        taken = self._target.manifest.claim(self._owner, self._take_over)
+        # Once: who takes the folder over after this is not to be fought.
+        self._take_over = False
+        return taken
+
+    def _read_last(self) -> None:
+        self.claim()
+        self._last = last = self._target.manifest.read_last()
+        self._marks = {
+            name: reason
+            for name, each in (last.tables.items() if last is not None else ())
+            for reason in each.reasons
+            if reason.cause.stays
+        }
 
     def _find_replaced(self, captures: Mapping[str, PollCapture]) -> set[str]:
         """Tables that were dropped and created again since the last cut: their copy is that of
@@ -202,7 +215,7 @@ class ReplicaWriter(Generic[Copy]):
             state = self._open(name).read_state()
             # Where another instance has written, the last cut says whether the copy can be used.
             if state is not None and state.end == before.end:
-                self._states[name] = state
+                self._adopt(name, before.version, state)
         self._refreshed_at = time.monotonic()
 
     def _is_usable(self, name: str, start: int) -> bool:
@@ -217,8 +230,30 @@ class ReplicaWriter(Generic[Copy]):
         # A table that was dropped and is back begins at the beginning; its copy is the old one's.
         if not (covered or BEGINNING < start <= state.end):
             return False
-        self._states[name] = state
+        self._adopt(name, listed.version if listed is not None and covered else None, state)
         return True
+
+    def _adopt(self, name: str, after: int | None, state: CopyState) -> None:
+        """Takes a copy as it is, and notes what others have done to it after a version."""
+        self._states[name] = state
+        outside = self._open(name).list_outside(after, state.version)
+        if not outside:
+            return
+        newest, more = outside[0], len(outside) - 1
+        others = f", and {more} more commits by others" if more else ""
+        self._mark(name, f"version {newest.version}: {newest.detail}{others}")
+
+    def _mark(self, name: str, detail: str) -> None:
+        """Cuts are not exact from this window on, until the copy is loaded or verified."""
+        LOG.warning("somebody else has written the copy of %s: %s", name, detail)
+        self._marks[name] = Reason(Cause.OUTSIDE_WRITE, detail, self._end)
+
+    def _settle_verified(self) -> None:
+        """Forgets marks of copies that ``verify`` has found equal since."""
+        for name, mark in list(self._marks.items()):
+            if self._target.manifest.read_verified(name) >= mark.since:
+                LOG.info("the copy of %s is verified", name)
+                del self._marks[name]
 
     def _has_columns(self, name: str, capture: PollCapture) -> bool:
         return same_columns(self._states[name].schema, copy_schema(capture))
@@ -252,8 +287,9 @@ class ReplicaWriter(Generic[Copy]):
         except VersionExpiredError:
             end = capture.queries.fetch_read_timestamp()
             state, count = rows.load(self._open(name), capture, end)
-        self._states[name] = state
+        self._marks.pop(name, None)
         self._replaced.discard(name)
+        self._adopt(name, None, state)
         window.loaded[name] = count
         LOG.info("table %s is loaded as of %s: %d rows", name, format_timestamp(end), count)
         failpoint("after-replica-table")
@@ -268,7 +304,11 @@ class ReplicaWriter(Generic[Copy]):
             LOG.info("table %s is at %d already", name, self._states[name].end)
             return
         self._check()
-        self._states[name], count = rows.merge(self._open(name), capture, window.end)
+        before = self._states[name]
+        state, count = rows.merge(self._open(name), capture, window.end)
+        self._adopt(name, before.version, state)
+        if not self._has_columns(name, capture):
+            self._mark(name, f"version {state.version} has other columns than the table")
         window.merged[name] = count
         failpoint("after-replica-table")
 
@@ -284,6 +324,7 @@ class ReplicaWriter(Generic[Copy]):
             reasons=(Reason(Cause.READ_LATE, late),) if window.end < exact_from else (),
         )
         self._check()
+        self._target.manifest.owner.check(self._owner)
         if not window.forward:
             LOG.info("no cut at %s: there is a later one", format_timestamp(cut.end))
             return
@@ -296,9 +337,11 @@ class ReplicaWriter(Generic[Copy]):
         """A copy in the window's cut."""
         state = self._states[name]
         reasons = list(window.reasons.get(name, ()))
+        if name in self._marks:
+            reasons.append(self._marks[name])
         if state.end > window.end:
             detail = f"the copy is at {format_timestamp(state.end)} already"
-            reasons.append(Reason(Cause.AHEAD, detail, state.version))
+            reasons.append(Reason(Cause.AHEAD, detail))
         described = describe_table(window.captures[name].table, state.version)
         return replace(described, reasons=tuple(reasons))
 

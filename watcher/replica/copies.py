@@ -12,8 +12,17 @@ from watcher.spanner.timestamps import format_timestamp
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DELETED_COLUMN = "_deleted"
-"""In rows that are merged: true for a row that is to be removed."""
+DELETED_COLUMN = "$deleted"
+"""In rows that are merged: true for a row that is to be removed. No column of Spanner has such a
+name."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideCommit:
+    """A commit by somebody else that has changed rows or columns. ``detail``: what it was."""
+
+    version: int
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,11 @@ class StoredCopy(Protocol):
 
     def read_state(self) -> CopyState | None:
         """The copy as it is now; None where there is none."""
+        ...
+
+    def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
+        """What others have changed after one version, up to another, the latest first; without what
+        a load by this consumer has replaced since. ``after`` None: since that load."""
         ...
 
     def read_schema(self, version: int) -> pa.Schema:

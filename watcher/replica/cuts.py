@@ -59,20 +59,26 @@ class Cause(StrEnum):
         """Whether it holds from cut to cut until the table is loaded or verified."""
         return self is Cause.OUTSIDE_WRITE
 
+    @property
+    def comparable(self) -> bool:
+        """Whether ``verify`` can tell if it matters; else the copies are known to be of other
+        timestamps than the cut's end."""
+        return self in (Cause.OUTSIDE_WRITE, Cause.PARTIAL_STREAM)
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why a cut, or a copy in it, is not known to equal Spanner. ``detail`` is a clause for people:
-    what happened, and where. ``version`` is that of the copy at which it was seen; None: of no
-    version."""
+    what happened, and where. ``since``, of a cause that ``stays``, is the end of the first cut that
+    it concerns: a comparison at or after it settles the matter."""
 
     cause: Cause
     detail: str
-    version: int | None = None
+    since: int = 0
 
     def to_stored(self) -> dict[str, Any]:
         """As it is stored."""
-        return {"cause": self.cause.value, "detail": self.detail, "version": self.version}
+        return {"cause": self.cause.value, "detail": self.detail, "since": self.since}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Reason:
@@ -80,7 +86,7 @@ class Reason:
         it."""
         known = stored["cause"] in list(Cause)
         cause = Cause(stored["cause"]) if known else Cause.NOT_STATED
-        return cls(cause, stored["detail"], stored["version"])
+        return cls(cause, stored["detail"], stored.get("since", 0))
 
 
 EARLIER_RELEASE = Reason(Cause.NOT_STATED, "the release that wrote the cut stored no reasons")
@@ -146,6 +152,18 @@ class Cut:
     def exact(self) -> bool:
         """Whether nothing is known that speaks against it."""
         return not self.reasons and not any(each.reasons for each in self.tables.values())
+
+    @property
+    def comparable(self) -> bool:
+        """Whether ``verify`` can judge it: nothing is known to be of another timestamp."""
+        reasons = [*self.reasons, *(r for each in self.tables.values() for r in each.reasons)]
+        return all(reason.cause.comparable for reason in reasons)
+
+    def settle(self, table: str) -> Cut:
+        """The cut after a comparison has found a table equal."""
+        described = self.tables[table]
+        left = tuple(reason for reason in described.reasons if not reason.cause.stays)
+        return replace(self, tables={**self.tables, table: replace(described, reasons=left)})
 
     def explain(self) -> str:
         """Why it is not exact, in one line; empty for an exact cut."""

@@ -16,31 +16,18 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow.dataset import Dataset
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import CopyConflictError, ReplicaError
-from watcher.replica.copies import DELETED_COLUMN, CopyState, OpenTableCopy
+from watcher.replica.copies import CopyState, OpenTableCopy, OutsideCommit
 from watcher.replica.cuts import FORMAT
+from watcher.replica.delta_log import LOAD, METADATA, DeltaLog
+from watcher.replica.merge_sql import DATAFUSION, SOURCE, TARGET
 from watcher.replica.stored_files import scan_dataset
 from watcher.spanner.timestamps import format_timestamp
 
-METADATA = "spanner_watcher"
 SMALL_GROUPS = WriterProperties(compression="SNAPPY", max_row_group_size=131_072)
 """A reader holds a group of rows at a time. Named properties would not be compressed otherwise."""
 MERGES_MAX = 5
 """How often a merge is tried when the table was compacted meanwhile."""
-
-
-def quote_column(name: str, alias: str = "") -> str:
-    """A column in an expression of delta-rs, which is case-sensitive within quotes."""
-    return f'{alias}."{name}"' if alias else f'"{name}"'
-
-
-SOURCE_TIME = quote_column(COMMIT_TIMESTAMP_COLUMN, "s")
-TARGET_TIME = quote_column(COMMIT_TIMESTAMP_COLUMN, "t")
-NEWER = f"({TARGET_TIME} IS NULL OR {SOURCE_TIME} > {TARGET_TIME})"
-"""Comparing with NULL is never true: a row that was loaded without a timestamp would stay for
-ever."""
-REMOVED = quote_column(DELETED_COLUMN, "s")
 
 
 class DeltaCopy:
@@ -50,6 +37,7 @@ class DeltaCopy:
         self._path = path
         self._consumer = consumer
         self._application = f"spanner-watcher/{consumer}"
+        self._log = DeltaLog(path, consumer)
         self._known_end: int | None = None
         """The end of the newest commit that this writer has seen; None before it has looked."""
 
@@ -72,7 +60,7 @@ class DeltaCopy:
                 mode="overwrite",
                 schema_mode="overwrite",
                 writer_properties=SMALL_GROUPS,
-                commit_properties=self._mark("load", end),
+                commit_properties=self._mark(LOAD, end, replaced=table.version()),
             )
         except DeltaError as error:
             if source.error is not None:
@@ -99,22 +87,25 @@ class DeltaCopy:
         return self._describe(table)
 
     def _merge_once(self, table: DeltaTable, rows: pa.Table, key: Sequence[str], end: int) -> None:
-        names = [name for name in rows.column_names if name != DELETED_COLUMN]
-        values = {quote_column(name): quote_column(name, "s") for name in names}
+        values = dict(DATAFUSION.assign(rows.column_names))
         (
             table.merge(
                 rows,
-                match_keys(key),
-                source_alias="s",
-                target_alias="t",
+                DATAFUSION.match_keys(key),
+                source_alias=SOURCE,
+                target_alias=TARGET,
                 writer_properties=SMALL_GROUPS,
                 commit_properties=self._mark("merge", end),
             )
-            .when_matched_delete(f"{REMOVED} AND {NEWER}")
-            .when_matched_update(values, f"NOT {REMOVED} AND {NEWER}")
-            .when_not_matched_insert(values, f"NOT {REMOVED}")
+            .when_matched_delete(DATAFUSION.deletes)
+            .when_matched_update(values, DATAFUSION.updates)
+            .when_not_matched_insert(values, DATAFUSION.inserts)
             .execute()
         )
+
+    def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
+        """As ``StoredCopy.list_outside``."""
+        return self._log.list_outside(after, upto)
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``TableCopy.read_schema``."""
@@ -144,10 +135,11 @@ class DeltaCopy:
             " of its log has removed it, use a later cut"
         )
 
-    def _mark(self, kind: str, end: int) -> CommitProperties:
+    def _mark(self, kind: str, end: int, **more: int) -> CommitProperties:
         """The window's end, for other writers and for people. Without the application transaction
-        an overwrite would not conflict with a merge."""
-        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
+        an overwrite would not conflict with a merge. ``replaced``: the version that a load has
+        replaced; rows of another writer that it did not see are still there."""
+        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind} | more
         return CommitProperties(
             custom_metadata={METADATA: json.dumps(values)},
             app_transactions=[Transaction(self._application, end)],
@@ -216,13 +208,6 @@ class FirstError:
         except Exception as error:
             self.error = error
             raise
-
-
-def match_keys(key: Sequence[str]) -> str:
-    """The condition of a MERGE. As in Spanner, NULL is a key like others."""
-    return " AND ".join(
-        f"{quote_column(name, 't')} IS NOT DISTINCT FROM {quote_column(name, 's')}" for name in key
-    )
 
 
 def open_delta_copies(folder: str, consumer: str) -> OpenTableCopy:

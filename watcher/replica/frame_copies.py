@@ -22,7 +22,9 @@ def make_open_copy(spark: SparkSession, format_: str, folder: str, consumer: str
     base, location = folder.rstrip("/"), make_spark_path(folder)
     if format_ == DELTA:
         check_delta(spark)
-        return lambda session, table: SparkDeltaCopy(session, f"{location}/{table}", consumer)
+        return lambda session, table: SparkDeltaCopy(
+            session, f"{base}/{table}", f"{location}/{table}", consumer
+        )
     if format_ == PARQUET:
         return lambda session, table: SparkParquetCopy(
             session, f"{base}/{table}", f"{location}/{table}", consumer

@@ -11,8 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from watcher.arrow_schemas import convert_to_arrow_schema
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN
-from watcher.replica.copies import DELETED_COLUMN, CopyState, StoredCopy
+from watcher.replica.copies import CopyState, StoredCopy
+from watcher.replica.merge_sql import SPARK
 
 
 class FrameCopy(StoredCopy, Protocol):
@@ -37,38 +37,6 @@ OpenFrameCopy = Callable[[SparkSession, str], FrameCopy]
 """The copy of a table in a session, by the table's name."""
 
 
-def quote(name: str, alias: str = "") -> str:
-    """A column, or another name, in Spark's SQL."""
-    quoted = "`" + name.replace("`", "``") + "`"
-    return f"{alias}.{quoted}" if alias else quoted
-
-
-SOURCE_TIME, TARGET_TIME = quote(COMMIT_TIMESTAMP_COLUMN, "s"), quote(COMMIT_TIMESTAMP_COLUMN, "t")
-NEWER = f"({TARGET_TIME} IS NULL OR {SOURCE_TIME} > {TARGET_TIME})"
-"""Comparing with NULL is never true: a row that was loaded without a timestamp would stay for
-ever."""
-REMOVED = quote(DELETED_COLUMN, "s")
-
-
-def match_keys(key: Sequence[str]) -> str:
-    """Whether rows have the same key. As in Spanner, NULL is a key like others."""
-    return " AND ".join(f"{quote(name, 't')} <=> {quote(name, 's')}" for name in key)
-
-
-def render_merge(table: str, source: str, columns: Sequence[str], key: Sequence[str]) -> str:
-    """The MERGE of a window's rows. ``table`` and ``source`` are quoted."""
-    names = [name for name in columns if name != DELETED_COLUMN]
-    changes = ", ".join(f"{quote(name, 't')} = {quote(name, 's')}" for name in names)
-    own, theirs = (", ".join(quote(name, alias) for name in names) for alias in ("", "s"))
-    clauses = (
-        f"MERGE INTO {table} AS t USING {source} AS s ON {match_keys(key)}",
-        f"WHEN MATCHED AND {REMOVED} AND {NEWER} THEN DELETE",
-        f"WHEN MATCHED AND NOT {REMOVED} AND {NEWER} THEN UPDATE SET {changes}",
-        f"WHEN NOT MATCHED AND NOT {REMOVED} THEN INSERT ({own}) VALUES ({theirs})",  # noqa: S608 (names are quoted)
-    )
-    return " ".join(clauses)
-
-
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """The columns of a data frame as the rest of a replica knows them."""
     return convert_to_arrow_schema(frame.schema)
@@ -76,7 +44,7 @@ def arrow_schema(frame: DataFrame) -> pa.Schema:
 
 def scan_frame(frame: DataFrame, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
     """The rows of a data frame, which the driver holds meanwhile."""
-    chosen = frame if columns is None else frame.select(*map(quote, columns))
+    chosen = frame if columns is None else frame.select(*map(SPARK.quote, columns))
     table = chosen.toArrow()
     return iter(table.cast(arrow_schema(chosen)).to_batches())
 

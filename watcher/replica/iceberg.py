@@ -10,8 +10,9 @@ from pyiceberg.table import StaticTable
 from pyiceberg.table.snapshots import Snapshot
 
 from watcher.errors import ReplicaError
-from watcher.replica.copies import CopyState, OpenCopy
-from watcher.replica.cuts import CONSUMER, END
+from watcher.replica.copies import CopyState, OpenCopy, OutsideCommit
+from watcher.replica.cuts import CONSUMER, END, KIND
+from watcher.replica.lineage import Ancestor, list_outside
 
 
 class IcebergCopy:
@@ -31,6 +32,12 @@ class IcebergCopy:
             parent = snapshot.parent_snapshot_id
             snapshot = table.snapshot_by_id(parent) if parent is not None else None
         return None
+
+    def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
+        """As ``StoredCopy.list_outside``."""
+        table = self._open()
+        snapshots = [make_ancestor(each, self._consumer) for each in table.metadata.snapshots]
+        return list_outside(snapshots, after, upto)
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""
@@ -78,6 +85,20 @@ class IcebergCopy:
             f"cannot read version {version} of {self._path}: {reason}; where expire_snapshots has"
             " removed it, use a later cut"
         )
+
+
+def make_ancestor(snapshot: Snapshot, consumer: str) -> Ancestor:
+    """A snapshot, as it is judged."""
+    summary = snapshot.summary
+    values = summary.additional_properties if summary is not None else {}
+    own = values.get(CONSUMER) == consumer
+    return Ancestor(
+        snapshot.snapshot_id,
+        snapshot.parent_snapshot_id,
+        summary.operation.value if summary is not None else "",
+        int(values.get(END, 0)) if own else 0,
+        values.get(KIND) if own else None,
+    )
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 from pyarrow.fs import FileSelector, FileType
 
 from watcher.errors import ReplicaError
-from watcher.replica.copies import CopyState, OpenCopy, make_conflict
+from watcher.replica.copies import CopyState, OpenCopy, OutsideCommit, make_conflict
 from watcher.replica.cuts import FORMAT, parse_stored
 from watcher.replica.stored_files import (
     list_names,
@@ -30,10 +30,12 @@ SUFFIX = ".json"
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file of rows. ``path`` is relative to the copy."""
+    """A file of rows, which never changes. ``path`` is relative to the copy."""
 
     path: str
     rows: int
+    size: int | None = None
+    """In bytes; None where an earlier release has written the version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class ParquetVersion:
                 "timestamp": format_timestamp(self.end),
                 "kind": self.kind,
                 "schema": base64.b64encode(self.schema.serialize().to_pybytes()).decode(),
-                "files": [{"path": each.path, "rows": each.rows} for each in self.files],
+                "files": [asdict(each) for each in self.files],
             },
             indent=1,
         )
@@ -66,7 +68,9 @@ class ParquetVersion:
         """As it was stored. Raises CheckpointError for what no release up to this one writes."""
         stored = parse_stored(text, path)
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored["schema"])))
-        files = tuple(DataFile(each["path"], each["rows"]) for each in stored["files"])
+        files = tuple(
+            DataFile(each["path"], each["rows"], each.get("size")) for each in stored["files"]
+        )
         return cls(stored["consumer"], stored["end"], stored["kind"], schema, files)
 
 
@@ -112,8 +116,26 @@ class VersionStore:
     def describe_files(self, folder: str) -> tuple[DataFile, ...]:
         """The files that were written to a folder of the copy, without those that are empty."""
         names = list_names(self._files, self._base / folder, ".parquet")
-        files = [DataFile(f"{folder}/{name}", self._count_rows(folder, name)) for name in names]
+        sizes = self._read_sizes([f"{folder}/{name}" for name in names])
+        files = [
+            DataFile(path, self._count_rows(folder, name), size)
+            for name, (path, size) in zip(names, sizes.items(), strict=True)
+        ]
         return tuple(each for each in files if each.rows)
+
+    def find_changed(self, version: ParquetVersion) -> list[str]:
+        """The files of a version that are not what was written: gone, or of another size."""
+        sizes = self._read_sizes([each.path for each in version.files])
+        return [
+            each.path
+            for each in version.files
+            if sizes[each.path] is None or each.size not in (None, sizes[each.path])
+        ]
+
+    def _read_sizes(self, paths: Sequence[str]) -> dict[str, int | None]:
+        """The size of each file; None for one that is gone."""
+        infos = self._files.get_file_info([str(self._base / path) for path in paths])
+        return {path: info.size for path, info in zip(paths, infos, strict=True)}
 
     def remove_before(self, at: int) -> None:
         """Removes the versions before the one in effect at a timestamp, and files that no version
@@ -145,6 +167,8 @@ class ParquetCopy:
         self.consumer = consumer
         self.known: CopyState | None = None
         """The newest version that this process has read or written."""
+        self.written: int | None = None
+        """The newest version that this process has written."""
 
     def read_state(self) -> CopyState | None:
         """As ``StoredCopy.read_state``."""
@@ -156,6 +180,13 @@ class ParquetCopy:
         end = version.end if version.consumer == self.consumer else 0
         self.known = CopyState(version.end, end, version.schema)
         return self.known
+
+    def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:  # noqa: ARG002
+        """As ``StoredCopy.list_outside``: a version is whole, and only its files can be changed."""
+        if upto == self.written:
+            return ()
+        changed = self.versions.find_changed(self.versions.read(upto))
+        return [OutsideCommit(upto, f"{path} is not what was written") for path in changed]
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""

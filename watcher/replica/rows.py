@@ -20,7 +20,8 @@ from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.results.sent_types import name_type
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
 
-ROW = "_row"
+ROW, GROUP = "$row", "$key"
+"""No column of Spanner has such a name."""
 
 
 def copy_schema(capture: PollCapture) -> pa.Schema:
@@ -107,12 +108,12 @@ def reduce_changes(tables: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
     """The newest row of each key, as Spanner compares keys. Of rows of one commit timestamp the
     last one counts: a change stream gives those of a transaction in their order."""
     table = pa.concat_tables(tables)
+    key_names = [f"{GROUP}{place}" for place in range(len(key))]
     order = pc.sort_indices(
         table.append_column(ROW, pa.array(np.arange(table.num_rows))),
         [(COMMIT_TIMESTAMP_COLUMN, "ascending"), (ROW, "ascending")],
     )
-    ordered = table.take(order).append_column(ROW, pa.array(np.arange(table.num_rows)))
-    keys = {name: identify_column(ordered.column(name)) for name in key}
-    groups = pa.table(keys | {ROW: ordered.column(ROW)}).group_by(list(key))
-    newest = groups.aggregate([(ROW, "max")]).column(f"{ROW}_max")
-    return ordered.take(newest).drop_columns([ROW])
+    ordered = table.take(order)
+    keys = [identify_column(ordered.column(name)) for name in key]
+    rows = pa.table([*keys, np.arange(table.num_rows)], [*key_names, ROW])
+    return ordered.take(rows.group_by(key_names).aggregate([(ROW, "max")]).column(f"{ROW}_max"))

@@ -11,20 +11,21 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from watcher.errors import ConfigurationError, CopyConflictError, ReplicaError
-from watcher.replica.copies import CopyState
+from watcher.replica.copies import CopyState, OutsideCommit
 from watcher.replica.cuts import FORMAT
+from watcher.replica.delta_log import LOAD, DeltaLog
+from watcher.replica.delta_log import METADATA as MARK
 from watcher.replica.frames import (
     arrow_schema,
     first_line,
-    quote,
-    render_merge,
     scan_frame,
     session_settings,
 )
+from watcher.replica.merge_sql import SPARK, render_spark_merge
 from watcher.replica.packages import DELTA_SETTINGS
 from watcher.spanner.timestamps import format_timestamp
 
-SOURCE = "spanner_watcher_rows"
+ROWS_VIEW = "spanner_watcher_rows"
 EXTENSIONS = "spark.sql.extensions"
 LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
 APPLICATION = "spark.databricks.delta.write.txnAppId"
@@ -43,13 +44,14 @@ class SparkDeltaCopy:
     """The ``FrameCopy`` in a folder. Compactions by others are no conflicts.
 
     Delta itself refuses what an instance that was taken over writes: its transaction is not above
-    the stored one.
+    the stored one. ``location`` is the folder as Spark names it.
     """
 
-    def __init__(self, spark: SparkSession, path: str, consumer: str) -> None:
+    def __init__(self, spark: SparkSession, path: str, location: str, consumer: str) -> None:
         self._spark = spark
-        self._path = path
+        self._path = location
         self._consumer = consumer
+        self._log = DeltaLog(path, consumer)
         self._known: CopyState | None = None
 
     def read_state(self) -> CopyState | None:
@@ -74,7 +76,9 @@ class SparkDeltaCopy:
             .option("overwriteSchema", "true")
             .option("txnAppId", self._application)
             .option("txnVersion", str(end))
-            .option("userMetadata", self._describe("load", end))
+            .option(
+                "userMetadata", self._describe(LOAD, end, replaced=before.version if before else -1)
+            )
             .save(self._path)
         )
         state = self._check_committed(before, end)
@@ -83,8 +87,8 @@ class SparkDeltaCopy:
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""
         before = self._known or self.read_state()
-        rows.createOrReplaceTempView(SOURCE)
-        sql = render_merge(self._table, SOURCE, rows.columns, key)
+        rows.createOrReplaceTempView(ROWS_VIEW)
+        sql = render_spark_merge(self._table, ROWS_VIEW, rows.columns, key)
         with session_settings(
             self._spark,
             {
@@ -95,7 +99,7 @@ class SparkDeltaCopy:
         ):
             self._spark.conf.unset(LAST_VERSION)
             self._spark.sql(sql).collect()
-        self._spark.catalog.dropTempView(SOURCE)
+        self._spark.catalog.dropTempView(ROWS_VIEW)
         return self._check_committed(before, end, before.schema if before is not None else None)
 
     def read_frame(self, version: int) -> DataFrame:
@@ -108,6 +112,10 @@ class SparkDeltaCopy:
                 f"cannot read version {version} of {self._path}: {first_line(error)}; where VACUUM"
                 " or the clean-up of its log has removed it, use a later cut"
             ) from error
+
+    def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
+        """As ``StoredCopy.list_outside``."""
+        return self._log.list_outside(after, upto)
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""
@@ -122,16 +130,16 @@ class SparkDeltaCopy:
 
     @property
     def _table(self) -> str:
-        return f"delta.{quote(self._path)}"
+        return f"delta.{SPARK.quote(self._path)}"
 
     @property
     def _application(self) -> str:
         return f"spanner-watcher/{self._consumer}"
 
-    def _describe(self, kind: str, end: int) -> str:
-        """The user metadata of a commit."""
-        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
-        return json.dumps({"spanner_watcher": values})
+    def _describe(self, kind: str, end: int, **more: int) -> str:
+        """The user metadata of a commit; of a load also the version that it ``replaced``."""
+        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind} | more
+        return json.dumps({MARK: values})
 
     def _check_committed(
         self, before: CopyState | None, end: int, schema: pa.Schema | None = None
@@ -180,7 +188,7 @@ class SparkDeltaCopy:
     def _read_end(self, commit: Row) -> int:
         """The end that a commit carries; 0 for one that is not this consumer's."""
         try:
-            values: Any = json.loads(commit["userMetadata"] or "{}")["spanner_watcher"]
+            values: Any = json.loads(commit["userMetadata"] or "{}")[MARK]
         except (ValueError, KeyError, TypeError):
             return 0
         return int(values["end"]) if values.get("consumer") == self._consumer else 0

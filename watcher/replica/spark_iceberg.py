@@ -11,19 +11,19 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from watcher.errors import ConfigurationError, ReplicaError
-from watcher.replica.copies import CopyState, make_conflict
+from watcher.replica.copies import CopyState, OutsideCommit, make_conflict
 from watcher.replica.cuts import CONSUMER, END, KIND
 from watcher.replica.frames import (
     arrow_schema,
     first_line,
-    quote,
-    render_merge,
     scan_frame,
     session_settings,
 )
+from watcher.replica.lineage import Ancestor, list_outside
+from watcher.replica.merge_sql import SPARK, render_spark_merge
 from watcher.replica.packages import ICEBERG_SETTINGS
 
-SOURCE = "spanner_watcher_rows"
+ROWS_VIEW = "spanner_watcher_rows"
 EXTENSIONS = "spark.sql.extensions"
 CATALOG = "spark.sql.catalog"
 PROPERTY = "spark.sql.iceberg.snapshot-property"
@@ -42,7 +42,7 @@ class SparkIcebergCopy:
 
     def __init__(self, spark: SparkSession, catalog: str, table: str, consumer: str) -> None:
         self._spark = spark
-        self._name = f"{quote(catalog)}.{quote(table)}"
+        self._name = f"{SPARK.quote(catalog)}.{SPARK.quote(table)}"
         self._consumer = consumer
         self._known: CopyState | None = None
 
@@ -76,11 +76,11 @@ class SparkIcebergCopy:
         """As ``FrameCopy.merge_frame``."""
         before = self._known or self.read_state()
         self._check_known(before, end)
-        rows.createOrReplaceTempView(SOURCE)
-        sql = render_merge(self._name, SOURCE, rows.columns, key)
+        rows.createOrReplaceTempView(ROWS_VIEW)
+        sql = render_spark_merge(self._name, ROWS_VIEW, rows.columns, key)
         with session_settings(self._spark, self._describe("merge", end)):
             self._spark.sql(sql).collect()
-        self._spark.catalog.dropTempView(SOURCE)
+        self._spark.catalog.dropTempView(ROWS_VIEW)
         return self._check_committed(before, end)
 
     def read_frame(self, version: int) -> DataFrame:
@@ -90,6 +90,23 @@ class SparkIcebergCopy:
             return self._spark.sql(f"SELECT * FROM {self._name} VERSION AS OF {snapshot}")  # noqa: S608 (names are quoted)
         except PySparkException as error:
             raise self._unreadable(version, first_line(error)) from error
+
+    def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
+        """As ``StoredCopy.list_outside``."""
+        summary = f.col("summary")
+        own = summary[CONSUMER] == f.lit(self._consumer)
+        rows = self._spark.table(f"{self._name}.snapshots").select(
+            "snapshot_id",
+            "parent_id",
+            "operation",
+            f.when(own, summary[END].cast("bigint")).alias("end"),
+            f.when(own, summary[KIND]).alias("kind"),
+        )
+        snapshots = [
+            Ancestor(row.snapshot_id, row.parent_id, row.operation, row.end or 0, row.kind)
+            for row in rows.collect()
+        ]
+        return list_outside(snapshots, after, upto)
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import ReplicaError
 from watcher.failpoints import failpoint
-from watcher.replica.copies import DELETED_COLUMN, CopyState
-from watcher.replica.frames import arrow_schema, first_line, quote, session_settings
+from watcher.replica.copies import CopyState
+from watcher.replica.frames import arrow_schema, first_line, session_settings
+from watcher.replica.merge_sql import SOURCE, SPARK, TARGET
 from watcher.replica.parquet import FILES, DataFile, ParquetCopy, ParquetVersion
 
 WRITE_SETTINGS = {
@@ -25,7 +25,7 @@ WRITE_SETTINGS = {
 }
 SMALL_ROWS = 100_000
 SMALL_FILES_MAX = 32
-TARGET, SOURCE = "t", "s"
+PLACE = "$place"
 
 
 class SparkParquetCopy(ParquetCopy):
@@ -83,11 +83,14 @@ class SparkParquetCopy(ParquetCopy):
         """The paths of the files that have one of the keys; of many small files, all of these."""
         if not version.files:
             return set()
-        names = [f.col(quote(name)) for name in key]
-        place = f.col("_metadata.file_path").alias("_place")
-        there = self._read_files(version.files, version.schema).select(*names, place).alias(TARGET)
+        names = [f.col(SPARK.quote(name)) for name in key]
+        stored = self._read_files(version.files, version.schema)
+        # The table may have a column of this name, too.
+        place = stored.metadataColumn("_metadata").getField("file_path").alias(PLACE)
+        there = stored.select(*names, place).alias(TARGET)
         changed = rows.select(*names).alias(SOURCE)
-        found = there.join(changed, match_keys(key), "left_semi").select("_place").distinct()
+        same = f.expr(SPARK.match_keys(key))
+        found = there.join(changed, same, "left_semi").select(PLACE).distinct()
         replaced = {find_path(row[0]) for row in found.collect()}
         small = {each.path for each in version.files if each.rows < SMALL_ROWS}
         return replaced | (small if len(small) > SMALL_FILES_MAX else set())
@@ -106,33 +109,23 @@ class SparkParquetCopy(ParquetCopy):
         self.check_known(end)
         self.versions.write(ParquetVersion(self.consumer, end, kind, schema, files))
         self.known = CopyState(end, end, schema)
+        self.written = end
         return self.known
 
 
 def merge_rows(there: DataFrame, rows: DataFrame, key: Sequence[str]) -> DataFrame:
     """The rows of a copy after a window: what a MERGE would leave."""
     names = there.columns
-    target = there.select(f.struct(*(f.col(quote(name)) for name in names)).alias(TARGET))
+    target = there.select(f.struct(*(f.col(SPARK.quote(name)) for name in names)).alias(TARGET))
     source = rows.select(f.struct("*").alias(SOURCE))
-    joined = target.join(source, match_keys(key), "full_outer")
-    old, new = (f.col(quote(COMMIT_TIMESTAMP_COLUMN, alias)) for alias in (TARGET, SOURCE))
-    # Comparing with NULL is never true: a row that was loaded without a timestamp would stay.
-    newer = f.col(SOURCE).isNotNull() & (f.col(TARGET).isNull() | old.isNull() | (new > old))
-    removed = newer & f.col(quote(DELETED_COLUMN, SOURCE))
+    joined = target.join(source, f.expr(SPARK.match_keys(key)), "full_outer")
+    newer = f.col(SOURCE).isNotNull() & (f.col(TARGET).isNull() | f.expr(SPARK.newer))
+    removed = newer & f.expr(SPARK.is_removed)
     columns = [
-        f.when(newer, f.col(quote(name, SOURCE))).otherwise(f.col(quote(name, TARGET))).alias(name)
-        for name in names
+        f.when(newer, f.col(new)).otherwise(f.col(SPARK.quote(name, TARGET))).alias(name)
+        for name, new in zip(names, SPARK.assign(names).values(), strict=True)
     ]
     return joined.where(~removed).select(*columns)
-
-
-def match_keys(key: Sequence[str]) -> Column:
-    """Whether rows have the same key. As in Spanner, NULL is a key like others."""
-    pairs = [(f.col(quote(name, TARGET)), f.col(quote(name, SOURCE))) for name in key]
-    condition = pairs[0][0].eqNullSafe(pairs[0][1])
-    for target, source in pairs[1:]:
-        condition &= target.eqNullSafe(source)
-    return condition
 
 
 def find_path(address: str) -> str:

@@ -52,6 +52,14 @@ def write_whole(files: FileSystem, folder: PurePosixPath, name: str, content: by
         files.move(str(target), str(folder / name))
 
 
+def remove_folder(folder: str, name: str) -> None:
+    """Removes a folder in a folder, with all that is in it; nothing where there is none."""
+    files, base = open_file_system(folder)
+    path = str(PurePosixPath(base) / name)
+    if files.get_file_info(path).type == FileType.Directory:
+        files.delete_dir(path)
+
+
 def list_names(files: FileSystem, folder: PurePosixPath, suffix: str) -> list[str]:
     """The names of the files in a folder, in order; those that begin with a dot are not whole."""
     infos = files.get_file_info(FileSelector(str(folder), allow_not_found=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from watcher.callbacks import Callback
 from watcher.consumers.states import State
@@ -13,6 +13,7 @@ from watcher.replica.copies import TableCopy, same_columns
 from watcher.replica.cuts import DELTA
 from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
+from watcher.replica.owner import Owner
 from watcher.replica.rows import copy_schema
 from watcher.replica.sink import ReplicaSink
 from watcher.runners.replica_settings import name_consumer, require_replica
@@ -39,12 +40,18 @@ class Replicator:
     """
 
     def __init__(
-        self, config: WatchConfig, report: Callable[[CutReport], object] = lambda _: None
+        self,
+        config: WatchConfig,
+        report: Callable[[CutReport], object] = lambda _: None,
+        take_over: bool = False,
     ) -> None:
-        """``report`` is called after every cut. Raises ConfigurationError."""
+        """``report`` is called after every cut. ``take_over``: the folder is made this consumer's
+        where it belongs to another one, and every table is loaded again. Raises
+        ConfigurationError."""
         self.config = prepare_config(config)
         self._replica = require_replica(self.config)
         self._report = Callback(report)
+        self._take_over = take_over
         self._watcher = Watcher(self.config)
         self._watcher.deliver_windows_to(self._make_sink)
 
@@ -55,6 +62,10 @@ class Replicator:
         return self.config.consumer
 
     @property
+    def _owner(self) -> Owner:
+        return Owner(self.config.address.path, self.consumer, DELTA)
+
+    @property
     def _target(self) -> ReplicaTarget[TableCopy]:
         folder = self._replica.folder
         copies = open_delta_copies(folder, self.consumer)
@@ -62,7 +73,9 @@ class Replicator:
 
     def _make_sink(self, check: Callable[[], None]) -> ReplicaSink:
         path = self.config.address.path
-        return ReplicaSink(path, self.consumer, self._target, check, self._report)
+        target = replace(self._target, take_over=self._take_over)
+        self._take_over = False
+        return ReplicaSink(path, self.consumer, target, check, self._report)
 
     def run(self) -> None:
         """As ``Watcher.run``."""
@@ -98,9 +111,12 @@ class Replicator:
         return self._watcher.state
 
     def plan(self) -> Iterator[TablePlan]:
-        """What a start would do with each table; changes nothing."""
+        """What a start would do with each table; changes nothing. Raises ConfigurationError where
+        the folder belongs to another consumer or database."""
         source = TableResolver(self.config).resolve_latest().source
-        last = self._target.manifest.read_last()
+        manifest = self._target.manifest
+        taken = manifest.check_claim(self._owner, self._take_over)
+        last = None if taken else manifest.read_last()
         for name in source.tables:
             state = self._target.copies(name).read_state()
             if state is None:

@@ -60,10 +60,15 @@ UNUSED = (
 """Fields of a watcher's file that a query of Spark has no use for."""
 
 
-def run_job(config: WatchConfig, report: Callable[[CutReport], object], once: bool) -> None:
-    """Replicates until it is stopped, or ``once`` up to now. Raises ConfigurationError, and
-    WatcherError when the query fails."""
-    request = make_request(config, report, once)
+def run_job(
+    config: WatchConfig,
+    report: Callable[[CutReport], object],
+    once: bool,
+    take_over: bool = False,
+) -> None:
+    """Replicates until it is stopped, or ``once`` up to now; ``take_over`` as in
+    ``ReplicaRequest``. Raises ConfigurationError, and WatcherError when the query fails."""
+    request = replace(make_request(config, report, once), take_over=take_over)
     spark = open_session(config)
     try:
         run_query(spark, request)

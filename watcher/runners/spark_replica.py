@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ddl.schema import Schema
 from watcher.callbacks import Callback
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, VersionExpiredError
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter, is_readable
@@ -21,13 +22,19 @@ from watcher.replica.copies import DELETED_COLUMN, CopyState
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.manifest import Manifest
+from watcher.replica.stored_files import remove_folder
 from watcher.runners.replica_settings import name_consumer
-from watcher.runners.spark.newest import SEQUENCE_COLUMN, newest_per_key
+from watcher.runners.spark.newest import select_newest
 from watcher.runners.spark.registration import register_source
 from watcher.runners.spark.resolution import resolve_scan, resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.source import FORMAT as SOURCE
-from watcher.runners.spark.table_batches import BatchWindow, TableDecoder, fit_copy
+from watcher.runners.spark.table_batches import (
+    SEQUENCE_COLUMN,
+    BatchWindow,
+    TableDecoder,
+    fit_copy,
+)
 from watcher.settings.spark import SourceOptions, parse_source_options
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.timestamps import format_timestamp
@@ -58,6 +65,7 @@ class SparkReplicaSettings:
     keep_seconds: float
     interval_seconds: float | None
     report: Callable[[CutReport], object]
+    take_over: bool = False
 
     @property
     def source(self) -> SourceOptions:
@@ -99,7 +107,8 @@ class FrameRows:
         """As ``WindowRows.merge``."""
         table = capture.table
         rows = decode(self.batch.where(f.col("table") == table.name), capture)
-        newest = newest_per_key(rows, table.primary_key).drop(SEQUENCE_COLUMN)
+        order = (COMMIT_TIMESTAMP_COLUMN, SEQUENCE_COLUMN)
+        newest = select_newest(rows, table.primary_key, order).drop(SEQUENCE_COLUMN)
         return copy.merge_frame(newest, table.primary_key, end), self.counts[table.name]
 
 
@@ -119,6 +128,12 @@ class SparkReplica:
         self._epochs: Epochs[Scan] = Epochs(self._scan.queries.stream, self._resolve)
         self._session: SparkSession | None = None
         self._writer = self._make_writer()
+
+    def claim(self) -> None:
+        """As ``ReplicaWriter.claim``. The checkpoint in a folder that is taken over is that of the
+        owner before: it is removed, too."""
+        if self._writer.claim():
+            remove_folder(self._settings.folder, CHECKPOINT)
 
     def write(self, batch: DataFrame, batch_id: int) -> None:
         """As the function of ``foreachBatch``."""
@@ -157,7 +172,9 @@ class SparkReplica:
         settings, source = self._settings, self._settings.source
         assert source.consumer is not None, "make_settings names the consumer"
         manifest = Manifest(settings.folder)
-        target = ReplicaTarget(self._open, manifest, settings.keep_seconds, settings.format)
+        target = ReplicaTarget(
+            self._open, manifest, settings.keep_seconds, settings.format, settings.take_over
+        )
         return ReplicaWriter(source.address.path, source.consumer, target, report=settings.report)
 
     def _open(self, table: str) -> FrameCopy:
@@ -194,7 +211,8 @@ def check_supported(name: str, capture: PollCapture) -> None:
 @dataclass(frozen=True)
 class ReplicaRequest:
     """What ``watcher.replicate`` was asked for. ``stream``: a change stream's name, or True for the
-    only one; ``deleted`` maps tables to their soft-delete columns."""
+    only one; ``deleted`` maps tables to their soft-delete columns. ``take_over``: the folder is
+    made this consumer's where it belongs to another one, and every table is loaded again."""
 
     database: str
     tables: Sequence[str]
@@ -209,6 +227,7 @@ class ReplicaRequest:
     interval_seconds: float | None = 1.0
     report: Callable[[CutReport], object] = lambda _: None
     options: Mapping[str, object] = field(default_factory=dict)
+    take_over: bool = False
 
     def resolve(self) -> SparkReplicaSettings:
         """The settings. Raises ConfigurationError, AddressError."""
@@ -225,6 +244,7 @@ class ReplicaRequest:
             self.keep_seconds,
             self.interval_seconds,
             Callback(self.report),
+            self.take_over,
         )
         _ = settings.source
         return settings
@@ -261,6 +281,7 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     copies = make_open_copy(spark, settings.format, settings.folder, consumer)
     register_source(spark)
     replica = SparkReplica(settings, copies)
+    replica.claim()
     changes = spark.readStream.format(SOURCE).options(**settings.options).load()
     writer = (
         changes.writeStream.foreachBatch(replica.write)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ddl.schema import Type
@@ -30,6 +30,17 @@ class RowCondition:
     types: Mapping[str, Type] = field(default_factory=dict)
 
 
+def all_of(conditions: Iterable[str]) -> str:
+    """A condition that is true where every one of these is. Each has its parentheses: parsers
+    disagree on what binds closer."""
+    return " AND ".join(f"({each})" for each in conditions) or "TRUE"
+
+
+def any_of(conditions: Iterable[str]) -> str:
+    """A condition that is true where at least one of these is."""
+    return " OR ".join(f"({each})" for each in conditions) or "FALSE"
+
+
 def combine_conditions(conditions: Sequence[RowCondition]) -> RowCondition | None:
     """A condition for rows that satisfy every condition; None without conditions."""
     if not conditions:
@@ -39,7 +50,7 @@ def combine_conditions(conditions: Sequence[RowCondition]) -> RowCondition | Non
     for condition in conditions:
         params |= condition.params
         types |= condition.types
-    return RowCondition(" AND ".join(f"({c.sql})" for c in conditions), params, types)
+    return RowCondition(all_of(each.sql for each in conditions), params, types)
 
 
 def filter_statement(statement: Statement, condition: RowCondition | None, row: str) -> Statement:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ddl.schema import Type
 from watcher.spanner.keys import Key
-from watcher.spanner.sql import RowCondition, WireValue
+from watcher.spanner.sql import RowCondition, WireValue, all_of, any_of
 from watcher.verification.key_order import KeyOrder
 
 NAN_TEXT = "NaN"
@@ -93,7 +93,7 @@ def list_less(bound: Bound, place: int) -> list[str]:
 def render_less(bound: Bound, place: int) -> str:
     """It is less."""
     less = list_less(bound, place)
-    return f"({' OR '.join(less)})" if less else "FALSE"
+    return any_of(less)
 
 
 def render_after(bound: Bound, place: int) -> str:
@@ -113,8 +113,8 @@ def render_lexicographic(bound: Bound, compare: Compare) -> str:
     cases = []
     for place in range(len(bound.key)):
         equal = [render_equal(bound, each) for each in range(place)]
-        cases.append(f"({' AND '.join([*equal, compare(bound, place)])})")
-    return f"({' OR '.join(cases)})" if cases else "FALSE"
+        cases.append(all_of([*equal, compare(bound, place)]))
+    return any_of(cases)
 
 
 def render_interval(order: KeyOrder, interval: KeyInterval) -> RowCondition:
@@ -125,14 +125,14 @@ def render_interval(order: KeyOrder, interval: KeyInterval) -> RowCondition:
     if after is not None:
         conditions.append(render_lexicographic(after, render_after))
     if upto is not None:
-        last = " AND ".join(render_equal(upto, place) for place in range(len(upto.key)))
-        conditions.append(f"({render_lexicographic(upto, render_before)} OR ({last}))")
+        last = all_of(render_equal(upto, place) for place in range(len(upto.key)))
+        conditions.append(any_of([render_lexicographic(upto, render_before), last]))
     params: dict[str, WireValue] = {}
     types: dict[str, Type] = {}
     for bound in (after, upto):
         if bound is not None:
             params, types = params | bound.params, types | bound.types
-    return RowCondition(" AND ".join(conditions) or "TRUE", params, types)
+    return RowCondition(all_of(conditions), params, types)
 
 
 def render_branches(order: KeyOrder, interval: KeyInterval) -> list[RowCondition]:
@@ -147,9 +147,9 @@ def render_branches(order: KeyOrder, interval: KeyInterval) -> list[RowCondition
         equal = [render_equal(after, each) for each in range(place)]
         descending = order.columns[place].descending
         nexts = list_less(after, place) if descending else [render_greater(after, place)]
-        branches += [" AND ".join([*equal, each]) for each in nexts]
+        branches += [all_of([*equal, each]) for each in nexts]
     if interval.upto is not None:
-        branches = [f"{each} AND {whole.sql}" for each in branches]
+        branches = [all_of([each, whole.sql]) for each in branches]
     return [RowCondition(each, whole.params, whole.types) for each in branches]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -38,6 +38,8 @@ class VerifyOptions:
     tables: tuple[str, ...] = EVERY_TABLE
     ignored_columns: tuple[str, ...] = ()
     data_boost: bool = False
+    newest: bool = True
+    """Whether the cut is the newest one: what others have written to the copies after it counts."""
     depth: Depth = WITH_DEFAULTS
 
 
@@ -59,8 +61,18 @@ def verify(
             reports.append(report_problem(name, "Spanner has no such table at the cut"))
             continue
         replica = ReplicaTable(queries, schema, table, copies(name), cut)
-        reports.append(replica.compare(options))
-    return Report(cut.end, tuple(reports))
+        outside = list_outside(copies(name), cut.tables[name]) if options.newest else ()
+        reports.append(replace(replica.compare(options), outside=outside))
+    return Report(cut.end, tuple(reports), cut.explain())
+
+
+def list_outside(copy: StoredCopy, described: TableCut) -> tuple[str, ...]:
+    """What others have done to a copy after the version of a cut."""
+    state = copy.read_state()
+    if state is None:
+        return ()
+    commits = copy.list_outside(described.version, state.version)
+    return tuple(f"version {each.version}: {each.detail}" for each in commits)
 
 
 def select_tables(cut: Cut, names: Sequence[str]) -> list[str]:

@@ -43,6 +43,9 @@ class TableReport:
     complete: bool
     uncompared: tuple[str, ...]
     problem: str = ""
+    outside: tuple[str, ...] = ()
+    """What others have written to the copy after the version that was compared: readers of the
+    newest version see it, and the next window is written on top of it."""
 
     @property
     def equal(self) -> bool:
@@ -62,6 +65,7 @@ class TableReport:
             "differences": [{"kind": d.kind.value, "key": dict(d.key)} for d in self.differences],
             "uncompared": list(self.uncompared),
             "problem": self.problem,
+            "outside": list(self.outside),
         }
 
 
@@ -71,16 +75,24 @@ class Report:
 
     at: int
     tables: tuple[TableReport, ...]
+    reasons: str = ""
+    """Why the cut was not exact; empty for one that was."""
 
     @property
     def equal(self) -> bool:
         """Whether every copy equals its table."""
         return all(table.equal for table in self.tables)
 
+    @property
+    def untouched(self) -> bool:
+        """Whether nobody else has written a copy since."""
+        return not any(table.outside for table in self.tables)
+
     def to_json(self) -> dict[str, Any]:
         """For machines."""
         return {
             "timestamp": format_timestamp(self.at),
             "equal": self.equal,
+            "not_exact": self.reasons,
             "tables": [table.to_json() for table in self.tables],
         }

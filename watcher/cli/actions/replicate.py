@@ -17,8 +17,9 @@ from watcher.spanner.timestamps import format_timestamp
 SPARK = "spark"
 
 PrintCut = Callable[[CutReport], None]
-RunSpark = Callable[[WatchConfig, PrintCut, bool], None]
-"""Replicates with Spark, which only who asks for it loads; the last argument is ``once``."""
+RunSpark = Callable[[WatchConfig, PrintCut, bool, bool], None]
+"""Replicates with Spark, which only who asks for it loads; the last arguments are ``once`` and
+``take_over``."""
 
 
 def replicate(
@@ -26,6 +27,7 @@ def replicate(
     flags: Mapping[str, object],
     *,
     once: bool,
+    take_over: bool,
     dry_run: bool,
     json_output: bool,
     verbose: bool,
@@ -36,9 +38,9 @@ def replicate(
     configure_logging(config.log_format, verbose)
     printer: PrintCut = print_json_cut if json_output else CutPrinter().print
     if config.replica is not None and config.replica.engine == SPARK and not dry_run:
-        run_spark(config, printer, once)
+        run_spark(config, printer, once, take_over)
         return
-    replicator = Replicator(config, printer)
+    replicator = Replicator(config, printer, take_over)
     if dry_run:
         print_plan(replicator, json_output)
     elif once:
@@ -71,6 +73,7 @@ def describe_cut(report: CutReport) -> dict[str, object]:
     return {
         "cut": format_timestamp(cut.end),
         "exact": cut.exact,
+        "not_exact": cut.explain(),
         "phase": "loading" if report.loaded else "following",
         "lag_seconds": round(max(0.0, time.time() - cut.end / 1_000_000), 3),
         "loaded": dict(report.loaded),
@@ -92,6 +95,6 @@ class CutPrinter:
         if not changes and not self._first:
             return
         self._first = False
-        exact = "" if report.cut.exact else " (not exact)"
+        exact = "" if report.cut.exact else f" (not exact: {report.cut.explain()})"
         text = ", ".join(changes) or "nothing changed"
         CONSOLE.print(f"cut {format_timestamp(report.cut.end)}{exact}: {text}")

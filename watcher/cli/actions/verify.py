@@ -10,7 +10,7 @@ from watcher.cli.logs import configure_logging
 from watcher.cli.output import CONSOLE, print_json
 from watcher.errors import ConfigurationError
 from watcher.replica.cuts import Cut
-from watcher.replica.manifest import Manifest
+from watcher.replica.manifest import Manifest, parse_timestamp
 from watcher.replica.stored_copies import open_copies
 from watcher.settings.fields import LATEST
 from watcher.settings.sections import check_replica_address
@@ -44,11 +44,24 @@ def verify_replica(
     queries = QueryClient(
         DatabaseAddress.parse(database or cut.database), ReadOptions(priority=Priority.LOW)
     )
-    options = VerifyOptions(tables or EVERY_TABLE, ignored_columns, data_boost)
+    options = VerifyOptions(tables or EVERY_TABLE, ignored_columns, data_boost, at == LATEST)
     report = verify(queries, open_copies(cut.copies, folder, cut.consumer), cut, options)
+    if not ignored_columns:
+        settle(manifest, cut, report)
     print_json(report.to_json()) if json_output else print_report(report)
-    if not report.equal:
+    if not (report.equal and report.untouched):
         raise typer.Exit(EXIT_DIFFERS)
+
+
+def settle(manifest: Manifest, cut: Cut, report: Report) -> None:
+    """What others had written to copies that are equal all the same does not matter any more."""
+    settled = cut
+    for table in report.tables:
+        if table.equal and settled.settle(table.table) != settled:
+            settled = settled.settle(table.table)
+            manifest.note_verified(cut, table.table)
+    if settled != cut:
+        manifest.write(settled)
 
 
 def parse_folder(to: str) -> str:
@@ -60,13 +73,16 @@ def parse_folder(to: str) -> str:
 
 
 def find_cut(manifest: Manifest, at: str) -> Cut:
-    """The exact cut that is meant. Raises ReplicaError."""
-    return manifest.find_as_of(None if at == LATEST else at)
+    """The cut that is meant: the newest that can be compared, exact or not. Raises
+    ReplicaError."""
+    return manifest.find_comparable(None if at == LATEST else parse_timestamp(at))
 
 
 def print_report(report: Report) -> None:
     """Prints a line for each table, and one for each row that differs."""
     CONSOLE.print(f"as of {format_timestamp(report.at)}")
+    if report.reasons:
+        CONSOLE.print(f"  the cut is not exact: {report.reasons}")
     for table in report.tables:
         print_table(table)
 
@@ -78,6 +94,8 @@ def print_table(table: TableReport) -> None:
     CONSOLE.print(label(word, style, f"  {table.table}: {table.problem or counts}"))
     if table.uncompared:
         CONSOLE.print(f"    not compared: {', '.join(table.uncompared)}")
+    for commit in table.outside:
+        CONSOLE.print(f"    written by others since: {commit}")
     for each in table.differences:
         key = json.dumps(each.key, ensure_ascii=False)
         CONSOLE.print(f"    {each.kind.value} {key}")

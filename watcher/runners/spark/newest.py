@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import ConfigurationError
+from watcher.replica.merge_sql import SPARK
 
 ENVELOPE_KEY = ("table", "key")
 SEQUENCE_COLUMN = "_record_sequence"
 """Change streams: the order of a transaction's changes."""
-NEWEST = "_newest"
+NEWEST = "$newest"
 
 
 def newest_per_key(df: DataFrame, keys: Sequence[str] = ()) -> DataFrame:
@@ -34,11 +35,12 @@ def newest_per_key(df: DataFrame, keys: Sequence[str] = ()) -> DataFrame:
             " foreachBatch, and merge its result into the sink"
         )
     order = [n for n in (COMMIT_TIMESTAMP_COLUMN, SEQUENCE_COLUMN) if n in df.columns]
+    return select_newest(df, chosen, order)
+
+
+def select_newest(df: DataFrame, keys: Sequence[str], order: Sequence[str]) -> DataFrame:
+    """One row a key: the one with the highest values in ``order``."""
+    by, among = ([f.col(SPARK.quote(name)) for name in names] for names in (keys, order))
     # max_by leaves out rows whose order is NULL; a struct that holds a NULL is none.
-    newest = f.max_by(f.struct("*"), f.struct(*map(column, order)))
-    return df.groupBy(*map(column, chosen)).agg(newest.alias(NEWEST)).select(f"{NEWEST}.*")
-
-
-def column(name: str) -> Column:
-    """A column by its very name, whatever characters it has."""
-    return f.col(f"`{name}`")
+    newest = f.max_by(f.struct("*"), f.struct(*among)).alias(NEWEST)
+    return df.groupBy(*by).agg(newest).select(f"{SPARK.quote(NEWEST)}.*")

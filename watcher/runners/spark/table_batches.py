@@ -18,9 +18,11 @@ from watcher.captures.poll import PollCapture
 from watcher.change import Operation, ValueCapture
 from watcher.replica.copies import DELETED_COLUMN
 from watcher.replica.rows import copy_schema, describe_columns, find_deleted, has_columns
-from watcher.runners.spark.newest import SEQUENCE_COLUMN
 from watcher.runners.spark.sent_columns import SentRows
 
+SEQUENCE_COLUMN = "$record_sequence"
+"""Of rows of a change stream: the order of a transaction's changes. No column of Spanner has such a
+name."""
 TABLE_BATCHES = pa.schema(
     [
         ("table", pa.string()),

@@ -1,0 +1,79 @@
+"""Merges into copies leave what plain Python leaves, whatever the key and the names are."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from fixtures.copied_tables import (
+    NAMES,
+    CopiedTable,
+    ExpectedCopy,
+    copied_tables,
+    read_delta_files,
+    rows_of,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from watcher.replica.delta import DeltaCopy
+from watcher.replica.merge_sql import DATAFUSION, SPARK, MergeSql, render_spark_merge
+from watcher.replica.rows import reduce_changes
+
+EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "12"))
+
+
+@settings(max_examples=EXAMPLES, deadline=None, print_blob=True)
+@given(st.data())
+def test_merges_into_delta_leave_what_plain_python_leaves(data: st.DataObject) -> None:
+    table: CopiedTable = data.draw(copied_tables())
+    expected = ExpectedCopy(table)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = DeltaCopy(folder, "c")
+        loaded = data.draw(rows_of(table, 0))
+        expected.load(loaded)
+        copy.load(table.schema, table.make_rows(loaded).to_batches(), 100)
+        for window in range(1, data.draw(st.integers(2, 4))):
+            rows = data.draw(rows_of(table, window))
+            if not rows:
+                continue
+            expected.merge(rows)
+            state = copy.merge(
+                reduce_changes([table.make_changes(rows)], table.key), table.key, 100 + window
+            )
+            scanned = [row for batch in copy.scan(state.version) for row in batch.to_pylist()]
+            expected.assert_equals(scanned)
+            expected.assert_equals(read_delta_files(Path(folder)))
+
+
+@pytest.mark.parametrize("engine", [DATAFUSION, SPARK])
+@given(st.lists(st.sampled_from(NAMES) | st.text(min_size=1), min_size=1, max_size=16, unique=True))
+def test_every_operand_and_every_name_is_closed(engine: MergeSql, key: list[str]) -> None:
+    """Read as its grammar has it: names within marks, which are doubled inside, and nothing that
+    binds two comparisons but ANDs between parentheses."""
+    text = engine.match_keys(key)
+    names, outside, rest = [], [], text
+    while (start := rest.find(engine.mark)) >= 0:
+        outside.append(rest[:start])
+        end = start + 1
+        while rest[end : end + 2] == engine.mark * 2 or rest[end] != engine.mark:
+            end += 2 if rest[end] == engine.mark else 1
+        names.append(rest[start + 1 : end].replace(engine.mark * 2, engine.mark))
+        rest = rest[end + 1 :]
+    assert names == [name for name in key for _ in range(2)]
+    between = f") {engine.same} (s."
+    assert outside == ["((t.", between, *["))" + " AND ((t.", between] * (len(key) - 1)]
+    assert rest == "))"
+
+
+def test_the_merge_of_spark_as_text() -> None:
+    assert render_spark_merge("`x`", "`y`", ["a`b", "$deleted"], ["a`b"]) == (
+        "MERGE INTO `x` AS t USING `y` AS s ON ((t.`a``b`) <=> (s.`a``b`))"
+        " WHEN MATCHED AND ((s.`$deleted`) AND ((t.`_commit_timestamp` IS NULL) OR"
+        " (s.`_commit_timestamp` > t.`_commit_timestamp`))) THEN DELETE"
+        " WHEN MATCHED AND ((NOT (s.`$deleted`)) AND ((t.`_commit_timestamp` IS NULL) OR"
+        " (s.`_commit_timestamp` > t.`_commit_timestamp`))) THEN UPDATE SET t.`a``b` = s.`a``b`"
+        " WHEN NOT MATCHED AND (NOT (s.`$deleted`)) THEN INSERT (`a``b`) VALUES (s.`a``b`)"
+    )

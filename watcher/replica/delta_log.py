@@ -1,0 +1,90 @@
+"""The log of a Delta table, read for what others have committed between two versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from watcher.replica.copies import OutsideCommit
+from watcher.replica.stored_files import open_file_system
+
+LOG = "_delta_log"
+DIGITS = 20
+METADATA = "spanner_watcher"
+"""The name in ``commitInfo`` of what the commits of a replica say of themselves."""
+LOAD = "load"
+Actions = Sequence[dict[str, Any]]
+
+
+class DeltaLog:
+    """The commits of a table whose copies one consumer writes, as files of JSON."""
+
+    def __init__(self, path: str, consumer: str) -> None:
+        self._files, base = open_file_system(path)
+        self._folder = PurePosixPath(base) / LOG
+        self._consumer = consumer
+
+    def list_outside(self, after: int | None, upto: int) -> tuple[OutsideCommit, ...]:
+        """What others have changed after a version, the latest first. A load by this consumer has
+        replaced all that was there when it read the table: what is older does not count. ``after``
+        None: since that load."""
+        return tuple(self._iterate_outside(-1 if after is None else after, upto))
+
+    def _iterate_outside(self, after: int, upto: int) -> Iterator[OutsideCommit]:
+        version = upto
+        while version > after:
+            actions = self._read(version)
+            mark = read_mark(actions or ())
+            if actions is None:
+                yield OutsideCommit(version, "its entry in the log is gone")
+                return
+            if mark is not None and mark["consumer"] == self._consumer:
+                if mark["kind"] == LOAD:
+                    after = max(after, mark.get("replaced", version - 1))
+            elif changed := describe_change(actions):
+                yield OutsideCommit(version, changed)
+            version -= 1
+
+    def _read(self, version: int) -> Actions | None:
+        """The actions of a commit; None where the clean-up of the log has removed it."""
+        path = str(self._folder / f"{version:0{DIGITS}d}.json")
+        try:
+            with self._files.open_input_stream(path) as stream:
+                return [json.loads(line) for line in stream.read().splitlines() if line]
+        except FileNotFoundError:
+            return None
+
+
+def read_mark(actions: Actions) -> dict[str, Any] | None:
+    """What a commit of a replica says of itself; None for one of somebody else. delta-rs has it as
+    a text in ``commitInfo``, Spark in its user metadata."""
+    for action in actions:
+        info = action.get("commitInfo")
+        if not info:
+            continue
+        try:
+            stored = info.get(METADATA) or json.loads(info["userMetadata"])[METADATA]
+            mark: dict[str, Any] = json.loads(stored) if isinstance(stored, str) else stored
+        except (KeyError, TypeError, ValueError):
+            return None
+        return mark
+    return None
+
+
+def describe_change(actions: Actions) -> str:
+    """What a commit has done to rows or columns; empty for maintenance: compaction, clean-up,
+    properties. Writers of Delta say of each file whether it changes data."""
+    infos = [action["commitInfo"] for action in actions if action.get("commitInfo")]
+    operation = infos[0].get("operation", "a write") if infos else "a write"
+    files = [action.get("add") or action.get("remove") for action in actions]
+    if any(each is not None and each.get("dataChange", True) for each in files):
+        return f"{operation} has changed rows"
+    if any("metaData" in action for action in actions) and operation not in HARMLESS:
+        return f"{operation} has changed the columns"
+    return ""
+
+
+HARMLESS = ("CREATE TABLE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "UPGRADE PROTOCOL")
+"""Operations that write the metadata of a table anew with the columns that it has."""

@@ -1,0 +1,116 @@
+"""Who writes a replica: the database and the consumer that a folder belongs to."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pyarrow.fs import LocalFileSystem
+
+from watcher.errors import ConfigurationError, CopyConflictError
+from watcher.replica.cuts import FORMAT, Cut, parse_stored
+from watcher.replica.stored_files import open_file_system, write_whole
+
+NAME = "_owner.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A ``database`` by its path, a ``consumer``, and the format of the ``copies``."""
+
+    database: str
+    consumer: str
+    copies: str
+
+    @classmethod
+    def of_cut(cls, cut: Cut) -> Owner:
+        """Who has written a cut."""
+        return cls(cut.database, cut.consumer, cut.copies)
+
+    def to_text(self) -> str:
+        """As it is stored."""
+        values: dict[str, Any] = {"format": FORMAT, "database": self.database}
+        return json.dumps(values | {"consumer": self.consumer, "copies": self.copies}, indent=1)
+
+    @classmethod
+    def from_text(cls, text: str, path: str) -> Owner:
+        """As it was stored. Raises CheckpointError for what no release up to this one writes."""
+        stored = parse_stored(text, path)
+        return cls(stored["database"], stored["consumer"], stored["copies"])
+
+    def __str__(self) -> str:
+        return f"{self.database} by consumer '{self.consumer}' in format {self.copies}"
+
+
+class OwnerFile:
+    """The file in the replica's folder that names its owner."""
+
+    def __init__(self, folder: str) -> None:
+        self._files, base = open_file_system(folder)
+        self._folder = PurePosixPath(base)
+        self._path = str(self._folder / NAME)
+
+    def read(self) -> Owner | None:
+        """The owner; None for a folder without one, as an earlier release has left it."""
+        try:
+            with self._files.open_input_stream(self._path) as stream:
+                return Owner.from_text(stream.read().decode(), self._path)
+        except FileNotFoundError:
+            return None
+
+    def claim(self, owner: Owner) -> None:
+        """Makes the folder the owner's, before anything else is written there. Raises
+        ConfigurationError where it belongs to another one."""
+        there = self.read() or self._create(owner)
+        if there != owner:
+            raise self.refuse(there, owner)
+
+    def refuse(self, there: Owner, owner: Owner) -> ConfigurationError:
+        """The error of somebody who is not the owner."""
+        return ConfigurationError(
+            f"{self._folder} is the replica of {there}, not of {owner}: use another folder, or take"
+            " it over with 'spanner-watcher replicate --take-over', which loads every table again"
+        )
+
+    def take(self, owner: Owner) -> None:
+        """Makes the folder the owner's, whoever has it."""
+        write_whole(self._files, self._folder, NAME, owner.to_text().encode())
+
+    def check(self, owner: Owner) -> None:
+        """Raises CopyConflictError where another one has taken the folder over."""
+        there = self.read()
+        if there != owner:
+            raise CopyConflictError(
+                f"{self._folder} belongs to {there or 'nobody'} now, not to {owner}: stop one of"
+                " the two replicators, or give each a folder of its own"
+            )
+
+    def _create(self, owner: Owner) -> Owner:
+        """Writes the file if there is none; returns who is the owner then. An object store has no
+        exclusive creation that Arrow knows: of two that write at once the later one has it, and
+        ``check`` stops the other."""
+        content = owner.to_text().encode()
+        if isinstance(self._files, LocalFileSystem):
+            create_exclusively(Path(self._path), content)
+        else:
+            write_whole(self._files, self._folder, NAME, content)
+        there = self.read()
+        assert there is not None, "it was written, and nobody removes it"
+        return there
+
+
+def create_exclusively(path: Path, content: bytes) -> None:
+    """Writes a file whole, unless there is one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    draft.write_bytes(content)
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return
+    finally:
+        draft.unlink()
