@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from ddl.lint import LintFinding as LintFinding
     from ddl.lint import lint_schema as lint_schema
     from ddl.options import WatchOptions as WatchOptions
+    from ddl.ownership import Ownership as Ownership
+    from ddl.ownership import TakeOver as TakeOver
     from ddl.parse import parse_schema as parse_schema
     from ddl.parse import parse_script as parse_script
     from ddl.parse import parse_statement as parse_statement
     from ddl.plan import Plan as Plan
     from ddl.plan import PlanStatement as PlanStatement
     from ddl.plan import make_plan as make_plan
+    from ddl.record import read_ownership as read_ownership
     from ddl.render import render_schema as render_schema
     from ddl.render import render_step as render_step
     from ddl.reverse import reverse_step as reverse_step
@@ -54,6 +57,7 @@ MODULES = {
     "LintContext": "lint",
     "LintFinding": "lint",
     "Modulo": "strategies",
+    "Ownership": "ownership",
     "Plan": "plan",
     "PlanError": "errors",
     "PlanStatement": "plan",
@@ -61,6 +65,7 @@ MODULES = {
     "SchemaError": "errors",
     "Strategy": "strategies",
     "TableStatus": "status",
+    "TakeOver": "ownership",
     "WatchOptions": "options",
     "advise": "advice",
     "apply_plan": "apply",
@@ -73,6 +78,7 @@ MODULES = {
     "parse_script": "parse",
     "parse_statement": "parse",
     "plan_rollback": "apply",
+    "read_ownership": "record",
     "read_schema": "apply",
     "render_schema": "render",
     "render_step": "render",

@@ -20,6 +20,7 @@ from ddl.schema import (
 )
 from ddl.shards import shard_values
 from ddl.steps import AlterDatabase, SetDefault, SetOnUpdate, SetRowDeletionPolicy
+from ddl.tracked import is_null_filtered
 
 SHARDS_MAX = 100
 RETENTION = re.compile(r"(\d+)\s*([dhms])")
@@ -173,12 +174,6 @@ def list_poll_indexes(schema: Schema) -> Iterator[tuple[Table, Index, Column, Co
         shard, stamp = (table.column(part.column) for part in index.parts[:2])
         if shard and stamp and shard.generated and stamp.allow_commit_timestamp:
             yield table, index, shard, stamp
-
-
-def is_null_filtered(index: Index) -> bool:
-    """True if the index omits rows with NULL in a key part."""
-    names = {part.column.casefold() for part in index.parts}
-    return index.null_filtered or names <= {c.casefold() for c in index.where_not_null}
 
 
 def check_index_is_null_filtered(schema: Schema, context: LintContext) -> Iterator[LintFinding]:

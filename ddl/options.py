@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from ddl.schema import Dialect
-from ddl.strategies import Modulo, Strategy
+from ddl.strategies import Modulo, ShardKind, Strategy
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
 Name = Annotated[str, StringConstraints(pattern=rf"^{NAME}$")]
@@ -26,6 +26,12 @@ class WatchOptions(BaseModel):
 
     strategy: Strategy = Strategy.AUTOMATIC
     """How the table is made watchable."""
+    take_over: tuple[ColumnName, ...] = ()
+    """Existing columns whose values may be overwritten and cleared; with the strategy
+    ``change-set``, the table of change sets."""
+    shard: ShardKind = "computed"
+    """``computed``: a generated column. The others take ``shard_column``, which applications write;
+    ``none``: no shard. As ``[table.NAME] shard`` of a watcher."""
     shards: Annotated[int, Field(ge=1, le=SHARDS_MAX)] = 16
     """The exact number of distinct values of the shard."""
     shard_key: tuple[ColumnName, ...] | None = None
@@ -64,7 +70,8 @@ class WatchOptions(BaseModel):
             "change_set_column": "change_set_id",
             "change_stream": "spanner_watcher_stream",
         }
-        return self.model_copy(update={k: v for k, v in names.items() if k not in set_names})
+        new = {name: value for name, value in names.items() if name not in set_names}
+        return WatchOptions.model_construct(set_names, **(dict(self) | new))
 
 
 class WatchFile(BaseModel):

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ddl.comparison import list_shard_differences
 from ddl.errors import PlanError
 from ddl.names import choose_free_name, is_taken, join_name, same_name, split_name
 from ddl.options import WatchOptions
+from ddl.ownership import Ownership, fold, is_ours, refuse_take_over
 from ddl.render import SPELLINGS, quote_name, render_type
 from ddl.rules import normalize
 from ddl.schema import Column, Dialect, Index, KeyPart, Schema, Table, Type, TypeCode
-from ddl.shards import shard_expression
-from ddl.steps import AddColumn, CreateIndex, SetColumnOptions, SetDefault, SetOnUpdate, Step
+from ddl.shards import shard_expression, shard_values
+from ddl.steps import (
+    AddColumn,
+    AlterIndexStoring,
+    CreateIndex,
+    SetColumnOptions,
+    SetDefault,
+    SetOnUpdate,
+    Step,
+)
 from ddl.strategies import Modulo, Strategy
+from ddl.tracked import describe_shard, find_processed, is_null_filtered
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,54 +35,90 @@ class RequiredStep:
     backfill: bool
 
 
-def add_timestamp(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
+def add_timestamp(
+    schema: Schema, table: Table, options: WatchOptions, ownership: Ownership
+) -> list[RequiredStep]:
     """The commit-timestamp column: added empty, then written by Spanner.
 
     Spanner: ADD COLUMN with a DEFAULT would write every row; SET DEFAULT and SET ON UPDATE later
     change metadata only and leave the existing rows NULL, which is outside the index.
     """
     column = table.column(options.timestamp_column)
-    place = f"{table.name}.{options.timestamp_column}"
-    steps = []
     if column is None:
         new = Column(
             options.timestamp_column, Type(TypeCode.TIMESTAMP), allow_commit_timestamp=True
         )
-        steps.append(
-            RequiredStep(
-                AddColumn(table.name, new),
-                "holds the commit timestamp of a row's last change; existing rows stay NULL and"
-                " outside the index",
-                backfill=False,
-            )
+        reason = (
+            "holds the commit timestamp of a row's last change; existing rows stay NULL and"
+            " outside the index"
         )
-        column = new
-    elif column.type.code is not TypeCode.TIMESTAMP or column.generated is not None:
+        step = RequiredStep(AddColumn(table.name, new), reason, backfill=False)
+        return [step, *automate_timestamp(schema, table, new)]
+    check_timestamp(schema, table, column)
+    if is_ours(column, schema.dialect):
+        return []
+    check_owned_timestamp(schema, table, column, options, ownership)
+    steps = []
+    if not column.allow_commit_timestamp:
+        option = SetColumnOptions(table.name, column.name, (("allow_commit_timestamp", "true"),))
+        reason = (
+            "lets the column hold commit timestamps; Spanner checks that no value lies in the"
+            " future"
+        )
+        steps.append(RequiredStep(option, reason, backfill=True))
+    return steps + automate_timestamp(schema, table, column)
+
+
+def check_timestamp(schema: Schema, table: Table, column: Column) -> None:
+    """Raises PlanError for an existing column that cannot hold our commit timestamps."""
+    place, other = f"{table.name}.{column.name}", "choose another name with --timestamp-column"
+    if column.type.code is not TypeCode.TIMESTAMP or column.generated is not None:
         raise PlanError(
             f"{place} exists and is not a plain {name_type(TypeCode.TIMESTAMP, schema)} column:"
-            " choose another name with --timestamp-column"
+            f" {other}"
         )
-    elif not column.allow_commit_timestamp and schema.dialect is Dialect.POSTGRESQL:
+    if not column.allow_commit_timestamp and schema.dialect is Dialect.POSTGRESQL:
         raise PlanError(
             f"{place} is a plain timestamp, which the PostgreSQL dialect cannot turn into a"
-            " SPANNER.COMMIT_TIMESTAMP column: choose another name with --timestamp-column"
+            f" SPANNER.COMMIT_TIMESTAMP column: {other}"
         )
-    elif not column.allow_commit_timestamp:
-        option = SetColumnOptions(table.name, column.name, (("allow_commit_timestamp", "true"),))
-        steps.append(
-            RequiredStep(
-                option,
-                "lets the column hold commit timestamps; Spanner checks that no value lies in the"
-                " future",
-                backfill=True,
-            )
-        )
-    if any(p.column.casefold() == column.name.casefold() for p in table.primary_key):
+    if any(part.column.casefold() == column.name.casefold() for part in table.primary_key):
         raise PlanError(
-            f"{place} is part of the primary key, where Spanner does not allow ON"
-            " UPDATE: choose another name with --timestamp-column"
+            f"{place} is part of the primary key, where Spanner does not allow ON UPDATE: {other}"
         )
-    return steps + automate_timestamp(schema, table, column)
+
+
+def check_owned_timestamp(
+    schema: Schema, table: Table, column: Column, options: WatchOptions, ownership: Ownership
+) -> None:
+    """Raises PlanError for a column whose values nobody gave up."""
+    place = f"{table.name}.{column.name}"
+    effect = TIMESTAMP_EFFECTS[options.strategy]
+    if not ownership.allows(column.name):
+        why = "Spanner does not fill it by DEFAULT and ON UPDATE"
+        raise refuse_take_over(place, why, effect, column.name, "--timestamp-column")
+    pending = SPELLINGS[schema.dialect].commit_timestamp
+    if column.default is not None and normalize(column.default) != normalize(pending):
+        raise PlanError(
+            f"{place} has the default {column.default}: drop it, or choose another column with"
+            " --timestamp-column"
+        )
+    if column.not_null and options.strategy is Strategy.AUTOMATIC:
+        raise PlanError(
+            f"{place} is NOT NULL, so that clearing cannot set it to NULL: drop NOT NULL, use"
+            " --strategy processed, or choose another column with --timestamp-column"
+        )
+
+
+TIMESTAMP_EFFECTS = {
+    Strategy.AUTOMATIC: "each write of a row would overwrite it with the commit timestamp, and"
+    " clearing would set it to NULL",
+    Strategy.PROCESSED: "each write of a row would overwrite it with the commit timestamp",
+    Strategy.MANUAL: "clearing would set it to NULL",
+}
+"""What becomes of the values of a timestamp column."""
+PROCESSED_EFFECT = "clearing would set it to TRUE"
+SETS_EFFECT = "clearing would delete its rows"
 
 
 def automate_timestamp(schema: Schema, table: Table, column: Column) -> list[RequiredStep]:
@@ -85,11 +132,6 @@ def automate_timestamp(schema: Schema, table: Table, column: Column) -> list[Req
                 "sets the commit timestamp on INSERT, without a change to the applications",
                 backfill=False,
             )
-        )
-    elif normalize(column.default) != normalize(pending):
-        raise PlanError(
-            f"{table.name}.{column.name} has the default {column.default}: drop it, or choose"
-            " another column with --timestamp-column"
         )
     if column.on_update is None:
         steps.append(
@@ -107,33 +149,37 @@ def name_type(code: TypeCode, schema: Schema) -> str:
     return render_type(Type(code), schema.dialect)
 
 
-def add_processed(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
+def add_processed(
+    schema: Schema, table: Table, options: WatchOptions, ownership: Ownership
+) -> list[RequiredStep]:
     """The Processed column: TRUE removes a row from the index."""
     column = table.column(options.processed_column)
     if column is None:
         new = Column(options.processed_column, Type(TypeCode.BOOL))
         reason = "is TRUE once a change is delivered; applications reset it when they update a row"
         return [RequiredStep(AddColumn(table.name, new), reason, backfill=False)]
+    place, other = f"{table.name}.{column.name}", "--processed-column"
     if column.type.code is not TypeCode.BOOL or column.generated is not None:
         raise PlanError(
-            f"{table.name}.{column.name} exists and is not a plain"
-            f" {name_type(TypeCode.BOOL, schema)} column:"
-            " choose another name with --processed-column"
+            f"{place} exists and is not a plain {name_type(TypeCode.BOOL, schema)} column:"
+            f" choose another name with {other}"
         )
+    used = (find_processed(table, each, schema.dialect) for each in table.columns)
+    if column.name not in used and not ownership.allows(column.name):
+        why = "no computed shard depends on it"
+        raise refuse_take_over(place, why, PROCESSED_EFFECT, column.name, other)
     return []
 
 
 def add_shard(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
-    """The computed shard.
+    """The computed shard; none where applications write one.
 
     Not STORED by default: the index stores the value anyway, and adding a stored column makes
     Spanner write every row of the table.
     """
-    signed = options.modulo is Modulo.SIGNED
-    expression = shard_expression(table, options.shard_key, options.shards, signed, schema.dialect)
-    if options.strategy is Strategy.PROCESSED:
-        processed_column = quote_name(find_name(table, options.processed_column), schema.dialect)
-        expression = f"CASE WHEN {processed_column} THEN NULL ELSE {expression} END"
+    if options.shard != "computed":
+        return []
+    expression = write_shard(schema, table, options)
     column = table.column(options.shard_column)
     if column is None:
         new = Column(
@@ -147,29 +193,74 @@ def add_shard(schema: Schema, table: Table, options: WatchOptions) -> list[Requi
             " avoids a hot spot"
         )
         return [RequiredStep(AddColumn(table.name, new), reason, backfill=options.stored)]
+    check_shard(schema, table, column, options)
+    return []
+
+
+def write_shard(schema: Schema, table: Table, options: WatchOptions) -> str:
+    """The expression of the shard. Raises PlanError for a key that cannot be hashed."""
+    signed = options.modulo is Modulo.SIGNED
+    expression = shard_expression(table, options.shard_key, options.shards, signed, schema.dialect)
+    if options.strategy is Strategy.PROCESSED:
+        processed_column = quote_name(find_name(table, options.processed_column), schema.dialect)
+        expression = f"CASE WHEN {processed_column} THEN NULL ELSE {expression} END"
+    return expression
+
+
+def check_shard(schema: Schema, table: Table, column: Column, options: WatchOptions) -> None:
+    """Raises PlanError for an existing column that is not the shard of this strategy: what an
+    application writes there spreads nothing, and may be NULL."""
+    place, other = f"{table.name}.{column.name}", "choose another name with --shard-column"
     if column.type.code is not TypeCode.INT64:
         raise PlanError(
-            f"{table.name}.{column.name} exists and is not of type"
-            f" {name_type(TypeCode.INT64, schema)}:"
-            " choose another name with --shard-column"
+            f"{place} exists and is not of type {name_type(TypeCode.INT64, schema)}: {other}"
         )
-    return []
+    if column.generated is None or shard_values(column.generated) is None:
+        raise PlanError(
+            f"{place} exists and is not a computed shard, an expression that ends in MOD(...,"
+            f" number): {other}, or, if applications fill it, use --shard not-null"
+        )
+    processed = find_processed(table, column, schema.dialect)
+    wanted = options.processed_column if options.strategy is Strategy.PROCESSED else None
+    if (processed or "").casefold() != (wanted or "").casefold():
+        depends = f"depends on {processed}" if processed else "depends on no Processed column"
+        raise PlanError(
+            f"{place} exists and {depends}, which does not fit the strategy {options.strategy}:"
+            f" {other}"
+        )
+    for each in list_shard_differences(describe_shard(table, column, schema.dialect), options):
+        raise PlanError(f"{place} exists with {each}: {other}, or leave {each.flag} out")
 
 
 def add_index(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
     """The null-filtered index that polls read; no step if the table has one."""
-    key = (options.shard_column.casefold(), options.timestamp_column.casefold())
+    parts = list_index_columns(table, options)
     for index in schema.indexes_of(table.name):
-        parts = tuple(part.column.casefold() for part in index.parts)
-        not_null = {c.casefold() for c in index.where_not_null}
-        if (index.null_filtered or set(parts) <= not_null) and parts == key:
-            return []
+        names = [part.column.casefold() for part in index.parts]
+        if is_null_filtered(index) and names == [part.casefold() for part in parts]:
+            return store_columns(table, index, options)
+    return [create_poll_index(schema, table, parts, options)]
+
+
+def list_index_columns(table: Table, options: WatchOptions) -> tuple[str, ...]:
+    """The key of the index: the shard, where there is one, and the timestamp. Raises PlanError."""
+    timestamp = find_name(table, options.timestamp_column)
+    if options.shard == "none":
+        return (timestamp,)
+    if options.shard != "computed" and table.column(options.shard_column) is None:
+        raise PlanError(
+            f"table {table.name} has no column {options.shard_column}: --shard {options.shard}"
+            " needs the column that applications write; name it with --shard-column"
+        )
+    return find_name(table, options.shard_column), timestamp
+
+
+def create_poll_index(
+    schema: Schema, table: Table, parts: tuple[str, ...], options: WatchOptions
+) -> RequiredStep:
+    """The step that makes the index. Raises PlanError."""
     postgres = schema.dialect is Dialect.POSTGRESQL
     suffix = "_by_shard_and_time" if postgres else "ByShardAndTime"
-    parts = (
-        find_name(table, options.shard_column),
-        find_name(table, options.timestamp_column),
-    )
     index = Index(
         name_index(schema, table, options.index, suffix),
         table.name,
@@ -184,7 +275,18 @@ def add_index(schema: Schema, table: Table, options: WatchOptions) -> list[Requi
         "lets polls read changed rows only; rows whose timestamp or shard is NULL are not in it,"
         " so clearing keeps it small"
     )
-    return [RequiredStep(CreateIndex(index), reason, backfill=True)]
+    return RequiredStep(CreateIndex(index), reason, backfill=True)
+
+
+def store_columns(table: Table, index: Index, options: WatchOptions) -> list[RequiredStep]:
+    """The columns that an existing index does not store yet."""
+    stored = fold(index.storing)
+    reason = "saves polls the join with the table for this column"
+    return [
+        RequiredStep(AlterIndexStoring(index.name, name, add=True), reason, backfill=True)
+        for name in find_stored_columns(table, options)
+        if name.casefold() not in stored
+    ]
 
 
 def name_index(schema: Schema, table: Table, chosen: str | None, suffix: str) -> str:

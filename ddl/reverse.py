@@ -38,6 +38,16 @@ def reverse_add_column(step: steps.AddColumn, before: Schema) -> tuple[Step, ...
 
 
 @_reverse.register
+def reverse_drop_column(step: steps.DropColumn, before: Schema) -> tuple[Step, ...]:
+    old = require_column(require_table(before, step.table), step.column)
+    if old.generated is None:
+        raise PlanError(
+            f"dropping {step.table}.{old.name} cannot be undone: its values would be lost"
+        )
+    return (steps.AddColumn(step.table, old),)
+
+
+@_reverse.register
 def reverse_alter_column(step: steps.AlterColumn, before: Schema) -> tuple[Step, ...]:
     old = require_column(require_table(before, step.table), step.column.name)
     return (steps.AlterColumn(step.table, old),)

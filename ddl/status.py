@@ -11,9 +11,14 @@ from ddl.errors import DdlError
 from ddl.options import WatchOptions
 from ddl.render import quote_name, render_source
 from ddl.schema import Index, Schema, Table
-from ddl.shards import shard_values
 from ddl.strategies import Strategy
-from ddl.tracking import list_required_steps, name_set_timestamp
+from ddl.tracked import (
+    find_own_trackings,
+    find_sets_table,
+    find_trackings,
+    list_streams,
+)
+from ddl.tracking import list_required_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +46,20 @@ def list_statuses(schema: Schema, tables: Iterable[str]) -> list[TableStatus]:
 
 def describe_table(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
     """The state of one table."""
-    index = find_poll_index(table, indexes)
-    streams = [
-        stream.name
-        for stream in schema.change_streams
-        if stream.for_all
-        or any(w.table.casefold() == table.name.casefold() for w in stream.watches)
-    ]
-    if index is None and streams:
+    trackings = find_trackings(schema, table)
+    if trackings:
+        tracking = trackings[0]
+        count = len(tracking.shard.values) if tracking.shard.values else None
+        return TableStatus(table.name, str(tracking.strategy), count, tracking.index.name, ())
+    streams = list_streams(schema, table)
+    if streams:
         return TableStatus(table.name, str(Strategy.CHANGE_STREAM), None, streams[0], ())
-    if index is None and uses_change_sets(schema, table):
+    if find_sets_table(schema, table) is not None:
         return TableStatus(table.name, str(Strategy.CHANGE_SET), None, None, ())
-    if index is None:
-        return describe_unwatched(schema, table, indexes)
-    shard, timestamp = table.column(index.parts[0].column), table.column(index.parts[1].column)
-    values = shard_values(shard.generated or "") if shard else None
-    strategy = Strategy.AUTOMATIC
-    if shard and (shard.generated or "").lstrip().upper().startswith("CASE"):
-        strategy = Strategy.PROCESSED
-    elif timestamp and timestamp.on_update is None:
-        strategy = Strategy.MANUAL
-    count = len(values) if values is not None else None
-    return TableStatus(table.name, str(strategy), count, index.name, ())
+    own = find_own_trackings(schema, table)
+    if own:
+        return TableStatus(table.name, str(own[0].strategy), None, own[0].index.name, ())
+    return describe_unwatched(schema, table, indexes)
 
 
 def describe_unwatched(schema: Schema, table: Table, indexes: tuple[Index, ...]) -> TableStatus:
@@ -75,36 +72,10 @@ def describe_unwatched(schema: Schema, table: Table, indexes: tuple[Index, ...])
     return TableStatus(table.name, None, None, None, tuple(each.reason for each in steps))
 
 
-def find_poll_index(table: Table, indexes: tuple[Index, ...]) -> Index | None:
-    """A null-filtered index on (generated shard, commit timestamp)."""
-    for index in indexes:
-        if len(index.parts) != 2:
-            continue
-        names = {part.column.casefold() for part in index.parts}
-        not_null = {each.casefold() for each in index.where_not_null}
-        if not index.null_filtered and not names <= not_null:
-            continue
-        shard, timestamp = (table.column(part.column) for part in index.parts)
-        if shard and shard.generated and timestamp and timestamp.allow_commit_timestamp:
-            return index
-    return None
-
-
-def uses_change_sets(schema: Schema, table: Table) -> bool:
-    """True if the rows carry ids of an existing table of change sets."""
-    name = WatchOptions().for_dialect(schema.dialect).change_set_column
-    return table.column(name) is not None and any(
-        other.column(name) is not None
-        and other.column(name_set_timestamp(schema)) is not None
-        and other.name != table.name
-        for other in schema.tables
-    )
-
-
 def count_index_rows(database: Database, schema: Schema, status: TableStatus) -> int | None:
     """Counts the rows in the index that polls read; None without an index."""
     index = schema.index(status.index or "")
-    if index is None or status.shards is None:
+    if index is None:
         return None
     names, dialect = [part.column for part in index.parts], schema.dialect
     source = render_source(status.table, names, dialect, index.name)

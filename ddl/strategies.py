@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
+
+ShardKind = Literal["computed", "fixed", "not-null", "time", "none"]
+"""What the shard of a table is: a generated column, or one that applications write."""
 
 
 class Strategy(StrEnum):

@@ -9,6 +9,7 @@
     ├── AccessDeniedError      the caller may not read or write there
     ├── TableNotFoundError     the table does not exist
     ├── NotWatchableError      the table lacks what watching needs; names the command that adds it
+    │   ├── NotOursError           clearing would erase what an application wrote
     │   └── StreamNotFoundError    the change stream does not exist
     ├── CheckpointError        the offset or position belongs to another query
     ├── PositionConflictError  another instance moved a consumer's position
@@ -97,6 +98,10 @@ class NotWatchableError(WatcherError):
     """The table lacks what watching needs."""
 
     exit_code = 5
+
+
+class NotOursError(NotWatchableError):
+    """Clearing would erase what an application wrote, and nobody let it."""
 
 
 class IndexDroppedError(NotWatchableError):

@@ -134,6 +134,7 @@ def column_fields(column: Column, number: int) -> Fields:
         "is_stored": tables.yes_or_no(column.stored) if generated else None,
         "spanner_state": "COMMITTED",
         "is_hidden": tables.yes_or_no(column.hidden),
+        "on_update_expression": column.on_update,
     }
     if type_.code in PRECISIONS:
         fields["numeric_precision"], fields["numeric_precision_radix"] = PRECISIONS[type_.code]

@@ -53,7 +53,7 @@ INFORMATION_TABLES: dict[str, View] = {
         "identity_increment S, identity_maximum S, identity_minimum S, identity_cycle S, "
         "identity_kind S, identity_start_with_counter S, identity_skip_range_min S, "
         "identity_skip_range_max S, is_generated S, generation_expression S, is_updatable S, "
-        "spanner_type S, is_stored S, spanner_state S, is_hidden S"
+        "spanner_type S, is_stored S, spanner_state S, is_hidden S, on_update_expression S"
     ),
     "INFORMATION_SCHEMA.CONSTRAINT_COLUMN_USAGE": parse_columns(
         "table_catalog S, table_schema S, table_name S, column_name S, constraint_catalog S, "

@@ -18,6 +18,7 @@ from ddl.names import NAME_LENGTH_MAX
 from ddl.options import WatchOptions
 from ddl.parse import parse_schema
 from ddl.plan import Plan, make_plan
+from ddl.record import read_ownership, record_plan
 from ddl.schema import Dialect
 from ddl.shards import shard_values
 
@@ -86,13 +87,19 @@ def test_a_timestamp_column_is_converted_unless_a_value_lies_in_the_future(
     with database.batch() as batch:
         rows = [(1, "2020-01-01T00:00:00Z"), (2, "2999-01-01T00:00:00Z")]
         batch.insert("Singers", ("SingerId", "LastModified"), rows)
-    plan = make_plan(read_schema(database), ["Singers"], options())
+    taking = options(take_over=["lastmodified"])
+    plan = make_plan(read_schema(database), ["Singers"], taking)
+    (taken,) = plan.taken_over
+    assert (taken.table, taken.name) == ("Singers", "LastModified")
+    assert "overwrite" in taken.effect
+    assert "NULL" in taken.effect
     assert "allow_commit_timestamp = true" in statements(plan)[0]
     with pytest.raises(ApplyError, match="statement 1 of 5 failed"):
         apply_plan(database, plan)
     with database.batch() as batch:
         batch.update("Singers", ("SingerId", "LastModified"), [(2, "2021-01-01T00:00:00Z")])
-    apply_plan(database, make_plan(read_schema(database), ["Singers"], options()))
+    apply_plan(database, make_plan(read_schema(database), ["Singers"], taking))
+    assert make_plan(read_schema(database), ["Singers"], taking).empty
     assert make_plan(read_schema(database), ["Singers"], options()).empty
     with database.snapshot() as snapshot:
         rows = snapshot.execute_sql("SELECT COUNT(*) FROM Singers WHERE LastModified IS NOT NULL")
@@ -144,9 +151,11 @@ def test_a_plan_for_another_schema_is_refused_and_changes_nothing(database: Data
 @pytest.mark.both_dialects
 def test_a_plan_that_stopped_half_way_is_finished_by_the_next(database: Database) -> None:
     whole = make_plan(read_schema(database), ["Singers"], options())
+    record_plan(database, whole, read_schema(database))
     for count in range(1, len(whole.statements)):
         database.update_ddl([statements(whole)[count - 1]]).result(60)
-        rest = make_plan(read_schema(database), ["Singers"], options())
+        schema = read_schema(database)
+        rest = make_plan(schema, ["Singers"], options(), read_ownership(database, schema))
         assert statements(rest) == statements(whole)[count:]
 
 
@@ -167,6 +176,33 @@ REFUSED = [
     (create_table("a INT64, LastModified TIMESTAMP", "a, LastModified"), {}, "primary key"),
     (create_table("a INT64, ShardId STRING(9)", "a"), {}, "not of type INT64"),
     (create_table("a INT64, Processed INT64", "a"), {"strategy": "processed"}, "not a plain BOOL"),
+    (create_table("a INT64, LastModified TIMESTAMP", "a"), {}, "--take-over LastModified"),
+    (
+        create_table("a INT64, LastModified TIMESTAMP OPTIONS (allow_commit_timestamp=true)", "a"),
+        {"strategy": "processed"},
+        "is not ours.*overwrite",
+    ),
+    (
+        create_table("a INT64, U TIMESTAMP NOT NULL", "a"),
+        {"timestamp_column": "u", "take_over": ["U"]},
+        "NOT NULL",
+    ),
+    (create_table("a INT64, Processed BOOL", "a"), {"strategy": "processed"}, "set it to TRUE"),
+    (create_table("a INT64, ShardId INT64", "a"), {}, "not a computed shard"),
+    (create_table("a INT64, ShardId INT64 AS (a)", "a"), {}, "not a computed shard"),
+    (
+        create_table("a INT64, ShardId INT64 AS (MOD(FARM_FINGERPRINT('x'), 4))", "a"),
+        {"shards": 5},
+        "shards 4, but --shards 5 was asked for",
+    ),
+    (create_table("a INT64, b TIMESTAMP", "a"), {"take_over": ["b"]}, "--take-over b"),
+    (
+        create_table("a INT64", "a")
+        + "; CREATE TABLE CHANGE_SETS (ChangeSetId STRING(36), CommitTimestamp TIMESTAMP"
+        " OPTIONS (allow_commit_timestamp=true), Who STRING(9)) PRIMARY KEY (ChangeSetId)",
+        {"strategy": "change-set"},
+        "delete its rows",
+    ),
     (create_table("a INT64", "a"), {"storing": ["b"]}, "no column b"),
     (
         create_table("a INT64", "a") + "; CREATE TABLE I (a INT64) PRIMARY KEY (a)",

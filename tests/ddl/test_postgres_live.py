@@ -29,8 +29,9 @@ from ddl.parse import parse_schema
 from ddl.plan import make_plan
 from ddl.render import quote_name, render_schema
 from ddl.schema import Dialect, Schema, TypeCode
-from ddl.status import count_index_rows, find_poll_index, list_statuses
+from ddl.status import count_index_rows, list_statuses
 from ddl.strategies import Modulo, Strategy
+from ddl.tracked import find_trackings
 
 PG = Dialect.POSTGRESQL
 
@@ -276,6 +277,8 @@ def chosen_options(draw: st.DrawFn, made: Made) -> WatchOptions:
     values: dict[str, object] = {"strategy": strategy, "shards": draw(st.integers(1, 30))}
     if made.stamp is not None and strategy is not Strategy.CHANGE_SET and draw(st.booleans()):
         values["timestamp_column"] = made.stamp.upper()
+        if strategy is not Strategy.CHANGE_STREAM:
+            values["take_over"] = (made.stamp.swapcase(),)
     elif strategy is Strategy.MANUAL:
         values["timestamp_column"] = made.stamp
     if strategy is not Strategy.CHANGE_SET and draw(st.booleans()):
@@ -338,8 +341,7 @@ def check_rows(database: Database, twin: Database, made: Made, options: WatchOpt
     after = read_schema(database)
     table = after.table(made.table)
     assert table is not None
-    index = find_poll_index(table, after.indexes)
-    assert index is not None
+    index = find_trackings(after, table)[0].index
     shard, stamp = (part.column for part in index.parts)
     columns, rows = list(made.types), make_rows(made)
     written = [[*row, "spanner.commit_timestamp()"] for row in rows]

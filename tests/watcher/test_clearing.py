@@ -24,6 +24,7 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import (
     TABLE,
     Position,
+    Registration,
     SpannerPositions,
     cleared_table,
     consumers_table,
@@ -34,6 +35,7 @@ from watcher.failpoints import VARIABLE
 from watcher.spanner.dialects import GOOGLESQL
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import discover_table
+from watcher.tables.selection import Selection
 from watcher.tables.values import TableSpec
 
 SETS = (
@@ -312,3 +314,34 @@ def test_nothing_is_made_where_nobody_is_registered(singers: Database) -> None:
     with pytest.raises(ConfigurationError, match="no consumer of Singers is registered"):
         make_clearing(singers).clear()
     assert read_schema(singers) == before
+
+
+@pytest.mark.both_dialects
+def test_a_reader_of_a_change_stream_holds_up_no_clearing(singers: Database) -> None:
+    write(singers, 1, 2)
+    store_selection(singers, "s", ["*"], streamed=True)
+    positions_of(singers, ("ready", "Singers", now(singers)), ("s", "Singers", 1_000_000))
+    done = make_clearing(singers).clear()
+    assert (done.rows, done.slowest_consumer) == (2, "ready")
+
+
+def test_who_polls_after_a_change_stream_is_refused_what_was_cleared(singers: Database) -> None:
+    consumers, positions = Consumers(singers, consumers_table(TABLE)), SpannerPositions(singers)
+    consumers.create()
+    lease = consumers.acquire("s")
+
+    def register(streamed: bool) -> None:
+        text = Selection(("*",), streamed=streamed).to_text()
+        registration = Registration("s", {"Singers": now(singers)}, selection=text)
+        positions.register(registration, lease.owner)
+
+    register(streamed=True)
+    register(streamed=False)
+    register(streamed=True)
+    write(singers, 1)
+    positions.save(Position("ready", "Singers", now(singers)), None)
+    assert make_clearing(singers).clear().rows == 1
+    for _ in range(2):  # being refused changes nothing
+        with pytest.raises(ConfigurationError, match="cannot poll without missing rows"):
+            register(streamed=False)
+    register(streamed=True)

@@ -172,7 +172,8 @@ def test_auto_goes_by_the_index_when_few_rows_of_a_large_table_are_cleared(
 
 
 @pytest.mark.ddl(
-    "CREATE TABLE Singers (SingerId INT64, LastModified TIMESTAMP"
+    "CREATE TABLE Singers (SingerId INT64, LastModified TIMESTAMP DEFAULT"
+    " (PENDING_COMMIT_TIMESTAMP()) ON UPDATE (PENDING_COMMIT_TIMESTAMP())"
     " OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (SingerId)"
 )
 def test_without_an_index_only_partitioned_clearing_is_left(database: Database) -> None:

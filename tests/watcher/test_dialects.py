@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fixtures.replicas import adopt_newest, open_table, replicate, verify_folder
 from fixtures.server import CreateDatabase
-from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
+from fixtures.singers import SINGERS, address_of, make_watchable, take_over, write_singers
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 
@@ -21,7 +21,7 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import SpannerPositions, consumers_table
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE
-from watcher.errors import DeliveryError
+from watcher.errors import DeliveryError, NotOursError
 from watcher.overview.observer import Observer
 from watcher.overview.values import Count
 from watcher.tables.discovery import discover_table
@@ -106,6 +106,10 @@ def test_each_way_to_shard_delivers_each_row_once(
     }
     table = discover_table(database, "Orders", TableSpec(**SPECS[name]))
     clearing = Clearing(database, table, SpannerPositions(database), 0, method="index")
+    with pytest.raises(NotOursError, match="take-over Changed"):
+        clearing.clear()
+    named = {"shard_column": column} if column else {}
+    take_over(database, "Orders", "Changed", shard=SPECS[name]["shard"], **named)
     assert (clearing.clear().rows, clearing.count().rows) == (20, 0)
 
 
@@ -128,7 +132,12 @@ def test_change_sets_bring_every_kind_of_transaction(
 ) -> None:
     database = create_database(*SETS)
     if method == "index":
-        make_watchable(database, "CHANGE_SETS", timestamp_column="CommitTimestamp")
+        make_watchable(
+            database,
+            "CHANGE_SETS",
+            timestamp_column="CommitTimestamp",
+            take_over=["CommitTimestamp"],
+        )
     sets = ChangeSets(database, ["Songs"])
     spec: dict[str, Any] = {"change_sets": "CHANGE_SETS"}
 

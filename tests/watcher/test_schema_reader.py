@@ -20,6 +20,7 @@ from ddl.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
+    Dialect,
     Index,
     KeyPart,
     Schema,
@@ -28,6 +29,7 @@ from ddl.schema import (
     TypeCode,
 )
 from ddl.shards import shard_values
+from ddl.tracked import find_processed
 from watcher.errors import VersionExpiredError
 from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions
@@ -35,7 +37,6 @@ from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sessions import SharedSession
 from watcher.spanner.sql import Statement
 from watcher.spanner.stream import QueryStream
-from watcher.tables.lookup import find_processed_column
 from watcher.tables.schema_reader import SchemaEpoch, read_digest, read_epoch
 from watcher.tables.schema_rows import build_schema
 
@@ -229,7 +230,7 @@ def test_shards_and_the_processed_column_are_found_alike(create_database: Create
     shard = table.column("ShardId")
     assert shard is not None
     assert shard_values(shard.generated or "") == tuple(range(-18, 19))
-    assert find_processed_column(table, shard) == "Processed"
+    assert find_processed(table, shard, Dialect.GOOGLESQL) == "Processed"
 
 
 CHANGES = [

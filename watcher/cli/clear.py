@@ -13,6 +13,8 @@ from watcher.cli.options import (
     DryRunOption,
     JsonOption,
     PositionsTableOption,
+    ShardColumnOption,
+    ShardOption,
     TableOption,
 )
 
@@ -49,6 +51,8 @@ def command(
         str | None,
         typer.Option(metavar="DURATION", help="Clear repeatedly, with this pause, such as 10m."),
     ] = None,
+    shard: ShardOption = None,
+    shard_column: ShardColumnOption = None,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
     json_output: JsonOption = False,
 ) -> None:
@@ -56,8 +60,10 @@ def command(
 
     The rows stay in the table. Clears only what every consumer has delivered, and not rows that
     change meanwhile. Sets the timestamp to NULL (strategy automatic) or Processed to TRUE (strategy
-    processed). Partitioned DML scans the whole table, so clear rarely; use --method index for few
-    rows of a large table.
+    processed), or deletes change sets (strategy change-set; the table is that of the rows or of the
+    change sets). Refuses to erase a timestamp that applications write, unless 'ddl apply
+    --take-over' let it. Partitioned DML scans the whole table, so clear rarely; use --method index
+    for few rows of a large table.
     """
     request = actions.clear.ClearRequest(
         database=database,
@@ -65,6 +71,8 @@ def command(
         margin=margin,
         method=method,
         dry_run=dry_run,
+        shard=shard,
+        shard_column=shard_column,
         positions_table=positions_table,
         json_output=json_output,
     )

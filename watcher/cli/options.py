@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ddl.schema import Dialect
+from ddl.strategies import ShardKind
 
 POSITIONS_TABLE = "SpannerWatcherPositions"
 """The default of ``watcher.consumers.positions``, repeated because loading that takes a second."""
@@ -50,6 +51,24 @@ StreamOption = Annotated[
         "--stream",
         metavar="NAME",
         help="Read this change stream instead of polling: deletes, old values and every version.",
+    ),
+]
+ShardOption = Annotated[
+    ShardKind | None,
+    typer.Option(
+        "--shard",
+        metavar="KIND",
+        help="What the shard of the tables is, which are then named, not globs: computed, or time,"
+        " fixed, not-null for a column that applications write (--shard-column); none.",
+    ),
+]
+ShardColumnOption = Annotated[
+    str | None, typer.Option("--shard-column", metavar="COLUMN", help="The column of the shard.")
+]
+ShardValueOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shard-value", metavar="VALUE", help="A value of the shard, with fixed; repeatable."
     ),
 ]
 PositionsTableOption = Annotated[

@@ -22,7 +22,7 @@ from watcher.consumers.positions.fences import read_divisions
 from watcher.consumers.positions.tables import divisions_table
 from watcher.consumers.positions.values import Registered
 from watcher.consumers.starts import Standing, choose_start
-from watcher.errors import DivisionChangedError
+from watcher.errors import ConfigurationError, DivisionChangedError
 from watcher.spanner.transactions import run_optimistically
 from watcher.tables.parts import Part, count_parts, list_parts
 from watcher.tables.selection import Selection
@@ -112,6 +112,11 @@ class Divisions:
         sql, table, shared = self._positions.sql, self._positions.table, self._shared
         check_ended(transaction, table, shared, sql)
         own = read_stored(transaction, table, shared, sql)
+        if own.selection is not None and own.selection.streamed:
+            raise ConfigurationError(
+                f"consumer '{shared}' reads a change stream and cannot be divided into parts, which"
+                " poll: choose another name"
+            )
         parts = {name: read_stored(transaction, table, name, sql) for name in self._names}
         new = sorted(divisions.keys() - stored)
         rows = [(shared, name, divisions[name], COMMIT_TIMESTAMP) for name in new]

@@ -83,9 +83,11 @@ def describe_state(status: ConsumerStatus | None) -> str:
 def tell_capture(
     name: str, positions: Sequence[Position], state: StoredState, measured: Measurements
 ) -> CaptureKind:
-    """Polling consumers store which tables they select, readers of change streams do not."""
-    if name in state.selections:
-        return CaptureKind.POLL
+    """What the consumer has stored; earlier releases stored nothing for readers of change
+    streams."""
+    selection = state.selections.get(name)
+    if selection is not None:
+        return CaptureKind.CHANGE_STREAM if selection.streamed else CaptureKind.POLL
     streamed = any(measured.find_stream_retention(each.table) is not None for each in positions)
     return CaptureKind.CHANGE_STREAM if streamed else CaptureKind.POLL
 

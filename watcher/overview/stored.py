@@ -35,8 +35,8 @@ STATUS_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """The product's own tables at one timestamp. ``selections`` has no consumer that reads a change
-    stream."""
+    """The product's own tables at one timestamp. ``selections`` has no consumer that an earlier
+    release ran on a change stream."""
 
     statuses: Mapping[str, ConsumerStatus]
     selections: Mapping[str, Selection]

@@ -10,10 +10,11 @@ from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
 from ddl.names import split_name
+from watcher.consumers.clearing.guard import check_erasable
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import consumers_table
 from watcher.consumers.positions.tables import read_columns
-from watcher.errors import WatcherError
+from watcher.errors import NotOursError, WatcherError
 from watcher.extras import require_extras
 from watcher.page.service import choose_token
 from watcher.runners.delivery.queues import open_queue
@@ -127,13 +128,20 @@ def check_table(database: Database, table: WatchedTable) -> Iterator[Finding]:
         f"state {state}" if state else "readable",
         "the index is still being backfilled: wait until it is ready",
     )
-    clears = table.processed_column is not None or table.clears_by_null
-    yield Finding(
-        f"{table.name}: clearing",
-        clears,
-        "delivered rows can leave the index" if clears else "the timestamp column is NOT NULL",
-        "drop the NOT NULL, or use the strategy 'processed'",
-    )
+    yield check_clearing(database, table)
+
+
+def check_clearing(database: Database, table: WatchedTable) -> Finding:
+    """Can delivered rows leave the index, and may they?"""
+    check = f"{table.name}: clearing"
+    if table.processed_column is None and not table.clears_by_null:
+        why = "the timestamp column is NOT NULL"
+        return Finding(check, False, why, "drop the NOT NULL, or use the strategy 'processed'")
+    try:
+        check_erasable(database, table)
+    except NotOursError as error:
+        return Finding(check, False, str(error), "without clearing, rows stay in the index")
+    return Finding(check, True, "delivered rows can leave the index")
 
 
 def check_queue(config: WatchConfig) -> Finding:

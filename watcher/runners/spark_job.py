@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TypeVar
 
 import pyspark
+from pydantic.alias_generators import to_camel
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -171,24 +173,45 @@ def check_unused(config: WatchConfig) -> None:
         )
 
 
+POLLED = ("shard", "shard_column", "shard_values", "shard_interval", "timestamp_column", "index")
+"""What a query of Spark can be told of the polling of a table."""
+
+
 def list_deleted(specs: Mapping[str, TableSpec]) -> dict[str, str]:
-    """The soft-delete columns of tables. Raises ConfigurationError for other settings of them."""
-    columns = {}
+    """The soft-delete columns of tables. Raises ConfigurationError for settings of them that a
+    query does not have."""
+    known = TableSpec()
     for name, spec in specs.items():
-        if replace(spec, deleted=None) != TableSpec():
-            given = [f.name for f in fields(spec) if f.name != "deleted"]
-            raise ConfigurationError(
-                f"[table.{name}] has settings that replica.engine = 'spark' does not have: of"
-                f" {', '.join(given)} remove those that are set"
-            )
-        if spec.deleted is not None:
-            columns[name] = spec.deleted
-    return columns
+        for each in fields(spec):
+            if each.name not in (*POLLED, "deleted") and getattr(spec, each.name) != getattr(
+                known, each.name
+            ):
+                raise ConfigurationError(
+                    f"[table.{name}] has {each.name}, which replica.engine = 'spark' does not have:"
+                    " remove it, or the engine"
+                )
+    return {name: spec.deleted for name, spec in specs.items() if spec.deleted is not None}
+
+
+def describe_polling(specs: Mapping[str, TableSpec]) -> dict[str, dict[str, object]]:
+    """How tables are polled, for the option ``tableOptions``."""
+    known = TableSpec()
+    described = {
+        name: {
+            to_camel(option): getattr(spec, option)
+            for option in POLLED
+            if getattr(spec, option) != getattr(known, option)
+        }
+        for name, spec in specs.items()
+    }
+    return {name: options for name, options in described.items() if options}
 
 
 def make_options(config: WatchConfig) -> dict[str, object]:
     """The options of the source that the file sets."""
     options: dict[str, object] = {"positionsTable": config.positions.table}
+    if polling := describe_polling(config.table):
+        options["tableOptions"] = json.dumps(polling)
     given = config.model_fields_set
     names = {
         "nanoseconds": ("nanoseconds", config.nanoseconds.value),

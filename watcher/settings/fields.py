@@ -15,6 +15,7 @@ from watcher.errors import ConfigurationError
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.timestamps import to_micros
+from watcher.tables.values import TableSpec
 from watcher.window import BEGINNING
 
 if TYPE_CHECKING:
@@ -204,3 +205,12 @@ def describe_problem(found: ErrorDetails) -> str:
         return f"option '{option}': {context['error']}"
     problem = PROBLEMS.get(kind, "is not valid: the reference says what it takes")
     return f"option '{option}': {found['input']!r} {problem.format_map(context)}"
+
+
+def check_table_spec(spec: TableSpec, place: str) -> None:
+    """Checks how one table is polled; ``place`` is where its shard is set. Raises
+    ConfigurationError."""
+    if spec.shard == "fixed" and not spec.shard_values:
+        raise ConfigurationError(f"{place} = 'fixed' needs shard_values")
+    if spec.shard in ("fixed", "time", "not-null") and spec.shard_column is None:
+        raise ConfigurationError(f"{place} = '{spec.shard}' needs shard_column")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_snake
 
+from ddl.strategies import ShardKind
 from watcher.change import Operation
 from watcher.consumers.leases import LEASE_SECONDS
 from watcher.consumers.positions import TABLE
@@ -23,6 +25,7 @@ from watcher.settings.fields import (
     Size,
     Start,
     Text,
+    check_table_spec,
     describe_validation_error,
     unknown_option,
 )
@@ -99,6 +102,35 @@ def convert_directed_read(value: object) -> object:
     if not isinstance(values, dict):
         return values
     return {to_snake(name): each for name, each in values.items()}
+
+
+def convert_shard_values(value: object) -> object:
+    """The values of a comma-separated list, or of a JSON array: numbers where all are."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return tuple(json.loads(value))
+    names = split_names(value)
+    numbers = all(name.removeprefix("-").isdecimal() for name in names)
+    return tuple(map(int, names)) if numbers else names
+
+
+def convert_table_options(value: object) -> object:
+    """A JSON object of objects, whose names are in camelCase. Raises ValueError."""
+    tables = convert_json(value)
+    if not isinstance(tables, dict):
+        return tables
+    for name, spec in tables.items():
+        if not isinstance(spec, dict):
+            raise ValueError(f"the options of {name} are not a JSON object: {spec!r}")
+    return {
+        name: {to_snake(option): each for option, each in spec.items()}
+        for name, spec in tables.items()
+    }
+
+
+OF_TABLE = ("shard", "shard_column", "shard_values", "timestamp_column", "index")
+"""The options that say how ``table`` is polled."""
 
 
 class SourceOptions(SharedSettings):
@@ -200,6 +232,24 @@ class SourceOptions(SharedSettings):
     """With ``arrowRows``: the soft-delete columns of tables, as a JSON object: ``{"Singers":
     "IsDeleted"}``."""
 
+    shard: ShardKind | None = None
+    """With ``table``: what its shard is, as in ``[table.NAME]`` of a watcher: ``computed``, or
+    ``time``, ``fixed``, ``not-null`` for a column that applications write, or ``none``."""
+    shard_column: Text | None = None
+    """With ``table``: the column of the shard."""
+    shard_values: Annotated[tuple[int | str, ...] | None, BeforeValidator(convert_shard_values)] = (
+        None
+    )
+    """With ``table`` and ``shard`` = ``fixed``: all values of the shard, with commas between, or as
+    a JSON array."""
+    timestamp_column: Text | None = None
+    """With ``table``: the column of the commit timestamp, where it has several."""
+    index: Text | None = None
+    """With ``table``: the index to poll through."""
+    table_options: Annotated[Mapping[str, TableSpec], BeforeValidator(convert_table_options)] = {}
+    """The same of several tables, as a JSON object: ``{"Events": {"shard": "time", "shardColumn":
+    "Hour"}}``. Names are those of ``[table.NAME]`` of a watcher, in camelCase."""
+
     text_columns: str = ""
     """Comma-separated columns of the type numeric (PostgreSQL dialect) that are read as text, as
     ``Singers.Budget``; with ``table`` the column alone will do."""
@@ -208,13 +258,26 @@ class SourceOptions(SharedSettings):
     def specs(self) -> Mapping[str, TableSpec]:
         """What the schema does not say about single tables."""
         texts = self._text_columns
-        names = dict.fromkeys([*self.deleted_columns, *texts])
+        told = dict(self.table_options)
+        if self.table is not None and self._own_table is not None:
+            told[self.table] = self._own_table
+        names = dict.fromkeys([*self.deleted_columns, *texts, *told])
         return {
-            name: TableSpec(
-                deleted=self.deleted_columns.get(name), text_columns=texts.get(name, ())
+            name: replace(
+                (spec := told.get(name, TableSpec())),
+                deleted=self.deleted_columns.get(name, spec.deleted),
+                text_columns=texts.get(name, spec.text_columns),
             )
             for name in names
         }
+
+    @property
+    def _own_table(self) -> TableSpec | None:
+        """How ``table`` is polled, where options say it."""
+        values = {name: getattr(self, name) for name in OF_TABLE}
+        if all(value is None for value in values.values()):
+            return None
+        return TableSpec(**values)
 
     @property
     def _text_columns(self) -> dict[str, tuple[str, ...]]:
@@ -281,6 +344,7 @@ def check_combinations(options: SourceOptions) -> None:
             " tables, an envelope for each change)"
         )
     check_arrow_rows(options)
+    check_polling(options)
     if options.change_columns and (options.envelope is not None or options.arrow_rows):
         raise ConfigurationError(
             "'changeColumns' is for columns of tables and for 'tables', whose rows have room for"
@@ -297,6 +361,23 @@ def check_combinations(options: SourceOptions) -> None:
                 raise ConfigurationError(
                     f"'{to_camel(name)}' needs 'capture' = '{CaptureName.CHANGE_STREAM}'"
                 )
+
+
+def check_polling(options: SourceOptions) -> None:
+    """Checks what says how tables are polled. Raises ConfigurationError."""
+    for name in OF_TABLE:
+        if name in options.model_fields_set and options.table is None:
+            raise ConfigurationError(
+                f"'{to_camel(name)}' says how one table is polled: with 'tables', use"
+                " 'tableOptions'"
+            )
+    for name in (*OF_TABLE, "table_options"):
+        if name in options.model_fields_set and options.streamed:
+            raise ConfigurationError(
+                f"'{to_camel(name)}' is for polling: leave out 'capture', or it"
+            )
+    for table, spec in options.specs.items():
+        check_table_spec(spec, f"the shard of {table}")
 
 
 def check_arrow_rows(options: SourceOptions) -> None:

@@ -30,6 +30,7 @@ from watcher.settings.fields import (
     SharedSettings,
     Start,
     Text,
+    check_table_spec,
     describe_validation_error,
     unknown_option,
 )
@@ -216,7 +217,7 @@ def check_combinations(config: WatchConfig) -> None:
     check_queue(config)
     check_envelope(config)
     for name, table in config.table.items():
-        check_table(name, table)
+        check_table_spec(table, f"table.{name}.shard")
 
 
 def check_positions(config: WatchConfig) -> None:
@@ -290,14 +291,6 @@ def check_page(config: WatchConfig) -> None:
             "the page shows one database: remove positions.database, or run 'spanner-watcher page"
             f" --database {config.positions_address}'"
         )
-
-
-def check_table(name: str, table: TableSpec) -> None:
-    """Checks how one table is polled. Raises ConfigurationError."""
-    if table.shard == "fixed" and not table.shard_values:
-        raise ConfigurationError(f"table.{name}.shard = 'fixed' needs shard_values")
-    if table.shard in ("fixed", "time", "not-null") and table.shard_column is None:
-        raise ConfigurationError(f"table.{name}.shard = '{table.shard}' needs shard_column")
 
 
 def check_stream(config: WatchConfig) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ddl.schema import Schema, Table, TypeCode
+from ddl.tracked import find_processed, find_set_rows, find_sets_table, is_poll_index, name_set_id
 from watcher.errors import TableNotFoundError
 from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions
@@ -17,12 +18,10 @@ from watcher.tables.lookup import (
     find_deleted_column,
     find_index,
     find_polling_index,
-    find_processed_column,
     find_timestamp_column,
     get_column,
     get_index,
     get_table,
-    is_polling_index,
     list_computed_values,
     list_primary_key,
     list_shard_values,
@@ -54,7 +53,8 @@ def find_watched_table(
     schema: Schema, name: str, database_name: str, spec: TableSpec | None = None
 ) -> WatchedTable:
     """As ``discover_table``, from a schema."""
-    table, spec = get_table(schema, name, database_name), spec or TableSpec()
+    table = get_table(schema, name, database_name)
+    spec = follow_strategy(schema, table, spec or TableSpec())
     if spec.change_sets is not None:
         watched = find_through_change_sets(schema, table, database_name, spec, spec.change_sets)
     elif spec.shard in (None, "computed") and spec.shard_column is None:
@@ -64,6 +64,34 @@ def find_watched_table(
     watched = replace(watched, deleted=find_deleted_column(table, spec))
     required = list_required_columns(watched, table)
     return replace(watched, columns=choose_columns(table, spec.choice, required))
+
+
+def follow_strategy(schema: Schema, table: Table, spec: TableSpec) -> TableSpec:
+    """The spec with the change sets that the schema shows, for a table that is tracked by them and
+    of which nobody said how it is polled."""
+    told = (spec.change_sets, spec.shard, spec.shard_column, spec.timestamp_column, spec.index)
+    if any(each is not None for each in told):
+        return spec
+    if any(is_poll_index(table, index) for index in schema.indexes_of(table.name)):
+        return spec
+    for column in (spec.change_set_column, None):
+        sets = find_sets_table(schema, table, column)
+        if sets is not None:
+            name = column or name_set_id(schema.dialect)
+            return replace(spec, change_sets=sets.name, change_set_column=name)
+    return spec
+
+
+def find_table_to_clear(
+    schema: Schema, name: str, database_name: str, spec: TableSpec | None = None
+) -> WatchedTable:
+    """As ``find_watched_table``. A table of change sets is cleared for the rows that carry their
+    ids: what is deleted from it is what every consumer of those has delivered."""
+    table = get_table(schema, name, database_name)
+    rows = find_set_rows(schema, table) if spec is None else None
+    return find_watched_table(
+        schema, table.name if rows is None else rows.name, database_name, spec
+    )
 
 
 def list_required_columns(watched: WatchedTable, table: Table) -> tuple[str, ...]:
@@ -111,7 +139,7 @@ def find_computed(
         shard_values=list_computed_values(table, shard),
         hashed=True,
         index=index.name,
-        processed_column=find_processed_column(table, shard),
+        processed_column=find_processed(table, shard, schema.dialect),
         clears_by_null=not timestamp.not_null,
         dialect=schema.dialect,
     )
@@ -133,7 +161,7 @@ def find_specified(schema: Schema, table: Table, spec: TableSpec) -> WatchedTabl
         shard_column=shard.name if shard else None,
         shard_values=list_shard_values(table, shard, spec),
         index=index or find_index(schema, table, shard, timestamp),
-        processed_column=find_processed_column(table, shard) if shard else None,
+        processed_column=find_processed(table, shard, schema.dialect) if shard else None,
         clears_by_null=not timestamp.not_null,
         dialect=schema.dialect,
     )
@@ -149,7 +177,7 @@ def find_through_change_sets(
     of_sets = replace(
         spec, change_sets=None, deleted=None, columns=None, exclude_columns=(), text_columns=()
     )
-    if not any(is_polling_index(sets_table, index) for index in schema.indexes_of(sets_table.name)):
+    if not any(is_poll_index(sets_table, index) for index in schema.indexes_of(sets_table.name)):
         of_sets = replace(of_sets, shard=spec.shard or "none")
     sets = find_watched_table(schema, sets_name, database_name, of_sets)
     column = get_column(table, spec.change_set_column)

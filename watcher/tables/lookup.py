@@ -8,6 +8,7 @@ from ddl.schema import Column, Index, KeyPart, Schema, Table, TypeCode
 from ddl.shards import shard_values
 from ddl.steps import CreateIndex
 from ddl.suggestions import suggest_name
+from ddl.tracked import find_own_trackings, is_null_filtered, is_poll_index, list_streams
 from watcher.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.values import ShardValue, TableSpec
 
@@ -46,12 +47,11 @@ def find_polling_index(schema: Schema, table: Table, name: str | None, database_
     """The null-filtered index on a computed shard and a commit timestamp; of a name, if one is
     given. Raises NotWatchableError."""
     for index in schema.indexes_of(table.name):
-        if is_polling_index(table, index) and (name is None or is_called(index, name)):
+        if is_poll_index(table, index) and (name is None or is_called(index, name)):
             return index
     raise NotWatchableError(
         f"table {table.name} has no null-filtered index on a computed shard and a commit"
-        " timestamp; make it watchable: spanner-watcher ddl apply"
-        f" --database spanner://{database_name} --table {table.name}"
+        f" timestamp; {advise_on_polling(schema, table, database_name)}"
     )
 
 
@@ -60,16 +60,25 @@ def is_called(index: Index, name: str) -> bool:
     return same_name(name, index.name) or same_name(name, split_name(index.name)[1])
 
 
-def is_polling_index(table: Table, index: Index) -> bool:
-    """True for a null-filtered index on (generated INT64, commit timestamp)."""
-    if len(index.parts) != 2:
-        return False
-    names = {part.column.casefold() for part in index.parts}
-    filtered = {name.casefold() for name in index.where_not_null}
-    if not index.null_filtered and not names <= filtered:
-        return False
-    shard, timestamp = (table.column(part.column) for part in index.parts)
-    return bool(shard and shard.generated and timestamp and timestamp.allow_commit_timestamp)
+def advise_on_polling(schema: Schema, table: Table, database_name: str) -> str:
+    """How a table without such an index can be watched: as it is tracked, if it is."""
+    for tracking in find_own_trackings(schema, table):
+        shard, index = tracking.shard.column.name, tracking.index.name
+        return (
+            f"applications write the shard {shard} of its index {index}: say so with --shard time"
+            f" (or fixed, not-null) --shard-column {shard}, the same in [table.{table.name}], or in"
+            f" Spark with the options shard and shardColumn = {shard}"
+        )
+    streams = list_streams(schema, table)
+    if streams:
+        return (
+            f"the change stream {streams[0]} has its changes: read it with --stream {streams[0]}"
+            " (capture = 'change-stream'); there is nothing to clear"
+        )
+    return (
+        "make it watchable: spanner-watcher ddl apply"
+        f" --database spanner://{database_name} --table {table.name}"
+    )
 
 
 def find_index(schema: Schema, table: Table, shard: Column | None, timestamp: Column) -> str | None:
@@ -77,8 +86,7 @@ def find_index(schema: Schema, table: Table, shard: Column | None, timestamp: Co
     columns = [column.name.casefold() for column in (shard, timestamp) if column is not None]
     for index in schema.indexes_of(table.name):
         parts = [part.column.casefold() for part in index.parts]
-        filtered = {name.casefold() for name in index.where_not_null}
-        if parts == columns and (index.null_filtered or set(parts) <= filtered):
+        if parts == columns and is_null_filtered(index):
             return index.name
     return None
 
@@ -125,15 +133,6 @@ def find_deleted_column(table: Table, spec: TableSpec) -> str | None:
             f"{table.name}.{column.name} cannot mark deletes: it must be BOOL or TIMESTAMP"
         )
     return column.name
-
-
-def find_processed_column(table: Table, shard: Column) -> str | None:
-    """The column of CASE WHEN Processed THEN NULL ..., if the shard is computed so."""
-    words = (shard.generated or "").split()
-    if [word.upper() for word in words[:2]] != ["CASE", "WHEN"]:
-        return None
-    column = table.column(words[2].strip('`"'))
-    return column.name if column else None
 
 
 def list_computed_values(table: Table, shard: Column) -> tuple[ShardValue, ...]:

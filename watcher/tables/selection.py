@@ -12,11 +12,14 @@ from ddl.names import list_user_tables
 from ddl.schema import Schema
 from ddl.selection import is_glob, is_selected, matches_any
 from ddl.suggestions import suggest_name
+from ddl.tracked import find_set_rows
 from watcher.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.values import TableSpec, WatchedTable
 
 LOG = logging.getLogger("watcher.selection")
+STREAMED = "change-stream"
+"""How the stored selection of a reader of a change stream says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class Selection:
     exclude: tuple[str, ...] = ()
     ours: tuple[str, ...] = ()
     """The tables in which the product keeps its own state: never watched by a glob."""
+    streamed: bool = False
+    """The changes come from a change stream: nothing of them is ever read from an index."""
 
     def includes(self, name: str) -> bool:
         """True for a table that is selected, or will be once it exists."""
@@ -46,7 +51,10 @@ class Selection:
 
     def to_text(self) -> str:
         """The form that is stored with a consumer, for clearing."""
-        return json.dumps({"include": self.include, "exclude": self.exclude})
+        stored: dict[str, object] = {"include": self.include, "exclude": self.exclude}
+        if self.streamed:
+            stored["capture"] = STREAMED
+        return json.dumps(stored)
 
 
 def select(
@@ -68,7 +76,7 @@ def select(
         table = find_table(schema, name, database_name, spec, scan=scan is not None)
         tables[table.name] = table
     for name in selection.match_globs([table.name for table in schema.tables]):
-        if name in tables:
+        if name in tables or holds_sets_of_others(schema, name):
             continue
         allowed = name in (scan or ())
         try:
@@ -83,6 +91,12 @@ def select(
         )
     check_configured(schema, specs, database_name)
     return tuple(tables.values())
+
+
+def holds_sets_of_others(schema: Schema, name: str) -> bool:
+    """True for a table of change sets: who watches it by a glob wants the rows that they wrote."""
+    table = schema.table(name)
+    return table is not None and find_set_rows(schema, table) is not None
 
 
 def select_streamed(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ddl.schema import Dialect, Type, TypeCode
+from ddl.strategies import ShardKind
 from watcher.spanner.dialects import DIALECTS, SqlDialect
 from watcher.tables.column_choice import ColumnChoice
 
@@ -77,9 +78,6 @@ class WatchedTable:
     def keep_columns(self, names: Container[str]) -> WatchedTable:
         """The table with those of its columns that are named."""
         return replace(self, columns=tuple(pair for pair in self.columns if pair[0] in names))
-
-
-ShardKind = Literal["computed", "fixed", "not-null", "time", "none"]
 
 
 @dataclass(frozen=True, slots=True)

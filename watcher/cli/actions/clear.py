@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
+from ddl.strategies import ShardKind
 from watcher.cli.logs import configure_logging
 from watcher.cli.output import CONSOLE, print_json
 from watcher.consumers.clearing import Cleared, Clearing, Explanation, Method
 from watcher.consumers.positions import SpannerPositions
 from watcher.runners.schedule import Schedule
 from watcher.runners.signals import stop_on_signals
-from watcher.settings.fields import duration_seconds
+from watcher.settings.fields import check_table_spec, duration_seconds
 from watcher.settings.watcher import GRACE_SECONDS
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
 from watcher.spanner.timestamps import format_timestamp
-from watcher.tables.discovery import discover_table
+from watcher.tables.discovery import find_table_to_clear, read_schema
+from watcher.tables.values import TableSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +31,21 @@ class ClearRequest:
     dry_run: bool
     positions_table: str
     json_output: bool
+    shard: ShardKind | None = None
+    shard_column: str | None = None
 
 
 def open_clearing(request: ClearRequest) -> tuple[str, Clearing, SpannerPositions]:
     """Connects to the database and looks up the table, whose name in the schema comes first."""
     margin_seconds = duration_seconds(request.margin)
     client = connect(DatabaseAddress.parse(request.database))
-    table = discover_table(client, request.table)
+    told = request.shard is not None or request.shard_column is not None
+    spec = TableSpec(shard=request.shard, shard_column=request.shard_column) if told else None
+    if spec is not None and spec.shard == "fixed":
+        spec = replace(spec, shard="not-null")  # clearing asks for no list of values
+    if spec is not None:
+        check_table_spec(spec, "--shard")
+    table = find_table_to_clear(read_schema(client), request.table, client.name, spec)
     positions = SpannerPositions(client, request.positions_table)
     method = Method(request.method)
     return table.name, Clearing(client, table, positions, margin_seconds, method), positions

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ddl.selection import is_glob
 from watcher.errors import ConfigurationError
 from watcher.settings.watcher import WatchConfig, parse_watch_config, read_toml
+
+OF_TABLES = "table.*."
+"""How a flag begins that is an option of every table that is named."""
 
 
 def load_config(path: Path | None, flags: Mapping[str, object]) -> WatchConfig:
     """Reads the file, if there is one, and sets the flags that are not None on top of it.
 
-    A flag names the option of a section with a dot: ``stream.name``. Raises ConfigurationError.
+    A flag names the option of a section with a dot: ``stream.name``. One of ``table.*`` is of every
+    table that is named. Raises ConfigurationError.
     """
     values = read_toml(path) if path is not None else {}
     for name, value in flags.items():
         if value is None:
+            continue
+        if name.startswith(OF_TABLES):
+            set_of_tables(values, name.removeprefix(OF_TABLES), value)
             continue
         section, _, option = name.rpartition(".")
         if section:
@@ -36,3 +44,29 @@ def read_section(values: Mapping[str, object], name: str) -> dict[str, object]:
     if not isinstance(section, dict):
         raise ConfigurationError(f"'{name}' must be a section: write [{name}]")
     return section
+
+
+def set_of_tables(values: dict[str, object], option: str, value: object) -> None:
+    """Sets an option of every table that is named. Raises ConfigurationError for globs."""
+    if option == "shard_values":
+        value = read_shard_values(value)
+    tables = values.get("tables", ("*",))
+    names = list(map(str, tables)) if isinstance(tables, Sequence) else []
+    flag = option.removesuffix("s").replace("_", "-")
+    if not names or any(map(is_glob, names)):
+        raise ConfigurationError(
+            f"--{flag} says how single tables are polled: name them with --table, without globs"
+        )
+    sections = read_section(values, "table")
+    spelled = {name.casefold(): name for name in sections}
+    for name in names:
+        section = spelled.get(name.casefold(), name)
+        sections = {**sections, section: {**read_section(sections, section), option: value}}
+    values["table"] = sections
+
+
+def read_shard_values(given: object) -> object:
+    """The values of a shard on the command line: numbers where all are."""
+    texts = tuple(map(str, given)) if isinstance(given, Sequence) else ()
+    numbers = all(text.removeprefix("-").isdecimal() for text in texts)
+    return tuple(map(int, texts)) if numbers else texts

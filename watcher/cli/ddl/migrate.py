@@ -15,10 +15,12 @@ from watcher.cli.ddl.options import (
     ProcessedColumnOption,
     ShardColumnOption,
     ShardKeyOption,
+    ShardOption,
     ShardsOption,
     StoredOption,
     StoringOption,
     StrategyOption,
+    TakeOverOption,
     TimestampColumnOption,
 )
 from watcher.cli.options import (
@@ -49,6 +51,8 @@ def plan(
     index: IndexOption = None,
     storing: StoringOption = None,
     stored: StoredOption = False,
+    shard: ShardOption = None,
+    take_over: TakeOverOption = None,
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 1 if there is something to do (for CI).")
     ] = False,
@@ -79,6 +83,8 @@ def plan(
         "index": index,
         "storing": storing,
         "stored": stored,
+        "shard": shard,
+        "take_over": take_over,
     }
     request = actions.ddl.request.WatchRequest(tables, exclude, config, flags)
     migration = actions.ddl.migrate.plan(request, database, schema, dialect, out, sql, json_output)
@@ -101,6 +107,8 @@ def apply(
     index: IndexOption = None,
     storing: StoringOption = None,
     stored: StoredOption = False,
+    shard: ShardOption = None,
+    take_over: TakeOverOption = None,
     dry_run: DryRunOption = False,
     json_output: JsonOption = False,
 ) -> None:
@@ -108,7 +116,8 @@ def apply(
 
     Plans, shows and applies; returns when the new columns and indexes can be read. Safe to run
     again, also after an interruption: adds only what is missing. Fails if the schema changes
-    meanwhile. Records what it adds, so that 'ddl rollback' can remove it.
+    meanwhile. Records what it adds, so that 'ddl rollback' can remove it. Where a table is watched
+    otherwise than asked for, goes over to what was asked for, or says why it cannot.
     """
     flags = {
         "strategy": strategy,
@@ -121,6 +130,8 @@ def apply(
         "index": index,
         "storing": storing,
         "stored": stored,
+        "shard": shard,
+        "take_over": take_over,
     }
     request = actions.ddl.request.WatchRequest(tables, exclude, config, flags)
     actions.ddl.migrate.apply(request, database, dry_run, json_output)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ddl.strategies import Modulo, Strategy
+from ddl.strategies import Modulo, ShardKind, Strategy
 
 ConfigOption = Annotated[
     Path | None,
@@ -81,6 +81,24 @@ StoringOption = Annotated[
         "--storing",
         metavar="COLUMN",
         help="Store this column in the index, to avoid a join with the table; repeatable.",
+    ),
+]
+TakeOverOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--take-over",
+        metavar="COLUMN",
+        help="Let this existing column be overwritten and cleared (with change-set: the table of"
+        " change sets); repeatable. Its values are lost.",
+    ),
+]
+ShardOption = Annotated[
+    ShardKind | None,
+    typer.Option(
+        "--shard",
+        metavar="KIND",
+        help="computed (default): a generated column. time, fixed, not-null: --shard-column is one"
+        " that applications write. none: no shard.",
     ),
 ]
 StoredOption = Annotated[

@@ -173,11 +173,15 @@ def list_awaited(
 ) -> list[Slowest]:
     """Everybody who has to deliver before a table is cleared.
 
-    Change sets are shared by tables that are not all known here: every position counts, and every
-    polling consumer. Else a consumer that polls the table but has not registered it has read
+    Readers of change streams read nothing from an index, so that they hold up no clearing. Change
+    sets are shared by tables that are not all known here: every position counts, and every polling
+    consumer. Else a consumer that polls the table but has not registered it has read
     nothing of it, and starts at the beginning: rows that were written before the table was
     watchable may be older than its positions in other tables.
     """
+    streamed = {name for name, each in selections.items() if each.streamed}
+    selections = {name: each for name, each in selections.items() if name not in streamed}
+    positions = [each for each in positions if each.consumer not in streamed]
     if table.change_sets is not None:
         least = find_least_positions(positions)
         places = {consumer: Slowest(consumer, micros) for consumer, micros in least.items()}

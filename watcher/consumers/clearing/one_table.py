@@ -11,6 +11,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.clearing.bounds import Fence, Slowest, make_bounds
 from watcher.consumers.clearing.by_index import ByIndex
 from watcher.consumers.clearing.explanation import Explanation, explain
+from watcher.consumers.clearing.guard import check_erasable
 from watcher.consumers.clearing.methods import (
     ClearingLoad,
     Method,
@@ -82,7 +83,8 @@ class Clearing:
 
         ``rows_max`` removes about so many of the oldest only. A slowest consumer that is more than
         ``report_seconds`` behind is reported in the log: it may have ended for good. Cleared-to is
-        written before anything is cleared, no higher than the latest row that will be.
+        written before anything is cleared, no higher than the latest row that will be. Raises
+        NotOursError where it would erase what an application wrote, and nobody let it.
         """
         attributes = describe_database(self._database.name, self._table.name)
         with span(f"clear {self._table.name}", attributes, Kind.CLIENT) as current:
@@ -115,7 +117,8 @@ class Clearing:
 
     def _read_safe_end(self) -> tuple[int, Slowest]:
         """How far the table may be cleared now, and the consumer that limits it. Raises
-        ConfigurationError when nobody is registered."""
+        ConfigurationError when nobody is registered, NotOursError for what may not be erased."""
+        check_erasable(self._database, self._table)
         slowest = self._bounds.read(self._table)
         return max(slowest.micros - self._margin, BEGINNING), slowest
 

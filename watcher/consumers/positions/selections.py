@@ -1,4 +1,4 @@
-"""Which tables each polling consumer watches, also those that it has not registered yet."""
+"""Which tables each consumer watches, also those that it has not registered yet, and how."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.tables import consumers_table, own_tables
 from watcher.errors import CheckpointError
 from watcher.spanner.dialects import SqlDialect
-from watcher.tables.selection import Selection
+from watcher.tables.selection import STREAMED, Selection
 
 SELECTION_COLUMN = "Selection"
 
@@ -22,7 +22,10 @@ def parse_selection(text: str, consumer: str, ours: tuple[str, ...]) -> Selectio
     try:
         stored = json.loads(text)
         return Selection(
-            tuple(map(str, stored["include"])), tuple(map(str, stored.get("exclude", ()))), ours
+            tuple(map(str, stored["include"])),
+            tuple(map(str, stored.get("exclude", ()))),
+            ours,
+            streamed=stored.get("capture") == STREAMED,
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
@@ -35,8 +38,8 @@ def parse_selection(text: str, consumer: str, ours: tuple[str, ...]) -> Selectio
 def read_selections(
     reader: RowReader, positions_table: str, sql: SqlDialect
 ) -> dict[str, Selection]:
-    """The selections of all polling consumers, by consumer. Change streams and releases that store
-    none have none."""
+    """The selections of all consumers, by consumer. Releases that store none have none, and before
+    this one readers of change streams had none."""
     ours = own_tables(positions_table)
     rows = reader.execute_sql(
         f"SELECT {sql.quote_all(('Consumer', SELECTION_COLUMN))}"  # noqa: S608 (quoted)

@@ -11,6 +11,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions.cleared import read_cleared
 from watcher.consumers.positions.selections import SELECTION_COLUMN, store_selection
+from watcher.consumers.positions.switches import check_still_in_index
 from watcher.consumers.positions.tables import (
     backfills_table,
     consumers_table,
@@ -106,6 +107,7 @@ class SpannerPositions(Positions):
             check_owner(transaction, self._name, registration.consumer, owner, self.sql)
             if owner is not None:  # who has no lease has no state to store it in
                 name, selection = registration.consumer, registration.selection
+                check_still_in_index(transaction, self._name, name, selection, self.sql)
                 store_selection(transaction, self._name, name, selection)
             return self.register_in(transaction, registration)
 

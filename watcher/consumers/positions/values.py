@@ -51,8 +51,8 @@ class Registration:
     cleared already, all of them begin there instead. ``filled`` are tables whose backfill begins at
     their position. ``backwards``: positions above their start go back to it; else they stay.
     ``cleared_with`` maps tables to that of their change sets, which is cleared for them.
-    ``selection`` says which tables the consumer polls (None: a change stream); it is stored with
-    the positions.
+    ``selection`` says which tables the consumer watches, and whether it polls them; it is stored
+    with the positions.
     ``replaced`` maps tables to the commit timestamp at which their name went to another table: a
     position below it is that of the table before.
     """

@@ -373,5 +373,5 @@ def make_consumer(options: SourceOptions, outages: Outages) -> QueryConsumer | N
     """The consumer that a query is; its selection is for clearing, of tables that are polled."""
     if options.consumer is None:
         return None
-    selection = None if options.streamed else make_scan_selection(options).to_text()
+    selection = replace(make_scan_selection(options), streamed=options.streamed).to_text()
     return QueryConsumer(options, options.consumer, selection, outages)

@@ -57,7 +57,10 @@ class Registrar:
         before = None
         if text is not None:
             before = parse_selection(text, self._lease.consumer, ())
-        self._register(tables, frozenset(tables.source.tables), before, text != self._selection)
+            before = None if before.streamed else before
+        self._register(
+            tables, frozenset(tables.source.tables), before, text != self._resolver.stored_selection
+        )
 
     def register_new(self, tables: Tables, watched_before: frozenset[str], at: int) -> None:
         """Registers tables of the schema that is valid ``at`` a later timestamp."""
@@ -91,12 +94,6 @@ class Registrar:
     def _read_positions(self) -> dict[str, int]:
         return self._connection.positions.load_all(self._lease.consumer)
 
-    @property
-    def _selection(self) -> str | None:
-        """The tables that are polled, as they are stored."""
-        selection = self._resolver.selection
-        return selection.to_text() if selection is not None else None
-
     def _register(
         self,
         tables: Tables,
@@ -125,7 +122,7 @@ class Registrar:
     def _find_void(self, tables: Tables, known: Mapping[str, int]) -> dict[str, int]:
         """Tables whose position is that of another one, and when they had taken its name. A change
         stream goes on where it is: it has the changes of both."""
-        if self._selection is None:
+        if self._resolver.selection is None:
             return {}
         void = {
             name: at
@@ -146,7 +143,7 @@ class Registrar:
     ) -> dict[str, int | None]:
         """Where each table begins; None is now, where a table with a backfill begins, too."""
         start = resolve_start(self._start)
-        if self._selection is None and standing.positions:
+        if self._resolver.selection is None and standing.positions:
             start = None  # the stream may not reach back to it any more
         return {
             name: None if name in tables.backfills else choose_start(standing, name, start)
@@ -180,5 +177,5 @@ class Registrar:
             now_tables,
             frozenset(tables.backfills.keys() & set(new)),
             cleared_with=map_change_sets(tables.source.capture(name).table for name in new),
-            selection=self._selection,
+            selection=self._resolver.stored_selection,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ddl.schema import Schema
 from ddl.selection import matches_any
@@ -61,6 +61,13 @@ class TableResolver:
         if self._config.capture == "change-stream":
             return None
         return make_selection(self._config)
+
+    @property
+    def stored_selection(self) -> str:
+        """The tables that are watched, and how, in the form that others read: clearing waits for
+        those that poll, also in tables that they have not registered yet."""
+        streamed = self._config.capture == "change-stream"
+        return replace(make_selection(self._config), streamed=streamed).to_text()
 
     def resolve_latest(self) -> Tables:
         """The tables to watch in the current schema.

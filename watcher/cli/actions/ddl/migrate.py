@@ -6,14 +6,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from google.cloud.spanner_v1.database import Database
 from rich.progress import Progress
 
 from ddl.apply import apply_plan
 from ddl.errors import PlanError
 from ddl.files import write_files
 from ddl.plan import Plan, PlanStatement, make_plan
-from ddl.schema import Dialect
+from ddl.record import read_ownership
+from ddl.schema import Dialect, Schema
 from ddl.selection import select_tables
+from ddl.status import TableStatus, list_statuses
 from watcher.cli.actions.ddl.request import WatchRequest, load_schema
 from watcher.cli.output import CONSOLE, ERRORS, print_json
 
@@ -30,14 +33,14 @@ def plan(
     """Shows a plan, and writes it as files into ``out``. Raises PlanError."""
     if sql and json_output:
         raise PlanError("--sql and --json exclude each other: use one of them")
-    loaded, _ = load_schema(database, schema, dialect)
+    loaded, client = load_schema(database, schema, dialect)
     names = select_tables(loaded, request.include, request.exclude)
-    migration = make_plan(loaded, names, request.options)
+    migration = plan_tables(loaded, client, names, request)
     if sql:
         print_statements(migration)
     else:
         show_plan(migration, json_output)
-    report_nothing(migration, names, json_output)
+    report_nothing(migration, loaded, names, json_output)
     if out is not None and not migration.empty:
         for path in write_files(migration, out):
             ERRORS.print(f"written: {path}")
@@ -50,9 +53,9 @@ def apply(request: WatchRequest, database: str | None, dry_run: bool, json_outpu
         raise PlanError("no database: name it with --database")
     loaded, client = load_schema(database, None)
     names = select_tables(loaded, request.include, request.exclude)
-    migration = make_plan(loaded, names, request.options)
+    migration = plan_tables(loaded, client, names, request)
     show_plan(migration, json_output)
-    report_nothing(migration, names, json_output)
+    report_nothing(migration, loaded, names, json_output)
     if dry_run or migration.empty or client is None:
         return
     with Progress(console=ERRORS, disable=json_output or not ERRORS.is_terminal) as progress:
@@ -62,20 +65,40 @@ def apply(request: WatchRequest, database: str | None, dry_run: bool, json_outpu
         ERRORS.print(f"applied {len(migration.statements)} statements")
 
 
+def plan_tables(
+    schema: Schema, client: Database | None, names: Sequence[str], request: WatchRequest
+) -> Plan:
+    """The plan, by what the database has recorded as ours. Raises PlanError, SchemaError."""
+    owned = read_ownership(client, schema) if client is not None else {}
+    return make_plan(schema, names, request.options, owned)
+
+
 def show_plan(migration: Plan, json_output: bool) -> None:
     """Prints a plan as SQL with comments, or as JSON."""
     if json_output:
         print_json(migration.as_json())
         return
+    for each in migration.taken_over:
+        CONSOLE.print(f"-- takes over {each.table}.{each.name}: {each.effect}", style="bold")
     for number, statement in enumerate(migration.statements, 1):
         print_statement(number, len(migration.statements), statement)
     sys.stdout.flush()
 
 
-def report_nothing(migration: Plan, names: Sequence[str], json_output: bool) -> None:
-    """Says so, beside the output, when there is nothing to do."""
+def report_nothing(
+    migration: Plan, schema: Schema, names: Sequence[str], json_output: bool
+) -> None:
+    """Says so, beside the output, when there is nothing to do, and how the tables are watched."""
     if migration.empty and not json_output:
-        ERRORS.print(f"nothing to do: {', '.join(names)} can be watched as asked for")
+        states = "; ".join(describe_status(each) for each in list_statuses(schema, names))
+        ERRORS.print(f"nothing to do: {states}")
+
+
+def describe_status(status: TableStatus) -> str:
+    """How a table is watched, in words."""
+    shards = f", {status.shards} shards" if status.shards else ""
+    index = f", {status.index}" if status.index else ""
+    return f"{status.table} is watched ({status.strategy}{shards}{index})"
 
 
 def print_statement(number: int, count: int, statement: PlanStatement) -> None:

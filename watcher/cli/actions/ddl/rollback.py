@@ -23,8 +23,9 @@ def remove_tracking(database: str, tables: Sequence[str], dry_run: bool, json_ou
             CONSOLE.print(f"{statement};")
     if dry_run:
         return
-    if not statements and not json_output:
-        ERRORS.print("nothing to do: 'ddl apply' has recorded nothing that is still there")
+    if not selected:
+        if not json_output:
+            ERRORS.print("nothing to do: 'ddl apply' has recorded nothing that is still there")
         return
     with Progress(console=ERRORS, disable=json_output or not ERRORS.is_terminal) as progress:
         task = progress.add_task("rolling back", total=len(statements))

@@ -1,0 +1,116 @@
+"""Refuses to erase what is an application's own, at the place that erases.
+
+Clearing sets a timestamp to NULL, or deletes change sets. A timestamp is ours by its form, when
+Spanner fills it by DEFAULT and ON UPDATE, and a table of change sets when it has nothing else. Of
+everything else a user has to have said so: ``ddl apply --take-over`` records that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from google.cloud.spanner_v1 import param_types
+from google.cloud.spanner_v1.database import Database
+
+from ddl.names import split_name
+from ddl.ownership import fold, is_ours
+from ddl.record import RECORDED_SCHEMA, TABLE, TAKEN_OVER, read_records
+from ddl.schema import Column, Type, TypeCode
+from watcher.consumers.positions.tables import read_columns
+from watcher.errors import NotOursError
+from watcher.spanner.dialects import SqlDialect
+from watcher.tables.schema_rows import unwrap_expression
+from watcher.tables.values import WatchedTable
+
+
+def check_erasable(database: Database, table: WatchedTable) -> None:
+    """Raises NotOursError when clearing would erase what nobody let it erase, by the schema and the
+    record as they are now."""
+    if table.change_sets is not None:
+        check_change_sets(database, table, table.change_sets.table)
+    elif table.processed_column is None:
+        check_timestamp(database, table)
+
+
+def check_timestamp(database: Database, table: WatchedTable) -> None:
+    """Clearing sets the timestamp to NULL."""
+    columns = read_table_columns(database, table.name, table.sql)
+    column = columns.get(table.timestamp_column)
+    if column is not None and is_ours(column, table.dialect):
+        return
+    if is_taken_over(database, table.name, table.timestamp_column):
+        return
+    raise NotOursError(
+        f"clearing would set {table.name}.{table.timestamp_column} to NULL, which the application"
+        " writes (Spanner does not fill it by DEFAULT and ON UPDATE). If its values may be lost,"
+        f" run spanner-watcher ddl apply --database spanner://{database.name} --table {table.name}"
+        f" --strategy manual --timestamp-column {table.timestamp_column}"
+        f" --take-over {table.timestamp_column}; to keep them, do not clear"
+    )
+
+
+def check_change_sets(database: Database, table: WatchedTable, sets: str) -> None:
+    """Clearing deletes rows of the table of change sets."""
+    assert table.change_sets is not None
+    ours = {table.change_sets.id_column, table.timestamp_column}
+    columns = read_table_columns(database, sets, table.sql)
+    others = [c.name for c in columns.values() if c.name not in ours and c.generated is None]
+    if not others or is_taken_over(database, table.name, sets):
+        return
+    raise NotOursError(
+        f"clearing would delete rows of {sets}, which has columns that are not ours:"
+        f" {', '.join(others)}. If they may be lost, run spanner-watcher ddl apply --database"
+        f" spanner://{database.name} --table {table.name} --strategy change-set --take-over {sets}"
+    )
+
+
+def read_table_columns(database: Database, table: str, sql: SqlDialect) -> Mapping[str, Column]:
+    """What INFORMATION_SCHEMA says of the columns of a table, by name: the expressions that fill
+    them. The types are left out."""
+    schema, name = split_name(table)
+    columns = ("COLUMN_NAME", "COLUMN_DEFAULT", "ON_UPDATE_EXPRESSION", "GENERATION_EXPRESSION")
+    query = (
+        f"SELECT {', '.join(map(sql.quote_view_column, columns))}"  # noqa: S608 (our own names)
+        " FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = @schema AND TABLE_NAME = @table"
+    )
+    values: dict[str, tuple[object, object]] = {
+        "schema": (schema or sql.default_schema, param_types.STRING),
+        "table": (name, param_types.STRING),
+    }
+    with database.snapshot() as snapshot:
+        rows = list(snapshot.execute_sql(*sql.bind(query, values)))
+    return {row[0]: make_column(*row) for row in rows}
+
+
+def make_column(
+    name: str, default: str | None, on_update: str | None, generated: str | None
+) -> Column:
+    """A column by its expressions. One that Spanner fills with commit timestamps may hold them."""
+    expressions = [unwrap(each) for each in (default, on_update)]
+    return Column(
+        name,
+        Type(TypeCode.TIMESTAMP),
+        default=expressions[0],
+        on_update=expressions[1],
+        generated=generated,
+        allow_commit_timestamp=on_update is not None,
+    )
+
+
+def unwrap(expression: str | bytes | None) -> str | None:
+    """An expression without parentheses around all of it."""
+    if expression is None:
+        return None
+    text = expression.decode() if isinstance(expression, bytes) else expression
+    return unwrap_expression(text)
+
+
+def is_taken_over(database: Database, table: str, name: str) -> bool:
+    """True when ``ddl apply --take-over`` has recorded it."""
+    if (TABLE, TAKEN_OVER.name) not in read_columns(database, [TABLE]):
+        return False
+    records = read_records(database, RECORDED_SCHEMA)
+    return any(
+        recorded.casefold() == table.casefold() and name.casefold() in fold(record.taken_over)
+        for recorded, record in records.items()
+    )
