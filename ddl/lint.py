@@ -270,8 +270,8 @@ def check_on_update_is_set(schema: Schema, context: LintContext) -> Iterator[Lin
             yield LintFinding(
                 "on-update-missing",
                 f"{table.name}.{stamp.name}",
-                "no poll sees an UPDATE that does not set it; with the fix, each write that does not"
-                " set it overwrites its value",
+                "no poll sees an UPDATE that does not set it; with the fix each one overwrites its"
+                " value",
                 f"{render_step(default, schema.dialect)}; {render_step(on_update, schema.dialect)}",
             )
 

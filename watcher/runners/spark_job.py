@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TypeVar
 
 import pyspark
