@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import interleavings.scenarios.watching
+import watcher.captures.change_stream.whole_rows
 import watcher.consumers.clearing.bounds
 import watcher.consumers.leases
 import watcher.consumers.positions.selections
@@ -19,6 +20,7 @@ import watcher.tables.epochs
 from ddl.schema import Schema
 from watcher.captures import Look
 from watcher.captures.change_stream.watched import ChangeFilter
+from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.captures.poll import PollCapture
 from watcher.consumers.clearing.bounds import Slowest, find_least_positions, list_awaited
 from watcher.consumers.leases import Consumers, Lease
@@ -297,6 +299,23 @@ def freeze_streams() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def complete_with_newest_columns() -> Iterator[None]:
+    """The records of a change stream are completed with the columns that their tables have now."""
+
+    def find_newest(whole: WholeRows, _record: object, _end: int) -> Iterator[Schema]:
+        yield whole._epochs.latest()[1]
+
+    def refuse(_error: BaseException) -> bool:
+        return False
+
+    with (
+        patch_attribute(WholeRows, "_find_schemas", find_newest),
+        patch_attribute(watcher.captures.change_stream.whole_rows, "is_schema_refusal", refuse),
+    ):
+        yield
+
+
 def intervals_of(window: Window) -> tuple[str, ...]:
     """The minutes that a window touches, and one more on each side."""
     first, last = (micros // 60_000_000 for micros in (window.start, window.end))
@@ -403,6 +422,12 @@ MUTATIONS = (
     ),
     Mutation(
         "a query ignores new tables of its stream", "1", "spark-stream-new-table", freeze_streams
+    ),
+    Mutation(
+        "records are completed with the newest columns",
+        "2",
+        "stream-schema",
+        complete_with_newest_columns,
     ),
     Mutation(
         "a window that comes again may be shorter",

@@ -61,8 +61,9 @@ TRANSIENT = (
 SESSION_GONE = re.compile(r"session not found", re.IGNORECASE)
 TRANSACTION_GONE = re.compile(r"transaction not found", re.IGNORECASE)
 INDEX_GONE = re.compile(r"secondary index|index not found|null.filtered index", re.IGNORECASE)
+PLACE_GONE = re.compile(r"(database|instance|project) not found", re.IGNORECASE)
 SCHEMA_GONE = re.compile(
-    r"unrecognized name|table not found|not found: (table|column)|column .* not found"
+    r"unrecognized name|(table|column) not found|not found: (table|column)|column .* not found"
     r"|no such (table|column)|schema",
     re.IGNORECASE,
 )
@@ -115,6 +116,8 @@ def classify_refusal(error: GoogleAPICallError) -> FailureKind:
     message = str(error.message)
     if SESSION_GONE.search(message):
         return FailureKind.SESSION
+    if PLACE_GONE.search(message):
+        return FailureKind.PERMANENT
     if TRANSACTION_GONE.search(message):
         return FailureKind.RETRY
     if INDEX_GONE.search(message):
@@ -128,11 +131,17 @@ def suggest_fix(error: BaseException) -> str:
     """What somebody can do about an error, as the end of a sentence; may be empty."""
     if isinstance(error, Forbidden | Unauthenticated):
         return "grant roles/spanner.databaseReader (and databaseUser for positions and clearing)"
-    if isinstance(error, NotFound):
-        return "check the name of the database"
-    if classify_error(error) is FailureKind.INDEX:
+    kind = classify_error(error)
+    if kind is FailureKind.INDEX:
         return (
             "create the index again with 'spanner-watcher ddl apply', or set on_missing_index ="
             " 'scan' to read the table without it"
         )
+    if kind is FailureKind.SCHEMA:
+        return (
+            "a table or a column is not what it was: compare the tables and columns that are"
+            " configured with the schema, and restart"
+        )
+    if isinstance(error, NotFound) and PLACE_GONE.search(str(error.message)):
+        return "check the name of the database"
     return ""

@@ -57,6 +57,7 @@ SCENARIOS: dict[str, tuple[Variant, ...]] = {
         streams.STREAM_LATEST,
         streams.STREAM_TAKEOVER,
         streams.STREAM_NEW_TABLE,
+        streams.STREAM_SCHEMA,
         streams.SPARK_STREAM_NEW_TABLE,
     ),
 }

@@ -77,6 +77,39 @@ STREAM_NEW_TABLE = Variant(
     schema_changes=True,
     quiet=(),
 )
+PARTS = "CREATE CHANGE STREAM Everything FOR ALL OPTIONS (value_capture_type = 'NEW_VALUES')"
+WHOLE = STREAMED | {"stream": {"whole_rows": True}}
+
+
+def change_columns(run: Run) -> None:
+    """A column is added, written to, and dropped, among writes that leave it out; another one
+    comes."""
+    run.write(("Rows", 1, "1.2"))
+    run.database.update_ddl(["ALTER TABLE `Rows` ADD COLUMN Extra STRING(MAX)"]).result(60)
+    run.write(("Rows", 2, "2.2"), columns={"Extra": "2"})
+    run.write(("Rows", 1, "1.3"))
+    run.database.update_ddl(["ALTER TABLE `Rows` DROP COLUMN Extra"]).result(60)
+    run.write(("Rows", 3, "3.2"))
+    run.database.update_ddl(["ALTER TABLE `Rows` ADD COLUMN Later INT64"]).result(60)
+    run.write(("Rows", 1, "1.4"), columns={"Later": 4})
+
+
+def follow_whole_rows(run: Run) -> None:
+    """Consumer A: has the values read that the stream leaves out."""
+    run.watcher("a", tables=["*"], refresh=0, interval=0.001, **WHOLE).run()
+
+
+STREAM_SCHEMA = Variant(
+    "stream-schema",
+    {"D": change_columns, "A": follow_whole_rows},
+    (Expectation("a", tables=("Rows",)),),
+    statements=(ROWS, PARTS),
+    watchable=(),
+    prelude=register_and_write,
+    finale=catch_up("a", **WHOLE),
+    schema_changes=True,
+    quiet=(),
+)
 SPARK_STREAM = {"startingTimestamp": "earliest", "capture": "change-stream"}
 SPARK_STREAM_NEW_TABLE = Variant(
     "spark-stream-new-table",

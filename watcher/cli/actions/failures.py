@@ -17,11 +17,12 @@ from google.api_core.exceptions import (
 from watcher.errors import (
     AccessDeniedError,
     DatabaseNotFoundError,
+    SchemaChangedError,
     UnavailableError,
     WatcherError,
 )
 from watcher.spanner.address import EMULATOR_HOST
-from watcher.spanner.failures import suggest_fix
+from watcher.spanner.failures import FailureKind, classify_error, suggest_fix
 from watcher.terminal.commands import explain_system_error
 
 
@@ -39,6 +40,8 @@ def explain_answer(error: GoogleAPICallError | RetryError) -> WatcherError:
     message = f"{text}; {hint}" if hint else text
     if isinstance(error, Forbidden | Unauthenticated):
         return AccessDeniedError(message)
+    if classify_error(error) is FailureKind.SCHEMA:
+        return SchemaChangedError(message)
     if isinstance(error, NotFound):
         return DatabaseNotFoundError(message)
     if isinstance(error, ServiceUnavailable | DeadlineExceeded | RetryError):
