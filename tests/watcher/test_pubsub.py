@@ -25,7 +25,8 @@ from watcher.change import Operation
 from watcher.envelopes import make_envelope
 from watcher.errors import DeliveryError, SinkUnavailableError
 from watcher.failpoints import VARIABLE
-from watcher.runners.delivery.pubsub import PubSubSink
+from watcher.runners.delivery.pubsub import PubSubSink, wait_for
+from watcher.runners.delivery.pubsub_messages import format_version
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.refusals import RefusedChangesError
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink, read_dead_letters
@@ -89,8 +90,60 @@ def test_a_subscriber_sees_what_was_written_in_order_per_key(
             "table": "Singers",
             "operation": "UPSERT",
             "commit_timestamp": change["commit_timestamp"],
+            "version": change["commit_timestamp"],
             "key": json.dumps(list(change["key"].values())),
         }
+
+
+def test_the_version_of_a_row_is_greater_for_a_newer_one() -> None:
+    (change,) = account_changes(1)
+    assert change.origin is not None
+    newer = [
+        replace(change, origin=replace(change.origin, mod_number=9)),
+        replace(change, origin=replace(change.origin, mod_number=10)),
+        replace(change, origin=replace(change.origin, record_sequence="00000009")),
+        replace(change, origin=replace(change.origin, record_sequence="00000010")),
+        replace(change, commit_timestamp=change.commit_timestamp + 1),
+    ]
+    versions = [format_version(each) for each in (change, *newer)]
+    assert versions == sorted(set(versions))
+
+
+def test_a_reader_drops_what_pubsub_has_stored_late_by_its_version(
+    pubsub: PublisherServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pub/Sub has no fence: a request that was given up is stored behind newer messages."""
+    monkeypatch.setattr(f"{wait_for.__module__}.wait_for", lambda *_: wait_for(_[0], 0.5))
+    sink = make_sink()
+    first, second, third = account_changes(3, keys=1)
+    sink.write_change(first)
+    sink.flush()
+    pubsub.gate.clear()
+    pubsub.held_back_max = 1
+    sink.write_change(second)
+    with pytest.raises(SinkUnavailableError):
+        sink.flush()
+    sink.discard()
+    for change in (second, third):
+        sink.write_change(change)
+        sink.flush()
+    pubsub.gate.set()
+    messages = pubsub.published[ACCOUNTS_TOPIC]
+    while len(messages) < 4:
+        threading.Event().wait(0.01)
+    assert [balance_of(message) for message in messages] == [0, 1, 2, 1]
+    assert len({message.ordering_key for message in messages}) == 1
+    newest, seen = "", []
+    for message in messages:
+        if message.attributes["version"] >= newest:
+            newest = message.attributes["version"]
+            seen.append(balance_of(message))
+    assert seen == [0, 1, 2]
+
+
+def balance_of(message: Any) -> int:
+    balance: int = json.loads(message.data)["values"]["Balance"]
+    return balance
 
 
 @pytest.mark.parametrize(("name", "options"), [*EXAMPLES, ("datastream-avro", {})])
