@@ -19,8 +19,8 @@ from watcher.envelopes import make_envelope
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.settings.destinations import KafkaDestination
 
-LOST_MAX = 3
-"""So many requests are given up; further ones arrive at once."""
+LOST_MAX = 1
+"""So many requests are given up; further ones arrive."""
 
 Report = Callable[[Any, object], None]
 

@@ -11,7 +11,8 @@ from interleavings.scenarios.base import Variant, begin_with_rows, write_rows
 from interleavings.scheduler import current_scheduler
 
 WINDOWS = 4
-ARRIVALS = 4
+ARRIVALS = 2
+LOOKS = 20
 
 
 def begin_with_topic(run: Run) -> None:
@@ -27,6 +28,15 @@ def deliver_to_topic(run: Run, windows: int = WINDOWS) -> None:
     watcher.deliver_to(run.kept["sink"])
     for _ in range(windows):
         watcher.run_once()
+
+
+def write_after_a_loss(run: Run) -> None:
+    """Rows get newer versions when a request with older ones was given up."""
+    for _ in range(LOOKS):
+        if run.kept["partition"].lost:
+            break
+        current_scheduler().gate("nothing was given up yet")
+    write_rows(run)
 
 
 def deliver_late(run: Run) -> None:
@@ -57,7 +67,7 @@ def end_with_the_newest(run: Run) -> None:
 
 LATE_REQUEST = Variant(
     "late-request",
-    {"W": write_rows, "A": deliver_to_topic, "N": deliver_late},
+    {"W": write_after_a_loss, "A": deliver_to_topic, "N": deliver_late},
     (),
     prelude=begin_with_topic,
     finale=end_with_the_newest,
