@@ -106,13 +106,14 @@ def read_name_list(reader: TokenReader) -> list[str]:
 def render_grants(
     grants: Iterable[Grant],
     quote_name: Callable[[str], str],
+    quote_column: Callable[[str], str],
     dialect: Dialect = Dialect.GOOGLESQL,
 ) -> list[str]:
     """GRANT statements, one for each object and role."""
     postgres = dialect is Dialect.POSTGRESQL
 
     def write(grant: Grant) -> str:
-        columns = ", ".join(map(quote_name, grant.columns))
+        columns = ", ".join(map(quote_column, grant.columns))
         return f"{grant.privilege}({columns})" if columns else grant.privilege
 
     texts = []

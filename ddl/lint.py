@@ -194,7 +194,7 @@ def check_proof_is_possible(schema: Schema, context: LintContext) -> Iterator[Li
     for table, index, _, _ in list_poll_indexes(schema):
         if is_null_filtered(index) and len(index.parts) > 2:
             names = (part.column for part in index.parts[2:])
-            others = SPELLINGS[schema.dialect].quote_names(names)
+            others = SPELLINGS[schema.dialect].quote_columns(names)
             yield LintFinding(
                 "null-filtered-without-proof",
                 f"{table.name}, index {index.name}",

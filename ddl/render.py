@@ -45,7 +45,7 @@ def render_schema(schema: Schema, database: str | None = None) -> list[str]:
         *map(spelling.create_index, schema.indexes),
         *after,
         *map(spelling.create_change_stream, schema.change_streams),
-        *render_grants(schema.grants, spelling.quote_name, schema.dialect),
+        *render_grants(schema.grants, spelling.quote_name, spelling.quote_column, schema.dialect),
     ]
 
 
@@ -78,6 +78,11 @@ def quote_name(name: str, dialect: Dialect = Dialect.GOOGLESQL) -> str:
     return SPELLINGS[dialect].quote_name(name)
 
 
+def quote_column(name: str, dialect: Dialect = Dialect.GOOGLESQL) -> str:
+    """The name of a column, quoted where it must be."""
+    return SPELLINGS[dialect].quote_column(name)
+
+
 @singledispatch
 def _render(step: object, spelling: Spelling) -> str:
     raise DdlError(f"{type(step).__name__} cannot be rendered")
@@ -90,7 +95,7 @@ def render_alter_table(table: str, action: str, spelling: Spelling) -> str:
 
 def render_alter_column(table: str, column: str, action: str, spelling: Spelling) -> str:
     """ALTER TABLE t ALTER COLUMN c action."""
-    action = f"ALTER COLUMN {spelling.quote_name(column)} {action}"
+    action = f"ALTER COLUMN {spelling.quote_column(column)} {action}"
     return render_alter_table(table, action, spelling)
 
 
@@ -117,7 +122,7 @@ def render_add_column(step: steps.AddColumn, spelling: Spelling) -> str:
 @_render.register
 def render_drop_column(step: steps.DropColumn, spelling: Spelling) -> str:
     """DROP COLUMN."""
-    action = f"DROP COLUMN {spelling.quote_name(step.column)}"
+    action = f"DROP COLUMN {spelling.quote_column(step.column)}"
     return render_alter_table(step.table, action, spelling)
 
 
@@ -141,7 +146,7 @@ def render_set_type(step: steps.SetType, spelling: Spelling) -> str:
     text = render_alter_column(step.table, step.column, spelling.set_type(step.type), spelling)
     if step.not_null is None:
         return text
-    column = spelling.quote_name(step.column)
+    column = spelling.quote_column(step.column)
     return f"{text}, ALTER COLUMN {column} {spelling.set_not_null(step.not_null)}"
 
 
@@ -225,9 +230,8 @@ def render_drop_index(step: steps.DropIndex, spelling: Spelling) -> str:
 def render_alter_index_storing(step: steps.AlterIndexStoring, spelling: Spelling) -> str:
     """ALTER INDEX ADD | DROP a stored column."""
     action = f"{'ADD' if step.add else 'DROP'} {spelling.stored_column}"
-    return (
-        f"ALTER INDEX {spelling.quote_name(step.index)} {action} {spelling.quote_name(step.column)}"
-    )
+    column = spelling.quote_column(step.column)
+    return f"ALTER INDEX {spelling.quote_name(step.index)} {action} {column}"
 
 
 @_render.register

@@ -9,7 +9,7 @@ from ddl.errors import PlanError
 from ddl.names import choose_free_name, is_taken, join_name, same_name, split_name
 from ddl.options import WatchOptions
 from ddl.ownership import Ownership, fold, is_ours, refuse_take_over
-from ddl.render import SPELLINGS, quote_name, render_type
+from ddl.render import SPELLINGS, quote_column, render_type
 from ddl.rules import normalize
 from ddl.schema import Column, Dialect, Index, KeyPart, Schema, Table, Type, TypeCode
 from ddl.shards import shard_expression, shard_values
@@ -202,7 +202,7 @@ def write_shard(schema: Schema, table: Table, options: WatchOptions) -> str:
     signed = options.modulo is Modulo.SIGNED
     expression = shard_expression(table, options.shard_key, options.shards, signed, schema.dialect)
     if options.strategy is Strategy.PROCESSED:
-        processed_column = quote_name(find_name(table, options.processed_column), schema.dialect)
+        processed_column = quote_column(find_name(table, options.processed_column), schema.dialect)
         expression = f"CASE WHEN {processed_column} THEN NULL ELSE {expression} END"
     return expression
 

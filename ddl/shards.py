@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ddl.errors import PlanError
-from ddl.render import quote_name, render_type
+from ddl.render import quote_column, render_type
 from ddl.schema import Column, Dialect, Table, TypeCode
 
 # How a value of each type becomes a STRING, injectively and without regard to time zones.
@@ -90,7 +90,7 @@ def write_googlesql_key(columns: Sequence[Column]) -> str:
 
 def write_postgresql_key(table: Table, columns: Sequence[Column]) -> str:
     """The columns as one text, never NULL. Raises PlanError for a type that has none."""
-    names = [quote_name(column.name, Dialect.POSTGRESQL) for column in columns]
+    names = [quote_column(column.name, Dialect.POSTGRESQL) for column in columns]
     if len(columns) == 1 and columns[0].type.code is TypeCode.BYTES:
         return f"coalesce({names[0]}, ''::bytea)"
     texts = []
@@ -143,7 +143,7 @@ def choose_hashed_columns(
 
 def write_text(column: Column) -> str:
     """A column as STRING."""
-    return TEXT[column.type.code].format(quote_name(column.name))
+    return TEXT[column.type.code].format(quote_column(column.name))
 
 
 def write_part(column: Column) -> str:

@@ -45,8 +45,12 @@ class Spelling(ABC):
     """The words that make a sequence bit-reversed."""
 
     @abstractmethod
+    def quote_column(self, name: str) -> str:
+        """The name of a column, or another without a schema, quoted where it must be."""
+
     def quote_name(self, name: str) -> str:
-        """A name, quoted where it must be; a named schema's part by part."""
+        """The name of an object, quoted where it must be; one in a named schema part by part."""
+        return ".".join(map(self.quote_column, name.split(".")))
 
     @abstractmethod
     def write_index_hint(self, index: str) -> str:
@@ -120,13 +124,13 @@ class Spelling(ABC):
     def set_type(self, type_: Type) -> str:
         """What follows ALTER COLUMN c to change its type alone."""
 
-    def quote_names(self, names: Iterable[str]) -> str:
-        """Names, separated by commas."""
-        return ", ".join(self.quote_name(name) for name in names)
+    def quote_columns(self, names: Iterable[str]) -> str:
+        """Columns, separated by commas."""
+        return ", ".join(map(self.quote_column, names))
 
     def write_column(self, column: Column) -> str:
         """The definition of a column."""
-        parts = [self.quote_name(column.name), self.write_column_type(column)]
+        parts = [self.quote_column(column.name), self.write_column_type(column)]
         if column.not_null:
             parts.append("NOT NULL")
         if column.default is not None:
@@ -160,16 +164,16 @@ class Spelling(ABC):
 
     def write_key_part(self, part: KeyPart) -> str:
         """A column with its order."""
-        return self.quote_name(part.column) + (" DESC" if part.descending else "")
+        return self.quote_column(part.column) + (" DESC" if part.descending else "")
 
     def write_foreign_key(self, key: ForeignKey) -> str:
         """[CONSTRAINT n] FOREIGN KEY ..."""
         target = (
-            f"{self.quote_name(key.referenced_table)}({self.quote_names(key.referenced_columns)})"
+            f"{self.quote_name(key.referenced_table)}({self.quote_columns(key.referenced_columns)})"
         )
         return (
             f"{self.write_constraint_name(key.name)}FOREIGN KEY{self.key_separator}"
-            f"({self.quote_names(key.columns)}) REFERENCES {target}"
+            f"({self.quote_columns(key.columns)}) REFERENCES {target}"
             f"{self.write_on_delete(key.on_delete)}{'' if key.enforced else ' NOT ENFORCED'}"
         )
 
@@ -199,7 +203,7 @@ class Spelling(ABC):
 
     def write_not_null_filter(self, columns: Iterable[str]) -> str:
         """WHERE a IS NOT NULL AND ... with a blank before it, or nothing."""
-        conditions = [f"{self.quote_name(column)} IS NOT NULL" for column in columns]
+        conditions = [f"{self.quote_column(column)} IS NOT NULL" for column in columns]
         return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
     def write_watches(self, stream: ChangeStream) -> str:
@@ -211,5 +215,5 @@ class Spelling(ABC):
 
     def write_watched_table(self, watched: ChangeStreamTable) -> str:
         """A table of a change stream, with its columns."""
-        columns = "" if watched.columns is None else f"({self.quote_names(watched.columns)})"
+        columns = "" if watched.columns is None else f"({self.quote_columns(watched.columns)})"
         return self.quote_name(watched.table) + columns

@@ -9,7 +9,7 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.errors import DdlError
 from ddl.options import WatchOptions
-from ddl.render import quote_name, render_source
+from ddl.render import quote_column, render_source
 from ddl.schema import Index, Schema, Table
 from ddl.strategies import Strategy
 from ddl.tracked import (
@@ -79,7 +79,7 @@ def count_index_rows(database: Database, schema: Schema, status: TableStatus) ->
         return None
     names, dialect = [part.column for part in index.parts], schema.dialect
     source = render_source(status.table, names, dialect, index.name)
-    condition = " AND ".join(f"{quote_name(name, dialect)} IS NOT NULL" for name in names)
+    condition = " AND ".join(f"{quote_column(name, dialect)} IS NOT NULL" for name in names)
     with database.snapshot() as snapshot:
         query = f"SELECT COUNT(*) FROM {source} WHERE {condition}"  # noqa: S608 (names are quoted)
         return int(next(iter(snapshot.execute_sql(query)))[0])

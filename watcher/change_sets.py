@@ -19,7 +19,6 @@ from google.cloud.spanner_v1.transaction import Transaction
 from watcher.callbacks import call, refuse_deferred
 from watcher.errors import WatcherError
 from watcher.spanner.dialects import GOOGLESQL, Bound, SqlDialect, find_dialect
-from watcher.spanner.dialects import PARAMETER as PARAMETER_NAMES
 
 TABLE = "CHANGE_SETS"
 COLUMN = "ChangeSetId"
@@ -143,7 +142,7 @@ def add_change_set(
     """A statement of an application's, with ``@change_set_id`` bound; in the PostgreSQL dialect it
     becomes the parameter after the last one."""
     bound, bound_types = dict(params or {}), dict(types or {})
-    if PARAMETER in PARAMETER_NAMES.findall(text):
+    if PARAMETER in sql.place_parameters(text)[1]:
         text, name = sql.add_parameter(text, PARAMETER)
         bound[name], bound_types[name] = number, param_types.STRING
     return text, bound or None, bound_types or None
@@ -248,6 +247,6 @@ def select_pending_change_sets(
     """The ids of change sets whose rows are being written."""
     source = sql.render_table(table, (id_column, timestamp_column))
     return (
-        f"SELECT {sql.quote(id_column)} FROM {source}"  # noqa: S608
-        f" WHERE {sql.quote(timestamp_column)} IS NULL"
+        f"SELECT {sql.quote_column(id_column)} FROM {source}"  # noqa: S608
+        f" WHERE {sql.quote_column(timestamp_column)} IS NULL"
     )

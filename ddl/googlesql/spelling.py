@@ -46,8 +46,8 @@ class GoogleSqlSpelling(Spelling):
     commit_timestamp = "PENDING_COMMIT_TIMESTAMP()"
     bit_reversed = "sequence_kind = 'bit_reversed_positive'"
 
-    def quote_name(self, name: str) -> str:
-        return ".".join(map(quote_part, name.split(".")))
+    def quote_column(self, name: str) -> str:
+        return quote_part(name)
 
     def write_index_hint(self, index: str) -> str:
         """Spanner takes an index of a named schema as one string; a path would be an expression."""
@@ -88,7 +88,7 @@ class GoogleSqlSpelling(Spelling):
         return f" {write_options(options)}" if options else ""
 
     def write_policy(self, policy: RowDeletionPolicy) -> str:
-        column = self.quote_name(policy.column)
+        column = self.quote_column(policy.column)
         return f"ROW DELETION POLICY (OLDER_THAN({column}, INTERVAL {policy.days} DAY))"
 
     def write_drop_policy(self) -> str:
@@ -116,7 +116,7 @@ class GoogleSqlSpelling(Spelling):
         text += f"INDEX {'IF NOT EXISTS ' if if_not_exists else ''}{self.quote_name(index.name)}"
         text += f" ON {self.quote_name(index.table)}{self.write_key(index.parts)}"
         if index.storing:
-            text += f" STORING ({self.quote_names(index.storing)})"
+            text += f" STORING ({self.quote_columns(index.storing)})"
         text += self.write_not_null_filter(index.where_not_null)
         if index.interleave_in:
             text += f", INTERLEAVE IN {self.quote_name(index.interleave_in)}"

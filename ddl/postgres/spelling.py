@@ -87,8 +87,8 @@ class PostgreSqlSpelling(Spelling):
     bit_reversed = "BIT_REVERSED_POSITIVE"
     replace_policy = "ALTER"
 
-    def quote_name(self, name: str) -> str:
-        return ".".join(map(quote_part, name.split(".")))
+    def quote_column(self, name: str) -> str:
+        return quote_part(name)
 
     def write_index_hint(self, index: str) -> str:
         """Spanner looks for the index in the schema of the table, and refuses a path of names."""
@@ -130,7 +130,7 @@ class PostgreSqlSpelling(Spelling):
 
     def write_policy(self, policy: RowDeletionPolicy) -> str:
         interval = policy.interval or f"{policy.days} days"
-        return f"TTL INTERVAL '{interval}' ON {self.quote_name(policy.column)}"
+        return f"TTL INTERVAL '{interval}' ON {self.quote_column(policy.column)}"
 
     def write_drop_policy(self) -> str:
         return "DROP TTL"
@@ -159,7 +159,7 @@ class PostgreSqlSpelling(Spelling):
         text += f" {'IF NOT EXISTS ' if if_not_exists else ''}{name}"
         text += f" ON {self.quote_name(index.table)} {self.write_key(index.parts)}"
         if index.storing:
-            text += f" INCLUDE ({self.quote_names(index.storing)})"
+            text += f" INCLUDE ({self.quote_columns(index.storing)})"
         text += write_storage(index.options)
         if index.interleave_in:
             text += f" INTERLEAVE IN {self.quote_name(index.interleave_in)}"

@@ -78,20 +78,20 @@ def render_source(table: WatchedTable) -> str:
     return (
         f"{sql.quote(sets.table)}{sql.force_index(table.index)} AS c"
         f" JOIN {sql.quote(table.name)}{sql.force_index(sets.rows_index)} AS t"
-        f" ON t.{sql.quote(sets.rows_column)} = c.{sql.quote(sets.id_column)}"
+        f" ON t.{sql.quote_column(sets.rows_column)} = c.{sql.quote_column(sets.id_column)}"
     )
 
 
 def render_timestamp(table: WatchedTable) -> str:
     """The commit timestamp, as it is called in queries of ``render_source``."""
-    return ("c." if table.change_sets else "") + table.sql.quote(table.timestamp_column)
+    return ("c." if table.change_sets else "") + table.sql.quote_column(table.timestamp_column)
 
 
 def render_shard(table: WatchedTable) -> str | None:
     """The shard, as it is called in queries of ``render_source``; None without one."""
     if table.shard_column is None:
         return None
-    return ("c." if table.change_sets else "") + table.sql.quote(table.shard_column)
+    return ("c." if table.change_sets else "") + table.sql.quote_column(table.shard_column)
 
 
 def render_shard_condition(table: WatchedTable, listed: bool, suffix: str = "") -> str:
@@ -124,15 +124,15 @@ def select_window(
 ) -> Statement:
     """The rows of a window: the columns of ``list_selected_columns``, each once."""
     if table.change_sets is None:
-        columns = [table.sql.quote(name) for name, _ in list_selected_columns(table, stamps)]
+        columns = [table.sql.quote_column(name) for name, _ in list_selected_columns(table, stamps)]
     else:
-        columns = [f"t.{table.sql.quote(name)}" for name, _ in table.columns]
+        columns = [f"t.{table.sql.quote_column(name)}" for name, _ in table.columns]
         own = {
             COMMIT_TIMESTAMP_COLUMN: render_timestamp(table),
             SHARD_ID_COLUMN: render_shard(table),
         }
         names = name_stamps(table, stamps)
-        columns += [f"{own[name]} AS {table.sql.quote(name)}" for name in names]
+        columns += [f"{own[name]} AS {table.sql.quote_column(name)}" for name in names]
     shards = choose_shards(table, group)
     sql = f"SELECT {', '.join(columns)} {render_rows(table, shards)}"
     return bind_window(sql, window, shards)
@@ -149,7 +149,9 @@ def sample_window(
 
 def select_table(table: WatchedTable, stamps: Sequence[str]) -> Statement:
     """All rows of a table: the columns of ``list_selected_columns``."""
-    columns = ", ".join(table.sql.quote(name) for name, _ in list_selected_columns(table, stamps))
+    columns = ", ".join(
+        table.sql.quote_column(name) for name, _ in list_selected_columns(table, stamps)
+    )
     return Statement(f"SELECT {columns} FROM {table.sql.render_table(table.name, table.names)}")  # noqa: S608
 
 
@@ -264,7 +266,7 @@ def read_change_stream(
 ) -> Statement:
     """The records of a partition, or, without a token, the partitions. ``messages``: those of a
     stream whose keys move."""
-    sql.quote(name)
+    sql.quote_column(name)
     params: Params = {
         "start": format_timestamp(start),
         "end": format_timestamp(end) if end is not None else None,

@@ -84,11 +84,11 @@ def count_shard(
     params: dict[str, WireValue] = {"limit": str(limit)}
     types = {"limit": INT64}
     if shard is not None and table.shard_column is not None:
-        conditions.append(f"{table.sql.quote(table.shard_column)} = @shard{number}")
+        conditions.append(f"{table.sql.quote_column(table.shard_column)} = @shard{number}")
         params[f"shard{number}"] = str(shard)
         types[f"shard{number}"] = STRING if isinstance(shard, str) else INT64
     if safe is not None:
-        conditions.append(f"{table.sql.quote(table.timestamp_column)} <= @safe")
+        conditions.append(f"{table.sql.quote_column(table.timestamp_column)} <= @safe")
         params["safe"], types["safe"] = format_timestamp(safe), TIMESTAMP
     rows = f"SELECT 1 FROM {indexed_table(table)} WHERE {' AND '.join(conditions)} LIMIT @limit"  # noqa: S608
     return Statement(f"SELECT {number}, COUNT(*) FROM ({rows}) AS counted", params, types)  # noqa: S608
@@ -97,13 +97,13 @@ def count_shard(
 def indexed_conditions(table: WatchedTable) -> Iterator[str]:
     """The proof that a row is in the null-filtered index."""
     if table.shard_column is not None:
-        yield f"{table.sql.quote(table.shard_column)} IS NOT NULL"
-    yield f"{table.sql.quote(table.timestamp_column)} IS NOT NULL"
+        yield f"{table.sql.quote_column(table.shard_column)} IS NOT NULL"
+    yield f"{table.sql.quote_column(table.timestamp_column)} IS NOT NULL"
 
 
 def count_index(reader: StaleReader, table: WatchedTable, safe: int | None) -> tuple[int, int]:
     """All rows of the index, and those at or below ``safe``: reads every entry."""
-    timestamp = table.sql.quote(table.timestamp_column)
+    timestamp = table.sql.quote_column(table.timestamp_column)
     sql = (
         f"SELECT COUNT(*), COUNT(CASE WHEN {timestamp} <= @safe THEN 1 END)"  # noqa: S608
         f" FROM {indexed_table(table)} WHERE {' AND '.join(indexed_conditions(table))}"

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from google.cloud.spanner_v1.database import Database
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
-PARAMETER = re.compile(r"@([A-Za-z_][A-Za-z0-9_]*)")
+PARAMETER = r"@([A-Za-z_][A-Za-z0-9_]*)"
+GOOGLESQL_PARAMETER = re.compile(rf"`(?:[^`\\]|\\.)*`|{PARAMETER}")
+POSTGRESQL_PARAMETER = re.compile(rf'"(?:[^"]|"")*"|{PARAMETER}')
+"""A parameter of a text, or a name in quotes, in which something may look like one."""
 
 FIND_DIALECT = (
     "SELECT option_value FROM information_schema.database_options"
@@ -64,14 +67,15 @@ class SqlDialect(ABC):
 
     def quote(self, name: str) -> str:
         """An identifier, with its named schema. Raises ConfigurationError."""
-        return ".".join(map(self._quote_part, check_name(name)))
+        return ".".join(map(self.quote_column, check_name(name)))
+
+    @abstractmethod
+    def quote_column(self, name: str) -> str:
+        """A column. In the PostgreSQL dialect its name may have any characters, a dot too."""
 
     def quote_all(self, names: Iterable[str]) -> str:
         """Columns, one after another."""
-        return ", ".join(map(self.quote, names))
-
-    @abstractmethod
-    def _quote_part(self, part: str) -> str: ...
+        return ", ".join(map(self.quote_column, names))
 
     def render_table(self, name: str, columns: Iterable[str], index: str | None = None) -> str:
         """A table in FROM, UPDATE or DELETE, through an index if one is named.
@@ -159,8 +163,10 @@ class GoogleSql(SqlDialect):
     null_integer = "CAST(NULL AS INT64)"
     row = ROW
 
-    def _quote_part(self, part: str) -> str:
-        return f"`{part}`"
+    def quote_column(self, name: str) -> str:
+        """As ``SqlDialect.quote_column``."""
+        escaped = name.replace("\\", "\\\\").replace("`", "\\`")
+        return f"`{escaped}`"
 
     def quote_view_column(self, name: str) -> str:
         """As ``SqlDialect.quote_view_column``."""
@@ -216,7 +222,7 @@ class GoogleSql(SqlDialect):
 
     def place_parameters(self, sql: str) -> tuple[str, dict[str, str]]:
         """As ``SqlDialect.place_parameters``: by their names."""
-        return sql, {name: name for name in PARAMETER.findall(sql)}
+        return sql, {name: name for name in GOOGLESQL_PARAMETER.findall(sql) if name}
 
 
 class PostgreSql(SqlDialect):
@@ -228,8 +234,10 @@ class PostgreSql(SqlDialect):
     null_integer = "CAST(NULL AS bigint)"
     row = '"the row"'
 
-    def _quote_part(self, part: str) -> str:
-        return f'"{part}"'
+    def quote_column(self, name: str) -> str:
+        """As ``SqlDialect.quote_column``."""
+        escaped = name.replace('"', '""')
+        return f'"{escaped}"'
 
     def quote_view_column(self, name: str) -> str:
         """As ``SqlDialect.quote_view_column``: they are in lower case."""
@@ -287,9 +295,11 @@ class PostgreSql(SqlDialect):
         places: dict[str, int] = {}
 
         def number(match: re.Match[str]) -> str:
+            if match[1] is None:
+                return match[0]
             return f"${places.setdefault(match[1], len(places) + 1)}"
 
-        text = PARAMETER.sub(number, sql)
+        text = POSTGRESQL_PARAMETER.sub(number, sql)
         return text, {name: f"p{place}" for name, place in places.items()}
 
 

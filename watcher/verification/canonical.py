@@ -179,7 +179,7 @@ TEXTS: Mapping[Dialect, CanonicalText] = {
 def render_hash(columns: Iterable[ComparedColumn], dialect: Dialect) -> str:
     """The expression of the hash of a row, an INT64."""
     texts = TEXTS[dialect]
-    parts = [texts.render_part(texts.sql.quote(c.name), c.type, c.exact) for c in columns]
+    parts = [texts.render_part(texts.sql.quote_column(c.name), c.type, c.exact) for c in columns]
     return texts.hash_text(" || ".join(["''", *parts]))
 
 

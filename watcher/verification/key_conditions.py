@@ -53,7 +53,7 @@ Compare = Callable[[Bound, int], str]
 
 def name_of(order: KeyOrder, place: int) -> str:
     """The quoted name of a column."""
-    return order.sql.quote(order.columns[place].name)
+    return order.sql.quote_column(order.columns[place].name)
 
 
 def render_equal(bound: Bound, place: int) -> str:

@@ -147,7 +147,7 @@ class ReplicaTable:
         if (name := self._cut.deleted) is None:
             return None
         column = self.table.column(name)
-        quoted = DIALECTS[self.schema.dialect].quote(name)
+        quoted = DIALECTS[self.schema.dialect].quote_column(name)
         if column is not None and column.type.code is TypeCode.BOOL:
             return RowCondition(f"COALESCE({quoted}, FALSE) = FALSE")
         return RowCondition(f"{quoted} IS NULL")

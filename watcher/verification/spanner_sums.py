@@ -59,7 +59,7 @@ class ComparedTable:
         """The sum of a range, as ``read_sum`` reads it; the query is under way at once."""
         dialect = self.order.dialect
         rows = self._select(self._shown_hash, interval)
-        sums = render_sum(self.order.sql.quote(HASH), dialect)
+        sums = render_sum(self.order.sql.quote_column(HASH), dialect)
         sql = f"SELECT COUNT(*), {sums} FROM ({rows.sql}) AS hashed"  # noqa: S608
         results = self._query(Statement(sql, rows.params, rows.types))
         names = [(name, INT64) for name in ("rows", "low", "high")]
@@ -79,11 +79,12 @@ class ComparedTable:
 
     @property
     def _shown(self) -> str:
-        return ", ".join([*map(self.order.sql.quote, self.order.names), self._shown_hash])
+        return ", ".join([*map(self.order.sql.quote_column, self.order.names), self._shown_hash])
 
     @property
     def _shown_hash(self) -> str:
-        return f"{render_hash(self.columns, self.order.dialect)} AS {self.order.sql.quote(HASH)}"
+        name = self.order.sql.quote_column(HASH)
+        return f"{render_hash(self.columns, self.order.dialect)} AS {name}"
 
     def _decode(self, results: Iterator[ResultPart]) -> Iterator[pa.RecordBatch]:
         columns = [*((each.name, each.type) for each in self.order.columns), (HASH, INT64)]
@@ -93,7 +94,7 @@ class ComparedTable:
 
     def _find_key(self, interval: KeyInterval, rows: int) -> tuple[object, ...] | None:
         """The key of the last of so many rows of a range; None when it has no more than those."""
-        keys = [self.order.sql.quote(name) for name in self.order.names]
+        keys = [self.order.sql.quote_column(name) for name in self.order.names]
         order = ", ".join(
             f"{key} DESC" if each.descending else key
             for key, each in zip(keys, self.order.columns, strict=True)

@@ -28,7 +28,7 @@ def clear_by_null(table: WatchedTable) -> str:
     """Removes delivered rows from the index: the timestamp comes back with the next write."""
     return (
         f"UPDATE {table.sql.render_table(table.name, table.names)}"  # noqa: S608
-        f" SET {table.sql.quote(table.timestamp_column)} = NULL"
+        f" SET {table.sql.quote_column(table.timestamp_column)} = NULL"
         f" WHERE {clearable_condition(table)}"
     )
 
@@ -38,17 +38,17 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
 
     Assigning the timestamp to itself keeps ON UPDATE from overwriting it (an explicit value wins).
     """
-    timestamp = table.sql.quote(table.timestamp_column)
+    timestamp = table.sql.quote_column(table.timestamp_column)
     return (
         f"UPDATE {table.sql.render_table(table.name, table.names)}"  # noqa: S608
-        f" SET {table.sql.quote(processed)} = TRUE, {timestamp} = {timestamp}"
+        f" SET {table.sql.quote_column(processed)} = TRUE, {timestamp} = {timestamp}"
         f" WHERE {clearable_condition(table)}"
     )
 
 
 def delete_change_sets(table: WatchedTable) -> str:
     """Deletes delivered change sets."""
-    timestamp = table.sql.quote(table.timestamp_column)
+    timestamp = table.sql.quote_column(table.timestamp_column)
     return (
         f"DELETE FROM {table.sql.render_table(target_table(table), table.names)}"  # noqa: S608
         f" WHERE {timestamp} <= @safe"
@@ -58,7 +58,7 @@ def delete_change_sets(table: WatchedTable) -> str:
 def delete_named_sets(table: WatchedTable) -> str:
     """As ``delete_change_sets``, of those that @ids names."""
     assert table.change_sets is not None
-    column = table.sql.quote(table.change_sets.id_column)
+    column = table.sql.quote_column(table.change_sets.id_column)
     return f"{delete_change_sets(table)} AND {table.sql.is_any(column, '@ids')}"
 
 
@@ -69,8 +69,12 @@ def target_table(table: WatchedTable) -> str:
 
 def clearable_condition(table: WatchedTable) -> str:
     """The condition on a row that may leave the index, with the proof that it is in there."""
-    shard = f"{table.sql.quote(table.shard_column)} IS NOT NULL AND " if table.shard_column else ""
-    return f"{shard}{table.sql.quote(table.timestamp_column)} <= @safe"
+    shard = (
+        f"{table.sql.quote_column(table.shard_column)} IS NOT NULL AND "
+        if table.shard_column
+        else ""
+    )
+    return f"{shard}{table.sql.quote_column(table.timestamp_column)} <= @safe"
 
 
 def indexed_table(table: WatchedTable) -> str:
@@ -81,18 +85,18 @@ def indexed_table(table: WatchedTable) -> str:
 def count_clearable(table: WatchedTable) -> str:
     """Of each shard that has some: how many rows a clearing would take out, and the latest
     timestamp among them. Read from the index alone."""
-    shard = table.sql.quote(table.shard_column) if table.shard_column else None
+    shard = table.sql.quote_column(table.shard_column) if table.shard_column else None
     grouped = f" GROUP BY {shard}" if shard else ""
     return (
         f"SELECT {shard or table.sql.null_integer}, COUNT(*),"  # noqa: S608
-        f" MAX({table.sql.quote(table.timestamp_column)})"
+        f" MAX({table.sql.quote_column(table.timestamp_column)})"
         f" FROM {indexed_table(table)} WHERE {clearable_condition(table)}{grouped}"
     )
 
 
 def latest_clearable(table: WatchedTable) -> str:
     """The ``@limit``-th commit timestamp among those at or below @safe, in ascending order."""
-    timestamp = table.sql.quote(table.timestamp_column)
+    timestamp = table.sql.quote_column(table.timestamp_column)
     return (
         f"SELECT MAX(t) FROM (SELECT {timestamp} AS t FROM {indexed_table(table)}"  # noqa: S608
         f" WHERE {clearable_condition(table)} ORDER BY t LIMIT @limit) AS first_rows"
@@ -111,9 +115,11 @@ def page_of_shard(table: WatchedTable) -> str:
 
     No OFFSET: what was cleared is not in the index any more; @low skips what is left of it.
     """
-    timestamp = table.sql.quote(table.timestamp_column)
-    of_shard = f" AND {table.sql.quote(table.shard_column)} = @shard" if table.shard_column else ""
-    shown = ", ".join([timestamp, *map(table.sql.quote, key_columns(table))])
+    timestamp = table.sql.quote_column(table.timestamp_column)
+    of_shard = (
+        f" AND {table.sql.quote_column(table.shard_column)} = @shard" if table.shard_column else ""
+    )
+    shown = ", ".join([timestamp, *map(table.sql.quote_column, key_columns(table))])
     return (
         f"SELECT {shown} FROM {indexed_table(table)} WHERE {clearable_condition(table)}{of_shard}"  # noqa: S608
         f" AND {timestamp} >= @low ORDER BY {timestamp} LIMIT @limit"

@@ -91,12 +91,12 @@ class FilterTranslator:
             return None
         name, code = self.names[path[0]]
         if isinstance(each, IsNull):
-            return RowCondition(f"{self.sql.quote(name)} IS NULL")
+            return RowCondition(f"{self.sql.quote_column(name)} IS NULL")
         if isinstance(each, IsNotNull):
-            return RowCondition(f"{self.sql.quote(name)} IS NOT NULL")
+            return RowCondition(f"{self.sql.quote_column(name)} IS NOT NULL")
         if code not in COMPARED:
             return None
-        return self._compare(each, self.sql.quote(name), code)
+        return self._compare(each, self.sql.quote_column(name), code)
 
     def _compare(self, each: Filter, name: str, code: TypeCode) -> RowCondition | None:
         if isinstance(each, In):

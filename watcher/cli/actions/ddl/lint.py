@@ -10,7 +10,7 @@ import typer
 from google.cloud.spanner_v1.database import Database
 
 from ddl.lint import LintContext, lint_schema, list_poll_indexes
-from ddl.render import quote_name, render_source
+from ddl.render import quote_column, render_source
 from ddl.schema import Dialect, Schema
 from watcher.cli.actions.ddl.request import load_schema
 from watcher.cli.output import CONSOLE, print_json
@@ -53,7 +53,7 @@ def count_sampled_rows(client: Database, schema: Schema) -> dict[str, dict[int, 
     """Counts rows by shard in a sample of each watched table."""
     counts: dict[str, dict[int, int]] = {}
     for table, _, shard, _ in list_poll_indexes(schema):
-        column = quote_name(shard.name, schema.dialect)
+        column = quote_column(shard.name, schema.dialect)
         source = render_source(table.name, [shard.name], schema.dialect)
         query = (
             f"SELECT s, COUNT(*) FROM (SELECT {column} AS s FROM {source} LIMIT {SAMPLE_ROWS})"  # noqa: S608
