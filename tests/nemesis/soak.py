@@ -25,6 +25,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from fixtures.warm_python import WARM_PYTHON, warm_python  # noqa: E402
 
 from ddl.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
+from nemesis.replica import run_replica  # noqa: E402
 from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402
 from watcher.line_files import append_line  # noqa: E402
@@ -42,6 +43,7 @@ class Kind:
     mode: PartitionMode
     dialect: Dialect
     shared: bool
+    replica: bool
 
 
 def run_once(seed: int, kind: Kind, keep: Path | None) -> dict[str, Any]:
@@ -61,6 +63,8 @@ def run_once(seed: int, kind: Kind, keep: Path | None) -> dict[str, Any]:
 
 def run_kind(folder: Path, seed: int, kind: Kind) -> Report:
     """A run of this kind."""
+    if kind.replica:
+        return run_replica(folder, seed, kind.seconds)
     if kind.shared:
         return run_shared(folder, seed, kind.seconds, kind.dialect)
     return run(
@@ -78,6 +82,7 @@ def run_in_process(seed: int, kind: Kind, keep: Path) -> dict[str, Any]:
     command = [*WARM_PYTHON, __file__, "--one", str(seed), "--seconds", str(kind.seconds)]
     command += ["--capture", kind.capture, "--partition-mode", kind.mode]
     command += ["--dialect", kind.dialect.value, *(["--shared"] if kind.shared else [])]
+    command += ["--replica"] if kind.replica else []
     command += ["--keep", str(keep)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS_MAX
@@ -111,6 +116,9 @@ def main() -> int:
     parser.add_argument(
         "--shared", action="store_true", help="several instances share the consumer, which polls"
     )
+    parser.add_argument(
+        "--replica", action="store_true", help="copies by delta-rs, of a change stream"
+    )
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("soak.jsonl"))
     parser.add_argument(
@@ -119,7 +127,16 @@ def main() -> int:
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     dialect = Dialect(options.dialect)
-    kind = Kind(options.seconds, options.capture, options.partition_mode, dialect, options.shared)
+    kind = Kind(
+        options.seconds,
+        options.capture,
+        options.partition_mode,
+        dialect,
+        options.shared,
+        options.replica,
+    )
+    if kind.replica and (kind.shared or dialect is not Dialect.GOOGLESQL):
+        parser.error("--replica goes with no other kind")
     if kind.shared and kind.capture != "poll":
         parser.error("--shared polls")
     if options.one is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ddl.schema import Dialect
+from nemesis.replica import run_replica
 from nemesis.run import PartitionMode, run
 from nemesis.shared import run_shared
 
@@ -27,6 +28,13 @@ def test_instances_that_share_a_consumer_deliver_everything_whatever_strikes(
     assert report.problems == []
     assert report.commits > 20
     assert report.lines > 0
+
+
+def test_exact_cuts_of_a_replica_are_exact_whatever_strikes(tmp_path: Path) -> None:
+    report = run_replica(tmp_path, 3, seconds=4)
+    assert report.problems == []
+    assert report.commits > 20
+    assert report.fingerprints > 0
 
 
 def test_nothing_comes_twice_when_nothing_strikes(tmp_path: Path) -> None:

@@ -111,6 +111,21 @@ def test_a_folder_that_was_lost_is_loaded_again(singers: Database, tmp_path: Pat
     assert_equal(singers, tmp_path)
 
 
+def test_cuts_from_before_a_copy_was_lost_are_refused(singers: Database, tmp_path: Path) -> None:
+    """Delta counts the versions of the new copy from the beginning."""
+    write_singers(singers, range(5), "name")
+    (first,) = replicate(singers, tmp_path)
+    shutil.rmtree(tmp_path / "Singers")
+    write_singers(singers, [1], "other")
+    (second,) = replicate(singers, tmp_path)
+    assert first.cut.tables["Singers"].version == second.cut.tables["Singers"].version
+    moment = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=first.cut.end)
+    with pytest.raises(ReplicaError, match=r"removed and loaded again.*use a later cut"):
+        as_of(str(tmp_path), moment).read("Singers")
+    with pytest.raises(ReplicaError, match="removed and loaded again"):
+        verify_folder(singers, tmp_path, first.cut)
+
+
 def test_a_restored_backup_is_loaded_again(singers: Database, tmp_path: Path) -> None:
     lake, backup = tmp_path / "lake", tmp_path / "backup"
     write_singers(singers, range(5), "name")

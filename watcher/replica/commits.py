@@ -98,8 +98,6 @@ class ReplicaTarget(Generic[Copy]):
     manifest: Manifest
     keep_seconds: float
     format: str
-    take_over: bool = False
-    """Whether the folder is taken over where it belongs to another owner."""
 
 
 class ReplicaWriter(Generic[Copy]):
@@ -124,7 +122,6 @@ class ReplicaWriter(Generic[Copy]):
         self._copies: dict[str, Copy] = {}
         self._states: dict[str, CopyState] = {}
         self._owner = Owner(database, consumer, target.format)
-        self._take_over = target.take_over
         self._last: Cut | None = None
         self._marks: dict[str, Reason] = {}
         """The copies that others have written, until they are loaded or verified."""
@@ -174,16 +171,8 @@ class ReplicaWriter(Generic[Copy]):
 
     # What is there already.
 
-    def claim(self) -> bool:
-        """Makes the folder this consumer's, which is done before anything is written to it. Raises
-        ConfigurationError where it belongs to another one. Returns whether it was taken over."""
-        taken = self._target.manifest.claim(self._owner, self._take_over)
-        # Once: who takes the folder over after this is not to be fought.
-        self._take_over = False
-        return taken
-
     def _read_last(self) -> None:
-        self.claim()
+        self._target.manifest.claim(self._owner)
         self._last = last = self._target.manifest.read_last()
         self._marks = {
             name: reason

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from watcher.errors import CopyConflictError
+from watcher.errors import CopyConflictError, ReplicaError
 from watcher.spanner.timestamps import format_timestamp
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ class StoredCopy(Protocol):
         a load by this consumer has replaced since. ``after`` None: since that load."""
         ...
 
+    def find_end(self, version: int) -> int:
+        """The window end of the newest commit by this consumer up to a version; 0: not known."""
+        ...
+
     def read_schema(self, version: int) -> pa.Schema:
         """The columns of a version. Raises ReplicaError where it cannot be read."""
         ...
@@ -75,6 +79,17 @@ class TableCopy(StoredCopy, Protocol):
         """Puts each row in the place of that of its key, if it is newer; removes those that are
         ``DELETED_COLUMN``."""
         ...
+
+
+def check_version(copy: StoredCopy, table: str, version: int, end: int) -> None:
+    """Raises ReplicaError where a cut's version is not the cut's any more: in a copy that was
+    removed and loaded again, versions of Delta begin anew."""
+    there = copy.find_end(version)
+    if there > end:
+        raise ReplicaError(
+            f"the copy of {table} was removed and loaded again: version {version} is of"
+            f" {format_timestamp(there)} now, and not of {format_timestamp(end)}; use a later cut"
+        )
 
 
 def make_conflict(place: str, consumer: str, end: int) -> CopyConflictError:

@@ -107,6 +107,10 @@ class DeltaCopy:
         """As ``StoredCopy.list_outside``."""
         return self._log.list_outside(after, upto)
 
+    def find_end(self, version: int) -> int:
+        """As ``StoredCopy.find_end``."""
+        return self._log.find_end(version)
+
     def read_schema(self, version: int) -> pa.Schema:
         """As ``TableCopy.read_schema``."""
         return self._read_version(version).schema

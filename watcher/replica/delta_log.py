@@ -32,6 +32,15 @@ class DeltaLog:
         None: since that load."""
         return tuple(self._iterate_outside(-1 if after is None else after, upto))
 
+    def find_end(self, version: int) -> int:
+        """As ``StoredCopy.find_end``."""
+        while version >= 0 and (actions := self._read(version)) is not None:
+            mark = read_mark(actions)
+            if mark is not None and mark["consumer"] == self._consumer:
+                return int(mark["end"])
+            version -= 1
+        return 0
+
     def _iterate_outside(self, after: int, upto: int) -> Iterator[OutsideCommit]:
         version = upto
         while version > after:

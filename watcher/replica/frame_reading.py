@@ -7,6 +7,7 @@ from datetime import datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
+from watcher.replica.copies import check_version
 from watcher.replica.cuts import TablesAt
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frames import OpenFrameCopy
@@ -23,7 +24,9 @@ class FramesAt(TablesAt):
     def read(self, table: str) -> DataFrame:
         """A table. Raises ReplicaError."""
         version = self.find_version(table)
-        return self.copies(self.spark, table).read_frame(version)
+        copy = self.copies(self.spark, table)
+        check_version(copy, table, version, self.cut.end)
+        return copy.read_frame(version)
 
 
 def as_of(spark: SparkSession, folder: str, timestamp: datetime | str | None = None) -> FramesAt:

@@ -39,6 +39,10 @@ class IcebergCopy:
         snapshots = [make_ancestor(each, self._consumer) for each in table.metadata.snapshots]
         return list_outside(snapshots, after, upto)
 
+    def find_end(self, version: int) -> int:
+        """As ``StoredCopy.find_end``: a version is the end of a window."""
+        return version
+
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""
         table = self._open()

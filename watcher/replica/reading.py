@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from watcher.replica.copies import OpenCopy
+from watcher.replica.copies import OpenCopy, check_version
 from watcher.replica.cuts import TablesAt
 from watcher.replica.manifest import Manifest
 from watcher.replica.stored_copies import READERS, open_copies
@@ -23,6 +23,7 @@ class ReplicaAt(TablesAt):
     def read(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
         """A table. Raises ReplicaError."""
         version, copy = self.find_version(table), self.copies(table)
+        check_version(copy, table, version, self.cut.end)
         schema = copy.read_schema(version)
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])

@@ -117,6 +117,10 @@ class SparkDeltaCopy:
         """As ``StoredCopy.list_outside``."""
         return self._log.list_outside(after, upto)
 
+    def find_end(self, version: int) -> int:
+        """As ``StoredCopy.find_end``."""
+        return self._log.find_end(version)
+
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""
         return arrow_schema(self.read_frame(version))

@@ -108,6 +108,10 @@ class SparkIcebergCopy:
         ]
         return list_outside(snapshots, after, upto)
 
+    def find_end(self, version: int) -> int:
+        """As ``StoredCopy.find_end``: a version is the end of a window."""
+        return version
+
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""
         return arrow_schema(self.read_frame(version))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from watcher.callbacks import Callback
 from watcher.consumers.states import State
@@ -73,16 +73,23 @@ class Replicator:
 
     def _make_sink(self, check: Callable[[], None]) -> ReplicaSink:
         path = self.config.address.path
-        target = replace(self._target, take_over=self._take_over)
+        return ReplicaSink(path, self.consumer, self._target, check, self._report)
+
+    def _claim(self) -> None:
+        """Before the consumer is registered: one that is refused would hold clearing back. Taken
+        over once: who takes the folder after this is not to be fought."""
+        self._target.manifest.claim(self._owner, self._take_over)
         self._take_over = False
-        return ReplicaSink(path, self.consumer, target, check, self._report)
 
     def run(self) -> None:
-        """As ``Watcher.run``."""
+        """As ``Watcher.run``. Raises ConfigurationError where the folder belongs to another
+        consumer or database."""
+        self._claim()
         self._watcher.run()
 
     def run_once(self) -> int:
-        """As ``Watcher.run_once``: up to now, then ends."""
+        """As ``Watcher.run_once``: up to now, then ends. Raises ConfigurationError as ``run``."""
+        self._claim()
         return self._watcher.run_once()
 
     def stop(self) -> None:

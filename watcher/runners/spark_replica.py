@@ -22,6 +22,7 @@ from watcher.replica.copies import DELETED_COLUMN, CopyState
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.manifest import Manifest
+from watcher.replica.owner import Owner
 from watcher.replica.stored_files import remove_folder
 from watcher.runners.replica_settings import name_consumer
 from watcher.runners.spark.newest import select_newest
@@ -129,12 +130,6 @@ class SparkReplica:
         self._session: SparkSession | None = None
         self._writer = self._make_writer()
 
-    def claim(self) -> None:
-        """As ``ReplicaWriter.claim``. The checkpoint in a folder that is taken over is that of the
-        owner before: it is removed, too."""
-        if self._writer.claim():
-            remove_folder(self._settings.folder, CHECKPOINT)
-
     def write(self, batch: DataFrame, batch_id: int) -> None:
         """As the function of ``foreachBatch``."""
         self._session = batch.sparkSession
@@ -172,9 +167,7 @@ class SparkReplica:
         settings, source = self._settings, self._settings.source
         assert source.consumer is not None, "make_settings names the consumer"
         manifest = Manifest(settings.folder)
-        target = ReplicaTarget(
-            self._open, manifest, settings.keep_seconds, settings.format, settings.take_over
-        )
+        target = ReplicaTarget(self._open, manifest, settings.keep_seconds, settings.format)
         return ReplicaWriter(source.address.path, source.consumer, target, report=settings.report)
 
     def _open(self, table: str) -> FrameCopy:
@@ -268,6 +261,14 @@ class ReplicaRequest:
         return options | {name: to_text(value) for name, value in self.options.items()}
 
 
+def claim_folder(settings: SparkReplicaSettings, consumer: str) -> None:
+    """Makes the folder the consumer's. The checkpoint in one that is taken over is that of the
+    owner before: it is removed, too. Raises ConfigurationError where it belongs to another one."""
+    owner = Owner(settings.source.address.path, consumer, settings.format)
+    if Manifest(settings.folder).claim(owner, settings.take_over):
+        remove_folder(settings.folder, CHECKPOINT)
+
+
 def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuery:
     """Starts the query. Raises ConfigurationError, TableNotFoundError, NotWatchableError."""
     if not isinstance(spark, SparkSession):
@@ -281,7 +282,7 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     copies = make_open_copy(spark, settings.format, settings.folder, consumer)
     register_source(spark)
     replica = SparkReplica(settings, copies)
-    replica.claim()
+    claim_folder(settings, consumer)
     changes = spark.readStream.format(SOURCE).options(**settings.options).load()
     writer = (
         changes.writeStream.foreachBatch(replica.write)

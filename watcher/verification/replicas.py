@@ -12,7 +12,7 @@ from ddl.schema import Schema, Table, TypeCode
 from ddl.selection import matches_any
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import TableNotFoundError
-from watcher.replica.copies import OpenCopy, StoredCopy
+from watcher.replica.copies import OpenCopy, StoredCopy, check_version
 from watcher.replica.cuts import Cut, TableCut
 from watcher.spanner.dialects import DIALECTS
 from watcher.spanner.queries import QueryClient
@@ -124,6 +124,7 @@ class ReplicaTable:
         return comparison.run([name for name in visible if name not in shown])
 
     def _read_schema(self) -> pa.Schema:
+        check_version(self.copy, self.table.name, self._cut.version, self.cut.end)
         return self.copy.read_schema(self._cut.version)
 
     def _scan(

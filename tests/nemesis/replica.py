@@ -1,0 +1,232 @@
+"""A run with a replica: the replicator is killed, its schema changes, others compact and write its
+copies, and start twins by mistake. Exact cuts are compared with what the writers have written."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+from bisect import bisect_right
+from collections.abc import Callable
+from operator import attrgetter
+from pathlib import Path
+
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from fixtures.pace import allow
+from fixtures.warm_python import WARM_PYTHON, WarmProcess
+from google.cloud.spanner_v1.database import Database
+
+from conformance.embedded import restored_address
+from conformance.truth import Row, Truth
+from conformance.writers import COLUMNS, WATCHED, Writer
+from nemesis.run import (
+    CONSUMER,
+    FINGERPRINTS_MAX,
+    STOP_SECONDS_MAX,
+    TWIN_ENDS,
+    WRITERS,
+    Report,
+    World,
+    write_and_strike,
+)
+from watcher.errors import ReplicaError
+from watcher.replica.cuts import Cause, Cut
+from watcher.replica.manifest import Manifest
+from watcher.replica.reading import ReplicaAt
+from watcher.replica.stored_copies import open_copies
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.queries import QueryClient
+from watcher.verification.replicas import verify
+
+REFUSED = 2
+"""What the command exits with where the folder is another consumer's."""
+REPLICATE_WITH_STACKS = (
+    "import faulthandler; faulthandler.enable(); from watcher.cli import main; main()"
+)
+
+
+class ReplicaWorld(World):
+    """As ``World``, with a replicator of a change stream in place of a watcher."""
+
+    @property
+    def lake(self) -> Path:
+        """The folder of the copies."""
+        return self.folder / "lake"
+
+    def _configure(self, database: Database) -> Path:
+        chosen = self.randomness
+        self.config_text = f"""
+            database = "{database.name}"
+            tables = ["Accounts", "Entries", "Events"]
+            capture = "change-stream"
+            interval = "{chosen.choice([5, 50])}ms"
+            max_rows = {chosen.choice([5, 40, 100_000])}
+            refresh = "200ms"
+            lease = "1s"
+            CONSUMER
+            [replica]
+            to = "delta:{self.lake}"
+            """
+        path = self.folder / "watch.toml"
+        path.write_text(self._configure_for(CONSUMER) + "\n")
+        return path
+
+    def _configure_for(self, consumer: str, standby: bool = True) -> str:
+        lines = f'consumer = "{consumer}"\nstandby = {str(standby).lower()}'
+        return self.config_text.replace("CONSUMER", lines)
+
+    def _start(self, config: Path) -> WarmProcess:
+        return WarmProcess(
+            ["-c", REPLICATE_WITH_STACKS, "replicate", "--config", str(config)],
+            stdout=subprocess.DEVNULL,
+            stderr=(self.folder / "watcher.log").open("ab"),
+        )
+
+    def start_twin(self) -> None:
+        """The same command a second time, by mistake."""
+        config = self.folder / "twin.toml"
+        config.write_text(self._configure_for(CONSUMER, standby=False))
+        self._end_twin(self._start(config), TWIN_ENDS)
+
+    def start_other(self) -> None:
+        """Another consumer with the same folder, by mistake."""
+        config = self.folder / "other.toml"
+        config.write_text(self._configure_for("other"))
+        code = self._start(config).wait(allow(STOP_SECONDS_MAX))
+        assert code == REFUSED, f"another consumer ended with {code}"
+
+    def compact(self) -> None:
+        """OPTIMIZE, at any moment."""
+        self._touch(lambda table: table.optimize.compact())
+
+    def vacuum(self) -> None:
+        """VACUUM of all that is not current. Not while files are written, which are not yet."""
+        self.watcher.send_signal(15)
+        self.watcher.wait(allow(STOP_SECONDS_MAX))
+        self._touch(lambda table: table.vacuum(0, False, False))
+        self.watcher = self._watch()
+
+    def write_outside(self) -> None:
+        """Somebody appends to a copy, deletes from it, or restores it."""
+        kind = self.randomness.choice(["append", "delete", "restore"])
+
+        def write(table: DeltaTable) -> None:
+            if kind == "append":
+                rows = table.to_pyarrow_table().slice(0, 1)
+                write_deltalake(table, rows, mode="append")
+            elif kind == "delete":
+                table.delete()
+            else:
+                table.restore(self.randomness.randint(0, table.version()))
+
+        self._touch(write)
+
+    def _touch(self, act: Callable[[DeltaTable], object]) -> None:
+        """Acts on a copy, as somebody else does; if the replicator is faster, nothing is done."""
+        name = self.randomness.choice(WATCHED)
+        try:
+            act(DeltaTable(str(self.lake / name)))
+        except TableNotFoundError:
+            self.struck["there was no copy"] += 1
+        except DeltaError:
+            self.struck["an outside commit was refused"] += 1
+
+    def load_again(self) -> None:
+        """The owner removes a copy whose rows others have written."""
+        name = self.randomness.choice(WATCHED)
+        self.watcher.send_signal(15)
+        self.watcher.wait(allow(STOP_SECONDS_MAX))
+        shutil.rmtree(self.lake / name, ignore_errors=True)
+        self.watcher = self._watch()
+
+    def _list_blows(self) -> dict[Callable[[], None], int]:
+        blows = super()._list_blows()
+        del blows[self.fill_disk]
+        own = {self.compact: 3, self.vacuum: 1, self.write_outside: 1, self.load_again: 1}
+        return blows | own
+
+    def load_marked(self) -> None:
+        """Every copy that others have written is loaded, as the page of the protocol says."""
+        last = Manifest(str(self.lake)).read_last()
+        assert last is not None, "there is no cut"
+        for name, each in last.tables.items():
+            if any(reason.cause is Cause.OUTSIDE_WRITE for reason in each.reasons):
+                self.struck["a copy was marked at the end"] += 1
+                shutil.rmtree(self.lake / name)
+        again = self._watch_once()
+        assert again.returncode == 0, again.stderr
+
+    def _watch_once(self) -> subprocess.CompletedProcess[str]:
+        command = [*WARM_PYTHON, "-c", "from watcher.cli import main; main()"]
+        command += ["replicate", "--config", str(self.config), "--once"]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=allow(STOP_SECONDS_MAX)
+        )
+
+
+def run_replica(folder: Path, seed: int, seconds: float) -> Report:
+    """A whole run. Raises AssertionError when the replicator or the server fails to obey."""
+    with restored_address():
+        world = ReplicaWorld(folder, seed, "change-stream")
+        truth, stop = Truth(), threading.Event()
+        writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
+        threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
+        try:
+            write_and_strike(world, truth, stop, threads, seconds)
+            failures = [repr(writer.failure) for writer in writers if writer.failure]
+            world.finish()
+            world.load_marked()
+            return judge(world, truth, failures)
+        finally:
+            stop.set()
+            world.close()
+
+
+def judge(world: ReplicaWorld, truth: Truth, problems: list[str]) -> Report:
+    """Exact cuts against the truth, row by row; then ``verify`` of the last one."""
+    manifest = Manifest(str(world.lake))
+    cuts = list(manifest.iterate_exact())
+    chosen = [*cuts[:1], *world.randomness.sample(cuts[1:], min(len(cuts) - 1, FINGERPRINTS_MAX))]
+    read = 0
+    for cut in chosen:
+        try:
+            problems += compare(world, truth, cut)
+            read += 1
+        except ReplicaError:
+            world.struck["a cut was vacuumed"] += 1
+    if manifest.read_last() != chosen[0]:
+        problems.append("the last cut is not exact")
+    copies = open_copies(chosen[0].copies, str(world.lake), CONSUMER)
+    queries = QueryClient(DatabaseAddress.parse(world.database().name))
+    report = verify(queries, copies, chosen[0])
+    if not (report.equal and report.untouched):
+        problems.append(f"verify: {report.to_json()}")
+    lines = sum(table.copy_rows for table in report.tables)
+    return Report(world.seed, problems, len(truth.commits), lines, read, dict(world.struck))
+
+
+def compare(world: ReplicaWorld, truth: Truth, cut: Cut) -> list[str]:
+    """What is wrong with an exact cut."""
+    replica = ReplicaAt(cut, open_copies(cut.copies, str(world.lake), CONSUMER))
+    found: dict[Row, str] = {}
+    for name, columns in COLUMNS.items():
+        rows = replica.read(name, columns).to_pylist()
+        keyed = {(name, tuple(row[key] for key in columns[:-1])): row["Version"] for row in rows}
+        if len(keyed) != len(rows):
+            return [f"cut {cut.end}: {name} has a key twice"]
+        found |= keyed
+    expected = {}
+    for row, states in truth.history().items():
+        place = bisect_right(states, cut.end, key=attrgetter("at"))
+        if place and (version := states[place - 1].version) is not None:
+            expected[row] = version
+    if found == expected:
+        return []
+    there = world.read_tables(cut.end)
+    missing = sorted(expected.items() - found.items(), key=repr)
+    extra = sorted(found.items() - expected.items(), key=repr)
+    told = "as" if there == expected else "not as"
+    return [
+        f"cut {cut.end} lacks {missing[:5]}, has too much {extra[:5]}; Spanner is {told} written"
+    ]
