@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from interleavings.record import Delivered, Record
 from interleavings.scheduler import Crashed, Ended, current_scheduler, current_unit
 from interleavings.world import World
 from watcher import Watcher
+from watcher.captures.changes import iterate_changes
 from watcher.change import Change, Operation
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import Position, SpannerPositions
@@ -89,19 +90,40 @@ class Run:
     # Watching.
 
     def watcher(self, consumer: str, **options: Any) -> Watcher:
-        """A watcher that records what it delivers."""
+        """A watcher that records what it delivers; its callback ``takes`` changes, batches or
+        transactions."""
+        takes = options.pop("takes", "changes")
         life = self.lives[consumer] = self.lives.get(consumer, 0) + 1
         unit = current_unit()
         instance = f"{unit.actor if unit is not None else 'end'}#{life}"
         options = {"lease": LONG_SECONDS} | options
         watcher = Watcher(database=self.world.address.path, consumer=consumer, **options)
-        watcher.on_change(lambda change: self._deliver(consumer, instance, change))
+        path = self.world.address.path
+
+        def take(changes: Iterable[Change]) -> None:
+            for change in changes:
+                self._deliver(consumer, instance, change)
+            self._pause()
+
+        def take_one(change: Change) -> None:
+            take([change])
+
+        if takes == "batches":
+            watcher.on_batch(lambda batch: take(iterate_changes(batch, path)))
+        elif takes == "transactions":
+            watcher.on_transaction(take)
+        else:
+            watcher.on_change(take_one)
         return watcher
+
+    def _pause(self) -> None:
+        """A callback has taken what it got."""
+        if current_unit() is not None and self.slow_callbacks:
+            current_scheduler().gate("a callback is done")
 
     def _deliver(self, consumer: str, instance: str, change: Change) -> None:
         key = tuple(change.key.values())
         values = None if change.new_values is None else {**change.key, **change.new_values}
-        unit = current_unit()
         row = (change.table, key)
         self.record.deliver(
             Delivered(
@@ -114,8 +136,6 @@ class Run:
                 (change.window.start, change.window.end),
             )
         )
-        if unit is not None and self.slow_callbacks:
-            current_scheduler().gate("a callback is done")
 
     def register(self, consumer: str, tables: Sequence[str]) -> None:
         """Registers a consumer now, as one that has delivered everything."""

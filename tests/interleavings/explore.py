@@ -21,6 +21,7 @@ from interleavings.choosers import (
     format_trace,
 )
 from interleavings.fast import skip_repeated_work
+from interleavings.fences import Fences, watch_fences
 from interleavings.known_schemas import KnownSchemas
 from interleavings.scenarios.base import Body, Variant
 from interleavings.schedule import explore_schedules
@@ -72,6 +73,7 @@ class Explorer:
         self.variant = variant
         self._dialect = dialect
         self._length = 1
+        self._fences: Fences | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Explorer:
@@ -80,6 +82,7 @@ class Explorer:
         self._stack.enter_context(self.world.serve())
         self._stack.enter_context(control_time(self.world.clock))
         self._stack.enter_context(explore_schedules())
+        self._stack.enter_context(watch_fences(lambda: self._fences))
         schemas = KnownSchemas(self.world, bool(self.variant.quiet))
         self._stack.enter_context(skip_repeated_work(schemas))
         logging.disable(logging.CRITICAL)
@@ -96,7 +99,13 @@ class Explorer:
         world.reset("0", variant.schema_changes)
         run = Run(world)
         world.gate.quiet_texts = variant.quiet
-        world.gate.observer = run.record.observe
+        fences = self._fences = Fences(run)
+
+        def observe(method: str, request: object, response: object) -> None:
+            run.record.observe(method, request)
+            fences.observe(method, request, response)
+
+        world.gate.observer = observe
         self._run_unexplored(lambda: variant.prelude(run))
         scheduler = Scheduler(world.clock, chooser, dict(variant.crashes or {}))
         for actor, body in variant.actors.items():
@@ -113,7 +122,7 @@ class Explorer:
         except Exception as error:  # noqa: BLE001 (a finding)
             problems = [f"the end failed with {type(error).__name__}: {error}"]
         finally:
-            world.gate.observer = None
+            world.gate.observer = self._fences = None
         trace, labels = tuple(scheduler.trace), tuple(scheduler.labels)
         return Outcome(trace, labels, tuple(problems), name)
 

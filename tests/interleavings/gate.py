@@ -16,8 +16,9 @@ BEGINS = "(begins)"
 QUIET = frozenset({"CreateSession", "BatchCreateSessions", "DeleteSession", "GetOperation"})
 """Methods that neither change nor read what another actor could see."""
 
-Observer = Callable[[str, Any], None]
-"""Called after each RPC that was not aborted, with its method and its request."""
+Observer = Callable[[str, Any, Any], None]
+"""Called after each RPC that was not aborted, with its method, its request, and the response of one
+that gives one and succeeded."""
 
 
 class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
@@ -33,22 +34,24 @@ class Gate(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
         method, raw = method_of(details), message_of(request)
         crashes = self._pass(method, raw)
         outcome = continuation(details, request)
-        if outcome.code() is not grpc.StatusCode.ABORTED:
-            self._notify_observer(method, raw)
+        code = outcome.code()
+        if code is not grpc.StatusCode.ABORTED:
+            done = code is grpc.StatusCode.OK and method == "Commit"
+            self._notify_observer(method, raw, message_of(outcome.result()) if done else None)
         if crashes:
             self._crash()
         return outcome
 
-    def _notify_observer(self, method: str, request: Any) -> None:
+    def _notify_observer(self, method: str, request: Any, response: Any) -> None:
         if self.observer is not None and current_unit() is not None:
-            self.observer(method, request)
+            self.observer(method, request, response)
 
     def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
         """As gRPC's."""
         method, raw = method_of(details), message_of(request)
         crashes = self._pass(method, raw)
         outcome = continuation(details, request)
-        self._notify_observer(method, raw)
+        self._notify_observer(method, raw, None)
         if crashes:
             self._crash()
         return outcome

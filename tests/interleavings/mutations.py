@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import interleavings.scenarios.moves
 import interleavings.scenarios.watching
 import watcher.captures.change_stream.whole_rows
 import watcher.consumers.clearing.bounds
+import watcher.consumers.divisions
 import watcher.consumers.leases
+import watcher.consumers.merging
+import watcher.consumers.places
 import watcher.consumers.positions.selections
 import watcher.consumers.positions.spanner
 import watcher.runners.watcher
 import watcher.tables.epochs
 from ddl.schema import Schema
+from interleavings.patches import patch_attribute, patch_everywhere
 from watcher.captures import Look
 from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.captures.poll import PollCapture
 from watcher.consumers.clearing.bounds import Slowest, find_least_positions, list_awaited
 from watcher.consumers.leases import Consumers, Lease
+from watcher.consumers.places import Place, merge_places
 from watcher.consumers.positions import Position, SpannerPositions, consumers_table
+from watcher.consumers.positions.unregister import unregister
+from watcher.consumers.starts import Standing
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
 from watcher.runners.delivery.ends import LeastEnds
@@ -35,7 +42,7 @@ from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.tables.epochs import Epochs
-from watcher.tables.parts import Part
+from watcher.tables.parts import Part, list_parts
 from watcher.tables.selection import Selection
 from watcher.tables.values import WatchedTable
 from watcher.window import BEGINNING, ShardGroup, ShardSlice, Window
@@ -56,6 +63,10 @@ class Mutation:
     seed: int = 1
     """Of schedules among which it is found soon."""
 
+    def remove(self) -> AbstractContextManager[None]:
+        """While it lasts, the fault is there."""
+        return self.patch()
+
 
 def do_nothing(*_arguments: object, **_options: object) -> None:
     """In place of a check or a write."""
@@ -75,27 +86,6 @@ def discard_producer(sink: KafkaSink) -> None:
 def return_empty(*_arguments: object, **_options: object) -> dict[str, Any]:
     """In place of a read: an empty answer."""
     return {}
-
-
-@contextmanager
-def patch_attribute(owner: Any, name: str, value: object) -> Iterator[None]:
-    """While it lasts, an attribute has another value."""
-    before = owner.__dict__[name]
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
-
-
-@contextmanager
-def patch_everywhere(name: str, value: object) -> Iterator[None]:
-    """While it lasts, a function is replaced in every module of the product that imports it."""
-    with ExitStack() as stack:
-        for module_name, module in list(sys.modules.items()):
-            if module_name.startswith("watcher.") and name in vars(module):
-                stack.enter_context(patch_attribute(module, name, value))
-        yield
 
 
 @contextmanager
@@ -316,6 +306,53 @@ def complete_with_newest_columns() -> Iterator[None]:
         yield
 
 
+def begin_at_least_position(standing: Standing, _table: str, start: int | None) -> int | None:
+    """In place of ``choose_start``: a new table begins where the consumer is in others."""
+    return min(standing.positions.values()) if standing.positions else start
+
+
+def merge_known_places(places: Iterable[Place | None], unplanned: int) -> Place:
+    """In place of ``merge_places``: who has no position does not count."""
+    return merge_places([place for place in places if place is not None], unplanned)
+
+
+def unregister_one_by_one(database: Any, positions_table: str, shared: str) -> None:
+    """In place of ``unregister``: each part in a transaction of its own."""
+    for part in list_parts(2):
+        unregister(database, positions_table, part.name_consumer(shared))
+
+
+@contextmanager
+def take_parts_again() -> Iterator[None]:
+    """Nobody asks whether a consumer is still divided."""
+    with (
+        patch_everywhere("check_division", do_nothing),
+        patch_everywhere("check_divided", do_nothing),
+    ):
+        yield
+
+
+def renew_for_anybody() -> AbstractContextManager[None]:
+    """A renewal does not say whose the lease is."""
+    renew = Consumers.__dict__["_renew"].fget
+
+    def of_anybody(consumers: Consumers) -> str:
+        return replace_once(renew(consumers), " AND `Owner` = @owner", "")
+
+    return patch_attribute(Consumers, "_renew", property(of_anybody))
+
+
+def take_from_the_living() -> AbstractContextManager[None]:
+    """A name is given to whoever asks for it."""
+    read = Consumers._read_holder
+
+    def read_dead(consumers: Consumers, transaction: Any, consumer: str) -> Any:
+        holder = read(consumers, transaction, consumer)
+        return replace(holder, alive=False) if holder is not None else None
+
+    return patch_attribute(Consumers, "_read_holder", read_dead)
+
+
 def intervals_of(window: Window) -> tuple[str, ...]:
     """The minutes that a window touches, and one more on each side."""
     first, last = (micros // 60_000_000 for micros in (window.start, window.end))
@@ -454,5 +491,34 @@ MUTATIONS = (
         "late-request",
         lambda: patch_attribute(KafkaSink, "discard", discard_producer),
     ),
+    Mutation(
+        "a new table of a shared consumer begins at the least position",
+        "6",
+        "shared-new-table",
+        lambda: patch_attribute(
+            watcher.consumers.divisions, "choose_start", begin_at_least_position
+        ),
+    ),
+    Mutation("a thawed instance takes parts that were merged", "13", "merge", take_parts_again),
+    Mutation(
+        "a part without a position does not count",
+        "13",
+        "merge-missing",
+        lambda: patch_attribute(watcher.consumers.places, "merge_places", merge_known_places),
+    ),
+    Mutation(
+        "who is merged forgets what it polls",
+        "13",
+        "merged-new-table",
+        lambda: patch_attribute(watcher.consumers.merging, "write_state", do_nothing),
+    ),
+    Mutation(
+        "a shared consumer is unregistered part by part",
+        "13",
+        "forget",
+        lambda: patch_attribute(interleavings.scenarios.moves, "unregister", unregister_one_by_one),
+    ),
+    Mutation("a lease is renewed by anybody", "4", "frozen", renew_for_anybody),
+    Mutation("a name is taken from an instance that lives", "1", "standby", take_from_the_living),
     Mutation("a window is read by its intervals", "3.2", "time-shards", read_by_intervals),
 )

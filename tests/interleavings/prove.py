@@ -7,6 +7,7 @@ import time
 from ddl.schema import Dialect
 from interleavings.choosers import Prescribed, parse_trace
 from interleavings.explore import Explorer, Outcome
+from interleavings.guards import GUARDS, Guard
 from interleavings.mutations import MUTATIONS, Mutation
 from interleavings.scenarios import VARIANTS
 
@@ -15,7 +16,7 @@ SCHEDULES_MAX = 2_000
 
 
 def find(
-    mutation: Mutation,
+    mutation: Mutation | Guard,
     schedules: int,
     seed: int | None = None,
     dialect: Dialect = Dialect.GOOGLESQL,
@@ -23,7 +24,7 @@ def find(
     """How many schedules it took to find a fault; None when it was not found. Without a ``seed``
     they are those of the mutation's own."""
     seed = mutation.seed if seed is None else seed
-    with Explorer(VARIANTS[mutation.variant], dialect) as explorer, mutation.patch():
+    with Explorer(VARIANTS[mutation.variant], dialect) as explorer, mutation.remove():
         for number, outcome in enumerate(explorer.random(seed, schedules), start=1):
             if outcome.problems:
                 return number, outcome
@@ -39,14 +40,15 @@ def holds_without(mutation: Mutation, outcome: Outcome) -> bool:
 def prove(schedules: int, seed: int | None) -> int:
     """Prints the table; 1 when a fault was not found."""
     missed = 0
-    print(f"{'fault':<48}{'part':<6}{'scenario':<20}{'schedules':>10}{'seconds':>9}")
-    for mutation in MUTATIONS:
+    print(f"{'fault':<64}{'part':<6}{'scenario':<20}{'schedules':>10}{'seconds':>9}")
+    for mutation in (*MUTATIONS, *GUARDS):
+        part = mutation.part if isinstance(mutation, Mutation) else "guard"
         began = time.perf_counter()
         number, outcome = find(mutation, schedules, seed)
         seconds = time.perf_counter() - began
         count = str(number) if outcome is not None else "not found"
         print(
-            f"{mutation.name:<48}{mutation.part:<6}{mutation.variant:<20}{count:>10}{seconds:>9.0f}",
+            f"{mutation.name:<64}{part:<6}{mutation.variant:<20}{count:>10}{seconds:>9.0f}",
             flush=True,
         )
         if outcome is None:

@@ -114,6 +114,10 @@ class Record:
         """The positions of a consumer, as they were saved."""
         return [e for e in self.events if isinstance(e, Moved) and e.consumer == consumer]
 
+    def moves_by(self, actor: str) -> list[Moved]:
+        """The positions that an actor has saved or taken away."""
+        return [e for e in self.events if isinstance(e, Moved) and e.actor == actor]
+
     def observe(self, method: str, request: Any) -> None:
         """Notes the positions and the clearing in an RPC that was executed."""
         if method == "Commit":

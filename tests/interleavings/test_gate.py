@@ -24,7 +24,7 @@ def test_a_commit_that_was_aborted_has_moved_nothing(
     monkeypatch.setattr(gate, "current_unit", lambda: SimpleNamespace(killed=None, silent=True))
     seen: list[str] = []
     interceptor = gate.Gate()
-    interceptor.observer = lambda method, _: seen.append(method)
+    interceptor.observer = lambda method, _request, _response: seen.append(method)
     answer = Answer(None, None if code is None else CallError(code, "", ()))
 
     def send(*_: Any) -> Answer:

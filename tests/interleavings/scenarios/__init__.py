@@ -4,6 +4,8 @@ its actors and what its consumers promise."""
 from __future__ import annotations
 
 from interleavings.scenarios import (
+    fenced,
+    moves,
     operators,
     queues,
     schema,
@@ -28,6 +30,25 @@ SCENARIOS: dict[str, tuple[Variant, ...]] = {
         watching.CUT,
         transactions.TRANSACTIONS_TAKEOVER,
         sharing.SHARED,
+    ),
+    # Instances that are replaced in the middle of each kind of write and of delivery.
+    "fences": (
+        fenced.CLEARING_TAKEOVER,
+        fenced.CUT_TAKEOVER,
+        fenced.FROZEN_BATCHES,
+        fenced.FROZEN_TRANSACTIONS,
+        fenced.FROZEN_PAGES,
+        fenced.DROPPED_TABLE,
+    ),
+    # A consumer is divided, merged and unregistered while instances freeze, and tables come.
+    "moves": (
+        moves.MERGE,
+        moves.DIVIDE,
+        moves.OTHER_PARTS,
+        moves.FORGET,
+        moves.SHARED_NEW_TABLE,
+        moves.MERGED_NEW_TABLE,
+        moves.MERGE_MISSING,
     ),
     # What operators do, and the ways of clearing.
     "operators": (operators.PAUSED, operators.BY_INDEX, operators.TIME_SHARDS),

@@ -37,7 +37,7 @@ class Variant:
 
 
 def deliver_and_clear(run: Run, **options: object) -> None:
-    """Consumer A: a whole watcher that polls and clears."""
+    """Consumer A, or another ``consumer``: a whole watcher that polls and clears."""
     options = {
         "tables": ["*"],
         "start": "earliest",
@@ -45,7 +45,7 @@ def deliver_and_clear(run: Run, **options: object) -> None:
         "interval": 0.001,
         "clearing": {"every": 0.001},
     } | options
-    run.watcher("a", **options).run()
+    run.watcher(str(options.pop("consumer", "a")), **options).run()
 
 
 def begin_with_rows(run: Run) -> None:

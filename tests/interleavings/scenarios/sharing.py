@@ -22,17 +22,17 @@ STAY_SECONDS = SHORT_SECONDS * 1.5
 """An instance that joins while another is there gets its share within this time."""
 
 
-def join_for(run: Run, seconds: float) -> None:
+def join_for(run: Run, seconds: float, **options: object) -> None:
     """An instance of consumer A: joins, delivers its parts, and leaves after a while."""
-    watcher = run.watcher(
-        "a",
-        tables=["*"],
-        start="earliest",
-        parts=len(PARTS),
-        lease=SHORT_SECONDS,
-        interval=2.0,
-        clearing={"every": 2.0},
-    )
+    chosen: dict[str, object] = {
+        "tables": ["*"],
+        "start": "earliest",
+        "parts": len(PARTS),
+        "lease": SHORT_SECONDS,
+        "interval": 2.0,
+        "clearing": {"every": 2.0},
+    }
+    watcher = run.watcher("a", **(chosen | options))
 
     def leave() -> None:
         time.sleep(seconds)
@@ -53,12 +53,16 @@ def join_late(run: Run) -> None:
     join_for(run, STAY_SECONDS)
 
 
+def read_shards(run: Run) -> dict[int, int]:
+    """The shards of all rows, by key."""
+    with run.database.snapshot() as snapshot:
+        return dict(snapshot.read("Rows", ("Id", "ShardId"), KeySet(all_=True)))
+
+
 def begin_with_both_parts(run: Run) -> None:
     """Rows are there in every part, which nobody has delivered."""
     run.write(*(("Rows", key, f"{key}.0") for key in KEYS))
-    with run.database.snapshot() as snapshot:
-        rows = snapshot.read("Rows", ("Id", "ShardId"), KeySet(all_=True))
-        shards: dict[int, int] = dict(rows)
+    shards = read_shards(run)
     for key, shard in shards.items():
         part = PARTS[shard % len(PARTS)]
         run.record.part_of["Rows", (key,)] = part.name_consumer("a")

@@ -1,0 +1,135 @@
+"""The guards of the protocol, one value each: a call that refuses who may not go on. Each is
+removed once, and the explorer has to find a violation.
+
+``test_guards.py`` looks for such calls in the product: a new one needs a value here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from interleavings.patches import patch_attribute, patch_everywhere
+from watcher.consumers.divisions import Divisions
+from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
+
+CONSUMERS, POSITIONS = "watcher.consumers.", "watcher.consumers.positions."
+DELIVERY = "watcher.runners.delivery."
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A call of ``check`` in a function (``site``: the module and the function's qualified name).
+    ``variant`` is where a schedule needs it; ``owner`` is the class of a method."""
+
+    site: str
+    check: str
+    variant: str
+    owner: type | None = None
+    seed: int = 1
+
+    @property
+    def name(self) -> str:
+        """As it is shown."""
+        return f"no {self.check} in {self.site.removeprefix('watcher.')}"
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """What ``test_guards.py`` finds."""
+        return self.site, self.check
+
+    def remove(self) -> AbstractContextManager[None]:
+        """While it lasts, the call does nothing."""
+        return skip_calls(self)
+
+
+@contextmanager
+def skip_calls(guard: Guard) -> Iterator[None]:
+    """While it lasts, calls of a check from one function do nothing; others are as ever."""
+    module, _, function = guard.site.partition(":")
+    definition = guard.owner if guard.owner is not None else find_definition(guard.check)
+    real = definition.__dict__[guard.check]
+
+    def check(*arguments: Any, **options: Any) -> Any:
+        frame = sys._getframe(1)
+        caller = frame.f_code.co_qualname.replace(".<locals>", "")
+        if (frame.f_globals["__name__"], caller) == (module, function):
+            return None
+        return real(*arguments, **options)
+
+    if guard.owner is not None:
+        with patch_attribute(guard.owner, guard.check, check):
+            yield
+    else:
+        with patch_everywhere(guard.check, check):
+            yield
+
+
+def find_definition(check: str) -> Any:
+    """The module of the product that defines a function."""
+    for name, module in list(sys.modules.items()):
+        found = vars(module).get(check) if name.startswith("watcher.") else None
+        if found is not None and found.__module__ == name:
+            return module
+    raise KeyError(check)
+
+
+GUARDS = (
+    # Each durable write is the owner's.
+    Guard(f"{POSITIONS}spanner:SpannerPositions.register.register", "check_owner", "takeover"),
+    Guard(f"{POSITIONS}spanner:SpannerPositions.save_all.save", "check_owner", "frozen-backfill"),
+    Guard(f"{POSITIONS}spanner:SpannerPositions.plan_ends.plan", "check_owner", "cut-takeover"),
+    Guard(f"{POSITIONS}spanner:SpannerPositions.remove.remove", "check_owner", "dropped-table"),
+    Guard(f"{POSITIONS}spanner:SpannerPositions._read_owned", "demand_owner", "frozen"),
+    Guard(f"{POSITIONS}spanner:check_owner", "demand_owner", "clearing-takeover"),
+    Guard(f"{CONSUMERS}leases:Consumers.store_error.insert", "check_owner", "frozen"),
+    Guard(
+        f"{CONSUMERS}clearing.bounds:SharedPositions.announce.write",
+        "check_owner",
+        "clearing-takeover",
+    ),
+    # A consumer is moved as a whole, and who held it before is kept out.
+    Guard(f"{CONSUMERS}leases:Consumers.acquire.take", "check_division", "merge"),
+    Guard(f"{POSITIONS}fences:check_division", "check_divided", "merge"),
+    Guard(f"{CONSUMERS}members:Members.renew.write", "check_divided", "merge"),
+    Guard(f"{CONSUMERS}divisions:Divisions.settle.write", "_check", "other-parts", Divisions),
+    Guard(f"{CONSUMERS}divisions:Divisions._divide", "check_ended", "divide"),
+    Guard(f"{CONSUMERS}merging:merge_parts.merge", "check_ended", "merge"),
+    Guard(f"{POSITIONS}unregister:unregister.remove", "check_not_alive", "forget"),
+    # Nothing is handed over on a lease that may have run out.
+    Guard(f"{DELIVERY}retries:RetryingSink.write_change", "check", "frozen", LeaseKeeper),
+    Guard(f"{DELIVERY}sinks:EachTransaction.flush", "check", "frozen-transactions", LeaseKeeper),
+    Guard(f"{DELIVERY}windows:WindowDelivery._hand_over", "check", "frozen-batches", LeaseKeeper),
+    Guard(
+        f"{DELIVERY}backfill:BackfillDelivery._deliver_page", "check", "frozen-pages", LeaseKeeper
+    ),
+)
+
+NOT_EXPLORED: dict[tuple[str, str], str] = {
+    (f"{POSITIONS}content:WholePositions.save_all", "check_backfills"): (
+        "positions of one process, in a file or in memory: nobody takes them over"
+    ),
+    (f"{POSITIONS}spanner:SpannerPositions._move_backfills", "check_backfills"): (
+        "the check of the owner stands before it; the fault 'backfill progress is a blind write'"
+        " takes both away"
+    ),
+    (f"{POSITIONS}spanner:SpannerPositions.register.register", "check_still_in_index"): (
+        "no scenario has a consumer yet that goes over from a change stream to polling"
+    ),
+    (f"{POSITIONS}values:apply_moves", "check_forward"): (
+        "a rule of arguments, not of schedules: no caller asks for less than it expects"
+    ),
+    (f"{DELIVERY}push:PushDelivery._write_rows", "check"): (
+        "open queries are not explored: test_a_thawed_instance_delivers_no_further_change"
+    ),
+    ("watcher.runners.spark.consumer:QueryConsumer.advance", "check"): (
+        "the write that follows is fenced by _read_owned"
+    ),
+    ("watcher.runners.spark.consumer:QueryConsumer._hold", "check"): (
+        "a query's sink is its own: test_a_query_that_was_suspended_renews_its_lease_or_ends"
+    ),
+}
+"""Calls of checks that no schedule needs, and why."""
