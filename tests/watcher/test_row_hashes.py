@@ -20,6 +20,7 @@ from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import build_schema
 from watcher.tables.discovery import read_schema
 from watcher.verification.canonical import ComparedColumn
+from watcher.verification.column_groups import ColumnGroup
 from watcher.verification.key_conditions import KeyInterval
 from watcher.verification.key_order import KeyColumn, KeyOrder
 from watcher.verification.row_hashes import hash_rows
@@ -63,14 +64,16 @@ def compare(database: Database) -> ComparedTable:
     """What compares the table, as of now."""
     table = read_schema(database).tables[0]
     order = KeyOrder((KeyColumn("Id", table.columns[0].type),), read_schema(database).dialect)
-    columns = tuple(ComparedColumn(c.name, c.type) for c in table.columns)
+    names = tuple(column.name for column in table.columns)
+    group = ColumnGroup(0, tuple(ComparedColumn(c.name, c.type) for c in table.columns))
     queries = QueryClient(address_of(database))
-    return ComparedTable(queries, "T", order, columns, queries.fetch_read_timestamp())
+    return ComparedTable(queries, "T", names, order, (group,), queries.fetch_read_timestamp())
 
 
 def read_hashes(table: ComparedTable) -> dict[int, int]:
-    batches = table.read_hashes(KeyInterval())
-    return {r["Id"]: r["RowHash"] for b in batches for r in b.to_pylist()}
+    (group,) = table.groups
+    batches = table.read_hashes(KeyInterval(), group)
+    return {r["Id"]: r[group.name] for b in batches for r in b.to_pylist()}
 
 
 @pytest.fixture
@@ -93,10 +96,12 @@ def test_both_dialects_and_the_copy_have_the_same_hashes_and_sums(
     assert len(set(hashes[0].values())) == len(ROWS)
     assert hashes[1] == hashes[0]
     for table, expected in zip(tables, hashes, strict=True):
-        columns = [(each.name, each.type) for each in table.columns]
+        compared = table.groups[0].columns
+        columns = [(each.name, each.type) for each in compared]
         copy = pa.RecordBatch.from_pylist(ROWS, schema=build_schema(columns))
-        assert dict(zip(expected, hash_rows(copy, table.columns).tolist(), strict=True)) == expected
-    sums = [read_sum(table.start_sum(KeyInterval(upto=("4",)))) for table in tables]
+        assert dict(zip(expected, hash_rows(copy, compared).tolist(), strict=True)) == expected
+    upto = KeyInterval(upto=("4",))
+    sums = [read_sum(table.start_sum(upto, table.groups[0])) for table in tables]
     kept = [value for key, value in hashes[0].items() if key <= 4]
     low, high = sum(h & 0xFFFFFFFF for h in kept), sum(h >> 32 & 0xFFFFFFFF for h in kept)
-    assert sums == [RangeSum(4, low, high)] * 2
+    assert sums == [RangeSum(4, ((low, high),))] * 2

@@ -44,10 +44,11 @@ def command(
 
     Counts and hashes ranges of keys, inside Spanner (stale reads at the timestamp of the cut, at
     low priority) and in the copy, and divides those that differ until the rows are found. Prints
-    the keys of rows that are missing, extra or changed.
+    the keys of rows that are missing, extra or changed, and the columns that the copy was not to
+    have.
 
-    Exits with 0 if the copies equal the tables, 10 if they differ, 6 if there is no such cut, 7 if
-    Spanner no longer keeps versions of it.
+    Exits with 0 if the copies equal the tables, 10 if they differ or lack a column, 6 if there is
+    no such cut, 7 if Spanner no longer keeps versions of it.
 
     Example: spanner-watcher verify --to delta:/lake/music
     """

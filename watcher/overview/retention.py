@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from ddl.schema import Schema
-from watcher.captures.change_stream.watched import list_watched, read_option
+from watcher.captures.change_stream.captured import read_option
+from watcher.captures.change_stream.watched import list_watched
 
 VERSION_RETENTION = "1h"
 STREAM_RETENTION = "7d"

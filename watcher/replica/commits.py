@@ -155,6 +155,7 @@ class ReplicaWriter(Generic[Copy]):
         """Commits every table that changed, and writes the cut."""
         self._target.manifest.owner.check(self._owner)
         self._note_strong_reads(window)
+        self._note_gaps(window)
         for name in window.captures:
             if name in window.loads:
                 self._load(window, name, rows)
@@ -248,6 +249,14 @@ class ReplicaWriter(Generic[Copy]):
         return same_columns(self._states[name].schema, copy_schema(capture))
 
     # Commits.
+
+    def _note_gaps(self, window: ReplicaWindow) -> None:
+        """Where a change stream leaves changes out, and nobody can say which, cuts are not exact
+        until it is whole again and the copy is loaded or verified."""
+        for name, capture in window.captures.items():
+            if capture.table.gaps and name not in window.loads:
+                detail = "; ".join(capture.table.gaps)
+                self._marks[name] = Reason(Cause.PARTIAL_STREAM, detail, window.end)
 
     def _note_strong_reads(self, window: ReplicaWindow) -> None:
         """Where the end is no longer readable, rows may have been read as of now, or be missing

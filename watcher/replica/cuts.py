@@ -57,7 +57,7 @@ class Cause(StrEnum):
     @property
     def stays(self) -> bool:
         """Whether it holds from cut to cut until the table is loaded or verified."""
-        return self is Cause.OUTSIDE_WRITE
+        return self in (Cause.OUTSIDE_WRITE, Cause.PARTIAL_STREAM)
 
     @property
     def comparable(self) -> bool:
@@ -100,14 +100,18 @@ def parse_reasons(stored: Mapping[str, Any]) -> tuple[Reason, ...]:
 @dataclass(frozen=True, slots=True)
 class TableCut:
     """A copy in a cut. ``uncompared`` are the columns that clearing changes in Spanner without a
-    change; ``deleted`` is the soft-delete column, whose rows are not in the copy. ``reasons``: why
-    the version is not known to be the table at the cut's end."""
+    change; ``deleted`` is the soft-delete column, whose rows are not in the copy. ``left_out`` are
+    the columns that the copy does not have: those that were excluded by name, and those whose type
+    cannot be read. ``caveats`` are clauses for people: what may be missing in the copy, and nothing
+    tells. ``reasons``: why the version is not known to be the table at the cut's end."""
 
     version: int
     key: tuple[str, ...]
     uncompared: tuple[str, ...] = ()
     deleted: str | None = None
     reasons: tuple[Reason, ...] = ()
+    left_out: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     def to_stored(self) -> dict[str, Any]:
         """As it is stored."""
@@ -116,6 +120,8 @@ class TableCut:
             "key": self.key,
             "uncompared": self.uncompared,
             "deleted": self.deleted,
+            "left_out": self.left_out,
+            "caveats": self.caveats,
             "reasons": [each.to_stored() for each in self.reasons],
         }
 
@@ -128,6 +134,8 @@ class TableCut:
             tuple(stored["uncompared"]),
             stored["deleted"],
             parse_reasons(stored),
+            tuple(stored.get("left_out", ())),
+            tuple(stored.get("caveats", ())),
         )
 
 
@@ -212,7 +220,14 @@ class Cut:
 
 def describe_table(table: WatchedTable, version: int) -> TableCut:
     """A copy of a table in a cut."""
-    return TableCut(version, table.primary_key, list_uncompared(table), table.deleted)
+    return TableCut(
+        version,
+        table.primary_key,
+        list_uncompared(table),
+        table.deleted,
+        left_out=table.left_out,
+        caveats=table.caveats,
+    )
 
 
 def list_uncompared(table: WatchedTable) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from watcher.replica.copies import CopyState, OpenTableCopy, OutsideCommit
 from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_log import LOAD, METADATA, DeltaLog
 from watcher.replica.merge_sql import DATAFUSION, SOURCE, TARGET
-from watcher.replica.stored_files import scan_dataset
+from watcher.replica.stored_files import READ_OPTIONS, scan_dataset
 from watcher.spanner.timestamps import format_timestamp
 
 SMALL_GROUPS = WriterProperties(compression="SNAPPY", max_row_group_size=131_072)
@@ -129,7 +129,9 @@ class DeltaCopy:
 
     def _read_version(self, version: int) -> Dataset:
         try:
-            return DeltaTable(self._path, version=version).to_pyarrow_dataset()
+            return DeltaTable(self._path, version=version).to_pyarrow_dataset(
+                parquet_read_options=READ_OPTIONS
+            )
         except (DeltaError, OSError) as error:
             raise self._unreadable(version, error) from error
 

@@ -16,6 +16,7 @@ from watcher.errors import ReplicaError
 from watcher.replica.copies import CopyState, OpenCopy, OutsideCommit, make_conflict
 from watcher.replica.cuts import FORMAT, parse_stored
 from watcher.replica.stored_files import (
+    PARQUET_FORMAT,
     list_names,
     open_file_system,
     scan_dataset,
@@ -105,7 +106,7 @@ class VersionStore:
         """The rows of a version, which has files. Raises ReplicaError where one is gone."""
         paths = [str(self._base / each.path) for each in version.files]
         try:
-            return ds.dataset(paths, filesystem=self._files, format="parquet")
+            return ds.dataset(paths, filesystem=self._files, format=PARQUET_FORMAT)
         except (OSError, pa.ArrowInvalid) as error:
             raise self.unreadable(version.end, str(error)) from error
 
@@ -156,7 +157,7 @@ class VersionStore:
 
     def _count_rows(self, folder: str, name: str) -> int:
         path = str(self._base / folder / name)
-        return int(ds.dataset(path, filesystem=self._files, format="parquet").count_rows())
+        return int(ds.dataset(path, filesystem=self._files, format=PARQUET_FORMAT).count_rows())
 
 
 class ParquetCopy:

@@ -7,12 +7,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 import pyarrow as pa
-from pyarrow.dataset import Dataset, ParquetFragmentScanOptions
+from pyarrow.dataset import (
+    Dataset,
+    ParquetFileFormat,
+    ParquetFragmentScanOptions,
+    ParquetReadOptions,
+)
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from watcher.errors import ConfigurationError
 
 BATCH_ROWS = 16_384
+READ_OPTIONS = ParquetReadOptions(coerce_int96_timestamp_unit="us")
+"""Spark writes INT96, which Arrow reads as nanoseconds otherwise: those of 64 bits end in 2262."""
+PARQUET_FORMAT = ParquetFileFormat(read_options=READ_OPTIONS)
 READ_BY_PIECES = ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
 
 

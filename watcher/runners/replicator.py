@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from watcher.callbacks import Callback
+from watcher.captures.change_stream import require_complete
 from watcher.consumers.states import State
 from watcher.errors import ConfigurationError
 from watcher.replica.commits import CutReport, ReplicaTarget
@@ -17,6 +18,7 @@ from watcher.replica.owner import Owner
 from watcher.replica.rows import copy_schema
 from watcher.replica.sink import ReplicaSink
 from watcher.runners.replica_settings import name_consumer, require_replica
+from watcher.runners.sources import WatchedTables
 from watcher.runners.watcher import Watcher
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.fields import LATEST
@@ -83,12 +85,14 @@ class Replicator:
 
     def run(self) -> None:
         """As ``Watcher.run``. Raises ConfigurationError where the folder belongs to another
-        consumer or database."""
+        consumer or database, NotWatchableError for a change stream that leaves changes out."""
+        self._resolve()
         self._claim()
         self._watcher.run()
 
     def run_once(self) -> int:
-        """As ``Watcher.run_once``: up to now, then ends. Raises ConfigurationError as ``run``."""
+        """As ``Watcher.run_once``: up to now, then ends. Raises as ``run``."""
+        self._resolve()
         self._claim()
         return self._watcher.run_once()
 
@@ -117,10 +121,16 @@ class Replicator:
         """As ``Watcher.state``."""
         return self._watcher.state
 
-    def plan(self) -> Iterator[TablePlan]:
-        """What a start would do with each table; changes nothing. Raises ConfigurationError where
-        the folder belongs to another consumer or database."""
+    def _resolve(self) -> WatchedTables:
+        """The tables, whose changes a copy can follow."""
         source = TableResolver(self.config).resolve_latest().source
+        require_complete([source.capture(name).table for name in source.tables])
+        return source
+
+    def plan(self) -> Iterator[TablePlan]:
+        """What a start would do with each table; changes nothing. Raises as ``run``, and
+        ConfigurationError where the folder belongs to another consumer or database."""
+        source = self._resolve()
         manifest = self._target.manifest
         taken = manifest.check_claim(self._owner, self._take_over)
         last = None if taken else manifest.read_last()

@@ -30,7 +30,9 @@ WatchedTables = PolledTables | StreamedTables
 
 def make_selection(config: WatchConfig) -> Selection:
     """The tables that a configuration selects; never the product's own tables."""
-    return Selection(config.tables, config.exclude, own_tables(config.positions.table))
+    complete = config.replica is not None
+    ours = own_tables(config.positions.table)
+    return Selection(config.tables, config.exclude, ours, complete=complete)
 
 
 def make_queries(config: WatchConfig) -> QueryClient:

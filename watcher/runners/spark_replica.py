@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ddl.schema import Schema
 from watcher.callbacks import Callback
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
+from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, VersionExpiredError
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter, is_readable
@@ -126,6 +127,7 @@ class SparkReplica:
         self._settings = settings
         self._copies = copies
         self._scan = resolve_scan(settings.source)
+        require_complete([self._scan.capture(name).table for name in self._scan.tables])
         self._epochs: Epochs[Scan] = Epochs(self._scan.queries.stream, self._resolve)
         self._session: SparkSession | None = None
         self._writer = self._make_writer()

@@ -310,10 +310,13 @@ def check_stream(config: WatchConfig) -> None:
             "stream.push reads the stream's own function: remove stream.push or stream.placements"
         )
     for name, spec in config.table.items():
-        if replace(spec, columns=None, exclude_columns=(), text_columns=()) != TableSpec():
+        polled = replace(
+            spec, columns=None, exclude_columns=(), text_columns=(), hidden_columns=False
+        )
+        if polled != TableSpec():
             raise ConfigurationError(
                 f"[table.{name}] configures polling: with capture = 'change-stream', use only"
-                " columns, exclude_columns and text_columns there"
+                " columns, exclude_columns, hidden_columns and text_columns there"
             )
     if config.start == EARLIEST:
         raise ConfigurationError(

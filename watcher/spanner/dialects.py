@@ -64,6 +64,9 @@ class SqlDialect(ABC):
     """NULL as an INT64."""
     row: ClassVar[str]
     """A name of rows that hides no column."""
+    nan_is_greatest: ClassVar[bool]
+    """Whether NaN is above all numbers, in comparisons and in order; else it is below, and compares
+    with nothing."""
 
     def quote(self, name: str) -> str:
         """An identifier, with its named schema. Raises ConfigurationError."""
@@ -162,6 +165,7 @@ class GoogleSql(SqlDialect):
     commit_timestamp = "PENDING_COMMIT_TIMESTAMP()"
     null_integer = "CAST(NULL AS INT64)"
     row = ROW
+    nan_is_greatest = False
 
     def quote_column(self, name: str) -> str:
         """As ``SqlDialect.quote_column``."""
@@ -233,6 +237,7 @@ class PostgreSql(SqlDialect):
     commit_timestamp = "SPANNER.PENDING_COMMIT_TIMESTAMP()"
     null_integer = "CAST(NULL AS bigint)"
     row = '"the row"'
+    nan_is_greatest = True
 
     def quote_column(self, name: str) -> str:
         """As ``SqlDialect.quote_column``."""

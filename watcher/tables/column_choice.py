@@ -20,13 +20,14 @@ Columns = tuple[tuple[str, Type], ...]
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """``include`` None is every column that is not hidden; ``exclude`` is left out of it. Names are
-    compared without regard to case."""
+    """``include`` None is every column, without those that are HIDDEN unless ``hidden``;
+    ``exclude`` is left out of it. Names are compared without regard to case."""
 
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     """Columns of the type numeric that are read as text."""
+    hidden: bool = False
 
     def choose_type(self, column: Column) -> Type:
         """The type that a column is read as."""
@@ -74,8 +75,10 @@ def choose_columns(table: Table, choice: ColumnChoice, always: Collection[str]) 
     check_key(table, required)
     required |= {name.casefold() for name in always}
     check_choice(table, choice, required)
-    named = {name.casefold() for name in choice.include or ()}
-    shown = [c for c in table.columns if not c.hidden or c.name.casefold() in required | named]
+    named = required | {name.casefold() for name in choice.include or ()}
+    shown = [
+        c for c in table.columns if choice.hidden or not c.hidden or c.name.casefold() in named
+    ]
     chosen = [c for c in shown if c.name.casefold() in required or choice.includes(c.name)]
     unreadable = tuple(column for column in chosen if not is_supported(column.type))
     if unreadable:

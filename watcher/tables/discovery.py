@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -62,8 +63,17 @@ def find_watched_table(
     else:
         watched = find_specified(schema, table, spec)
     watched = replace(watched, deleted=find_deleted_column(table, spec))
-    required = list_required_columns(watched, table)
-    return replace(watched, columns=choose_columns(table, spec.choice, required))
+    return put_columns(watched, table, spec, list_required_columns(watched, table))
+
+
+def put_columns(
+    watched: WatchedTable, table: Table, spec: TableSpec, required: Collection[str]
+) -> WatchedTable:
+    """The table with the columns that are read of it, and the names of the others."""
+    columns = choose_columns(table, spec.choice, required)
+    names = {name for name, _ in columns}
+    left_out = tuple(each.name for each in table.columns if each.name not in names)
+    return replace(watched, columns=columns, left_out=left_out)
 
 
 def follow_strategy(schema: Schema, table: Table, spec: TableSpec) -> TableSpec:
@@ -111,9 +121,9 @@ def find_whole_table(
 ) -> WatchedTable:
     """A table that is only ever read whole, because its changes come from a change stream."""
     table = get_table(schema, name, database_name)
-    return WatchedTable(
+    watched = WatchedTable(
         name=table.name,
-        columns=choose_columns(table, (spec or TableSpec()).choice, ()),
+        columns=(),
         primary_key=list_primary_key(table),
         timestamp_column="",
         shard_column=None,
@@ -121,6 +131,7 @@ def find_whole_table(
         index=None,
         dialect=schema.dialect,
     )
+    return put_columns(watched, table, spec or TableSpec(), ())
 
 
 def find_computed(

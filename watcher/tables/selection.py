@@ -33,6 +33,9 @@ class Selection:
     """The tables in which the product keeps its own state: never watched by a glob."""
     streamed: bool = False
     """The changes come from a change stream: nothing of them is ever read from an index."""
+    complete: bool = False
+    """For copies: the columns that are HIDDEN are read, too, and a change stream has to have every
+    change."""
 
     def includes(self, name: str) -> bool:
         """True for a table that is selected, or will be once it exists."""
@@ -72,7 +75,7 @@ def select(
     """
     tables: dict[str, WatchedTable] = {}
     for name in selection.list_names():
-        spec = find_spec(specs, name)
+        spec = choose_spec(specs, name, selection)
         table = find_table(schema, name, database_name, spec, scan=scan is not None)
         tables[table.name] = table
     for name in selection.match_globs([table.name for table in schema.tables]):
@@ -80,7 +83,8 @@ def select(
             continue
         allowed = name in (scan or ())
         try:
-            tables[name] = find_table(schema, name, database_name, find_spec(specs, name), allowed)
+            spec = choose_spec(specs, name, selection)
+            tables[name] = find_table(schema, name, database_name, spec, allowed)
         except NotWatchableError as error:
             LOG.info("table %s is left out: %s", name, error)
     if not tables:
@@ -111,7 +115,8 @@ def select_streamed(
     table is left."""
     tables: dict[str, WatchedTable] = {}
     for name in (*selection.list_names(), *selection.match_globs(streamed)):
-        table = find_whole_table(schema, name, database_name, find_spec(specs, name))
+        spec = choose_spec(specs, name, selection)
+        table = find_whole_table(schema, name, database_name, spec)
         tables[table.name] = table
     if not tables:
         raise TableNotFoundError(
@@ -126,6 +131,14 @@ def find_spec(specs: Mapping[str, TableSpec], name: str) -> TableSpec | None:
     """What the configuration says of a table, without regard to case."""
     by_name = {each.casefold(): spec for each, spec in specs.items()}
     return by_name.get(name.casefold())
+
+
+def choose_spec(
+    specs: Mapping[str, TableSpec], name: str, selection: Selection
+) -> TableSpec | None:
+    """How a table is read: as the configuration says, and whole where it is copied."""
+    spec = find_spec(specs, name)
+    return replace(spec or TableSpec(), hidden_columns=True) if selection.complete else spec
 
 
 def check_configured(schema: Schema, specs: Mapping[str, TableSpec], database_name: str) -> None:

@@ -37,7 +37,9 @@ class WatchedTable:
     ``processed_column`` is set for the strategy of that name. ``deleted`` names a BOOL or TIMESTAMP
     column that marks a soft delete. With ``change_sets`` timestamp, shard and index are those of
     that table. ``timestamp_column`` is empty for a table that is only ever read whole. ``hashed``:
-    the shard is a hash of the key, so that each has about as many rows as the others.
+    the shard is a hash of the key, so that each has about as many rows as the others. ``left_out``
+    are the table's columns that are not among ``columns``. ``gaps`` and ``caveats`` are clauses for
+    people: what its change stream leaves out, and what may be missing there without a trace.
     """
 
     name: str
@@ -53,6 +55,9 @@ class WatchedTable:
     change_sets: ChangeSetSource | None = None
     hashed: bool = False
     dialect: Dialect = Dialect.GOOGLESQL
+    left_out: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     @property
     def sql(self) -> SqlDialect:
@@ -122,7 +127,11 @@ class TableSpec:
     """Columns of the type numeric (PostgreSQL dialect) that are read as text: for values that
     DECIMAL(38, 9) does not have, and for NaN."""
 
+    hidden_columns: bool = False
+    """``HIDDEN`` columns are read, too; a replica has them in any case."""
+
     @property
     def choice(self) -> ColumnChoice:
         """Which columns are read."""
-        return ColumnChoice(self.columns, self.exclude_columns, self.text_columns)
+        hidden = self.hidden_columns
+        return ColumnChoice(self.columns, self.exclude_columns, self.text_columns, hidden)

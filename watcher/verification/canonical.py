@@ -1,13 +1,15 @@
 """The canonical text of a row, in each dialect; ``row_hashes`` makes it of Arrow columns.
 
-A row is the parts of its columns, in the order of their names. The part of NULL is ``-``; that of
-another value is its length in bytes, ``:``, and its text. So different rows have different texts.
+A row is the parts of its columns. The part of NULL is ``~``; that of another value is its text and
+``;``. Before a STRING, BYTES or JSON stand its length in bytes and ``:``. So different rows have
+different texts.
 
 | type | text |
 |---|---|
 | BOOL | ``true``, ``false`` |
 | INT64 | decimal |
-| FLOAT32, FLOAT64 | ``%.16e`` of the FLOAT64 (exact; -0.0 is 0.0); ``nan``, ``inf``, ``-inf`` |
+| FLOAT32, FLOAT64 | ``%.16e`` of the FLOAT64 (exact); ``nan``, ``inf``, ``-inf``; zero with its
+  sign, but in a primary key, where Spanner has one zero, without it |
 | NUMERIC, numeric | decimal, without trailing zeros; where the copy keeps text, as it is written |
 | STRING, UUID | itself |
 | BYTES | hexadecimal, lower case |
@@ -25,7 +27,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ddl.schema import Dialect, Type, TypeCode
@@ -35,18 +37,30 @@ LOW_BITS = 0xFFFFFFFF
 FLOAT_FORMAT = "%.16e"
 FLOAT_PICTURE = f"9.{'9' * 16}EEEE"
 """The same in the words of TO_CHAR."""
+ZERO, NEGATIVE_ZERO = FLOAT_FORMAT % 0.0, FLOAT_FORMAT % -0.0
 BACKSLASH = "CHR(92)"
-NULL_PART = "-"
+NULL_PART = "~"
+END = ";"
+"""The end of a part: no text has it but those whose length stands before them."""
+SECOND_DAY = "CAST('0001-01-02 00:00:00+00' AS timestamptz)"
+MEASURED = frozenset({TypeCode.STRING, TypeCode.BYTES, TypeCode.JSON, TypeCode.PG_JSONB})
+"""The types whose texts may have any character."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedColumn:
-    """A column that is compared. ``exact``: the copy keeps its TIMESTAMPs, or
-    numerics, as text."""
+    """A column that is compared. ``exact``: the copy keeps its TIMESTAMPs, or numerics, as text.
+    ``of_key``: it is part of the primary key."""
 
     name: str
     type: Type
     exact: bool = False
+    of_key: bool = False
+
+    @property
+    def element(self) -> ComparedColumn | None:
+        """What an ARRAY has elements of."""
+        return None if self.type.element is None else replace(self, type=self.type.element)
 
 
 class CanonicalText(ABC):
@@ -54,17 +68,28 @@ class CanonicalText(ABC):
 
     sql: ClassVar[SqlDialect]
 
-    def render_part(self, value: str, type_: Type, exact: bool) -> str:
+    def render_part(self, value: str, column: ComparedColumn) -> str:
         """The expression of the part of a value."""
-        text = self.render_text(value, type_, exact)
-        length = self.sql.to_text(f"{self.byte_length}({text})")
-        return f"CASE WHEN {value} IS NULL THEN '{NULL_PART}' ELSE {length} || ':' || {text} END"
+        if column.element is not None:
+            parts = self.render_elements(value, column.element)
+            return f"CASE WHEN {value} IS NULL THEN '{NULL_PART}' ELSE CONCAT({parts}, '{END}') END"
+        text = self.render_text(value, column)
+        if column.type.code not in MEASURED:
+            return f"COALESCE(CONCAT({text}, '{END}'), '{NULL_PART}')"
+        measured = f"CONCAT({self.sql.to_text(f'{self.byte_length}({text})')}, ':', {text})"
+        # The text of a JSON that is NULL need not be NULL.
+        return f"CASE WHEN {value} IS NULL THEN '{NULL_PART}' ELSE {measured} END"
 
     byte_length: ClassVar[str]
 
     @abstractmethod
-    def render_text(self, value: str, type_: Type, exact: bool) -> str:
-        """The expression of the text of a value that is not NULL."""
+    def render_text(self, value: str, column: ComparedColumn) -> str:
+        """The expression of the text of a value that is not an ARRAY. NULL for NULL, except for
+        the ``MEASURED`` types."""
+
+    @abstractmethod
+    def render_elements(self, value: str, element: ComparedColumn) -> str:
+        """The expression of the parts of the elements of an ARRAY that is not NULL."""
 
     @abstractmethod
     def hash_text(self, text: str) -> str:
@@ -81,15 +106,17 @@ class GoogleSqlText(CanonicalText):
     sql = GOOGLESQL
     byte_length = "BYTE_LENGTH"
 
-    def render_text(self, value: str, type_: Type, exact: bool) -> str:
+    def render_elements(self, value: str, element: ComparedColumn) -> str:
+        """As ``CanonicalText.render_elements``."""
+        part = self.render_part("e", element)
+        rows = f"SELECT {part} FROM UNNEST({value}) AS e WITH OFFSET AS o ORDER BY o"  # noqa: S608
+        return f"ARRAY_TO_STRING(ARRAY({rows}), '')"
+
+    def render_text(self, value: str, column: ComparedColumn) -> str:
         """As ``CanonicalText.render_text``."""
-        code = type_.code
-        if code is TypeCode.ARRAY and type_.element is not None:
-            part = self.render_part("e", type_.element, exact)
-            rows = f"SELECT {part} FROM UNNEST({value}) AS e WITH OFFSET AS o ORDER BY o"  # noqa: S608
-            return f"ARRAY_TO_STRING(ARRAY({rows}), '')"
+        code = column.type.code
         if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-            return f"FORMAT('{FLOAT_FORMAT}', CAST({value} AS FLOAT64))"
+            return self._render_float(f"CAST({value} AS FLOAT64)", column.of_key)
         if code is TypeCode.BYTES:
             return f"TO_HEX({value})"
         if code is TypeCode.JSON:
@@ -99,11 +126,19 @@ class GoogleSqlText(CanonicalText):
         if code is not TypeCode.TIMESTAMP:
             return self.sql.to_text(value)
         micros = self.sql.to_text(f"UNIX_MICROS({value})")
-        if not exact:
+        if not column.exact:
             return micros
         # In the default zone the year 1 would begin in the year 0, which there is none of.
         nanos = f"MOD(EXTRACT(NANOSECOND FROM {value} AT TIME ZONE 'UTC'), 1000)"
         return f"CONCAT({micros}, '.', {self.sql.to_text(nanos)})"
+
+    def _render_float(self, value: str, of_key: bool) -> str:
+        """FORMAT writes zero without its sign."""
+        text = f"FORMAT('{FLOAT_FORMAT}', {value})"
+        if of_key:
+            return text
+        negative = f"{value} = 0 AND IEEE_DIVIDE(1, {value}) < 0"
+        return f"CASE WHEN {negative} THEN '{NEGATIVE_ZERO}' ELSE {text} END"
 
     def hash_text(self, text: str) -> str:
         """As ``CanonicalText.hash_text``."""
@@ -119,19 +154,23 @@ class PostgreSqlText(CanonicalText):
 
     sql = POSTGRESQL
     byte_length = "OCTET_LENGTH"
+    place = '"the place"'
+    """A name that hides no column."""
 
-    def render_text(self, value: str, type_: Type, exact: bool) -> str:
+    def render_elements(self, value: str, element: ComparedColumn) -> str:
+        """As ``CanonicalText.render_elements``."""
+        part = self.render_part(f"{value}[{self.place}]", element)
+        source = f"GENERATE_SERIES(1, ARRAY_LENGTH({value}, 1)) AS {self.place}"
+        parts = f"ARRAY(SELECT {part} FROM {source} ORDER BY {self.place})"  # noqa: S608 (our own text)
+        return f"COALESCE(ARRAY_TO_STRING({parts}, ''), '')"
+
+    def render_text(self, value: str, column: ComparedColumn) -> str:
         """As ``CanonicalText.render_text``."""
-        code = type_.code
-        if code is TypeCode.ARRAY and type_.element is not None:
-            part = self.render_part(f"{value}[i]", type_.element, exact)
-            source = f"GENERATE_SERIES(1, ARRAY_LENGTH({value}, 1)) AS i"
-            parts = f"ARRAY(SELECT {part} FROM {source} ORDER BY i)"  # noqa: S608 (our own text)
-            return f"COALESCE(ARRAY_TO_STRING({parts}, ''), '')"
+        code = column.type.code
         if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-            return self._render_float(f"CAST({value} AS double precision)")
+            return self._render_float(f"CAST({value} AS double precision)", column.of_key)
         if code is TypeCode.PG_NUMERIC:
-            return self._render_numeric(self.sql.to_text(value), exact)
+            return self._render_numeric(self.sql.to_text(value), column.exact)
         text = self.sql.to_text(value)
         if code is TypeCode.BYTES:
             return f"SUBSTR({text}, 3)"  # what follows \\x
@@ -140,11 +179,18 @@ class PostgreSqlText(CanonicalText):
         if code is not TypeCode.TIMESTAMP:
             return text
         micros = self.sql.to_text(f"CAST(FLOOR(EXTRACT(EPOCH FROM {value}) * 1000000) AS bigint)")
-        if not exact:
+        if not column.exact:
             return micros
-        fraction = f"SPLIT_PART(SPLIT_PART(SPLIT_PART({text} || '.', '.', 2), '-', 1), '+', 1)"
+        return f"CONCAT({micros}, '.', {self.sql.to_text(self._render_nanoseconds(value))})"
+
+    def _render_nanoseconds(self, value: str) -> str:
+        """Those of the microsecond, from the text. In the default zone the first day of the year 1
+        is in the year 0, which has no text: there they are taken as 0, and a row that has others
+        there is reported as changed."""
+        text = f"CONCAT({self.sql.to_text(value)}, '.')"
+        fraction = f"SPLIT_PART(SPLIT_PART(SPLIT_PART({text}, '.', 2), '-', 1), '+', 1)"
         nanos = f"CAST(SUBSTR(RPAD({fraction}, 9, '0'), 7, 3) AS bigint)"
-        return f"{micros} || '.' || {self.sql.to_text(nanos)}"
+        return f"CASE WHEN {value} < {SECOND_DAY} THEN 0 ELSE {nanos} END"
 
     def _render_numeric(self, text: str, exact: bool) -> str:
         if exact:
@@ -152,11 +198,14 @@ class PostgreSqlText(CanonicalText):
         trimmed = f"RTRIM(RTRIM({text}, '0'), '.')"
         return f"CASE WHEN STRPOS({text}, '.') > 0 THEN {trimmed} ELSE {text} END"
 
-    def _render_float(self, value: str) -> str:
+    def _render_float(self, value: str, of_key: bool) -> str:
+        zero = f"'{ZERO}'"
+        if not of_key:
+            angle = f"ATAN2(CAST(0 AS double precision), {value})"
+            zero = f"CASE WHEN {angle} > 1 THEN '{NEGATIVE_ZERO}' ELSE {zero} END"
         return (
             f"CASE WHEN {value} = 'NaN' THEN 'nan' WHEN {value} = 'Infinity' THEN 'inf'"
-            f" WHEN {value} = '-Infinity' THEN '-inf'"
-            f" WHEN {value} = 0 THEN '{FLOAT_FORMAT % 0.0}'"
+            f" WHEN {value} = '-Infinity' THEN '-inf' WHEN {value} = 0 THEN {zero}"
             f" ELSE BTRIM(TO_CHAR({value}, '{FLOAT_PICTURE}')) END"
         )
 
@@ -176,11 +225,16 @@ TEXTS: Mapping[Dialect, CanonicalText] = {
 }
 
 
+def render_parts(columns: Iterable[ComparedColumn], dialect: Dialect) -> list[str]:
+    """The expression of the part of each column."""
+    texts = TEXTS[dialect]
+    return [texts.render_part(texts.sql.quote_column(each.name), each) for each in columns]
+
+
 def render_hash(columns: Iterable[ComparedColumn], dialect: Dialect) -> str:
     """The expression of the hash of a row, an INT64."""
-    texts = TEXTS[dialect]
-    parts = [texts.render_part(texts.sql.quote_column(c.name), c.type, c.exact) for c in columns]
-    return texts.hash_text(" || ".join(["''", *parts]))
+    parts = ", ".join(["''", *render_parts(columns, dialect)])
+    return TEXTS[dialect].hash_text(f"CONCAT({parts})")
 
 
 def render_sum(value: str, dialect: Dialect) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import pyarrow as pa
 
@@ -13,7 +15,7 @@ from watcher.verification.copy_sums import NOWHERE, RangeIndex, sum_ranges
 from watcher.verification.key_conditions import KeyInterval
 from watcher.verification.key_order import show_key
 from watcher.verification.report import Difference, DifferenceKind, TableReport
-from watcher.verification.spanner_sums import HASH, ComparedTable, RangeSum, read_sum
+from watcher.verification.spanner_sums import ComparedTable, RangeSum, join_sums, read_sum
 
 Scan = Callable[[], Iterable[pa.RecordBatch]]
 """A pass over the rows of the copy: keys and hashes."""
@@ -60,7 +62,7 @@ class Comparison:
         """Compares the whole table."""
         whole = list(self._table.split(KeyInterval(), self._depth.rows))
         sums = self._sum_boosted(whole) if self._boost else self._sum(whole)
-        copy_sums = sum_ranges(self._scan(), RangeIndex(self._table.order, whole))
+        copy_sums = self._sum_copy(whole)
         differing = select_differing(whole, sums, copy_sums)
         rows, complete = self._depth.rows, True
         while differing and rows > self._depth.leaf_rows:
@@ -90,39 +92,56 @@ class Comparison:
         return "the sums of a range differ, its rows do not: run it again, and report it"
 
     def _sum(self, intervals: Sequence[KeyInterval]) -> list[RangeSum]:
-        started = (self._table.start_sum(interval) for interval in intervals)
-        return [read_sum(answer) for answer in start_ahead(started)]
+        groups = self._table.groups
+        started = (self._table.start_sum(each, group) for each in intervals for group in groups)
+        answers = (read_sum(answer) for answer in start_ahead(started))
+        return [join_sums([next(answers) for _ in groups]) for _ in intervals]
 
     def _sum_boosted(self, intervals: Sequence[KeyInterval]) -> list[RangeSum]:
         index = RangeIndex(self._table.order, intervals)
-        return sum_ranges(self._table.read_hashes_boosted(), index)
+        sums = [
+            sum_ranges(self._table.read_hashes_boosted(each), index, [each])
+            for each in self._table.groups
+        ]
+        return [join_sums(each) for each in zip(*sums, strict=True)]
+
+    def _sum_copy(self, intervals: Sequence[KeyInterval]) -> list[RangeSum]:
+        index = RangeIndex(self._table.order, intervals)
+        return sum_ranges(self._scan(), index, self._table.groups)
 
     def _divide(self, intervals: Sequence[KeyInterval], rows: int) -> list[KeyInterval]:
         """The parts that differ of ranges that differ."""
         parts = [part for each in intervals for part in self._table.split(each, rows)]
-        copy_sums = sum_ranges(self._scan(), RangeIndex(self._table.order, parts))
-        return select_differing(parts, self._sum(parts), copy_sums)
+        return select_differing(parts, self._sum(parts), self._sum_copy(parts))
 
     def _compare_rows(self, intervals: Sequence[KeyInterval], findings: Findings) -> None:
         """The rows of ranges. Those of Spanner are held, those of the copy pass by."""
         order = self._table.order
-        unseen: dict[Parts, int] = {}
-        for answer in start_ahead(self._table.read_hashes(each) for each in intervals):
-            for batch in answer:
-                hashes = batch.column(HASH).to_pylist()
-                unseen.update(zip(order.read_batch(batch), hashes, strict=True))
+        unseen = self._read_hashes(intervals)
         index = RangeIndex(order, intervals)
+        names = [group.name for group in self._table.groups]
         for batch in self._scan():
             inside = batch.filter(pa.array(index.locate(batch) != NOWHERE))
-            keys = order.read_batch(inside)
-            for key, digest in zip(keys, inside.column(HASH).to_pylist(), strict=True):
+            hashes = zip(*(inside.column(name).to_pylist() for name in names), strict=True)
+            for key, hashed in zip(order.read_batch(inside), hashes, strict=True):
                 expected = unseen.pop(key, None)
                 if expected is None:
                     findings.add(DifferenceKind.EXTRA, key)
-                elif expected != digest:
+                elif expected != list(hashed):
                     findings.add(DifferenceKind.CHANGED, key)
         for key in unseen:
             findings.add(DifferenceKind.MISSING, key)
+
+    def _read_hashes(self, intervals: Sequence[KeyInterval]) -> dict[Parts, list[int]]:
+        """The hashes of each row of ranges of Spanner's: one of each group."""
+        rows: defaultdict[Parts, list[int]] = defaultdict(list)
+        for group in self._table.groups:
+            answers = (self._table.read_hashes(each, group) for each in intervals)
+            for batch in chain.from_iterable(start_ahead(answers)):
+                hashes = batch.column(group.name).to_pylist()
+                for key, digest in zip(self._table.order.read_batch(batch), hashes, strict=True):
+                    rows[key].append(digest)
+        return dict(rows)
 
     def _describe(self, findings: Findings) -> Iterator[Difference]:
         order = self._table.order

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ddl.schema import TypeCode
 from watcher.spanner.key_values import Parts
-from watcher.verification.canonical import LOW_BITS, ComparedColumn
+from watcher.verification.canonical import LOW_BITS
+from watcher.verification.column_groups import ColumnGroup
 from watcher.verification.key_conditions import KeyInterval
 from watcher.verification.key_order import KeyOrder, SortKey
-from watcher.verification.row_hashes import hash_rows
-from watcher.verification.spanner_sums import HASH, RangeSum
+from watcher.verification.spanner_sums import RangeSum
 
 NOWHERE = -1
 
@@ -73,25 +73,22 @@ class RangeIndex:
         return np.where(inside & above, places, NOWHERE)
 
 
-def add_hashes(
-    batches: Iterable[pa.RecordBatch], columns: Sequence[ComparedColumn]
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a copy with the hash of each."""
-    for batch in batches:
-        if batch.num_rows:
-            yield batch.append_column(HASH, pa.array(hash_rows(batch, columns)))
-
-
-def sum_ranges(batches: Iterable[pa.RecordBatch], index: RangeIndex) -> list[RangeSum]:
-    """The sum of each range, of rows with hashes."""
+def sum_ranges(
+    batches: Iterable[pa.RecordBatch], index: RangeIndex, groups: Sequence[ColumnGroup]
+) -> list[RangeSum]:
+    """The sum of each range, of rows with the hashes of some groups."""
     counts = np.zeros(index.count, np.int64)
-    low, high = np.zeros(index.count, np.int64), np.zeros(index.count, np.int64)
+    sums = np.zeros((len(groups), 2, index.count), np.int64)
     for batch in batches:
         places = index.locate(batch)
         inside = places != NOWHERE
-        hashes = batch.column(HASH).to_numpy()[inside]
         counts += np.bincount(places[inside], minlength=index.count)
-        np.add.at(low, places[inside], hashes & LOW_BITS)
-        np.add.at(high, places[inside], (hashes >> 32) & LOW_BITS)
-    sums = zip(counts.tolist(), low.tolist(), high.tolist(), strict=True)
-    return [RangeSum(*each) for each in sums]
+        for (low, high), group in zip(sums, groups, strict=True):
+            hashes = batch.column(group.name).to_numpy()[inside]
+            np.add.at(low, places[inside], hashes & LOW_BITS)
+            np.add.at(high, places[inside], (hashes >> 32) & LOW_BITS)
+    pairs = sums.transpose(2, 0, 1).tolist()
+    return [
+        RangeSum(rows, tuple((low, high) for low, high in each))
+        for rows, each in zip(counts.tolist(), pairs, strict=True)
+    ]

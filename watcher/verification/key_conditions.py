@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ddl.schema import Type
@@ -11,6 +11,7 @@ from watcher.spanner.sql import RowCondition, WireValue, all_of, any_of
 from watcher.verification.key_order import KeyOrder
 
 NAN_TEXT = "NaN"
+ALWAYS, NEVER = "TRUE", "FALSE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,14 @@ def render_equal(bound: Bound, place: int) -> str:
 
 
 def render_greater(bound: Bound, place: int) -> str:
-    """It is greater. Spanner: NULL, then NaN, then numbers."""
+    """It is greater. Spanner: NULL, then NaN, then numbers; in the PostgreSQL dialect NaN is last,
+    and compares like that."""
     name = name_of(bound.order, place)
     if bound.key[place] is None:
         return f"{name} IS NOT NULL"
     if bound.is_nan(place):
-        return f"NOT {bound.order.sql.is_nan(name)}"
+        greatest = bound.order.sql.nan_is_greatest
+        return NEVER if greatest else f"NOT ({bound.order.sql.is_nan(name)})"
     return f"{name} > {bound.parameter(place)}"
 
 
@@ -83,10 +86,12 @@ def list_less(bound: Bound, place: int) -> list[str]:
     name = name_of(bound.order, place)
     if bound.key[place] is None:
         return []
+    sql = bound.order.sql
     if bound.is_nan(place):
-        return [f"{name} IS NULL"]
+        numbers = [f"NOT ({sql.is_nan(name)})"] if sql.nan_is_greatest else []
+        return [*numbers, f"{name} IS NULL"]
     of_float = bound.order.columns[place].type.code.value.startswith("FLOAT")
-    nan = [bound.order.sql.is_nan(name)] if of_float else []
+    nan = [sql.is_nan(name)] if of_float and not sql.nan_is_greatest else []
     return [f"{name} < {bound.parameter(place)}", *nan, f"{name} IS NULL"]
 
 
@@ -108,13 +113,14 @@ def render_before(bound: Bound, place: int) -> str:
     return (render_greater if descending else render_less)(bound, place)
 
 
-def render_lexicographic(bound: Bound, compare: Compare) -> str:
-    """The first part of a key that differs decides."""
-    cases = []
-    for place in range(len(bound.key)):
-        equal = [render_equal(bound, each) for each in range(place)]
-        cases.append(all_of([*equal, compare(bound, place)]))
-    return any_of(cases)
+def render_lexicographic(bound: Bound, compare: Compare, last: str) -> str:
+    """The first part of a key that differs decides; ``last`` is for keys that are equal. Each part
+    stands once or twice, not as often as there are parts before it: Spanner counts operators."""
+    condition = last
+    for place in reversed(range(len(bound.key))):
+        rest = [all_of([render_equal(bound, place), condition])] if condition != NEVER else []
+        condition = any_of([compare(bound, place), *rest])
+    return condition
 
 
 def render_interval(order: KeyOrder, interval: KeyInterval) -> RowCondition:
@@ -123,34 +129,42 @@ def render_interval(order: KeyOrder, interval: KeyInterval) -> RowCondition:
     upto = Bound(order, interval.upto, "upto") if interval.upto is not None else None
     conditions = seek(order, after, upto)
     if after is not None:
-        conditions.append(render_lexicographic(after, render_after))
+        conditions.append(render_lexicographic(after, render_after, NEVER))
     if upto is not None:
-        last = all_of(render_equal(upto, place) for place in range(len(upto.key)))
-        conditions.append(any_of([render_lexicographic(upto, render_before), last]))
-    params: dict[str, WireValue] = {}
-    types: dict[str, Type] = {}
-    for bound in (after, upto):
-        if bound is not None:
-            params, types = params | bound.params, types | bound.types
+        conditions.append(render_lexicographic(upto, render_before, ALWAYS))
+    params, types = join_parameters([after, upto])
     return RowCondition(all_of(conditions), params, types)
 
 
-def render_branches(order: KeyOrder, interval: KeyInterval) -> list[RowCondition]:
-    """The condition of a range as several, whose lower ends are without an OR, in the order of the
-    keys: of each of them Spanner reads the first rows and no others."""
-    whole = render_interval(order, interval)
+def list_branches(order: KeyOrder, interval: KeyInterval) -> list[RowCondition]:
+    """Conditions of keys above the lower end of a range, without an OR, in the order of the keys:
+    of each of them Spanner reads the first rows and no others. They keep to the upper end only as
+    far as it can be sought."""
     if interval.after is None:
-        return [whole]
+        return [render_interval(order, interval)]
     after = Bound(order, interval.after, "after")
+    upto = Bound(order, interval.upto, "upto") if interval.upto is not None else None
+    ends = seek(order, after, upto) if upto is not None else []
     branches: list[str] = []
     for place in reversed(range(len(after.key))):
         equal = [render_equal(after, each) for each in range(place)]
         descending = order.columns[place].descending
         nexts = list_less(after, place) if descending else [render_greater(after, place)]
-        branches += [all_of([*equal, each]) for each in nexts]
-    if interval.upto is not None:
-        branches = [all_of([each, whole.sql]) for each in branches]
-    return [RowCondition(each, whole.params, whole.types) for each in branches]
+        branches += [all_of([*ends, *equal, each]) for each in nexts]
+    params, types = join_parameters([after, upto])
+    return [RowCondition(each, params, types) for each in branches]
+
+
+def join_parameters(
+    bounds: Iterable[Bound | None],
+) -> tuple[dict[str, WireValue], dict[str, Type]]:
+    """The parameters of bounds, and their types."""
+    params: dict[str, WireValue] = {}
+    types: dict[str, Type] = {}
+    for bound in bounds:
+        if bound is not None:
+            params, types = params | bound.params, types | bound.types
+    return params, types
 
 
 def seek(order: KeyOrder, after: Bound | None, upto: Bound | None) -> list[str]:

@@ -1,11 +1,13 @@
 """Primary keys as values that compare as Spanner's do, from Spanner's JSON and from Arrow.
 
-Spanner: NULL is the least value, then NaN; descending columns are the other way round.
+Spanner: NULL is the least value, then NaN, which is the greatest in the PostgreSQL dialect;
+descending columns are the other way round.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import total_ordering
 from typing import Any
 
@@ -25,6 +27,10 @@ from watcher.spanner.key_values import (
 from watcher.spanner.keys import Key
 from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH
 from watcher.spanner.timestamps import to_datetime
+from watcher.verification.row_hashes import format_units
+
+GREATEST: Part = (3,)
+"""NaN where it is above all numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,8 @@ class KeyOrder:
 
     def sort_key(self, parts: Parts) -> SortKey:
         """What a key is compared by."""
+        if self.sql.nan_is_greatest:
+            parts = tuple(GREATEST if part == NAN else part for part in parts)
         pairs = zip(self.columns, parts, strict=True)
         return tuple(Reversed(part) if each.descending else part for each, part in pairs)
 
@@ -100,6 +108,8 @@ def show_part(part: Part, type_: Type) -> Any:
     value = part[1]
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, Decimal):
+        return format_units(value)
     if type_.code is TypeCode.TIMESTAMP:
         seconds, nanos = divmod(value, NANOS)
         return f"{to_datetime(seconds * 1_000_000).isoformat()[:SECONDS_LENGTH]}.{nanos:09d}Z"

@@ -20,11 +20,12 @@ from watcher.spanner.results.supported_types import is_supported
 from watcher.spanner.sql import RowCondition
 from watcher.tables.schema_reader import read_epoch
 from watcher.verification.canonical import ComparedColumn
+from watcher.verification.column_groups import ColumnGroup, Grouping
 from watcher.verification.comparison import Comparison, Depth
-from watcher.verification.copy_sums import add_hashes
 from watcher.verification.key_order import KeyColumn, KeyOrder
 from watcher.verification.report import Report, TableReport
-from watcher.verification.spanner_sums import ComparedTable, compared_columns
+from watcher.verification.row_hashes import add_hashes
+from watcher.verification.spanner_sums import ComparedTable
 
 LOG = logging.getLogger("watcher.verify")
 EVERY_TABLE = ("*",)
@@ -102,46 +103,62 @@ class ReplicaTable:
     def compare(self, options: VerifyOptions) -> TableReport:
         """Compares them."""
         copied = self._read_schema()
-        readable = [(c.name, c.type) for c in self.table.columns if is_supported(c.type)]
-        names = {name for name, _ in readable}
-        surplus = [n for n in copied.names if n not in names and n != COMMIT_TIMESTAMP_COLUMN]
-        if surplus:
-            return report_problem(
-                self.table.name, f"Spanner has no column {', '.join(surplus)}, the copy has"
-            )
-        ignored = (*self._cut.uncompared, *options.ignored_columns)
-        columns = compared_columns(copied, readable, ignored)
+        if problem := self._explain_columns(copied.names):
+            return report_problem(self.table.name, problem)
         order = self._order()
+        key = find_columns(copied, self.table, order.names, of_key=True)
+        ignored = {n.casefold() for n in (*self._cut.uncompared, *options.ignored_columns)}
+        others = [
+            each.name
+            for each in sorted(self.table.columns, key=lambda column: column.name)
+            if each.name in copied.names
+            and each.name not in order.names
+            and each.name.casefold() not in ignored
+        ]
+        columns = find_columns(copied, self.table, others)
+        groups = Grouping(key, self.schema.dialect, options.data_boost).group(columns)
+        names = tuple(column.name for column in self.table.columns)
         compared = ComparedTable(
-            self.queries, self.table.name, order, columns, self.cut.end, self._condition()
+            self.queries, self.table.name, names, order, groups, self.cut.end, self._condition()
         )
-        wanted = list(dict.fromkeys([*order.names, *(each.name for each in columns)]))
+        wanted = [*order.names, *others]
         comparison = Comparison(
-            compared, lambda: self._scan(wanted, columns), options.depth, options.data_boost
+            compared, lambda: self._scan(wanted, groups), options.depth, options.data_boost
         )
-        shown = {each.name for each in columns}
-        visible = [c.name for c in self.table.columns if not c.hidden or c.name in copied.names]
-        return comparison.run([name for name in visible if name not in shown])
+        uncompared = [n for n in names if n in copied.names and n not in wanted]
+        report = comparison.run(uncompared)
+        left_out = tuple(name for name in names if name not in copied.names)
+        return replace(report, left_out=left_out, caveats=self._cut.caveats)
+
+    def _explain_columns(self, copied: Sequence[str]) -> str:
+        """Why the columns of the copy are not those that it is to have; empty where they are."""
+        there = {each.name: is_supported(each.type) for each in self.table.columns}
+        surplus = [n for n in copied if not there.get(n) and n != COMMIT_TIMESTAMP_COLUMN]
+        if surplus:
+            return f"Spanner has no column {', '.join(surplus)}, the copy has"
+        left_out = {name.casefold() for name in self._cut.left_out}
+        missing = [
+            name
+            for name, supported in there.items()
+            if supported and name not in copied and name.casefold() not in left_out
+        ]
+        return f"the copy has no column {', '.join(missing)}, Spanner has" if missing else ""
 
     def _read_schema(self) -> pa.Schema:
         check_version(self.copy, self.table.name, self._cut.version, self.cut.end)
         return self.copy.read_schema(self._cut.version)
 
     def _scan(
-        self, names: Sequence[str], columns: Sequence[ComparedColumn]
+        self, names: Sequence[str], groups: Sequence[ColumnGroup]
     ) -> Iterable[pa.RecordBatch]:
         batches: Iterator[pa.RecordBatch] = self.copy.scan(self._cut.version, names)
-        return add_hashes(batches, columns)
+        return add_hashes(batches, groups)
 
     def _order(self) -> KeyOrder:
-        types = {column.name.casefold(): column.type for column in self.table.columns}
-        return KeyOrder(
-            tuple(
-                KeyColumn(part.column, types[part.column.casefold()], part.descending)
-                for part in self.table.primary_key
-            ),
-            self.schema.dialect,
-        )
+        columns = {column.name.casefold(): column for column in self.table.columns}
+        parts = ((columns[each.column.casefold()], each) for each in self.table.primary_key)
+        key = (KeyColumn(column.name, column.type, part.descending) for column, part in parts)
+        return KeyOrder(tuple(key), self.schema.dialect)
 
     def _condition(self) -> RowCondition | None:
         """Leaves softly deleted rows out: the copy has none."""
@@ -152,6 +169,22 @@ class ReplicaTable:
         if column is not None and column.type.code is TypeCode.BOOL:
             return RowCondition(f"COALESCE({quoted}, FALSE) = FALSE")
         return RowCondition(f"{quoted} IS NULL")
+
+
+def find_columns(
+    copied: pa.Schema, table: Table, names: Sequence[str], of_key: bool = False
+) -> tuple[ComparedColumn, ...]:
+    """Columns of a table as they are compared with those of its copy."""
+    columns = {column.name: column for column in table.columns}
+    return tuple(
+        ComparedColumn(name, columns[name].type, is_exact(copied.field(name).type), of_key)
+        for name in names
+    )
+
+
+def is_exact(type_: pa.DataType) -> bool:
+    """Whether a copy keeps a TIMESTAMP, or those of an array, as text."""
+    return bool(pa.types.is_string(getattr(type_, "value_type", type_)))
 
 
 def report_problem(table: str, problem: str) -> TableReport:

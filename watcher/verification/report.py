@@ -32,7 +32,10 @@ class Difference:
 @dataclass(frozen=True, slots=True)
 class TableReport:
     """One table. ``found`` counts the differences that were looked at; ``differences`` are those
-    that are shown. With ``complete`` False more ranges differ than were looked at."""
+    that are shown. With ``complete`` False more ranges differ than were looked at. ``uncompared``
+    are columns of both that were not compared, ``left_out`` those that the copy was not to have, or
+    cannot have. ``caveats`` are those of the cut: what may be missing in the copy at other
+    times."""
 
     table: str
     rows: int
@@ -46,6 +49,8 @@ class TableReport:
     outside: tuple[str, ...] = ()
     """What others have written to the copy after the version that was compared: readers of the
     newest version see it, and the next window is written on top of it."""
+    left_out: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -64,6 +69,8 @@ class TableReport:
             "complete": self.complete,
             "differences": [{"kind": d.kind.value, "key": dict(d.key)} for d in self.differences],
             "uncompared": list(self.uncompared),
+            "left_out": list(self.left_out),
+            "caveats": list(self.caveats),
             "problem": self.problem,
             "outside": list(self.outside),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any
@@ -12,14 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import TypeCode
 from watcher.captures.changes import format_numeric
-from watcher.spanner.results.timestamp_columns import truncate_timestamps
+from watcher.spanner.results.timestamp_columns import MICROSECONDS, truncate_timestamps
 from watcher.verification.canonical import (
+    END,
     FLOAT_FORMAT,
+    MEASURED,
     NULL_PART,
     ComparedColumn,
 )
+from watcher.verification.column_groups import ColumnGroup
 
 K1, K2 = 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 """FarmHash's constants."""
@@ -29,10 +32,23 @@ SECONDS_LENGTH = len("YYYY-MM-DDTHH:MM:SS")
 
 def hash_rows(batch: pa.RecordBatch, columns: Sequence[ComparedColumn]) -> NDArray[np.int64]:
     """The hash of each row."""
-    parts = [render_parts(batch.column(each.name), each.type, each.exact) for each in columns]
+    parts = [render_parts(batch.column(each.name), each) for each in columns]
     texts = pc.binary_join_element_wise(*parts, "") if parts else pa.repeat("", batch.num_rows)
     digests = b"".join([sha256(text).digest() for text in texts.cast(pa.binary()).to_pylist()])
     return fingerprint_digests(np.frombuffer(digests, "<u8").reshape(-1, 4))
+
+
+def add_hashes(
+    batches: Iterable[pa.RecordBatch], groups: Sequence[ColumnGroup]
+) -> Iterator[pa.RecordBatch]:
+    """The rows with the hashes of each group."""
+    for batch in batches:
+        if batch.num_rows:
+            hashed = batch
+            for group in groups:
+                hashes = pa.array(hash_rows(batch, group.columns))
+                hashed = hashed.append_column(group.name, hashes)
+            yield hashed
 
 
 def fingerprint_digests(words: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -56,28 +72,32 @@ def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values ^ (values >> np.uint64(47))
 
 
-def render_parts(column: pa.Array, type_: Type, exact: bool) -> pa.Array:
+def render_parts(values: pa.Array, column: ComparedColumn) -> pa.Array:
     """The part of each cell."""
-    texts = render_texts(column, type_, exact)
-    lengths = pc.binary_length(texts).cast(pa.string())
-    return pc.fill_null(pc.binary_join_element_wise(lengths, texts, ":"), NULL_PART)
+    if column.element is not None:
+        texts = join_elements(values, column.element)
+    else:
+        texts = render_texts(values, column)
+    if column.type.code in MEASURED:
+        lengths = pc.binary_length(texts).cast(pa.string())
+        return pc.fill_null(pc.binary_join_element_wise(lengths, texts, ":"), NULL_PART)
+    return pc.fill_null(pc.binary_join_element_wise(texts, END, ""), NULL_PART)
 
 
-def render_texts(column: pa.Array, type_: Type, exact: bool) -> pa.Array:
+def render_texts(values: pa.Array, column: ComparedColumn) -> pa.Array:
     """The text of each cell; NULL for NULL."""
-    code = type_.code
-    if code is TypeCode.ARRAY and type_.element is not None:
-        return render_arrays(column, type_.element, exact)
+    code = column.type.code
     if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-        # As in GoogleSQL's FORMAT, zero has no sign.
-        return map_texts(column, lambda value: FLOAT_FORMAT % (value + 0.0))
+        # A sum with zero takes the sign of zero away.
+        sign = 0.0 if column.of_key else -0.0
+        return map_texts(values, lambda value: FLOAT_FORMAT % (value + sign))
     if code is TypeCode.BYTES:
-        return map_texts(column, bytes.hex)
-    if code in (TypeCode.NUMERIC, TypeCode.PG_NUMERIC) and pa.types.is_decimal(column.type):
-        return map_texts(column, format_units)
+        return map_texts(values, bytes.hex)
+    if code in (TypeCode.NUMERIC, TypeCode.PG_NUMERIC) and pa.types.is_decimal(values.type):
+        return map_texts(values, format_units)
     if code is TypeCode.TIMESTAMP:
-        return render_timestamps(column, exact)
-    return column.cast(pa.string())
+        return render_timestamps(values, column.exact)
+    return values.cast(pa.string())
 
 
 def format_units(value: Decimal) -> str:
@@ -92,9 +112,10 @@ def map_texts(column: pa.Array, render: Callable[[Any], str]) -> pa.Array:
 
 
 def render_timestamps(column: pa.Array, exact: bool) -> pa.Array:
-    """Microseconds since 1970; of text, also the nanoseconds of the microsecond."""
+    """Microseconds since 1970; exactly, of text, also the nanoseconds of the microsecond."""
     if not exact:
-        return column.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).cast(pa.string())
+        kept = truncate_timestamps(column) if pa.types.is_string(column.type) else column
+        return kept.cast(MICROSECONDS).cast(pa.int64()).cast(pa.string())
     texts = column.cast(pa.string())
     fraction = pc.utf8_trim(pc.utf8_slice_codeunits(texts, SECONDS_LENGTH), ".Z")
     nanos = pc.utf8_slice_codeunits(pc.utf8_rpad(fraction, 9, "0"), 6).cast(pa.int64())
@@ -102,10 +123,10 @@ def render_timestamps(column: pa.Array, exact: bool) -> pa.Array:
     return pc.binary_join_element_wise(micros, nanos.cast(pa.string()), ".")
 
 
-def render_arrays(column: pa.Array, element: Type, exact: bool) -> pa.Array:
+def join_elements(arrays: pa.Array, element: ComparedColumn) -> pa.Array:
     """The parts of the elements, one after another."""
-    parts = iter(render_parts(column.flatten(), element, exact).to_pylist())
-    lengths = pc.list_value_length(column).to_pylist()
+    parts = iter(render_parts(arrays.flatten(), element).to_pylist())
+    lengths = pc.list_value_length(arrays).to_pylist()
     return pa.array(
         [None if n is None else "".join(next(parts) for _ in range(n)) for n in lengths],
         pa.string(),

@@ -9,37 +9,41 @@ import pyarrow as pa
 
 from ddl.schema import Type, TypeCode
 from watcher.captures.key_ranges import read_key
+from watcher.spanner.keys import Key
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.wire import ResultPart, collect_rows
 from watcher.spanner.sql import RowCondition, Statement, combine_conditions
 from watcher.verification.canonical import ComparedColumn, render_hash, render_sum
-from watcher.verification.key_conditions import KeyInterval, render_branches, render_interval
+from watcher.verification.column_groups import ColumnGroup
+from watcher.verification.key_conditions import KeyInterval, list_branches, render_interval
 from watcher.verification.key_order import KeyOrder
+from watcher.verification.row_hashes import add_hashes
 
 INT64 = Type(TypeCode.INT64)
-HASH = "RowHash"
 
 
 @dataclass(frozen=True, slots=True)
 class RangeSum:
-    """How many rows a range has, and the sums of the lower and upper 32 bits of their hashes."""
+    """How many rows a range has, and for each group of columns the sums of the lower and upper 32
+    bits of the hashes."""
 
     rows: int = 0
-    low: int = 0
-    high: int = 0
+    sums: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class ComparedTable:
-    """A table at a timestamp (microseconds since 1970). ``condition`` leaves softly deleted rows
+    """A table at a timestamp (microseconds since 1970). ``names`` are all its columns: its own name
+    may hide one. ``groups`` are those that are compared. ``condition`` leaves softly deleted rows
     out."""
 
     queries: QueryClient
     name: str
+    names: tuple[str, ...]
     order: KeyOrder
-    columns: tuple[ComparedColumn, ...]
+    groups: tuple[ColumnGroup, ...]
     at: int
     condition: RowCondition | None = None
 
@@ -55,39 +59,58 @@ class ComparedTable:
             rest = replace(rest, after=end)
         yield rest
 
-    def start_sum(self, interval: KeyInterval) -> Iterator[pa.RecordBatch]:
+    def start_sum(self, interval: KeyInterval, group: ColumnGroup) -> Iterator[pa.RecordBatch]:
         """The sum of a range, as ``read_sum`` reads it; the query is under way at once."""
         dialect = self.order.dialect
-        rows = self._select(self._shown_hash, interval)
-        sums = render_sum(self.order.sql.quote_column(HASH), dialect)
-        sql = f"SELECT COUNT(*), {sums} FROM ({rows.sql}) AS hashed"  # noqa: S608
+        rows = self._select(f"{self._render_hash(group)} AS digest", interval)
+        sql = f"SELECT COUNT(*), {render_sum('digest', dialect)} FROM ({rows.sql}) AS hashed"  # noqa: S608
         results = self._query(Statement(sql, rows.params, rows.types))
         names = [(name, INT64) for name in ("rows", "low", "high")]
         return decode_batches(results, build_schema(names), [INT64] * 3)
 
-    def read_hashes(self, interval: KeyInterval) -> Iterator[pa.RecordBatch]:
+    def read_hashes(self, interval: KeyInterval, group: ColumnGroup) -> Iterator[pa.RecordBatch]:
         """The key and the hash of each row of a range."""
-        return self._decode(self._query(self._select(self._shown, interval)))
+        return self._decode_hashes(self._query(self._select_hashes(group, interval)), group)
 
-    def read_hashes_boosted(self) -> Iterator[pa.RecordBatch]:
+    def read_hashes_boosted(self, group: ColumnGroup) -> Iterator[pa.RecordBatch]:
         """The key and the hash of each row, by Data Boost: Spanner partitions no aggregates, so
         that the rows are added up here."""
-        statement = self._select(self._shown, KeyInterval())
         stream = self.queries.stream
+        statement = self._select_boosted(group)
         for partition in stream.partition(statement, self.at, 0):
-            yield from self._decode(stream.read_partition(statement, partition, data_boost=True))
+            parts = stream.read_partition(statement, partition, data_boost=True)
+            yield from self._decode_boosted(parts, group)
 
-    @property
-    def _shown(self) -> str:
-        return ", ".join([*map(self.order.sql.quote_column, self.order.names), self._shown_hash])
+    def _select_boosted(self, group: ColumnGroup) -> Statement:
+        if not group.sent:
+            return self._select_hashes(group, KeyInterval())
+        names = (each.name for each in group.columns)
+        return self._select(self.order.sql.quote_all(names), KeyInterval())
 
-    @property
-    def _shown_hash(self) -> str:
-        name = self.order.sql.quote_column(HASH)
-        return f"{render_hash(self.columns, self.order.dialect)} AS {name}"
+    def _decode_boosted(
+        self, results: Iterator[ResultPart], group: ColumnGroup
+    ) -> Iterator[pa.RecordBatch]:
+        if not group.sent:
+            return self._decode_hashes(results, group)
+        columns = [(each.name, read_type(each)) for each in group.columns]
+        return add_hashes(self._decode(results, columns), [group])
 
-    def _decode(self, results: Iterator[ResultPart]) -> Iterator[pa.RecordBatch]:
-        columns = [*((each.name, each.type) for each in self.order.columns), (HASH, INT64)]
+    def _select_hashes(self, group: ColumnGroup, interval: KeyInterval) -> Statement:
+        key = map(self.order.sql.quote_column, self.order.names)
+        return self._select(", ".join([*key, self._render_hash(group)]), interval)
+
+    def _render_hash(self, group: ColumnGroup) -> str:
+        return render_hash(group.columns, self.order.dialect)
+
+    def _decode_hashes(
+        self, results: Iterator[ResultPart], group: ColumnGroup
+    ) -> Iterator[pa.RecordBatch]:
+        columns = [(each.name, each.type) for each in self.order.columns]
+        return self._decode(results, [*columns, (group.name, INT64)])
+
+    def _decode(
+        self, results: Iterator[ResultPart], columns: Sequence[tuple[str, Type]]
+    ) -> Iterator[pa.RecordBatch]:
         exact = Nanoseconds.STRING
         types = [type_ for _, type_ in columns]
         return decode_batches(results, build_schema(columns, exact), types, exact)
@@ -95,19 +118,29 @@ class ComparedTable:
     def _find_key(self, interval: KeyInterval, rows: int) -> tuple[object, ...] | None:
         """The key of the last of so many rows of a range; None when it has no more than those."""
         keys = [self.order.sql.quote_column(name) for name in self.order.names]
+        shown = ", ".join(keys)
         order = ", ".join(
             f"{key} DESC" if each.descending else key
             for key, each in zip(keys, self.order.columns, strict=True)
         )
-        conditions = render_branches(self.order, interval)
-        selects = [self._select_where(", ".join(keys), each) for each in conditions]
+        selects = [self._select_where(shown, each) for each in list_branches(self.order, interval)]
         firsts = [f"({each.sql} ORDER BY {order} LIMIT {rows + 1})" for each in selects]
         candidates = " UNION ALL ".join(firsts) if len(firsts) > 1 else selects[0].sql
-        sql = f"{candidates} ORDER BY {order} LIMIT 2 OFFSET {rows - 1}"
-        results = self._query(Statement(sql, selects[0].params, selects[0].types))
+        statement = Statement(candidates, selects[0].params, selects[0].types)
+        if interval.upto is not None:
+            statement = self._keep_below(interval.upto, statement)
+        sql = f"{statement.sql} ORDER BY {order} LIMIT 2 OFFSET {rows - 1}"
+        results = self._query(Statement(sql, statement.params, statement.types))
         width = len(keys)
         values = [value for part in collect_rows(results, width) for value in part]
         return read_key(values[:width]) if len(values) > width else None
+
+    def _keep_below(self, upto: Key, keys: Statement) -> Statement:
+        """Of the keys of several branches those up to a bound: within each branch, the condition
+        would be as long as all of them."""
+        bound = render_interval(self.order, KeyInterval(upto=upto))
+        sql = f"SELECT * FROM ({keys.sql}) AS {self.order.sql.row} WHERE {bound.sql}"  # noqa: S608
+        return Statement(sql, {**keys.params, **bound.params}, {**keys.types, **bound.types})
 
     def _select(self, shown: str, interval: KeyInterval) -> Statement:
         return self._select_where(shown, render_interval(self.order, interval))
@@ -115,7 +148,8 @@ class ComparedTable:
     def _select_where(self, shown: str, keys: RowCondition) -> Statement:
         condition = combine_conditions([keys, *([self.condition] if self.condition else [])])
         assert condition is not None, "there is one condition at least"
-        sql = f"SELECT {shown} FROM {self.order.sql.quote(self.name)} WHERE {condition.sql}"  # noqa: S608
+        table = self.order.sql.render_table(self.name, self.names)
+        sql = f"SELECT {shown} FROM {table} WHERE {condition.sql}"  # noqa: S608
         return Statement(sql, condition.params, condition.types)
 
     def _query(self, statement: Statement) -> Iterator[ResultPart]:
@@ -125,21 +159,19 @@ class ComparedTable:
 def read_sum(batches: Iterator[pa.RecordBatch]) -> RangeSum:
     """The answer of ``ComparedTable.start_sum``."""
     (batch,) = batches
-    return RangeSum(*(column[0].as_py() for column in batch.columns))
+    rows, low, high = (column[0].as_py() for column in batch.columns)
+    return RangeSum(rows, ((low, high),))
 
 
-def compared_columns(
-    schema: pa.Schema, columns: Sequence[tuple[str, Type]], ignored: Sequence[str]
-) -> tuple[ComparedColumn, ...]:
-    """The columns that Spanner and the copy have, without those that are ignored."""
-    left_out = {name.casefold() for name in ignored}
-    return tuple(
-        ComparedColumn(name, type_, is_exact(schema.field(name).type))
-        for name, type_ in sorted(columns)
-        if name in schema.names and name.casefold() not in left_out
-    )
+def join_sums(sums: Sequence[RangeSum]) -> RangeSum:
+    """The sums of all groups of a range, of those of each."""
+    return RangeSum(sums[0].rows, tuple(pair for each in sums for pair in each.sums))
 
 
-def is_exact(type_: pa.DataType) -> bool:
-    """Whether a copy keeps a TIMESTAMP, or those of an array, as text."""
-    return bool(pa.types.is_string(getattr(type_, "value_type", type_)))
+def read_type(column: ComparedColumn) -> Type:
+    """The type that values are sent as: a numeric that the copy keeps as text, as text."""
+    if not column.exact or column.element is None:
+        return column.type
+    code = column.element.type.code
+    text = Type(TypeCode.STRING)
+    return Type(TypeCode.ARRAY, element=text) if code is TypeCode.PG_NUMERIC else column.type

@@ -6,6 +6,8 @@ and when, ``windows`` reads them, ``rows`` are their changes as columns.
 
 from __future__ import annotations
 
+from watcher.captures.change_stream.captured import list_streamed_columns
+from watcher.captures.change_stream.gaps import require_complete
 from watcher.captures.change_stream.placements import use_placements
 from watcher.captures.change_stream.rows import CHANGES, iterate_stream_changes
 from watcher.captures.change_stream.watched import (
@@ -13,7 +15,6 @@ from watcher.captures.change_stream.watched import (
     WatchedStream,
     find_stream,
     find_streamed_tables,
-    list_streamed_columns,
 )
 from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.captures.change_stream.windows import ChangeStreamCapture, StreamSlice
@@ -29,5 +30,6 @@ __all__ = [
     "find_streamed_tables",
     "iterate_stream_changes",
     "list_streamed_columns",
+    "require_complete",
     "use_placements",
 ]

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ddl.render import render_step
-from ddl.schema import ChangeStream, ChangeStreamTable, Schema, Table
+from ddl.schema import ChangeStream, ChangeStreamTable, Schema
 from ddl.selection import is_glob
 from ddl.steps import CreateChangeStream
 from ddl.suggestions import suggest_name
+from watcher.captures.change_stream.captured import read_option
+from watcher.captures.change_stream.gaps import describe_gaps
 from watcher.captures.change_stream.record_values import DataRecord, choose_columns
 from watcher.change import Operation, ValueCapture
 from watcher.errors import NotWatchableError, StreamNotFoundError
@@ -117,11 +119,15 @@ def find_streamed_tables(
     specs: Mapping[str, TableSpec] = MappingProxyType({}),
 ) -> tuple[WatchedStream, tuple[WatchedTable, ...]]:
     """The change stream of a name, or the only one that watches the tables that are named; and the
-    tables of it to read. Raises as ``find_stream`` and ``select_streamed``."""
+    tables of it to read, with what the stream leaves out of their changes. Raises as
+    ``find_stream`` and ``select_streamed``."""
     named = [each for each in selection.include if not is_glob(each)]
     spelled = [find_whole_table(schema, each, database).name for each in named]
     stream = find_stream(schema, name, spelled, database)
-    return stream, select_streamed(schema, selection, stream.tables, database, specs)
+    tables = select_streamed(schema, selection, stream.tables, database, specs)
+    found = schema.change_stream(stream.name)
+    assert found is not None, "find_stream has found it in the schema"
+    return stream, describe_gaps(schema, found, tables)
 
 
 def choose_stream(
@@ -179,31 +185,6 @@ def write_create_stream(schema: Schema, tables: Sequence[str]) -> str:
     return render_step(CreateChangeStream(stream), schema.dialect)
 
 
-def list_streamed_columns(schema: Schema, name: str, table: Table) -> tuple[str, ...]:
-    """The columns of a table whose values a stream captures.
-
-    Spanner: generated columns are not watched unless they are part of the key.
-    """
-    stream = schema.change_stream(name)
-    key = {part.column.casefold() for part in table.primary_key}
-    named = {
-        column.casefold()
-        for each in (stream.watches if stream else ())
-        if each.table.casefold() == table.name.casefold() and each.columns is not None
-        for column in each.columns
-    }
-    listed = any(
-        each.table.casefold() == table.name.casefold() and each.columns is not None
-        for each in (stream.watches if stream else ())
-    )
-    return tuple(
-        column.name
-        for column in table.columns
-        if column.name.casefold() in key
-        or (not column.generated and (not listed or column.name.casefold() in named))
-    )
-
-
 def list_watched(stream: ChangeStream, schema: Schema) -> tuple[str, ...]:
     """The names of the tables that a stream watches, as the schema spells them."""
     if stream.for_all:
@@ -217,9 +198,3 @@ def spell_names(schema: Schema, names: Iterable[str]) -> Iterable[str]:
         table = schema.table(name)
         if table is not None:
             yield table.name
-
-
-def read_option(stream: ChangeStream, name: str, default: str) -> str:
-    """An option of a stream, without quotes; NULL is the default."""
-    text = dict(stream.options).get(name, default).strip("'\"")
-    return default if text.upper() == "NULL" else text

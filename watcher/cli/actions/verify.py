@@ -96,6 +96,10 @@ def print_table(table: TableReport) -> None:
         CONSOLE.print(f"    not compared: {', '.join(table.uncompared)}")
     for commit in table.outside:
         CONSOLE.print(f"    written by others since: {commit}")
+    if table.left_out:
+        CONSOLE.print(f"    not in the copy: {', '.join(table.left_out)}")
+    for caveat in table.caveats:
+        CONSOLE.print(f"    note: {caveat}")
     for each in table.differences:
         key = json.dumps(each.key, ensure_ascii=False)
         CONSOLE.print(f"    {each.kind.value} {key}")

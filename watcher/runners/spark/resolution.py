@@ -155,7 +155,8 @@ def keep_captured_columns(
 def make_scan_selection(options: SourceOptions) -> Selection:
     """The tables that the options name."""
     named = (options.table,) if options.table is not None else split_names(options.tables or "")
-    return Selection(named, split_names(options.exclude), own_tables(options.positions_table))
+    ours = own_tables(options.positions_table)
+    return Selection(named, split_names(options.exclude), ours, complete=options.arrow_rows)
 
 
 def find_tables(options: SourceOptions, schema: Schema, database: str) -> Iterator[WatchedTable]:
