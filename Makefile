@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-all test-spark constraints soak endurance explore conformance schemas reference lint format bench docs dist clean
+.PHONY: help setup demo check test test-all test-spark constraints soak endurance explore conformance schemas any-schema reference lint format bench docs dist clean
 
 # Hundreds of processes import the product in the tests: each would compile it.
 unexport PYTHONDONTWRITEBYTECODE
@@ -60,6 +60,9 @@ conformance: $(STAMP) ## the case files of GoogleSQL and of Google's emulator: C
 
 schemas: $(STAMP) ## 175 real schemas, each the whole way from its plan to its rollback: SCHEMAS_ARGS="--jobs 2 NAME"
 	@PYTHONPATH=.:tests $(BIN)/python -m schemas.run $(SCHEMAS_ARGS)
+
+any-schema: $(STAMP) ## random schemas, watched and copied in random ways: ANY_SCHEMA_ARGS="--examples 20000 --seed 7"
+	@PYTHONPATH=.:tests $(BIN)/python -m schemas.any_schema $(ANY_SCHEMA_ARGS)
 
 reference: $(STAMP) ## random SQL against GoogleSQL's reference: REFERENCE_ARGS="--expressions 20000 --queries 5000 --list"
 	@PYTHONPATH=.:tests $(BIN)/python -m reference.run $(REFERENCE_ARGS)

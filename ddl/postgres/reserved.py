@@ -1,4 +1,5 @@
-"""The reserved words of PostgreSQL: as names they must be quoted."""
+"""The words of PostgreSQL that must be quoted as names: all but those that mean nothing by themselves,
+as for its own ``quote_ident``."""
 
 from __future__ import annotations
 
@@ -11,4 +12,19 @@ order placing primary references returning select session_user some symmetric ta
 true union unique user using variadic when where window with
 """
 
-RESERVED = frozenset(WORDS.split())
+FUNCTIONS_AND_TYPES = """
+authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull
+join left like natural notnull outer overlaps right similar tablesample verbose
+"""
+"""Reserved but as names of functions and types."""
+COLUMNS = """
+between bigint bit boolean char character coalesce dec decimal exists extract float greatest
+grouping inout int integer interval json json_array json_arrayagg json_exists json_object
+json_objectagg json_query json_scalar json_serialize json_table json_value least merge_action
+national nchar none normalize nullif numeric out overlay position precision real row setof smallint
+substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists
+xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable
+"""
+"""May be names of columns and tables where one is declared; in an expression they mean more."""
+
+QUOTED = frozenset(f"{WORDS} {FUNCTIONS_AND_TYPES} {COLUMNS}".split())

@@ -9,7 +9,7 @@ from typing import TypeVar
 from ddl.errors import DdlError
 from ddl.names import split_name
 from ddl.postgres.parts import COLUMNAR_POLICY, LOCALITY_GROUP, read_expression
-from ddl.postgres.reserved import RESERVED
+from ddl.postgres.reserved import QUOTED
 from ddl.postgres.types import COMMIT_TIMESTAMP, NAMES
 from ddl.reader import TokenReader
 from ddl.schema import (
@@ -33,7 +33,7 @@ PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
 
 def quote_part(part: str) -> str:
     """One part of a name, in quotes where it has capitals, other signs, or a meaning of its own."""
-    if PLAIN_NAME.match(part) and part not in RESERVED:
+    if PLAIN_NAME.match(part) and part not in QUOTED:
         return part
     return '"' + part.replace('"', '""') + '"'
 

@@ -178,7 +178,7 @@ class DmlExecutor:
             match = " AND ".join(f"{quote_name(n)} IS :key_{i}" for i, n in enumerate(names))
             values |= {f"key_{i}": part for i, part in enumerate(key)}
         else:
-            match = "rowid = :row_"
+            match = "_rowid_ = :row_"
             values["row_"] = self.connection.last_insert_rowid()
         return self.connection.execute(head + match, values).fetchall()
 
@@ -310,7 +310,7 @@ def bind_parameters(
 
 def count_scans(statement: Update | Delete) -> Update | Delete:
     """A statement that counts the rows of its table that it visits."""
-    visited = f"scanned_({quote_name(statement.alias)}.rowid)"
+    visited = f"scanned_({quote_name(statement.alias)}._rowid_)"
     return replace(statement, where_sql=f"{visited} AND ({statement.where_sql})")
 
 

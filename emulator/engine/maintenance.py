@@ -159,7 +159,7 @@ class Maintenance:
             for affected in writer.state.tables_changed_by_delete(table.name):
                 writer.timeline.note_change(affected, micros)
             writer.connection.execute(
-                f"DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} "
+                f"DELETE FROM {name} WHERE _rowid_ IN (SELECT _rowid_ FROM {name} "
                 f"WHERE {column} < ? LIMIT {DELETE_ROWS_MAX})",
                 (timestamp_from_micros(writer.clock.wall() - age),),
             )

@@ -74,7 +74,7 @@ class PartitionedDmlTransaction:
         hint = f" INDEXED BY {index_name(index.name)}" if index else ""
         alias = quote_name(statement.alias)
         sql = (
-            f"SELECT {alias}.rowid FROM {current_table(table.name)} AS {alias}{hint} "
+            f"SELECT {alias}._rowid_ FROM {current_table(table.name)} AS {alias}{hint} "
             f"WHERE {statement.where_sql}"
         )
         moment = Moment.pending(self._writer.clock.now())
@@ -122,7 +122,7 @@ def tables_changed_by(state: SchemaState, statement: Update | Delete) -> set[str
 def restrict_to_rows(statement: Update | Delete) -> Update | Delete:
     """The statement for some rows only; found by number, so a forced index is not needed."""
     where = (
-        f"{quote_name(statement.alias)}.rowid IN (SELECT value FROM json_each(:rows_)) "
+        f"{quote_name(statement.alias)}._rowid_ IN (SELECT value FROM json_each(:rows_)) "
         f"AND ({statement.where_sql})"
     )
     return replace(statement, where_sql=where, index=None)

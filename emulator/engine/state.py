@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import apsw
 import apsw.ext
 
+from ddl.protos import list_bundle_types
 from ddl.schema import Schema, Type
 from emulator.engine.cascades import cascading_keys
 from emulator.engine.locks.conditions import TableConditions, statement_conditions
@@ -14,7 +15,7 @@ from emulator.engine.locks.footprints import RowReader, row_reader
 from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
 from emulator.sql.partitionable import find_partitioned_table
-from emulator.sql.statements import Delete, Statement, Update
+from emulator.sql.statements import CompiledQuery, Delete, Statement, TableSource, Update
 from emulator.storage.history import AS_IT_IS, Placement, table_source
 from emulator.storage.layout import TableLayout, tables_referred_to
 from emulator.values.requests import Mutation, MutationKind, RowWrite
@@ -24,6 +25,42 @@ VARIANTS_MAX = 100
 DELETING = frozenset({MutationKind.REPLACE})
 AS_THEY_ARE: frozenset[str] = frozenset()
 """Reads every table as it is now."""
+
+
+class CatalogStatements:
+    """Queries of INFORMATION_SCHEMA, which are the same for every schema without protocol buffers:
+    each new schema would compile them again."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, Statement] = {}
+
+    def compile(
+        self, text: str, schema: Schema, types: Mapping[str, Type], tables: TableSource
+    ) -> Statement:
+        """As ``compile_statement``."""
+        if list_bundle_types(schema):
+            return compile_statement(text, schema, types, tables)
+        key = (schema.dialect, text, tuple(sorted(types.items())))
+        statement = self._known.get(key)
+        if statement is None:
+            statement = compile_statement(text, schema, types, tables)
+            if reads_only_catalog(statement):
+                if len(self._known) >= STATEMENTS_MAX:
+                    self._known.clear()
+                self._known[key] = statement
+        return statement
+
+
+CATALOG = CatalogStatements()
+
+
+def reads_only_catalog(statement: Statement) -> bool:
+    """Whether it is a query of INFORMATION_SCHEMA and of nothing else."""
+    return (
+        isinstance(statement, CompiledQuery)
+        and bool(statement.catalog)
+        and not (statement.tables or statement.views or statement.draws)
+    )
 
 
 class CompiledStatement:
@@ -62,7 +99,7 @@ class CompiledStatement:
         statement = self._variants.get(key)
         if statement is None:
             tables = table_source(as_of, counted=counted, within=within, placement=self.placement)
-            statement = compile_statement(self.text, self.schema, self.types, tables)
+            statement = CATALOG.compile(self.text, self.schema, self.types, tables)
             if len(self._variants) >= VARIANTS_MAX:
                 self._variants.clear()
             self._variants[key] = statement

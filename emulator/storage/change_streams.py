@@ -79,7 +79,7 @@ def triggers(table: Table, schema: Schema) -> dict[str, str]:
         "INSERT": ("", f"{into}, 'INSERT', NULL, NULL, {new})"),
         "UPDATE": (
             f"WHEN {stamp}",
-            f"{into}, 'UPDATE', taken_(NEW.rowid), {old}, {new})",
+            f"{into}, 'UPDATE', taken_(NEW._rowid_), {old}, {new})",
         ),
         "DELETE": ("", f"{into}, 'DELETE', NULL, {old}, NULL)"),
     }
@@ -91,7 +91,7 @@ def triggers(table: Table, schema: Schema) -> dict[str, str]:
             name = quote_name(f"w${place}${table.name}")
             texts[name] = (
                 f"CREATE TRIGGER {name} BEFORE UPDATE OF {quote_name(column.name)} {on} "
-                f"WHEN {stamp} BEGIN SELECT written_(OLD.rowid, {place}); END"
+                f"WHEN {stamp} BEGIN SELECT written_(OLD._rowid_, {place}); END"
             )
     return texts
 

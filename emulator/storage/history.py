@@ -13,11 +13,11 @@ from emulator.storage.sqlite import current_table, history_table, index_name
 from emulator.values.sqlite_text import quote_name
 
 CLEAR_ROWS_MAX = 20_000
-COUNTED = "scanned_(rowid) AND "
+COUNTED = "scanned_(_rowid_) AND "
 """Counts every row that is visited."""
 COUNTED_IF_KEPT = ' AND scanned_("$ts")'
 """Counts a row that was not replaced since: its older version is counted instead."""
-COUNTED_LAST = " AND scanned_((SELECT rowid))"
+COUNTED_LAST = " AND scanned_((SELECT _rowid_))"
 """Counts a row that satisfies all other conditions, which SQLite tests before those with a
 subquery. Replaced rows lie in the order in which they were replaced: a scan visits them all, where
 Spanner has them in the order of the index."""
@@ -121,6 +121,6 @@ def clear_sql(table: str) -> str:
     """Removes history that no read may ask for any more, some of it at a time."""
     name = history_table(table)
     return (
-        f'DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} WHERE "$to" <= ? '
+        f'DELETE FROM {name} WHERE _rowid_ IN (SELECT _rowid_ FROM {name} WHERE "$to" <= ? '
         f"LIMIT {CLEAR_ROWS_MAX})"
     )

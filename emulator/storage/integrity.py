@@ -79,9 +79,8 @@ def referencing_objects(table: Table, number: int, key: ForeignKey) -> dict[str,
     on = current_table(table.name)
     insert, update = (quote_name(f"fk{kind}${table.name}${number}") for kind in ("i", "u"))
     noted = " AND ".join(f"NEW.{quote_name(c)} IS NOT NULL" for c in key.columns)
-    note = (
-        f'INSERT INTO "$references" VALUES ({quote_text(table.name)}, {number}, NEW.rowid, 0); END'
-    )
+    values = f"{quote_text(table.name)}, {number}, NEW._rowid_, 0"
+    note = f'INSERT INTO "$references" VALUES ({values}); END'
     return {
         index: f"CREATE INDEX {index} ON {on} ({columns})",
         insert: f"CREATE TRIGGER {insert} AFTER INSERT ON {on} WHEN {noted} BEGIN {note}",
@@ -102,7 +101,7 @@ def referenced_objects(
     changed = " OR ".join(f"OLD.{quote_name(r)} IS NOT NEW.{quote_name(r)}" for _, r in pairs)
     on, of = current_table(table.name), current_table(referencing.name)
     note = (
-        f'INSERT INTO "$references" SELECT {quote_text(referencing.name)}, {number}, rowid, 1 '
+        f'INSERT INTO "$references" SELECT {quote_text(referencing.name)}, {number}, _rowid_, 1 '
         f"FROM {of} WHERE {match}; END"
     )
     cascade = f"DELETE FROM {of} WHERE {match}; END"
@@ -124,7 +123,7 @@ def broken_reference(table: Table, number: int) -> str:
     key_value = key_text("t", list(key.columns), table)
     return (
         f'SELECT {key_value}, n."removed" FROM "$references" AS n '
-        f'JOIN {current_table(table.name)} AS t ON t.rowid = n."row" '
+        f'JOIN {current_table(table.name)} AS t ON t._rowid_ = n."row" '
         f'WHERE n."table" = ? AND n."constraint" = ? AND {present} AND NOT EXISTS '
         f"(SELECT 1 FROM {current_table(key.referenced_table)} AS r WHERE {match}) LIMIT 1"
     )

@@ -173,8 +173,8 @@ def copy_rows(
 ) -> None:
     """The rows of a table into another, under the same numbers."""
     connection.execute(
-        f"INSERT INTO {target} (rowid, {', '.join(columns)}) "
-        f"SELECT rowid, {', '.join(values)} FROM {table}",
+        f"INSERT INTO {target} (_rowid_, {', '.join(columns)}) "
+        f"SELECT _rowid_, {', '.join(values)} FROM {table}",
         dict(backfill.bindings),
     )
 

@@ -134,6 +134,18 @@ def test_names_are_never_longer_than_the_parser_reads(create_postgres: CreatePos
     assert index.name == "t" * 45 + "_by_shard_and_time"
 
 
+@pytest.mark.parametrize("word", ["natural", "left", "interval", "exists", "values", "order"])
+def test_a_key_whose_name_is_a_word_of_postgresql_is_hashed(
+    create_postgres: CreatePostgres, word: str
+) -> None:
+    database = create_postgres(f'CREATE TABLE t ("{word}" text PRIMARY KEY, "{word}s" bigint)')
+    options = WatchOptions(shards=4).for_dialect(PG)
+    apply_plan(database, make_plan(read_schema(database), ["t"], options))
+    with database.batch() as batch:
+        batch.insert("t", (word, f"{word}s"), [("a", 1)])
+    assert read(database, "t", (word, "shard_id"))[0][1] in range(4)
+
+
 def test_a_column_that_another_is_computed_from_is_not_dropped() -> None:
     schema = parse_schema(
         """CREATE TABLE t (id bigint PRIMARY KEY, "Key" text, "'\\" text);

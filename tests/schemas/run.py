@@ -31,8 +31,9 @@ from google.cloud.spanner_v1.transaction import Transaction
 from ddl.schema import Dialect
 from emulator.server import start
 from schemas.cases import SchemaCase, Statement, choose_names, list_names, read_case
+from schemas.facts import read_facts
 from schemas.outcomes import Problem, SchemaOutcome, format_table
-from schemas.way import DDL_SECONDS_MAX, DELTA_RS, Engine, Way
+from schemas.way import DDL_SECONDS_MAX, DELTA_RS, Choice, Engine, Subject, Way
 
 SECONDS_MAX = 600.0
 NUMBERS = itertools.count()
@@ -56,7 +57,11 @@ def judge(
         with outcome.stage("create"):
             create(database, case.statements, outcome)
         with TemporaryDirectory() as folder:
-            Way(database, case.dialect, f"{seed}/{case.name}", Path(folder), outcome).run(engines)
+            facts = read_facts(database, case.dialect)
+            seeded = f"{seed}/{case.name}"
+            choice = Choice(engines)
+            subject = Subject(database, case.dialect, facts, seeded, Path(folder), choice)
+            Way(subject, outcome).run()
     finally:
         database.drop()
     return outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ from fixtures.same_values import (
     Key,
     Row,
     compare_rows,
+    key_of,
     read_copied_cell,
-    read_line_cell,
     read_row,
     truncate_timestamps,
 )
-from fixtures.singers import address_of
+from fixtures.singers import address_of, fetch_now
 from fixtures.table_facts import TableFacts, quote, quote_table
 from google.cloud.spanner_v1.database import Database
 
@@ -33,25 +33,28 @@ from ddl.render import render_schema
 from ddl.schema import Dialect, Schema
 from ddl.selection import select_tables
 from ddl.status import list_statuses
-from schemas.facts import is_own, read_facts
+from schemas.delivered import SinkKind, apply_changes, deliver
+from schemas.facts import is_own
 from schemas.outcomes import SchemaOutcome
-from watcher.cli.actions.clear import ClearRequest, open_clearing
-from watcher.cli.actions.watch import make_sink
-from watcher.consumers.positions import TABLE
+from watcher.consumers.clearing import Clearing, Method
+from watcher.consumers.positions import SpannerPositions
 from watcher.replica.cuts import Cut
 from watcher.replica.manifest import Manifest
 from watcher.replica.reading import as_of
 from watcher.runners.replicator import Replicator
 from watcher.runners.watcher import Watcher
 from watcher.settings.watcher import parse_watch_config
-from watcher.spanner.timestamps import to_datetime
+from watcher.spanner.timestamps import format_timestamp, to_datetime
+from watcher.tables.discovery import discover_table
 
 NEVER_DELIVERED = frozenset({"PROTO", "ENUM", "INTERVAL"})
 """Kinds of columns that polls and copies leave out (docs/spark.md)."""
 ADDED = "added_later"
 DDL_SECONDS_MAX = 300
-Replicate = Callable[[Database, Sequence[str], Path], None]
-"""Keeps copies of tables in a folder, up to now."""
+STREAM = "AnyStream"
+Settings = dict[str, Any]
+OpenCopier = Callable[[Settings, Path], Callable[[], object]]
+"""What brings the copies in a folder up to now, whenever it is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,45 +63,65 @@ class Engine:
 
     name: str
     format: str
-    replicate: Replicate
+    open: OpenCopier
 
 
-def replicate_by_delta_rs(database: Database, tables: Sequence[str], folder: Path) -> None:
+def open_delta_rs(settings: Settings, folder: Path) -> Callable[[], object]:
     """By this process."""
-    settings = common_settings(database, tables) | {"replica": {"to": f"delta:{folder}"}}
-    Replicator(parse_watch_config(settings)).run_once()
+    config = parse_watch_config({"replica": {"to": f"delta:{folder}"}} | settings)
+    return Replicator(config).run_once
 
 
-DELTA_RS = Engine("delta-rs", "delta", replicate_by_delta_rs)
+DELTA_RS = Engine("delta-rs", "delta", open_delta_rs)
 
 
-def common_settings(database: Database, tables: Sequence[str]) -> dict[str, Any]:
-    """What watchers and replicators have in common."""
-    return {"database": str(address_of(database)), "tables": list(tables), "interval": "20ms"}
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """By what a schema is watched. ``value_capture``: of a change stream; None polls.
+    ``positions`` keeps positions, if it is not the watched database. Without ``leaves`` the tables
+    are neither cleared nor rolled back, positions are in memory, and copies are kept by one process
+    from beginning to end."""
+
+    engines: Sequence[Engine] = (DELTA_RS,)
+    sink: SinkKind = SinkKind.PLAIN
+    value_capture: str | None = None
+    positions: Database | None = None
+    leaves: bool = True
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A database with tables, and rows from a ``seed``."""
+
+    database: Database
+    dialect: Dialect
+    facts: Sequence[TableFacts]
+    seed: str
+    folder: Path
+    choice: Choice = field(default_factory=Choice)
 
 
 class Way:
     """A database with a schema, on its way."""
 
-    def __init__(
-        self, database: Database, dialect: Dialect, seed: str, folder: Path, outcome: SchemaOutcome
-    ) -> None:
-        self._database, self._dialect = database, dialect
-        self._folder, self._outcome = folder, outcome
-        self._before = read_schema(database)
-        facts = read_facts(database, dialect)
-        self.application = Application(database, dialect, facts, seed)
-        self._options = WatchOptions().for_dialect(dialect)
+    def __init__(self, subject: Subject, outcome: SchemaOutcome) -> None:
+        self._subject, self._outcome = subject, outcome
+        self._database, self._dialect = subject.database, subject.dialect
+        self._before = read_schema(self._database)
+        self.application = Application(self._database, self._dialect, subject.facts, subject.seed)
+        self._options = WatchOptions().for_dialect(self._dialect)
         self._watched: list[TableFacts] = []
-        outcome.counts["tables"] += len(facts)
-        for table in facts:
+        self._stream_start = 0
+        self._copiers: dict[str, Callable[[], object]] = {}
+        outcome.counts["tables"] += len(subject.facts)
+        for table in subject.facts:
             outcome.left_out |= {
                 f"{table.name}.{column.name}": "HIDDEN" if column.hidden else column.type.kind
                 for column in table.columns.values()
                 if column.hidden or column.type.kind in NEVER_DELIVERED
             }
 
-    def run(self, engines: Sequence[Engine]) -> None:
+    def run(self) -> None:
         """All stages; those after a failed apply have nothing to look at."""
         stage, application = self._outcome.stage, self.application
         with stage("write"):
@@ -112,34 +135,42 @@ class Way:
             with stage("apply"):
                 self._apply()
             if self._outcome.holds:
-                self._run_watched(engines)
-            with stage("rollback"):
-                self._roll_back()
+                self._run_watched()
+            if self._subject.choice.leaves:
+                with stage("rollback"):
+                    self._roll_back()
         self._outcome.counts["rows written"] += application.written
         empty = (table.name for table in application.tables if not application.read(table))
         self._outcome.not_written |= {name: application.refusals[name] for name in empty}
 
-    def _run_watched(self, engines: Sequence[Engine]) -> None:
+    def _run_watched(self) -> None:
         stage, application = self._outcome.stage, self.application
         with stage("write"):
+            before = self._read_all()
             application.insert(3)
             application.update(2)
-        with stage("poll"):
-            self._poll()
-        for engine in engines:
-            with stage(engine.name):
-                self._replicate(engine)
+            application.delete(1)
+        with stage("watch"):
+            self._watch(before)
+        self._replicate_all()
         with stage("change"):
             application.insert(1)
             application.update(1)
+            if self._streams:  # polling does not see it
+                application.delete(1)
             self._add_column()
-        for engine in engines:
-            with stage(engine.name):
-                self._replicate(engine)
+        self._replicate_all()
+        if not self._subject.choice.leaves:
+            return
         with stage("change"):
             self._drop_column()
-        with stage("clear"):
-            self._clear(engines)
+        if not self._streams:
+            with stage("clear"):
+                self._clear()
+
+    @property
+    def _streams(self) -> bool:
+        return self._subject.choice.value_capture is not None
 
     # Before anything is changed.
 
@@ -167,29 +198,69 @@ class Way:
         again = make_plan(after, everything, self._options)
         if not again.empty:
             self._outcome.add("apply", [f"planned again: {s.sql}" for s in again.statements])
+        if self._streams:
+            self._create_stream()
+
+    def _create_stream(self) -> None:
+        """Of the tables alone: the product's own ones are in the database, too."""
+        capture = self._subject.choice.value_capture
+        tables = ", ".join(quote_table(table.name, self._dialect) for table in self._watched)
+        options = f"value_capture_type = '{capture}'"
+        word = "OPTIONS" if self._dialect is Dialect.GOOGLESQL else "WITH"
+        name = quote(STREAM, self._dialect)
+        self._run_ddl(f"CREATE CHANGE STREAM {name} FOR {tables} {word} ({options})")
+        self._stream_start = fetch_now(self._database)
+
+    def _run_ddl(self, statement: str) -> None:
+        self._database.update_ddl([statement]).result(DDL_SECONDS_MAX)
 
     # What was delivered.
 
-    def _poll(self) -> None:
-        path = self._folder / "changes.jsonl"
-        config = parse_watch_config(
-            common_settings(self._database, self._names)
-            | {"consumer": "poller", "start": "earliest", "delivery": {"to": str(path)}}
-        )
-        watcher = Watcher(config)
-        watcher.deliver_to(make_sink(config))
-        watcher.run_once()
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        self._outcome.counts["rows polled"] += len(lines)
-        by_table = {table.name: list[Row]() for table in self._watched}
-        for line in lines:
-            table = next(each for each in self._watched if each.name == line["table"])
-            cells = {**line["key"], **line["values"]}
-            by_table[table.name].append(read_row(table.columns, cells, read_line_cell))
+    def _settings(self, consumer: str) -> dict[str, Any]:
+        choice = self._subject.choice
+        settings: dict[str, Any] = {
+            "database": str(address_of(self._database)),
+            "tables": self._names,
+            "interval": "20ms",
+            "consumer": consumer,
+        }
+        if not choice.leaves:
+            settings["positions"] = {"keep": "memory"}
+        elif choice.positions is not None:
+            settings["positions"] = {"database": str(address_of(choice.positions))}
+        if self._streams:
+            settings |= {"capture": "change-stream", "stream": {"name": STREAM}}
+        # Decimals of Arrow have neither all digits of PostgreSQL's nor NaN.
+        texts = {table.name: list_numerics(table) for table in self._watched}
+        settings["table"] = {name: {"text_columns": some} for name, some in texts.items() if some}
+        return settings
+
+    def _watch(self, before: Mapping[str, Mapping[Key, Row]]) -> None:
+        kind, path = self._subject.choice.sink, self._subject.folder / "changes.jsonl"
+        start = format_timestamp(self._stream_start) if self._streams else "earliest"
+        settings = self._settings("watcher") | {"start": start}
+        if self._streams and kind is SinkKind.DEBEZIUM:
+            settings["stream"] = {"name": STREAM, "whole_rows": True}
+        changes = deliver(settings, kind, path, self._watched)
+        self._outcome.counts["changes delivered"] += len(changes)
         for table in self._watched:
-            written = show_rows(table, self._read_stamped(table))
-            found = by_table[table.name]
-            self._outcome.add("poll", compare_rows(table, written, found, self._left_out(table)))
+            left_out = self._left_out(table)
+            if self._streams:
+                written, first = self.application.read(table), before[table.name]
+                # Their values are no part of a stream.
+                left_out |= {c.name for c in table.columns.values() if c.generated}
+                if self._dialect is Dialect.POSTGRESQL:
+                    # Records are jsonb, whose numbers are numeric: a zero has no sign.
+                    written = {key: drop_signs(row) for key, row in written.items()}
+                    first = {key: drop_signs(row) for key, row in first.items()}
+            else:
+                written, first = show_rows(table, self._read_stamped(table)), {}
+                doubled = [each for each in changes if each.table == table.name]
+                if len({key_of(table, each.cells) for each in doubled}) < len(doubled):
+                    self._outcome.add("watch", [f"{table.name}: a row is delivered twice"])
+            found = apply_changes(table, first, changes)
+            problems = compare_rows(table, written, list(found.values()), left_out)
+            self._outcome.add("watch", problems)
 
     def _read_stamped(self, table: TableFacts) -> dict[Key, Row]:
         """The rows that have a commit timestamp."""
@@ -205,11 +276,24 @@ class Way:
 
     # What was copied.
 
+    def _replicate_all(self) -> None:
+        for engine in self._subject.choice.engines:
+            with self._outcome.stage(engine.name):
+                self._replicate(engine)
+
+    def _copy(self, engine: Engine) -> Path:
+        folder = self._subject.folder / engine.name
+        copy = self._copiers.get(engine.name)
+        if copy is None:
+            copy = engine.open(self._settings(f"copier-{engine.name}"), folder)
+        copy()
+        if not self._subject.choice.leaves:
+            self._copiers[engine.name] = copy
+        return folder
+
     def _replicate(self, engine: Engine) -> None:
-        folder = self._folder / engine.name
-        engine.replicate(self._database, self._names, folder)
-        report = verify_folder(self._database, folder)
-        for each in report.tables:
+        folder = self._copy(engine)
+        for each in verify_folder(self._database, folder).tables:
             if not each.equal:
                 self._outcome.add(engine.name, [f"verify: {json.dumps(each.to_json())}"])
         cut = Manifest(str(folder)).find_exact()
@@ -238,47 +322,33 @@ class Way:
 
     def _alter(self, write: Callable[[str, str], str]) -> None:
         table = quote_table(self._watched[0].name, self._dialect)
-        statement = write(table, quote(ADDED, self._dialect))
-        self._database.update_ddl([statement]).result(DDL_SECONDS_MAX)
+        self._run_ddl(write(table, quote(ADDED, self._dialect)))
 
     # What is left.
 
     def _read_all(self) -> dict[str, Mapping[Key, Row]]:
         return {table.name: self.application.read(table) for table in self.application.tables}
 
-    def _clear(self, engines: Sequence[Engine]) -> None:
+    def _clear(self) -> None:
         before = self._read_all()
-        self._poll_again()
-        for engine in engines:
-            engine.replicate(self._database, self._names, self._folder / engine.name)
+        watcher = Watcher(parse_watch_config(self._settings("watcher")))
+        watcher.on_batch(lambda _: None)
+        watcher.run_once()
+        for engine in self._subject.choice.engines:
+            self._copy(engine)
+        positions = SpannerPositions(self._subject.choice.positions or self._database)
         for table in self._watched:
-            request = ClearRequest(
-                database=str(address_of(self._database)),
-                table=table.name,
-                margin="0s",
-                method="partitioned",
-                dry_run=False,
-                positions_table=TABLE,
-                json_output=False,
-            )
-            _, clearing, _ = open_clearing(request)
-            clearing.clear()
+            watched = discover_table(self._database, table.name)
+            Clearing(self._database, watched, positions, 0.0, Method.PARTITIONED).clear()
             left = len(self._list_stamped_keys(table))
             if left:
                 self._outcome.add("clear", [f"{table.name}: {left} rows keep their timestamp"])
         self._compare_all("clear", before)
 
-    def _poll_again(self) -> None:
-        watcher = Watcher(
-            parse_watch_config(
-                common_settings(self._database, self._names) | {"consumer": "poller"}
-            )
-        )
-        watcher.on_batch(lambda _: None)
-        watcher.run_once()
-
     def _roll_back(self) -> None:
         before = self._read_all()
+        if self._stream_start:
+            self._run_ddl(f"DROP CHANGE STREAM {quote(STREAM, self._dialect)}")
         roll_back(self._database)
         after = read_schema(self._database)
         self._outcome.add("rollback", list_differences(self._before, after))
@@ -289,6 +359,24 @@ class Way:
             rows = self.application.read(table)
             problems = compare_rows(table, before[table.name], list(rows.values()))
             self._outcome.add(stage, problems)
+
+
+def list_numerics(table: TableFacts) -> list[str]:
+    """The columns of PostgreSQL's numeric, and of its arrays."""
+    kinds = {c.name: (c.type.element or c.type).kind for c in table.columns.values()}
+    return [name for name, kind in kinds.items() if kind == "PG_NUMERIC"]
+
+
+def drop_signs(row: Row) -> Row:
+    """A row whose zeros have no sign."""
+    return {name: drop_sign(cell) for name, cell in row.items()}
+
+
+def drop_sign(cell: Any) -> Any:
+    """A cell or an array whose zeros have no sign."""
+    if isinstance(cell, list):
+        return [drop_sign(each) for each in cell]
+    return "0.0" if cell == "-0.0" else cell
 
 
 def show_rows(table: TableFacts, rows: Mapping[Key, Row]) -> dict[Key, Row]:

@@ -134,7 +134,7 @@ class WriteBuffer:
         there = [number for number, was_there in touched.items() if was_there]
         connection.execute(
             f"DELETE FROM {current_table(saved.table.name)} "
-            "WHERE rowid IN (SELECT value FROM json_each(?))",
+            "WHERE _rowid_ IN (SELECT value FROM json_each(?))",
             (json.dumps(there),),
         )
         insert = insert_sql(saved.table)
@@ -154,8 +154,8 @@ def save_table(
     """Reads out the rows of a table that a transaction has touched."""
     listed = ", ".join(written_columns(table))
     rows = connection.execute(
-        f"SELECT rowid, {listed} FROM {current_table(table.name)} "
-        "WHERE rowid IN (SELECT value FROM json_each(?))",
+        f"SELECT _rowid_, {listed} FROM {current_table(table.name)} "
+        "WHERE _rowid_ IN (SELECT value FROM json_each(?))",
         (json.dumps(list(numbers)),),
     )
     values = {int(str(row[0])): row[1:] for row in rows}
@@ -175,7 +175,7 @@ def insert_sql(table: Table) -> str:
     columns = written_columns(table)
     marks = ", ".join("?" * (len(columns) + 1))
     names = ", ".join(columns)
-    return f"INSERT INTO {current_table(table.name)} (rowid, {names}) VALUES ({marks})"
+    return f"INSERT INTO {current_table(table.name)} (_rowid_, {names}) VALUES ({marks})"
 
 
 def history_columns(table: Table) -> str:

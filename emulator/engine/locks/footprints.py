@@ -154,8 +154,8 @@ def row_reader(schema: Schema, table: Table) -> RowReader:
     named |= dict.fromkeys(column for each in referenced_columns(schema, table) for column in each)
     listed = "".join(f", {quote_name(column)}" for column in named)
     sql = (
-        f"SELECT rowid{listed} FROM {current_table(table.name)} "
-        "WHERE rowid IN (SELECT value FROM json_each(?))"
+        f"SELECT _rowid_{listed} FROM {current_table(table.name)} "
+        "WHERE _rowid_ IN (SELECT value FROM json_each(?))"
     )
     constraints = constraints_of(schema, table)
     return RowReader(table.name.casefold(), tuple(named), key_size, sql, constraints)

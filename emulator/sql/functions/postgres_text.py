@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-from ddl.postgres.reserved import RESERVED
+from ddl.postgres.reserved import QUOTED
 from emulator.errors import invalid_argument, out_of_range
 from emulator.sql.functions.numbers import Float, read_float
 from emulator.sql.functions.postgres_numbers import to_form
@@ -118,7 +118,7 @@ def decode(text: str, form: str) -> bytes:
 
 def quote_ident(name: str) -> str:
     """A name in quotes where it must be."""
-    plain = re.match(r"[a-z_][a-z0-9_]*\Z", name) and name not in RESERVED
+    plain = re.match(r"[a-z_][a-z0-9_]*\Z", name) and name not in QUOTED
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
