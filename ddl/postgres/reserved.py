@@ -1,5 +1,5 @@
-"""The words of PostgreSQL that must be quoted as names: all but those that mean nothing by themselves,
-as for its own ``quote_ident``."""
+"""The words of PostgreSQL that must be quoted as names, as for its own ``quote_ident``: all but
+those that mean nothing by themselves."""
 
 from __future__ import annotations
 
