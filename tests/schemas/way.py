@@ -116,9 +116,9 @@ class Way:
         outcome.counts["tables"] += len(subject.facts)
         for table in subject.facts:
             outcome.left_out |= {
-                f"{table.name}.{column.name}": "HIDDEN" if column.hidden else column.type.kind
+                f"{table.name}.{column.name}": column.type.kind
                 for column in table.columns.values()
-                if column.hidden or column.type.kind in NEVER_DELIVERED
+                if column.type.kind in NEVER_DELIVERED
             }
 
     def run(self) -> None:
@@ -231,8 +231,10 @@ class Way:
         if self._streams:
             settings |= {"capture": "change-stream", "stream": {"name": STREAM}}
         # Decimals of Arrow have neither all digits of PostgreSQL's nor NaN.
-        texts = {table.name: list_numerics(table) for table in self._watched}
-        settings["table"] = {name: {"text_columns": some} for name, some in texts.items() if some}
+        settings["table"] = {
+            table.name: {"text_columns": list_numerics(table), "hidden_columns": True}
+            for table in self._watched
+        }
         return settings
 
     def _watch(self, before: Mapping[str, Mapping[Key, Row]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 from ddl.clauses import read_not_null_columns
 from ddl.errors import DdlSyntaxError
@@ -126,6 +127,7 @@ def build_column(row: Row, options: list[Row], dialect: Dialect) -> Column:
     )
 
 
+@lru_cache(maxsize=4_096)
 def read_type(text: str, dialect: Dialect) -> tuple[Type, bool]:
     """A type from its text, and whether it is that of commit timestamps; an unknown one is a PROTO
     of that name, which is not readable."""
