@@ -135,7 +135,8 @@ def read_references(ask: Asker) -> dict[str, list[Reference]]:
     found = defaultdict(list)
     for schema, constraint, unique_schema, unique in ask(REFERENCES):
         mine, theirs = uses[schema, constraint], uses[unique_schema, unique]
-        if mine and theirs:
+        # A key of columns that are no key there is not listed: its rows are refused then.
+        if theirs and len(mine) <= len(theirs):
             pairs = [(column, theirs[place - 1][1]) for _, column, place in mine]
             found[mine[0][0]].append(Reference(theirs[0][0], tuple(pairs)))
     return found

@@ -133,8 +133,12 @@ def run_child(name: str, seed: int, engines: Sequence[Engine], answer: Connectio
     threads of clients would keep it."""
     # What a watcher logs of its errors is in the outcome.
     logging.getLogger("watcher").addHandler(logging.NullHandler())
+    case = read_case(FOLDER, name)
     with serve() as instance:
-        answer.send(judge(read_case(FOLDER, name), instance, seed, engines))
+        outcome = SchemaOutcome(name, case.dialect.value)
+        with outcome.stage("judge"):
+            outcome = judge(case, instance, seed, engines)
+        answer.send(outcome)
     answer.close()
     os._exit(0)
 
