@@ -158,7 +158,7 @@ def key_rule(
     """The rule, when the key has generated columns and what they depend on is given."""
     generated = [c for c in key_columns if c.generated is not None]
     written = {c.name for c in columns}
-    expressions = [compile_expression(c.generated or "", table, schema) for c in generated]
+    expressions = [compile_expression(c.generated or "", table, schema, c.type) for c in generated]
     if not generated or any(not written >= set(e.columns) for e in expressions):
         return None
     named = ", ".join(f"?{n} AS {quote_name(c.name)}" for n, c in enumerate(columns, 1))
@@ -285,7 +285,7 @@ class PlanBuilder:
         """INSERT with the defaults of the columns that are not given."""
         written = [(c.name, f"?{self.places[c.name] + 1}") for c in self.writable()]
         defaults = [
-            (c.name, compile_expression(c.default, self.table, self.schema))
+            (c.name, compile_expression(c.default, self.table, self.schema, c.type))
             for c in self.table.columns
             if c.default is not None and c.name not in self.places
         ]

@@ -467,3 +467,17 @@ def test_a_key_has_a_greatest_size() -> None:
         with pytest.raises(SpannerError, match="exceeds the maximum of 8192 bytes") as error:
             write(database, INSERT, "T", "A B", ("a" * 4_096, b"b" * 4_097))
         assert code(error) is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_defaults_and_generated_keys_are_converted_to_the_type_of_their_column() -> None:
+    table = (
+        "CREATE TABLE T (K INT64, G NUMERIC AS (K) STORED, N NUMERIC NOT NULL DEFAULT (0), "
+        "F FLOAT64 DEFAULT (1), D DATE DEFAULT ('2024-01-02')) PRIMARY KEY (K, G)"
+    )
+    with open_database(table) as database:
+        write(database, INSERT, "T", "K", (3,))
+        write(database, UPDATE, "T", "K F", (3, 2.5))
+        text = "SELECT CAST(G AS STRING), CAST(N AS STRING), CAST(F AS STRING), D FROM T"
+        assert query(database, text) == [("3", "0", "2.5", "2024-01-02")]
+        write(database, INSERT, "T", "K", (4,))
+        assert query(database, "SELECT CAST(N AS STRING) FROM T WHERE G = 4") == [("0",)]
