@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 from fixtures.queries import ask, fill
+from fixtures.server import CreateDatabase
+from google.api_core.exceptions import MethodNotImplemented
 from google.cloud.spanner_v1.database import Database
+
+from ddl.schema import Dialect
 
 ROWIDS = """CREATE TABLE T (
   rowid STRING(MAX), oid FLOAT64, K INT64 NOT NULL, G BOOL AS (oid IS NULL) STORED
@@ -31,3 +35,13 @@ def test_a_generated_column_of_such_a_column_is_moved(database: Database) -> Non
     add = "ALTER TABLE T ADD COLUMN W INT64 AS (rowid + 2) STORED"
     database.update_ddl([add, "ALTER TABLE T ADD COLUMN X STRING(9)"]).result(60)
     assert ask(database, "SELECT * FROM T").rows == [(7, 8, 9, None)]
+
+
+@pytest.mark.both_dialects
+@pytest.mark.parametrize("name", ["FALSE", "true"])
+def test_a_column_called_as_a_truth_value_is_refused_by_name(
+    create_database: CreateDatabase, dialect: Dialect, name: str
+) -> None:
+    statement = f"CREATE TABLE T (K INT64, `{name}` INT64) PRIMARY KEY (K)"
+    with pytest.raises(MethodNotImplemented, match=f"A column called {name} is not supported"):
+        create_database().update_ddl([statement]).result(60)

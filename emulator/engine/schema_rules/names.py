@@ -161,6 +161,10 @@ def check_constraint_names(table: Table, old: Table | None) -> None:
                 )
 
 
+TRUTH_VALUES = {"true", "false"}
+"""SQLite gives such a column of a subquery another name, whatever quotes it stands in."""
+
+
 def check_column_names(table: Table, old: Table | None) -> None:
     """The names of the new columns of a table."""
     for column in table.columns:
@@ -168,6 +172,8 @@ def check_column_names(table: Table, old: Table | None) -> None:
             continue
         if column.name.startswith("_") or len(column.name) > NAME_CHARACTERS_MAX:
             raise invalid_argument(f"Column name not valid: {column.name}.")
+        if column.name.casefold() in TRUTH_VALUES:
+            raise unimplemented(f"A column called {column.name}")
 
 
 def check_index_name(name: str, table: str) -> None:
