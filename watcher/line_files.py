@@ -281,16 +281,17 @@ def replace_lines(path: Path, before: str, lines: Iterable[str]) -> None:
 
 def begin_line(fd: int) -> None:
     """Ends a line, of a file that an open one continues, of which a crash or a full disk has left
-    a part: what follows would be glued to it. Not while another instance appends to the file."""
-    status = os.fstat(fd)
-    if not stat.S_ISREG(status.st_mode):
+    a part: what follows would be glued to it. Not while another instance appends to the file, nor
+    where a file that is open for writing cannot be read by its number, as Linux does."""
+    opened = Path(f"/proc/self/fd/{fd}")
+    if not stat.S_ISREG(os.fstat(fd).st_mode) or not opened.exists():
         return
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
     size = os.fstat(fd).st_size
-    with Path(f"/proc/self/fd/{fd}").open("rb") as file:
+    with opened.open("rb") as file:
         torn = size > 0 and os.pread(file.fileno(), 1, size - 1) != NEWLINE
     if torn:
         os.write(fd, NEWLINE)
