@@ -58,8 +58,8 @@ def set_title(transaction: ChangeSetTransaction, key: int, title: str) -> None:
 @pytest.mark.parametrize("sharded", [False, True])
 def test_every_kind_of_transaction_is_seen(database: Database, sharded: bool) -> None:
     if sharded:
-        chosen = {"timestamp_column": "CommitTimestamp", "strategy": "automatic"}
-        make_watchable(database, "CHANGE_SETS", **chosen)
+        stamp = "CommitTimestamp"
+        make_watchable(database, "CHANGE_SETS", timestamp_column=stamp, take_over=[stamp])
     sets = ChangeSets(database, ["Songs"])
     with sets.batch() as batch:
         batch.insert("Songs", ("Id", "Title"), [(1, "one"), (2, "two"), (3, "three")])

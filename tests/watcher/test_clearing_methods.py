@@ -95,8 +95,8 @@ def test_delivered_change_sets_are_deleted(
     database: Database, method: Method, sharded: bool
 ) -> None:
     if sharded:
-        chosen = {"timestamp_column": "CommitTimestamp", "strategy": "automatic"}
-        make_watchable(database, "CHANGE_SETS", **chosen)
+        stamp = "CommitTimestamp"
+        make_watchable(database, "CHANGE_SETS", timestamp_column=stamp, take_over=[stamp])
     watched = discover_table(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
 
     def add(*ids: str) -> int:

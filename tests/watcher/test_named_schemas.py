@@ -147,6 +147,9 @@ def count_entries(database: Database, table: str) -> int:
     return count_index_rows(database, schema, status) or 0
 
 
+TAKEN = {"timestamp_column": "Changed", "take_over": ["Changed"]}
+
+
 @both_dialects
 @pytest.mark.parametrize("strategy", [Strategy.PROCESSED, Strategy.MANUAL])
 def test_other_strategies_watch_and_clear_a_table_of_a_named_schema(
@@ -155,7 +158,7 @@ def test_other_strategies_watch_and_clear_a_table_of_a_named_schema(
     changed = "Changed TIMESTAMP OPTIONS (allow_commit_timestamp = true)"
     table = f"CREATE TABLE sales.Orders (Id INT64, Name STRING(MAX), {changed}) PRIMARY KEY (Id)"
     database = create_database(SCHEMAS[0], table, *ORDERS[1:2])
-    make_watchable(database, "sales.Orders", strategy=strategy, timestamp_column="Changed")
+    make_watchable(database, "sales.Orders", strategy=strategy, **TAKEN)
     with database.batch() as batch:
         columns = ("Id", "Name", "Changed")
         batch.insert("sales.Orders", columns, [(1, "first", COMMIT_TIMESTAMP)])
@@ -178,7 +181,8 @@ def test_change_sets_find_rows_of_a_named_schema(create_database: CreateDatabase
     with pytest.raises(NotWatchableError, match="CREATE INDEX"):
         discover_table(database, "sales.Songs", TableSpec(**spec))
     database.update_ddl(["CREATE INDEX sales.BySet ON sales.Songs(ChangeSetId)"]).result(60)
-    make_watchable(database, "sales.CHANGE_SETS", timestamp_column="CommitTimestamp")
+    stamp = "CommitTimestamp"
+    make_watchable(database, "sales.CHANGE_SETS", timestamp_column=stamp, take_over=[stamp])
     with ChangeSets(database, ["sales.Songs"], table="sales.CHANGE_SETS").batch() as batch:
         batch.insert("sales.Songs", ("Id", "Name"), [(1, "one")])
     changes = deliver(database, "sales.Songs", table={"sales.Songs": spec})

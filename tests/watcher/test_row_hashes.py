@@ -65,7 +65,9 @@ def compare(database: Database) -> ComparedTable:
     table = read_schema(database).tables[0]
     order = KeyOrder((KeyColumn("Id", table.columns[0].type),), read_schema(database).dialect)
     names = tuple(column.name for column in table.columns)
-    group = ColumnGroup(0, tuple(ComparedColumn(c.name, c.type) for c in table.columns))
+    group = ColumnGroup(
+        0, tuple(ComparedColumn(c.name, c.type, one_zero=True) for c in table.columns)
+    )
     queries = QueryClient(address_of(database))
     return ComparedTable(queries, "T", names, order, (group,), queries.fetch_read_timestamp())
 

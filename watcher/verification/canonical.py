@@ -9,7 +9,8 @@ different texts.
 | BOOL | ``true``, ``false`` |
 | INT64 | decimal |
 | FLOAT32, FLOAT64 | ``%.16e`` of the FLOAT64 (exact); ``nan``, ``inf``, ``-inf``; zero with its
-  sign, but in a primary key, where Spanner has one zero, without it |
+  sign, but without it in a primary key, where Spanner has one zero, and in the PostgreSQL dialect,
+  whose change streams (jsonb) have one |
 | NUMERIC, numeric | decimal, without trailing zeros; where the copy keeps text, as it is written |
 | STRING, UUID | itself |
 | BYTES | hexadecimal, lower case |
@@ -50,12 +51,12 @@ MEASURED = frozenset({TypeCode.STRING, TypeCode.BYTES, TypeCode.JSON, TypeCode.P
 @dataclass(frozen=True, slots=True)
 class ComparedColumn:
     """A column that is compared. ``exact``: the copy keeps its TIMESTAMPs, or numerics, as text.
-    ``of_key``: it is part of the primary key."""
+    ``one_zero``: -0.0 is 0.0 in it."""
 
     name: str
     type: Type
     exact: bool = False
-    of_key: bool = False
+    one_zero: bool = False
 
     @property
     def element(self) -> ComparedColumn | None:
@@ -116,7 +117,7 @@ class GoogleSqlText(CanonicalText):
         """As ``CanonicalText.render_text``."""
         code = column.type.code
         if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-            return self._render_float(f"CAST({value} AS FLOAT64)", column.of_key)
+            return self._render_float(f"CAST({value} AS FLOAT64)", column.one_zero)
         if code is TypeCode.BYTES:
             return f"TO_HEX({value})"
         if code is TypeCode.JSON:
@@ -132,10 +133,10 @@ class GoogleSqlText(CanonicalText):
         nanos = f"MOD(EXTRACT(NANOSECOND FROM {value} AT TIME ZONE 'UTC'), 1000)"
         return f"CONCAT({micros}, '.', {self.sql.to_text(nanos)})"
 
-    def _render_float(self, value: str, of_key: bool) -> str:
+    def _render_float(self, value: str, one_zero: bool) -> str:
         """FORMAT writes zero without its sign."""
         text = f"FORMAT('{FLOAT_FORMAT}', {value})"
-        if of_key:
+        if one_zero:
             return text
         negative = f"{value} = 0 AND IEEE_DIVIDE(1, {value}) < 0"
         return f"CASE WHEN {negative} THEN '{NEGATIVE_ZERO}' ELSE {text} END"
@@ -168,7 +169,7 @@ class PostgreSqlText(CanonicalText):
         """As ``CanonicalText.render_text``."""
         code = column.type.code
         if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-            return self._render_float(f"CAST({value} AS double precision)", column.of_key)
+            return self._render_float(f"CAST({value} AS double precision)")
         if code is TypeCode.PG_NUMERIC:
             return self._render_numeric(self.sql.to_text(value), column.exact)
         text = self.sql.to_text(value)
@@ -198,14 +199,10 @@ class PostgreSqlText(CanonicalText):
         trimmed = f"RTRIM(RTRIM({text}, '0'), '.')"
         return f"CASE WHEN STRPOS({text}, '.') > 0 THEN {trimmed} ELSE {text} END"
 
-    def _render_float(self, value: str, of_key: bool) -> str:
-        zero = f"'{ZERO}'"
-        if not of_key:
-            angle = f"ATAN2(CAST(0 AS double precision), {value})"
-            zero = f"CASE WHEN {angle} > 1 THEN '{NEGATIVE_ZERO}' ELSE {zero} END"
+    def _render_float(self, value: str) -> str:
         return (
             f"CASE WHEN {value} = 'NaN' THEN 'nan' WHEN {value} = 'Infinity' THEN 'inf'"
-            f" WHEN {value} = '-Infinity' THEN '-inf' WHEN {value} = 0 THEN {zero}"
+            f" WHEN {value} = '-Infinity' THEN '-inf' WHEN {value} = 0 THEN '{ZERO}'"
             f" ELSE BTRIM(TO_CHAR({value}, '{FLOAT_PICTURE}')) END"
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from ddl.schema import Schema, Table, TypeCode
+from ddl.schema import Dialect, Schema, Table, TypeCode
 from ddl.selection import matches_any
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import TableNotFoundError
@@ -106,7 +106,7 @@ class ReplicaTable:
         if problem := self._explain_columns(copied.names):
             return report_problem(self.table.name, problem)
         order = self._order()
-        key = find_columns(copied, self.table, order.names, of_key=True)
+        key = find_columns(copied, self.table, order.names, one_zero=True)
         ignored = {n.casefold() for n in (*self._cut.uncompared, *options.ignored_columns)}
         others = [
             each.name
@@ -115,7 +115,8 @@ class ReplicaTable:
             and each.name not in order.names
             and each.name.casefold() not in ignored
         ]
-        columns = find_columns(copied, self.table, others)
+        one_zero = self.schema.dialect is Dialect.POSTGRESQL
+        columns = find_columns(copied, self.table, others, one_zero)
         groups = Grouping(key, self.schema.dialect, options.data_boost).group(columns)
         names = tuple(column.name for column in self.table.columns)
         compared = ComparedTable(
@@ -172,12 +173,12 @@ class ReplicaTable:
 
 
 def find_columns(
-    copied: pa.Schema, table: Table, names: Sequence[str], of_key: bool = False
+    copied: pa.Schema, table: Table, names: Sequence[str], one_zero: bool = False
 ) -> tuple[ComparedColumn, ...]:
     """Columns of a table as they are compared with those of its copy."""
     columns = {column.name: column for column in table.columns}
     return tuple(
-        ComparedColumn(name, columns[name].type, is_exact(copied.field(name).type), of_key)
+        ComparedColumn(name, columns[name].type, is_exact(copied.field(name).type), one_zero)
         for name in names
     )
 

@@ -89,7 +89,7 @@ def render_texts(values: pa.Array, column: ComparedColumn) -> pa.Array:
     code = column.type.code
     if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
         # A sum with zero takes the sign of zero away.
-        sign = 0.0 if column.of_key else -0.0
+        sign = 0.0 if column.one_zero else -0.0
         return map_texts(values, lambda value: FLOAT_FORMAT % (value + sign))
     if code is TypeCode.BYTES:
         return map_texts(values, bytes.hex)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -65,8 +66,9 @@ class Registrar:
     def register_new(self, tables: Tables, watched_before: frozenset[str], at: int) -> None:
         """Registers tables of the schema that is valid ``at`` a later timestamp."""
         known = self._read_positions()
-        self._absent |= {n: at for n in known if tables.schema.table(n) is None}
-        self._register(tables, watched_before, self._resolver.selection)
+        gone = [name for name in known if tables.schema.table(name) is None]
+        self._absent |= {name: max(at, self._absent.get(name, at)) for name in gone}
+        self._register(tables, watched_before, self._resolver.selection, at=at)
 
     def remove_dropped(self, tables: Tables) -> None:
         """Removes the positions in tables that were dropped, once the windows in which they existed
@@ -100,12 +102,14 @@ class Registrar:
         watched: frozenset[str],
         selection: Selection | None,
         selects_anew: bool = False,
+        at: int = sys.maxsize,
     ) -> None:
-        """Registers the consumer in tables without a position, by where it is in those that are
-        ``watched`` and by what it polled until now."""
+        """Registers the consumer in tables of the schema that is valid ``at`` a timestamp and in
+        which it has no position, by where it is in those that are ``watched`` and by what it polled
+        until now."""
         self._removal_due = True
         known = self._read_positions()
-        void = self._find_void(tables, known)
+        void = self._find_void(tables, known, at)
         known = {name: at for name, at in known.items() if name not in void}
         new = [name for name in tables.source.tables if name not in known]
         self.unread |= frozenset(new)
@@ -119,15 +123,15 @@ class Registrar:
         registered = self._connection.positions.register(registration, self._lease.owner)
         warn_about_cleared(LOG, self._lease.consumer, registered, "use a backfill")
 
-    def _find_void(self, tables: Tables, known: Mapping[str, int]) -> dict[str, int]:
-        """Tables whose position is that of another one, and when they had taken its name. A change
-        stream goes on where it is: it has the changes of both."""
+    def _find_void(self, tables: Tables, known: Mapping[str, int], at: int) -> dict[str, int]:
+        """Tables whose position is that of another one, and when they had taken its name; a backlog
+        may end where it is still there. A change stream goes on: it has the changes of both."""
         if self._resolver.selection is None:
             return {}
         void = {
-            name: at
-            for name, at in self._absent.items()
-            if name in tables.source.tables and BEGINNING < known.get(name, at) < at
+            name: gone
+            for name, gone in self._absent.items()
+            if name in tables.source.tables and BEGINNING < known.get(name, gone) < gone <= at
         }
         for name in sorted(void):
             LOG.warning(
