@@ -16,7 +16,12 @@ def judge(instance: Instance) -> Judge:
 
 
 @pytest.mark.essential
-@settings(max_examples=6, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=6,
+    deadline=None,
+    derandomize=True,  # others are drawn by make any-schema
+    suppress_health_check=list(HealthCheck),
+)
 @given(drawings)
 def test_any_schema_is_watched_and_copied_exactly(judge: Judge, drawing: Drawing) -> None:
     check(judge, drawing)

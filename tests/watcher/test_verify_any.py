@@ -82,6 +82,7 @@ def show_again(value: Any, column: AnyColumn) -> str:
     return str(value + 0.0 if isinstance(value, float) else value)
 
 
+@pytest.mark.essential
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), format_=st.sampled_from(sorted(WRITERS)), boost=st.booleans())
 def test_verify_and_plain_python_agree(
