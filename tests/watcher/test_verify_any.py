@@ -42,7 +42,7 @@ def verify_copy(
     instance: Instance, table: AnyTable, edit: Edit, format_: str, boost: bool
 ) -> TableReport:
     """What ``verify`` says of a table and its edited copy."""
-    name = f"any-{next(NUMBERS)}"
+    name = f"verified-{next(NUMBERS)}"
     database = create_in(table.dialect, instance, name, [table.statement])
     try:
         end = table.write(database)

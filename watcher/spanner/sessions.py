@@ -66,6 +66,7 @@ class SharedSession:
         with self._lock:
             if name == self._name:
                 self._name = ""
+                self.sql = None  # the database may have been dropped and created again
 
     def build_metadata(self, name: str) -> Metadata:
         """The metadata of a stream in a session."""
