@@ -323,11 +323,13 @@ class World:
         self.revive()
 
     def revive(self) -> None:
-        """A watcher that was drained has ended, and one that found no server at its start, too;
-        one that failed for good is a finding."""
+        """A watcher that was drained has ended, and one that found no server at its start, too, or
+        whose name a twin has taken when its lease had run out; one that failed for good is a
+        finding."""
         code = self.watcher.poll()
         if code is not None:
-            if code not in (0, NO_SERVER):
+            taken_over = code == IN_USE and self.struck["start_twin"] > 0
+            if code not in (0, NO_SERVER) and not taken_over:
                 log = (self.folder / "watcher.log").read_text()
                 raise AssertionError(f"the watcher ended with {code}:\n{log[-3000:]}")
             self.watcher = self._watch()

@@ -55,7 +55,7 @@ from watcher.spanner.dialects import DIALECTS
 from watcher.tables.parts import list_parts
 
 INSTANCES_MAX = 3
-DIVIDED = 5
+DIVIDED = 2
 """What a watcher without parts exits with, where the consumer is shared."""
 STRUCK = (signal.SIGKILL, signal.SIGTERM)
 ENDS = (0, NO_SERVER, *(-number for number in STRUCK), *(128 + number for number in STRUCK))

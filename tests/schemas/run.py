@@ -35,7 +35,7 @@ from schemas.facts import read_facts
 from schemas.outcomes import Problem, SchemaOutcome, format_table
 from schemas.way import DDL_SECONDS_MAX, DELTA_RS, Choice, Engine, Subject, Way
 
-SECONDS_MAX = 600.0
+SECONDS_MAX = 1800.0
 NUMBERS = itertools.count()
 FORKS = get_context("fork")
 

@@ -141,7 +141,8 @@ class Way:
                     self._roll_back()
         self._outcome.counts["rows written"] += application.written
         empty = (table.name for table in application.tables if not application.read(table))
-        self._outcome.not_written |= {name: application.refusals[name] for name in empty}
+        expired = "its rows are gone: they were older than its row deletion policy keeps them"
+        self._outcome.not_written |= {n: application.refusals.get(n, expired) for n in empty}
 
     def _run_watched(self) -> None:
         stage, application = self._outcome.stage, self.application
