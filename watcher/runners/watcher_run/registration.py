@@ -52,8 +52,9 @@ class Registrar:
         """Registers the consumer when a run starts, and stores which tables it polls from now on.
         Which ones it polled before says what is new in the database, and what was only selected
         now. A table that was dropped and created again while it did not run is new."""
-        known, address = self._read_positions(), self._resolver.queries.address
-        self._absent = read_replaced(address, known, tables.schema.dialect)
+        if self._resolver.selection is not None:
+            known, address = self._read_positions(), self._resolver.queries.address
+            self._absent = read_replaced(address, known, tables.schema.dialect)
         text = self._connection.positions.load_selection(self._lease.consumer)
         before = None
         if text is not None:
