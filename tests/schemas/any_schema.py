@@ -7,6 +7,7 @@ fault shows the smallest example that has it; ``--round N --seed S`` draws the s
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -25,9 +26,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemas.drawings import Drawing, Judge, drawings
 from schemas.run import serve
 
-ROUND = 40
+ROUND = 100
 """Examples a round."""
-SECONDS_MAX = 1800.0
+SECONDS_MAX = 3600.0
+GARBAGE = 100_000
+"""Objects made before a collection: what the modules hold is not looked through each time."""
 FORKS = get_context("fork")
 
 
@@ -99,6 +102,8 @@ def run_round(number: int, base: int, examples: int, shrink: bool) -> Round:
 def run_child(answer: Connection, number: int, base: int, examples: int, shrink: bool) -> None:
     """A round in this process, which then ends at once: threads of clients would keep it."""
     logging.getLogger("watcher").addHandler(logging.NullHandler())
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
     answer.send(run_round(number, base, examples, shrink))
     answer.close()
     os._exit(0)
