@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,8 @@ from google.cloud.spanner_v1.database import Database
 from ddl.schema import Dialect
 
 TABLES = """\
-SELECT table_schema, table_name, parent_table_name, interleave_type
+SELECT table_schema, table_name, parent_table_name, interleave_type,
+  row_deletion_policy_expression
 FROM information_schema.tables WHERE table_type = 'BASE TABLE'"""
 COLUMNS = """\
 SELECT table_schema, table_name, column_name, spanner_type, is_nullable, is_generated,
@@ -53,14 +55,14 @@ def read_facts(database: Database, dialect: Dialect) -> list[TableFacts]:
     columns, keys, checks = read_columns(ask, dialect), read_keys(ask), read_checks(ask)
     references = read_references(ask)
     tables = []
-    for schema, table, parent, kind in ask(TABLES):
+    for schema, table, parent, kind, policy in ask(TABLES):
         name = join_name(schema, table)
         if schema.casefold() in SYSTEM or is_own(table):
             continue
         enforced = parent and kind != "IN"
         facts = TableFacts(
             name,
-            {column.name: column for column in columns[name]},
+            {column.name: mark_expiring(column, policy) for column in columns[name]},
             tuple(keys[name]),
             join_name(schema, parent) if enforced else None,
             tuple(references[name]),
@@ -68,6 +70,11 @@ def read_facts(database: Database, dialect: Dialect) -> list[TableFacts]:
         )
         tables.append(facts)
     return tables
+
+
+def mark_expiring(column: ColumnFacts, policy: str | None) -> ColumnFacts:
+    """A column of a table that has such a row deletion policy."""
+    return replace(column, expires=column.name in re.findall(r"\w+", policy or ""))
 
 
 class Asker:
