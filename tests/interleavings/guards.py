@@ -80,6 +80,11 @@ def find_definition(check: str) -> Any:
 GUARDS = (
     # Each durable write is the owner's.
     Guard(f"{POSITIONS}spanner:SpannerPositions.register.register", "check_owner", "takeover"),
+    Guard(
+        f"{POSITIONS}spanner:SpannerPositions.register.register",
+        "check_still_in_index",
+        "stream-to-poll",
+    ),
     Guard(f"{POSITIONS}spanner:SpannerPositions.save_all.save", "check_owner", "frozen-backfill"),
     Guard(f"{POSITIONS}spanner:SpannerPositions.plan_ends.plan", "check_owner", "cut-takeover"),
     Guard(f"{POSITIONS}spanner:SpannerPositions.remove.remove", "check_owner", "dropped-table"),
@@ -115,9 +120,6 @@ NOT_EXPLORED: dict[tuple[str, str], str] = {
     (f"{POSITIONS}spanner:SpannerPositions._move_backfills", "check_backfills"): (
         "the check of the owner stands before it; the fault 'backfill progress is a blind write'"
         " takes both away"
-    ),
-    (f"{POSITIONS}spanner:SpannerPositions.register.register", "check_still_in_index"): (
-        "no scenario has a consumer yet that goes over from a change stream to polling"
     ),
     (f"{POSITIONS}values:apply_moves", "check_forward"): (
         "a rule of arguments, not of schedules: no caller asks for less than it expects"

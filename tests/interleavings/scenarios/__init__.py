@@ -79,6 +79,7 @@ SCENARIOS: dict[str, tuple[Variant, ...]] = {
         streams.STREAM_TAKEOVER,
         streams.STREAM_NEW_TABLE,
         streams.STREAM_SCHEMA,
+        streams.STREAM_TO_POLL,
         streams.SPARK_STREAM_NEW_TABLE,
     ),
 }

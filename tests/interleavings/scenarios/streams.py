@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from interleavings.actors import SHORT_SECONDS, Run
 from interleavings.judges import Expectation
-from interleavings.scenarios.base import ROWS, Variant, catch_up, write_rows
+from interleavings.scenarios.base import (
+    ROWS,
+    Variant,
+    catch_up,
+    deliver_and_clear,
+    watch_once,
+    write_rows,
+)
 from interleavings.scenarios.spark import drain_query, query
 from interleavings.scenarios.watching import TAKEN_OVER, begin_slowly, instance, time_passes
+from watcher.errors import ConfigurationError
 
 STREAM = "CREATE CHANGE STREAM Everything FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
 STREAMED = {"capture": "change-stream", "start": "latest"}
@@ -122,4 +130,45 @@ SPARK_STREAM_NEW_TABLE = Variant(
     crashes={"Q": 1},
     schema_changes=True,
     quiet=(),
+)
+
+
+WITHOUT_CLEARING = f"{STREAM.removesuffix(')')}, allow_txn_exclusion = true)"
+
+
+def begin_beside_a_poller(run: Run) -> None:
+    """A reads the change stream, and C polls; then rows come."""
+    watch_once("a", **STREAMED)(run)
+    watch_once("c")(run)
+    begin(run)
+
+
+def clear_as_poller(run: Run) -> None:
+    """Consumer C: delivers and clears."""
+    deliver_and_clear(run, consumer="c")
+
+
+def go_over_to_polling(run: Run) -> None:
+    """Consumer A polls from now on, unless rows that it has not had are out of the index."""
+    try:
+        watch_once("a", lease=SHORT_SECONDS)(run)
+    except ConfigurationError:
+        catch_up("a", lease=SHORT_SECONDS, **STREAMED)(run)
+
+
+def clear_and_end(run: Run) -> None:
+    """In the end C delivers and clears once more before A goes on."""
+    catch_up("c")(run)
+    run.clear("Rows")
+    go_over_to_polling(run)
+
+
+STREAM_TO_POLL = Variant(
+    "stream-to-poll",
+    {"W": write_rows, "C": clear_as_poller, "A": go_over_to_polling},
+    (Expectation("a"), Expectation("c")),
+    statements=(ROWS, WITHOUT_CLEARING),
+    prelude=begin_beside_a_poller,
+    finale=clear_and_end,
+    crashes={"A": 1},
 )
