@@ -8,6 +8,7 @@ in a thread that the scheduler knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -22,6 +23,7 @@ from emulator.services.registry import Registry
 from emulator.services.sessions import Sessions
 from emulator.services.spanner import SpannerApi
 
+ADDRESS = "in-process:1"
 Metadata = tuple[tuple[str, str | bytes], ...]
 
 
@@ -325,3 +327,15 @@ class InProcessChannel(grpc.Channel):
 
     def __exit__(self, *_error: object) -> None:
         return None
+
+
+@contextmanager
+def serve_in_process(wall: Callable[[], int]) -> Iterator[str]:
+    """A server for every client of this process; the address to give them. ``wall`` as above."""
+    server, real = EmbeddedServer(wall), grpc.insecure_channel
+    grpc.insecure_channel = lambda *_target, **_options: InProcessChannel(server)
+    try:
+        yield ADDRESS
+    finally:
+        grpc.insecure_channel = real
+        server.close()

@@ -23,7 +23,7 @@ from ddl.schema import Dialect
 from emulator.engine.database import Database as Engine
 from emulator.engine.maintenance import Maintenance
 from interleavings.gate import Gate
-from interleavings.in_process import EmbeddedServer, InProcessChannel
+from interleavings.in_process import ADDRESS, EmbeddedServer, InProcessChannel
 from interleavings.scheduler import current_unit
 from interleavings.virtual_clock import VirtualClock
 from interleavings.virtual_time import end_transactions
@@ -78,7 +78,7 @@ class World:
     def serve(self) -> Iterator[None]:
         """While it lasts, clients reach this server."""
         host = os.environ.get(EMULATOR_HOST)
-        os.environ[EMULATOR_HOST] = "in-process:1"
+        os.environ[EMULATOR_HOST] = ADDRESS
         replaced: list[tuple[Any, str, Any]] = [
             (grpc, "insecure_channel", self._channel),
             (watcher.spanner.database, "open_client", lambda _address: self.client),
