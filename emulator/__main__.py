@@ -13,6 +13,7 @@ from pathlib import Path
 from emulator.engine.query_stats import COUNTED_EACH
 from emulator.errors import SpannerError
 from emulator.faults import FAULT_HELP, Faults, parse_faults
+from emulator.files import replace_file
 from emulator.server import StartError, start
 
 READY = "listening on "
@@ -59,9 +60,7 @@ def serve(
         print(f"{READY}{server.address}", flush=True)
         print(f"export SPANNER_EMULATOR_HOST={server.address}", flush=True)
         if ready_file is not None:
-            written = ready_file.with_name(ready_file.name + ".new")
-            written.write_text(server.address + "\n")
-            written.replace(ready_file)
+            replace_file(ready_file, server.address + "\n")
         signal.sigwait(STOP_SIGNALS)
     return 0
 

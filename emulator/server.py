@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-from io import TextIOWrapper
 from pathlib import Path
+from typing import TextIO
 
 import grpc
 from google.protobuf.json_format import MessageToDict
@@ -14,6 +14,7 @@ from emulator import faults as fault_module
 from emulator import limits
 from emulator.engine.query_stats import COUNTED_EACH
 from emulator.faults import FaultInjector, Faults
+from emulator.files import FOLDER_MODE, open_lock
 from emulator.ports import find_port
 from emulator.services.calls import Call, Dispatcher
 from emulator.services.churn import Churner
@@ -43,7 +44,7 @@ class Server:
         registry: Registry,
         address: str,
         faults: FaultInjector,
-        lock: TextIOWrapper | None,
+        lock: TextIO | None,
         churner: Churner,
     ) -> None:
         self._server = server
@@ -114,11 +115,11 @@ def start(
     return Server(server, registry, f"{host}:{bound}", injector, lock, churner)
 
 
-def lock_directory(data_dir: Path) -> TextIOWrapper:
+def lock_directory(data_dir: Path) -> TextIO:
     """One server at a time works in a directory."""
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-        lock = (data_dir / LOCK_FILE).open("w")
+        data_dir.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        lock = open_lock(data_dir / LOCK_FILE)
     except OSError as error:
         raise StartError(f"Cannot use the data directory {data_dir}: {error.strerror}.") from error
     try:

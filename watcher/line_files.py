@@ -6,23 +6,17 @@ of one is never taken for a whole one.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import logging
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
-from watcher.errors import (
-    ConfigurationError,
-    FileInUseError,
-    FileUnavailableError,
-    FileWriteError,
-)
+from watcher.errors import FileInUseError, FileUnavailableError, FileWriteError
+from watcher.private_files import explain, make_folder, open_own, replace_file, sync_folder
 
 LOG = logging.getLogger("watcher")
 BLOCK_BYTES = 65_536
@@ -33,7 +27,6 @@ APPEND_SECONDS_MAX = 60.0
 """How long a file may be held by others that add single lines to it, too."""
 LOCK_SECONDS = 0.05
 NEWLINE = b"\n"
-FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LineFile:
@@ -59,7 +52,7 @@ class LineFile:
         if self._fd is not None:
             return
         with explain(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
             self._fd = open_locked(self.path, time.monotonic() + wait_seconds)
             try:
                 self._synced = end_last_line(self._fd, self.path)
@@ -154,10 +147,8 @@ def open_locked(path: Path, until: float) -> int:
     """A file, made if it is not there, that nobody else has. Raises FileInUseError."""
     while True:
         is_new = not path.exists()
-        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        fd = open_own(path, os.O_RDWR | os.O_APPEND)
         try:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise ConfigurationError(f"{path} is not a regular file: name another one")
             lock(fd, path, until)
             if has_name(fd, path):
                 if is_new:
@@ -228,28 +219,6 @@ def is_whole(line: bytes) -> bool:
         return False
 
 
-@contextmanager
-def explain(path: Path) -> Iterator[None]:
-    """Errors of the system as FileWriteError, with the name of the file; of a full disk as
-    FileUnavailableError."""
-    try:
-        yield
-    except OSError as error:
-        text = f"cannot write {path}: {error.strerror or type(error).__name__}"
-        if error.errno in FULL:
-            raise FileUnavailableError(f"{text}; free some space") from error
-        raise FileWriteError(text) from error
-
-
-def sync_folder(path: Path) -> None:
-    """Makes the name of a file as safe as its content."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def append_line(path: Path, line: str) -> None:
     """Adds a line, on the disk before this returns; waits for other processes that do the same.
     Raises FileWriteError."""
@@ -296,20 +265,3 @@ def begin_line(fd: int) -> None:
     if torn:
         os.write(fd, NEWLINE)
     fcntl.flock(fd, fcntl.LOCK_SH)
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Writes a file so that a crash leaves the old one or the new one, whole. Raises
-    FileWriteError, and leaves nothing else behind then."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with explain(path):
-        try:
-            with part.open("w") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-            sync_folder(path)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import threading
 import uuid
@@ -30,6 +29,7 @@ from emulator.errors import (
     not_found,
     resource_not_found,
 )
+from emulator.files import replace_file
 from emulator.wire.messages import InstancePartitionProto, InstanceProto, Message
 from emulator.wire.mutations import MutationReader
 from emulator.wire.status import to_status
@@ -293,12 +293,7 @@ class Registry:
                 "operations": [encode_message(o) for o in self.operations.values()],
                 "sessions": self.lasting_sessions,
             }
-            written = self._data_dir / (FILE + ".new")
-            with written.open("w") as stream:
-                json.dump(content, stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            written.replace(self._data_dir / FILE)
+            replace_file(self._data_dir / FILE, json.dumps(content))
 
     def _open(self, name: str, file: str, created: int, dialect: Dialect) -> HostedDatabase:
         path = self._data_dir / DIRECTORY / file if self._data_dir is not None else None

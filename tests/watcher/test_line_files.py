@@ -27,7 +27,8 @@ from watcher.errors import (
     FileUnavailableError,
     FileWriteError,
 )
-from watcher.line_files import LineFile, append_line, begin_line, replace_file, replace_lines
+from watcher.line_files import LineFile, append_line, begin_line, replace_lines
+from watcher.private_files import replace_file
 from watcher.runners.delivery.sinks import RotatingFile
 
 WINDOW = 4

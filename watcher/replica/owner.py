@@ -12,8 +12,9 @@ from typing import Any
 from pyarrow.fs import LocalFileSystem
 
 from watcher.errors import ConfigurationError, CopyConflictError
+from watcher.private_files import make_folder, write_new
 from watcher.replica.cuts import FORMAT, Cut, parse_stored
-from watcher.replica.stored_files import open_file_system, write_whole
+from watcher.replica.stored_files import SHARED_MODE, open_file_system, write_whole
 
 NAME = "_owner.json"
 
@@ -105,12 +106,12 @@ class OwnerFile:
 
 def create_exclusively(path: Path, content: bytes) -> None:
     """Writes a file whole, unless there is one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    draft.write_bytes(content)
+    make_folder(path.parent)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
+        write_new(draft, content, path, SHARED_MODE)
         os.link(draft, path)
     except FileExistsError:
         return
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 from pyarrow.dataset import (
@@ -16,8 +15,12 @@ from pyarrow.dataset import (
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from watcher.errors import ConfigurationError
+from watcher.private_files import make_folder, replace_file
 
 BATCH_ROWS = 16_384
+SHARED_MODE = 0o666
+"""Before the umask, as the engines have it that write the rows. The folder of a replica is made for
+its owner alone; who lets others in lets them read all of it."""
 READ_OPTIONS = ParquetReadOptions(coerce_int96_timestamp_unit="us")
 """Spark writes INT96, which Arrow reads as nanoseconds otherwise: those of 64 bits end in 2262."""
 PARQUET_FORMAT = ParquetFileFormat(read_options=READ_OPTIONS)
@@ -50,14 +53,13 @@ def scan_dataset(dataset: Dataset, names: Sequence[str]) -> Iterator[pa.RecordBa
 
 def write_whole(files: FileSystem, folder: PurePosixPath, name: str, content: bytes) -> None:
     """Writes a file, whole or not at all; one of the same name is replaced."""
+    if isinstance(files, LocalFileSystem):
+        make_folder(Path(folder))
+        replace_file(Path(folder / name), content, SHARED_MODE)
+        return
     files.create_dir(str(folder), recursive=True)
-    # A local file is written in steps, a rename is atomic; object stores show whole objects.
-    local = isinstance(files, LocalFileSystem)
-    target = folder / (f".{name}.{secrets.token_hex(4)}" if local else name)
-    with files.open_output_stream(str(target)) as stream:
+    with files.open_output_stream(str(folder / name)) as stream:  # shown when it is whole
         stream.write(content)
-    if local:
-        files.move(str(target), str(folder / name))
 
 
 def remove_folder(folder: str, name: str) -> None:

@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from ddl.errors import DdlError
 from watcher.errors import OutputClosedError, WatcherError
 from watcher.extras import DISTRIBUTION, read_version
-from watcher.line_files import FULL
+from watcher.private_files import FULL
 from watcher.terminal.console import (
     drop_output,
     flush_output,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from pathlib import Path
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions.content import Content, WholePositions
 from watcher.errors import CheckpointError
-from watcher.line_files import explain, replace_file
+from watcher.private_files import locked_beside, read_own, replace_file
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 FILE_VERSION = 1
@@ -31,11 +30,7 @@ class FilePositions(WholePositions):
 
     @contextmanager
     def _change(self) -> Iterator[Content]:
-        with explain(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            lock_file = self._path.with_name(self._path.name + ".lock").open("w")
-        with lock_file as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked_beside(self._path):
             content = self._read()
             yield content
             replace_file(self._path, format_content(content))
@@ -47,11 +42,13 @@ class FilePositions(WholePositions):
 
     def _read(self) -> Content:
         content, complete = Content(), False
-        if self._path.exists():
-            content, complete = self._parse(self._path.read_text())
+        text = read_own(self._path)
+        if text is not None:
+            content, complete = self._parse(text)
         # One that a crash has left beside a file of this release is older than that.
-        if not complete and self._old_backfills.exists():
-            for consumer, tables in json.loads(self._old_backfills.read_text()).items():
+        old = None if complete else read_own(self._old_backfills)
+        if old is not None:
+            for consumer, tables in json.loads(old).items():
                 for table, text in tables.items():
                     content.backfills[consumer, table] = BackfillProgress.from_text(text)
         return content
