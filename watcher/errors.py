@@ -64,6 +64,14 @@ class UnavailableError(WatcherError):
     exit_code = 3
 
 
+class NotStartedError(WatcherError):
+    """A run was asked to end before it had started; ``reason``: why it had not started by then."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(f"ended before it had started: {reason}")
+        self.reason = reason
+
+
 class ResumptionError(WatcherError):
     """A server refused to continue a stream where it broke; what it was to read is read again."""
 

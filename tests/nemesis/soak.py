@@ -84,9 +84,12 @@ def run_in_process(seed: int, kind: Kind, keep: Path) -> dict[str, Any]:
     command += ["--dialect", kind.dialect.value, *(["--shared"] if kind.shared else [])]
     command += ["--replica"] if kind.replica else []
     command += ["--keep", str(keep)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS_MAX
-    )
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS_MAX
+        )
+    except subprocess.TimeoutExpired:
+        return {"seed": seed, "problems": [f"it did not end within {RUN_SECONDS_MAX:.0f} s"]}
     lines = done.stdout.splitlines()
     if done.returncode != 0 or not lines:
         return {"seed": seed, "problems": [f"exit code {done.returncode}: {done.stderr[-3000:]}"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -13,6 +14,7 @@ from watcher.errors import (
     ConfigurationError,
     FileInUseError,
     FileUnavailableError,
+    NotStartedError,
     WatcherError,
 )
 from watcher.page.service import WatcherPage
@@ -39,6 +41,8 @@ from watcher.runners.watcher_run.startup import open_run
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.runners.watcher_run.totals import Totals
 from watcher.settings.watcher import WatchConfig, parse_watch_config
+
+LOG = logging.getLogger("watcher")
 
 
 class Watcher:
@@ -147,9 +151,12 @@ class Watcher:
     def run(self) -> None:
         """Watches until stopped (``stop``, a command, SIGTERM in the command line). Raises what
         cannot be fixed by trying again. After a stop it may be run again."""
-        with self._open_endless_run() as run:
-            self._announce(run)
-            run.deliver_until_stopped()
+        try:
+            with self._open_endless_run() as run:
+                self._announce(run)
+                run.deliver_until_stopped()
+        except NotStartedError as error:  # as it was asked to
+            LOG.warning("%s", error)
 
     def run_once(self) -> int:
         """Delivers what is there now, then ends; the number of rows. It may be run again. Raises
@@ -159,9 +166,12 @@ class Watcher:
                 "'parts' and a run that ends by itself (--once) do not work together: other"
                 " instances may hold parts; use spanner-watcher ctl drain, or remove 'parts'"
             )
-        with open_run(self._make_settings(), once=True) as run:
-            self._announce(run)
-            return run.deliver_once()
+        try:
+            with open_run(self._make_settings(), once=True) as run:
+                self._announce(run)
+                return run.deliver_once()
+        except NotStartedError as error:  # what is there was not delivered
+            raise error.reason from error
 
     def _announce(self, run: WatcherRun | SharedRun) -> None:
         if self._on_start is not None:

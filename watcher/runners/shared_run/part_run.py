@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from watcher.errors import LeaseHeldError, LeaseLostError
+from watcher.errors import LeaseHeldError, LeaseLostError, NotStartedError
 from watcher.runners.watcher_run.settings import RunSettings
 from watcher.runners.watcher_run.startup import open_run
 from watcher.tables.parts import Part
@@ -45,6 +45,8 @@ class PartRun:
                 run.deliver_until_stopped()
         except (LeaseHeldError, LeaseLostError) as error:
             LOG.info("another instance has '%s': %s", consumer, error)
+        except NotStartedError as error:
+            LOG.info("'%s' is given back: %s", consumer, error)
         except Exception as error:  # noqa: BLE001 (raised in the thread that waits)
             self.error = error
         finally:

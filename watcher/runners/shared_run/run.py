@@ -14,7 +14,7 @@ from watcher.consumers.divisions import Beginning, Divisions
 from watcher.consumers.members import Members
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.sharing import count_share, plan_shift
-from watcher.errors import ConfigurationError
+from watcher.errors import ConfigurationError, NotStartedError
 from watcher.page.service import WatcherPage
 from watcher.runners.metrics import Metrics
 from watcher.runners.shared_run.dividing import Dividing
@@ -25,7 +25,7 @@ from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lifecycle import Lifecycle
 from watcher.runners.watcher_run.run import RENEWALS_PER_LEASE, RunStart
 from watcher.runners.watcher_run.settings import RunSettings
-from watcher.runners.watcher_run.startup import retry
+from watcher.runners.watcher_run.startup import retry, retry_connected
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.runners.watcher_run.totals import Totals
 from watcher.settings.fields import resolve_start
@@ -49,8 +49,8 @@ def open_shared_run(settings: RunSettings) -> Iterator[SharedRun]:
     settings.resolver.queries.outages.stopping = lifecycle.stopping
     try:
         yield SharedRun(settings)
-    except BaseException:
-        lifecycle.end_run(failed=True)
+    except BaseException as error:
+        lifecycle.end_run(failed=not isinstance(error, NotStartedError))
         raise
     finally:
         settings.release_sink()
@@ -75,7 +75,7 @@ class SharedRun:
         self._connection = retry(
             settings.lifecycle, lambda: Connection(self._config, settings.memory)
         )
-        self._dividing = retry(settings.lifecycle, self._divide)
+        self._dividing = retry_connected(settings.lifecycle, self._connection, self._divide)
         settings.metrics.forget_position()  # each part has its own
         settings.lifecycle.note_started()
 

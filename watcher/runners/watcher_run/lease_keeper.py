@@ -9,7 +9,7 @@ from watcher.consumers.acquisition import Claim, acquire_lease
 from watcher.consumers.clearing import Fence
 from watcher.consumers.leases import Lease
 from watcher.consumers.states import Command
-from watcher.errors import LeaseExpiredError, LeaseLostError
+from watcher.errors import LeaseExpiredError, LeaseHeldError, LeaseLostError, NotStartedError
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.settings import RunSettings
@@ -41,18 +41,24 @@ class LeaseKeeper:
 
     def acquire(self) -> None:
         """Takes the consumer's name. Raises LeaseHeldError while another instance lives, unless on
-        standby, and as ``Consumers.acquire`` for the name of a divided consumer, or of a part."""
+        standby; NotStartedError where it is asked to end while it waits; and as
+        ``Consumers.acquire`` for the name of a divided consumer, or of a part."""
         consumers = self._connection.consumers
         if consumers is None:
             return
         seconds = self._config.lease
-        self._lease = acquire_lease(
-            consumers,
-            Claim(self.consumer, seconds, self._token),
-            self._lifecycle.stopping.wait,
-            seconds / ACQUISITIONS_PER_LEASE,
-            self._config.standby,
-        )
+        try:
+            self._lease = acquire_lease(
+                consumers,
+                Claim(self.consumer, seconds, self._token),
+                self._lifecycle.stopping.wait,
+                seconds / ACQUISITIONS_PER_LEASE,
+                self._config.standby,
+            )
+        except LeaseHeldError as error:
+            if self._lifecycle.stopping.is_set():
+                raise NotStartedError(error) from error
+            raise
 
     # What holds while the run lasts.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from watcher.errors import UnavailableError
+from watcher.errors import NotStartedError, UnavailableError
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.lifecycle import Lifecycle
@@ -28,7 +28,8 @@ def open_run(settings: RunSettings, once: bool) -> Iterator[WatcherRun]:
     """A run of a watcher; ``once``: it has an end. A server that does not answer is an error at
     once; what fails after the first answer, and may go away, is tried again.
 
-    Raises LeaseHeldError while another instance runs as this consumer.
+    Raises LeaseHeldError while another instance runs as this consumer, NotStartedError where it is
+    asked to end before it has started.
     """
     lifecycle = settings.lifecycle
     lifecycle.begin_run()
@@ -36,14 +37,16 @@ def open_run(settings: RunSettings, once: bool) -> Iterator[WatcherRun]:
     try:
         connect(settings.config.address)
         connection = retry(lifecycle, lambda: Connection(settings.config, settings.memory))
-    except BaseException:
-        lifecycle.end_run(failed=True)
+    except BaseException as error:
+        lifecycle.end_run(failed=not isinstance(error, NotStartedError))
         raise
     lease = LeaseKeeper(settings, connection)
     try:
-        yield retry(lifecycle, lambda: start(settings, connection, lease, once))
+        yield retry_connected(
+            lifecycle, connection, lambda: start(settings, connection, lease, once)
+        )
     except BaseException as error:
-        lifecycle.end_run(failed=True)
+        lifecycle.end_run(failed=not isinstance(error, NotStartedError))
         settings.release_sink()
         lease.release(error)
         raise
@@ -56,16 +59,10 @@ def start(
     settings: RunSettings, connection: Connection, lease: LeaseKeeper, once: bool
 ) -> WatcherRun:
     """Takes the consumer's name and registers it; may be called again when it has failed."""
-    if connection.lost:
-        connection.reopen()
-    try:
-        lease.acquire()
-        run = WatcherRun(settings, connection, lease, settings.resolver.resolve_latest(), once)
-        settings.lifecycle.note_started()
-        lease.obey_stored_command()
-    except Exception:
-        connection.lost = True  # the next attempt connects again
-        raise
+    lease.acquire()
+    run = WatcherRun(settings, connection, lease, settings.resolver.resolve_latest(), once)
+    settings.lifecycle.note_started()
+    lease.obey_stored_command()
     serve_metrics(settings)
     settings.page.serve()
     return run
@@ -83,7 +80,8 @@ def serve_metrics(settings: RunSettings) -> None:
 
 
 def retry(lifecycle: Lifecycle, attempt: Callable[[], Opened]) -> Opened:
-    """What an attempt opens; tried again while it fails with what may go away."""
+    """What an attempt opens; tried again while it fails with what may go away. Raises
+    NotStartedError where the run is asked to end meanwhile."""
     pauses = iterate_pauses_of_run(PAUSE_SECONDS_FIRST)
     while True:
         try:
@@ -94,4 +92,21 @@ def retry(lifecycle: Lifecycle, attempt: Callable[[], Opened]) -> Opened:
             pause = next(pauses)
             LOG.warning("starting again in %.1f s: %s", pause, error)
             if lifecycle.stopping.wait(pause):
-                raise
+                raise NotStartedError(error) from error
+
+
+def retry_connected(
+    lifecycle: Lifecycle, connection: Connection, attempt: Callable[[], Opened]
+) -> Opened:
+    """As ``retry``; after an attempt that has failed, the next one connects again."""
+
+    def attempt_connected() -> Opened:
+        if connection.lost:
+            connection.reopen()
+        try:
+            return attempt()
+        except Exception:
+            connection.lost = True
+            raise
+
+    return retry(lifecycle, attempt_connected)
