@@ -16,6 +16,7 @@ pytest_plugins = [
     "fixtures.spark",
     "fixtures.consumers",
     "fixtures.sent_requests",
+    "fixtures.reading_role",
     "fixtures.kafka",
     "fixtures.kafka_broker",
     "fixtures.pubsub",

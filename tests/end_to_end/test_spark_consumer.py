@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from watcher.cli.ctl import app
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import TABLE, SpannerPositions, consumers_table
+from watcher.consumers.positions import TABLE, SpannerPositions
 from watcher.consumers.states import State
 from watcher.spanner.timestamps import to_datetime
 
@@ -37,7 +37,7 @@ def ctl(database: Database, command: str) -> None:
 
 
 def state_of(database: Database) -> State | None:
-    status = Consumers(database, consumers_table(TABLE)).status("job")
+    status = Consumers(database, TABLE).status("job")
     return status.state if status is not None and status.alive else None
 
 

@@ -25,7 +25,7 @@ from watcher.consumers.positions import (
     consumers_table,
     errors_table,
 )
-from watcher.consumers.positions.tables import divisions_table
+from watcher.consumers.positions.own_names import divisions_table
 from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.spanner.timestamps import to_datetime
 from watcher.tables.parts import count_parts, parse_part_name

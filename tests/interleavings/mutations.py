@@ -29,7 +29,7 @@ from watcher.captures.poll import PollCapture
 from watcher.consumers.clearing.bounds import Slowest, find_least_positions, list_awaited
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.places import Place, merge_places
-from watcher.consumers.positions import Position, SpannerPositions, consumers_table
+from watcher.consumers.positions import Position, SpannerPositions
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.starts import Standing
 from watcher.consumers.states import ConsumerProgress, State
@@ -183,7 +183,7 @@ def go_back_in_two_commits() -> Iterator[None]:
 
 def unregister_in_two_commits(database: Any, positions_table: str, consumer: str) -> None:
     """Checks whether a consumer is alive and removes it, in two transactions."""
-    status = Consumers(database, consumers_table(positions_table)).status(consumer)
+    status = Consumers(database, positions_table).status(consumer)
     if status is not None and status.alive:
         raise LeaseHeldError(f"consumer '{consumer}' is alive")
     positions = SpannerPositions(database, positions_table)

@@ -45,7 +45,7 @@ from ddl.schema import Dialect
 from watcher.change import ValueCapture
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import SpannerPositions, consumers_table
+from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.states import Command
 from watcher.spanner.dialects import DIALECTS
 from watcher.spanner.timestamps import to_datetime, to_micros
@@ -238,7 +238,7 @@ class World:
         self._ask(Command.DRAIN)
 
     def _ask(self, command: Command) -> None:
-        consumers = Consumers(self.database(), consumers_table("SpannerWatcherPositions"))
+        consumers = Consumers(self.database(), "SpannerWatcherPositions")
         try:
             if consumers.status(CONSUMER) is not None:
                 consumers.ask(CONSUMER, command)

@@ -49,7 +49,7 @@ from nemesis.run import (
     write_and_strike,
 )
 from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import SpannerPositions, consumers_table
+from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.states import Command
 from watcher.spanner.dialects import DIALECTS
 from watcher.tables.parts import list_parts
@@ -148,7 +148,7 @@ class SharedWorld(World):
             raise AssertionError("a twin without parts has delivered")
 
     def _ask(self, command: Command) -> None:
-        consumers = Consumers(self.database(), consumers_table("SpannerWatcherPositions"))
+        consumers = Consumers(self.database(), "SpannerWatcherPositions")
         try:
             known = {status.consumer for status in consumers.list_all()}
             for name in known & set(self.list_names()):

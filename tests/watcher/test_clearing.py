@@ -255,7 +255,7 @@ def test_a_margin_keeps_its_distance_from_the_positions(singers: Database) -> No
 def test_an_instance_that_was_taken_over_clears_nothing(singers: Database) -> None:
     write(singers, 1)
     positions_of(singers, ("worker", "Singers", now(singers)))
-    consumers = Consumers(singers, consumers_table(TABLE))
+    consumers = Consumers(singers, TABLE)
     old = consumers.acquire("worker", 0.0)
     new = consumers.acquire("worker", 60.0)
     frozen = make_clearing(singers, fence=Fence("worker", old.owner))
@@ -326,7 +326,7 @@ def test_a_reader_of_a_change_stream_holds_up_no_clearing(singers: Database) -> 
 
 
 def test_who_polls_after_a_change_stream_is_refused_what_was_cleared(singers: Database) -> None:
-    consumers, positions = Consumers(singers, consumers_table(TABLE)), SpannerPositions(singers)
+    consumers, positions = Consumers(singers, TABLE), SpannerPositions(singers)
     consumers.create()
     lease = consumers.acquire("s")
 

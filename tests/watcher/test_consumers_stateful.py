@@ -21,7 +21,7 @@ from watcher.captures.poll_tables import PolledTables
 from watcher.change import Change
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers, Lease
-from watcher.consumers.positions import TABLE, Registration, SpannerPositions, consumers_table
+from watcher.consumers.positions import TABLE, Registration, SpannerPositions
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError, PositionConflictError
 from watcher.runners.delivery.instance import Instance as Holder
@@ -48,7 +48,7 @@ class Instances(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.positions = SpannerPositions(self.database)
-        self.consumers = Consumers(self.database, consumers_table(TABLE))
+        self.consumers = Consumers(self.database, TABLE)
         self.table = discover_table(self.database, "Singers")
         self.prefix = next(NUMBERS)
         self.leases: dict[tuple[str, str], Lease] = {}
@@ -182,7 +182,7 @@ def test_any_order_of_instances_and_clearing_loses_nothing(
     database = create_database(SINGERS)
     make_watchable(database)
     SpannerPositions(database).create()
-    Consumers(database, consumers_table(TABLE)).create()
+    Consumers(database, TABLE).create()
     machine = type("OnOneDatabase", (Instances,), {"database": database})
     run_state_machine_as_test(
         machine,

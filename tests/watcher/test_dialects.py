@@ -18,7 +18,7 @@ from watcher import Change, Operation, Watcher
 from watcher.change_sets import ChangeSets
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import SpannerPositions, consumers_table
+from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE
 from watcher.errors import DeliveryError, NotOursError
@@ -68,7 +68,7 @@ def test_each_version_is_delivered_once_and_leaves_the_index(
     with database.batch() as batch:
         batch.update("Singers", columns, [row])
     assert names(deliver(database)) == [(2, "third")]
-    (status,) = Consumers(database, consumers_table(TABLE)).list_all()
+    (status,) = Consumers(database, TABLE).list_all()
     assert (status.consumer, status.alive) == ("c", False)
 
 
@@ -184,7 +184,7 @@ def test_a_backfill_goes_on_where_it_was_interrupted(singers: Database) -> None:
 def test_an_operator_sees_consumers_errors_and_indexes(singers: Database) -> None:
     write_singers(singers, range(10), "first")
     deliver(singers)
-    consumers = Consumers(singers, consumers_table(TABLE))
+    consumers = Consumers(singers, TABLE)
     consumers.store_error("c", ValueError("first"))
     consumers.store_error("c", ValueError("newest"))
     write_singers(singers, [3], "second")
@@ -197,7 +197,7 @@ def test_an_operator_sees_consumers_errors_and_indexes(singers: Database) -> Non
     (index,) = overview.indexes
     assert index.rows == Count(10)
     assert unregister(singers, TABLE, "c") == {"c": ("Singers",)}
-    assert Consumers(singers, consumers_table(TABLE)).list_all() == ()
+    assert Consumers(singers, TABLE).list_all() == ()
 
 
 @pytest.mark.parametrize("mode", ["IMMUTABLE_KEY_RANGE", "MUTABLE_KEY_RANGE"])

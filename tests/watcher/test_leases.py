@@ -12,6 +12,7 @@ import pytest
 from fixtures.consumers import (
     BeforeEveryCall,
     consumers_of,
+    error_kinds,
     expire_lease,
     options,
     own_table_rows,
@@ -201,7 +202,7 @@ def test_a_lease_that_ran_out_is_stored_and_is_no_outage(
     watcher.on_change(freeze_once)
     watcher.run_once()
     assert {change.key["SingerId"] for change in delivered} == set(range(9))
-    assert [error.kind for error in consumers_of(music).errors("name")] == ["LeaseExpiredError"]
+    assert error_kinds(music, "name") == ["LeaseExpiredError"]
     assert "does not answer" not in caplog.text
 
 

@@ -15,7 +15,6 @@ from watcher.consumers.positions import (
     Position,
     Positions,
     SpannerPositions,
-    consumers_table,
 )
 from watcher.errors import PositionConflictError, WatcherError
 
@@ -82,7 +81,7 @@ def test_all_positions_of_all_consumers_are_listed(positions: Positions) -> None
 
 
 def test_a_save_whose_answer_was_lost_may_be_tried_again(database: Database) -> None:
-    consumers = Consumers(database, consumers_table(TABLE))
+    consumers = Consumers(database, TABLE)
     consumers.create()
     positions = SpannerPositions(database)
     positions.create()

@@ -199,7 +199,8 @@ def test_a_reader_that_has_gone_ends_watch_at_once_and_quietly(singers: Database
     )
     assert json.loads(line)["table"] == "Singers"
     assert (errors, code) == ("", 141)
-    status = consumers_of(singers).require("me")
+    status = consumers_of(singers).status("me")
+    assert status is not None
     assert (status.state, status.reason) == (State.STOPPED, "the reader of its output has gone")
     assert not status.alive
 
@@ -243,7 +244,8 @@ def test_a_consumer_that_starts_again_has_no_reason_to_have_ended(singers: Datab
     consumers = consumers_of(singers)
     watch_once(singers, "me")
     lease = consumers.acquire("me")
-    assert consumers.require("me").reason is None
+    (status,) = consumers.list_all()
+    assert status.reason is None
     consumers.release(lease, State.NOT_STARTED, ConsumerProgress())  # as releases before 0.2 did
     shown = run_command("status", *where(singers)).stdout
     assert "STOPPED" in shown

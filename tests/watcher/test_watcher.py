@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.consumers import error_kinds
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, fetch_now, make_watchable
 from fixtures.watcher_threads import ChangeCollector, run_in_thread, run_without_error
@@ -23,7 +24,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher import Change, Operation, Watcher
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import FilePositions, SpannerPositions, consumers_table
+from watcher.consumers.positions import FilePositions, SpannerPositions
 from watcher.consumers.states import Command, State
 from watcher.errors import (
     ConfigurationError,
@@ -185,7 +186,7 @@ def test_an_instance_that_lost_its_name_ends_and_moves_no_position(music: Databa
     add(music, 1)
     with run_in_thread(robbed) as raised:
         seen.wait(1)
-        consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
+        consumers = Consumers(music, "SpannerWatcherPositions")
         robbed.pause()
         with music.batch() as batch:  # as if the lease had run out and another had taken it
             batch.update(consumers.table, ("Consumer", "Owner"), [("cold", "another")])
@@ -206,7 +207,7 @@ def test_operators_pause_resume_and_drain_from_elsewhere(music: Database) -> Non
     seen = ChangeCollector()
     watcher = Watcher(**options(music, consumer="ops", lease="1s"))
     watcher.on_change(seen)
-    consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
+    consumers = Consumers(music, "SpannerWatcherPositions")
 
     def wait_for_state(state: State) -> None:
         for _ in range(3_000):
@@ -257,12 +258,12 @@ def test_a_callback_that_always_raises_stops_and_loses_nothing(music: Database) 
     watcher.on_change(never)
     with pytest.raises(DeliveryError, match="2 times"):
         watcher.run_once()
-    consumers = Consumers(music, consumers_table("SpannerWatcherPositions"))
+    consumers = Consumers(music, "SpannerWatcherPositions")
     status = consumers.status("strict")
     assert status is not None
     assert status.state is State.FAILED_PERMANENTLY
     assert not status.alive
-    assert [error.kind for error in consumers.errors("strict")] == ["DeliveryError"]
+    assert error_kinds(music, "strict") == ["DeliveryError"]
     assert keys(deliver(music, consumer="strict")) == [("Singers", (1,))]
 
 

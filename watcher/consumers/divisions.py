@@ -19,7 +19,7 @@ from watcher.consumers.places import (
 )
 from watcher.consumers.positions import Registration, SpannerPositions
 from watcher.consumers.positions.fences import read_divisions
-from watcher.consumers.positions.tables import divisions_table
+from watcher.consumers.positions.own_names import divisions_table
 from watcher.consumers.positions.values import Registered
 from watcher.consumers.starts import Standing, choose_start
 from watcher.errors import ConfigurationError, DivisionChangedError

@@ -12,9 +12,14 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.suggestions import suggest_name
-from watcher.consumers.positions import check_owner, create_own_tables
+from watcher.consumers.positions import (
+    check_owner,
+    consumers_table,
+    create_own_tables,
+    errors_table,
+)
 from watcher.consumers.positions.fences import check_division
-from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
+from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State
 from watcher.errors import ConsumerNotFoundError, LeaseHeldError, LeaseLostError
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.timestamps import to_micros
@@ -22,7 +27,6 @@ from watcher.spanner.transactions import run_optimistically
 from watcher.tables.parts import find_parts, parse_part_name
 
 LEASE_SECONDS = 15.0
-ERRORS_SHOWN_MAX = 100
 
 
 def lease_clock() -> float:
@@ -66,13 +70,14 @@ def not_found(consumer: str, known: Iterable[str]) -> ConsumerNotFoundError:
 
 
 class Consumers:
-    """The tables ``...Consumers`` and ``...ConsumerErrors`` of a Spanner database."""
+    """The tables of leases and of errors that go with a table of positions."""
 
-    def __init__(self, database: Database, table: str) -> None:
+    def __init__(self, database: Database, positions_table: str) -> None:
+        """Raises ConfigurationError for a name that no table of positions can have."""
         self._database = database
-        self._name = table
-        self._positions = table.removesuffix("Consumers") + "Positions"
-        self._errors = table.removesuffix("s") + "Errors"
+        self._positions = positions_table
+        self._name = consumers_table(positions_table)
+        self._errors = errors_table(positions_table)
 
     @property
     def _sql(self) -> SqlDialect:
@@ -283,13 +288,6 @@ class Consumers:
         """A consumer, or None."""
         return next((each for each in self.list_all() if each.consumer == consumer), None)
 
-    def require(self, consumer: str) -> ConsumerStatus:
-        """A consumer. Raises ConsumerNotFoundError, with the names of those that there are."""
-        statuses = {each.consumer: each for each in self.list_all()}
-        if consumer not in statuses:
-            raise not_found(consumer, statuses)
-        return statuses[consumer]
-
     def list_all(self) -> tuple[ConsumerStatus, ...]:
         """Every consumer, by name."""
         with self._database.snapshot() as snapshot:
@@ -325,19 +323,3 @@ class Consumers:
             transaction.insert(self._errors, columns, [row])
 
         run_optimistically(self._database, insert)
-
-    def errors(self, consumer: str, limit: int = ERRORS_SHOWN_MAX) -> Sequence[StoredError]:
-        """The newest errors of a consumer, the newest first."""
-        with self._database.snapshot() as snapshot:
-            q = self._sql.quote
-            sql = (
-                f"SELECT {self._sql.quote_all(('OccurredAt', 'Kind', 'Message'))}"  # noqa: S608
-                f" FROM {q(self._errors)} WHERE {q('Consumer')} = @consumer"
-                f" ORDER BY {q('OccurredAt')} DESC LIMIT @limit"
-            )
-            values: Values = {
-                "consumer": (consumer, param_types.STRING),
-                "limit": (limit, param_types.INT64),
-            }
-            rows = snapshot.execute_sql(*self._sql.bind(sql, values))
-            return [StoredError(consumer, to_micros(r[0]), r[1], r[2]) for r in rows]

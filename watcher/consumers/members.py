@@ -7,7 +7,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.consumers.positions.fences import check_divided
-from watcher.consumers.positions.tables import members_table
+from watcher.consumers.positions.own_names import members_table
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.transactions import run_optimistically
 

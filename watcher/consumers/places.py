@@ -10,17 +10,14 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.consumers.positions.fences import end_lease
+from watcher.consumers.positions.own_names import backfills_table, consumers_table
+from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import (
     SELECTION_COLUMN,
     parse_selection,
     unite_selections,
 )
-from watcher.consumers.positions.tables import (
-    backfills_table,
-    consumers_table,
-    own_tables,
-    select_of_consumer,
-)
+from watcher.consumers.positions.tables import own_tables, select_of_consumer
 from watcher.consumers.states import Command, State
 from watcher.errors import LeaseHeldError
 from watcher.spanner.dialects import SqlDialect
@@ -52,25 +49,23 @@ class Stored:
 
 
 def read_places(
-    transaction: Transaction, positions_table: str, consumer: str, sql: SqlDialect
+    reader: RowReader, positions_table: str, consumer: str, sql: SqlDialect
 ) -> dict[str, Place]:
     """The places of a consumer by table."""
     columns = ("WatchedTable", "Position", "PlannedEnd")
-    rows = transaction.execute_sql(*select_of_consumer(sql, positions_table, columns, consumer))
+    rows = reader.execute_sql(*select_of_consumer(sql, positions_table, columns, consumer))
     return {
         row[0]: Place(to_micros(row[1]), to_micros(row[2]) if row[2] is not None else None)
         for row in rows
     }
 
 
-def read_stored(
-    transaction: Transaction, positions_table: str, consumer: str, sql: SqlDialect
-) -> Stored:
+def read_stored(reader: RowReader, positions_table: str, consumer: str, sql: SqlDialect) -> Stored:
     """What is stored of a consumer."""
-    places = read_places(transaction, positions_table, consumer, sql)
+    places = read_places(reader, positions_table, consumer, sql)
     columns = (SELECTION_COLUMN, "Command")
     query = select_of_consumer(sql, consumers_table(positions_table), columns, consumer)
-    for text, command in transaction.execute_sql(*query):
+    for text, command in reader.execute_sql(*query):
         ours = own_tables(positions_table)
         selection = parse_selection(text, consumer, ours) if text is not None else None
         return Stored(places, selection, Command(command) if command else None, exists=True)
@@ -127,9 +122,7 @@ def write_state(
         transaction.insert_or_update(consumers_table(positions_table), columns, rows)
 
 
-def check_ended(
-    transaction: Transaction, positions_table: str, consumer: str, sql: SqlDialect
-) -> None:
+def check_ended(reader: RowReader, positions_table: str, consumer: str, sql: SqlDialect) -> None:
     """Raises LeaseHeldError while an instance runs as a consumer, or a backfill of it is not done:
     its positions cannot be moved to other names."""
     q, bound = sql.quote, {"consumer": (consumer, param_types.STRING)}
@@ -139,12 +132,12 @@ def check_ended(
         f" AND {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > CURRENT_TIMESTAMP"
     )
     filling = f"SELECT COUNT(*) FROM {q(backfills_table(positions_table))} {of_consumer}"  # noqa: S608
-    if next(iter(transaction.execute_sql(*sql.bind(alive, bound))))[0]:
+    if next(iter(reader.execute_sql(*sql.bind(alive, bound))))[0]:
         raise LeaseHeldError(
             f"an instance runs as consumer '{consumer}'; stop it first: spanner-watcher ctl stop"
             f" {consumer}"
         )
-    if next(iter(transaction.execute_sql(*sql.bind(filling, bound))))[0]:
+    if next(iter(reader.execute_sql(*sql.bind(filling, bound))))[0]:
         raise LeaseHeldError(
             f"a backfill of consumer '{consumer}' is not done; start it as before and let it end"
         )

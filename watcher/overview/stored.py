@@ -17,7 +17,7 @@ from watcher.consumers.positions import (
     own_tables,
 )
 from watcher.consumers.positions.selections import parse_selection
-from watcher.consumers.positions.tables import select_columns
+from watcher.consumers.positions.tables import find_own_columns
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
 from watcher.overview.reader import StaleReader
 from watcher.overview.retention import VERSION_RETENTION, parse_period
@@ -27,6 +27,7 @@ from watcher.tables.selection import Selection
 Columns = Mapping[str, frozenset[str]]
 """The columns of each of the product's own tables that exists."""
 
+ERRORS_SHOWN_MAX = 100
 STATUS_COLUMNS = (
     *("Consumer", "State", "Command", "UpdatedAt", "Windows", "DeliveredRows", "RowsPerSecond"),
     *("DeadLetters", "Reason", "Selection"),
@@ -46,9 +47,8 @@ class StoredState:
 
 def read_own_columns(reader: StaleReader, positions_table: str) -> Columns:
     """The tables and columns that exist: an older release has made fewer."""
-    rows = reader.execute_sql(*select_columns(reader.sql, own_tables(positions_table)))
     columns: dict[str, set[str]] = {}
-    for table, column in rows:
+    for table, column in find_own_columns(reader, reader.sql, positions_table):
         columns.setdefault(table, set()).add(column)
     return {table: frozenset(names) for table, names in columns.items()}
 
@@ -141,6 +141,23 @@ def read_last_errors(
         f" ON e.{q('Consumer')} = n.consumer AND e.{q('OccurredAt')} = n.newest"
     )
     return {row[0]: StoredError(row[0], to_micros(row[1]), row[2], row[3]) for row in rows}
+
+
+def read_errors(
+    reader: StaleReader, positions_table: str, columns: Columns, consumer: str
+) -> list[StoredError]:
+    """The newest errors of a consumer, the newest first; ``ERRORS_SHOWN_MAX`` at most."""
+    table = errors_table(positions_table)
+    if table not in columns:
+        return []
+    q, sql = reader.sql.quote, reader.sql
+    text = (
+        f"SELECT {sql.quote_all(('OccurredAt', 'Kind', 'Message'))} FROM {q(table)}"  # noqa: S608
+        f" WHERE {q('Consumer')} = @consumer ORDER BY {q('OccurredAt')} DESC"
+        f" LIMIT {ERRORS_SHOWN_MAX}"
+    )
+    rows = reader.execute_sql(*sql.bind(text, {"consumer": (consumer, param_types.STRING)}))
+    return [StoredError(consumer, to_micros(row[0]), row[1], row[2]) for row in rows]
 
 
 def read_version_retention(reader: StaleReader) -> int:

@@ -11,7 +11,6 @@ from pathlib import Path
 from google.cloud.spanner_v1.database import Database
 
 from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import consumers_table
 from watcher.consumers.states import Command
 from watcher.errors import ConfigurationError
 from watcher.overview.observer import Observer
@@ -131,7 +130,7 @@ def read_token(path: Path) -> str:
 
 def make_sender(database: Database, positions_table: str) -> SendCommand:
     """What sends a command to a consumer, as ``ctl`` does."""
-    consumers = Consumers(database, consumers_table(positions_table))
+    consumers = Consumers(database, positions_table)
 
     def send(consumer: str, command: Command) -> None:
         consumers.ask(consumer, command)

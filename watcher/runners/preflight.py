@@ -11,11 +11,10 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.names import split_name
 from watcher.consumers.clearing.guard import check_erasable
-from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import consumers_table
-from watcher.consumers.positions.tables import read_columns
-from watcher.errors import NotOursError, WatcherError
+from watcher.errors import ConfigurationError, NotOursError, WatcherError
 from watcher.extras import require_extras
+from watcher.overview.reader import StaleReader
+from watcher.overview.stored import read_own_columns, read_stored_state
 from watcher.page.service import choose_token
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.sources import make_queries, resolve_streamed, select_polled
@@ -24,6 +23,7 @@ from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
 from watcher.spanner.dialects import find_dialect
 from watcher.spanner.failures import suggest_fix
+from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import read_schema
 from watcher.tables.values import WatchedTable
 from watcher.window import BEGINNING, Window
@@ -167,9 +167,13 @@ def check_page(page: PageConfig) -> Finding:
 def check_consumer(config: WatchConfig, consumer: str) -> Finding:
     """Is the consumer's name free?"""
     database = connect(config.positions_address)
-    name = consumers_table(config.positions.table)
-    exists = read_columns(database, [name])
-    status = Consumers(database, name).status(consumer) if exists else None
+    now = QueryClient(config.positions_address).fetch_read_timestamp()
+    reader, table = StaleReader(database, now), config.positions.table
+    try:
+        state = read_stored_state(reader, table, read_own_columns(reader, table))
+    except ConfigurationError as error:
+        return Finding(f"consumer {consumer}", False, str(error), "see above")
+    status = state.statuses.get(consumer)
     if status is not None and status.alive:
         return Finding(
             f"consumer {consumer}",

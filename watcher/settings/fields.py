@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ddl.suggestions import suggest_name
+from watcher.consumers.positions.own_names import check_positions_table
 from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
 from watcher.errors import ConfigurationError
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
@@ -97,7 +98,17 @@ def _check_end(text: str) -> str:
     return text
 
 
+def _check_positions_table(name: str) -> str:
+    try:
+        check_positions_table(name)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+    return name
+
+
 Text = Annotated[str, Field(min_length=1)]
+PositionsTable = Annotated[Text, AfterValidator(_check_positions_table)]
+"""The table of positions: TABLE or SCHEMA.TABLE."""
 ConsumerName = Annotated[str, Field(min_length=1, max_length=KEY_CHARACTERS_MAX)]
 Duration = Annotated[float, BeforeValidator(_convert_duration), Field(ge=0)]
 """Seconds; as text also 500ms, 1s, 5m, 2h."""

@@ -17,7 +17,7 @@ from watcher.settings.destinations import (
     PubSubOptions,
     parse_destination,
 )
-from watcher.settings.fields import Duration, Section, Text
+from watcher.settings.fields import Duration, PositionsTable, Section, Text
 
 REPLICA_FORMATS = ("delta", "iceberg", "parquet")
 WITHOUT_SPARK = "delta"
@@ -38,8 +38,9 @@ class PositionsConfig(Section):
 
     keep: Literal["spanner", "file", "memory"] = "spanner"
     """In a table of Spanner, in a file, or nowhere: ``memory`` ends with the process."""
-    table: Text = TABLE
-    """The table of Spanner that keeps positions; created if it is missing."""
+    table: PositionsTable = TABLE
+    """The table of Spanner that keeps positions, TABLE or SCHEMA.TABLE. Created if it is
+    missing, as those that go with it are (``...Consumers`` and others)."""
     database: Text | None = None
     """The database with that table, if it is not the watched one."""
     path: Path | None = None

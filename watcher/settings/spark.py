@@ -21,6 +21,7 @@ from watcher.settings.fields import (
     LATEST,
     Duration,
     End,
+    PositionsTable,
     SharedSettings,
     Size,
     Start,
@@ -188,8 +189,9 @@ class SourceOptions(SharedSettings):
     directed_read: Annotated[DirectedRead | None, BeforeValidator(convert_directed_read)] = None
     """Which replicas serve the reads of captures, as JSON with names in camelCase: ``{"include":
     [{"location": "us-east4", "type": "read-only"}], "autoFailoverDisabled": true}``."""
-    positions_table: Text = TABLE
-    """The table in the same database that keeps positions; created if it is missing."""
+    positions_table: PositionsTable = TABLE
+    """The table in the same database that keeps positions, TABLE or SCHEMA.TABLE. Created if it is
+    missing, as those that go with it are (``...Consumers`` and others)."""
     json_type: JsonType = JsonType.STRING
     """``variant``: JSON is Spark's VARIANT, also ``key`` and ``values`` with ``tables``."""
     on_schema_change: SchemaChange = SchemaChange.STOP

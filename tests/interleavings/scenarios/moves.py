@@ -21,7 +21,7 @@ from interleavings.scenarios.sharing import join_for, read_shards
 from interleavings.scenarios.watching import MORE, TAKEN_OVER, time_passes, write_and_wait
 from watcher.consumers.leases import Consumers
 from watcher.consumers.merging import merge_parts
-from watcher.consumers.positions import Position, SpannerPositions, consumers_table
+from watcher.consumers.positions import Position, SpannerPositions
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.consumers.states import ConsumerProgress, State
@@ -119,7 +119,7 @@ def begin_shared(run: Run) -> None:
 
 def hold_second(run: Run) -> None:
     """An instance of the second part alone."""
-    consumers = Consumers(run.database, consumers_table(POSITIONS))
+    consumers = Consumers(run.database, POSITIONS)
     lease = consumers.acquire("a/2-of-2", SHORT_SECONDS)
     for _ in range(2):
         consumers.renew(lease, State.RUNNING, ConsumerProgress())

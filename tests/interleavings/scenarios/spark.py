@@ -14,7 +14,7 @@ from interleavings.scenarios.base import (
 )
 from interleavings.spark_query import SparkQuery
 from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import Position, SpannerPositions, consumers_table
+from watcher.consumers.positions import Position, SpannerPositions
 from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.consumers.states import Command
 from watcher.errors import LeaseHeldError, WatcherError
@@ -111,7 +111,7 @@ EARLIER = Variant(
 
 def stop_query(run: Run) -> None:
     """An operator stops the query for good."""
-    consumers = Consumers(run.database, consumers_table(POSITIONS))
+    consumers = Consumers(run.database, POSITIONS)
     if consumers.status("q") is None:
         return
     consumers.ask("q", Command.STOP)
@@ -120,7 +120,7 @@ def stop_query(run: Run) -> None:
 
 def obey(run: Run) -> None:
     """The query must still be stopped."""
-    command = Consumers(run.database, consumers_table(POSITIONS)).command("q")
+    command = Consumers(run.database, POSITIONS).command("q")
     if run.kept.get("stopped") and command is not Command.STOP:
         run.record.problems.append(f"the query's command is {command}, and nobody resumed it")
 

@@ -14,7 +14,6 @@ from interleavings.scenarios.base import (
     write_rows,
 )
 from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import consumers_table
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.consumers.states import Command, ConsumerProgress, State
@@ -173,7 +172,7 @@ def forget(run: Run) -> None:
 
 def pause_and_resume(run: Run) -> None:
     """An operator pauses consumer A and lets it go on."""
-    consumers = Consumers(run.database, consumers_table(POSITIONS))
+    consumers = Consumers(run.database, POSITIONS)
     consumers.ask("a", Command.PAUSE)
     run.pass_time(SHORT_SECONDS)
     consumers.ask("a", Command.RESUME)
@@ -182,7 +181,7 @@ def pause_and_resume(run: Run) -> None:
 def begin_with_two(run: Run) -> None:
     """As ``begin_with_rows``; B was there once and is not alive."""
     begin_with_rows(run)
-    consumers = Consumers(run.database, consumers_table(POSITIONS))
+    consumers = Consumers(run.database, POSITIONS)
     consumers.release(consumers.acquire("b"), State.NOT_STARTED, ConsumerProgress())
     run.register("b", ["Rows"])
     run.write(("Rows", 5, "5.0"))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from google.cloud.spanner_v1.database import Database
 
 from ddl.suggestions import suggest_name
 from watcher.captures.poll import PollCapture
 from watcher.cli.output import CONSOLE, print_json
-from watcher.consumers.leases import Consumers
-from watcher.consumers.positions import Position, SpannerPositions, consumers_table
-from watcher.consumers.states import ConsumerStatus
+from watcher.consumers.positions import Position
+from watcher.consumers.states import ConsumerStatus, StoredError
 from watcher.errors import ConsumerNotFoundError, NotWatchableError, TableNotFoundError
 from watcher.overview.assembly import describe_state
+from watcher.overview.reader import StaleReader
+from watcher.overview.stored import read_errors, read_own_columns, read_stored_state
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
 from watcher.spanner.queries import QueryClient
@@ -46,20 +47,20 @@ def show_status(
     """Prints a row for each table of each consumer (or of one), and the stored errors."""
     address = DatabaseAddress.parse(database)
     client = connect(address)
-    positions = SpannerPositions(client, positions_table)
-    positions.create()
-    consumers = Consumers(client, consumers_table(positions_table))
-    consumers.create()
-    statuses = {status.consumer: status for status in consumers.list_all()}
-    stored_positions = positions.list_all()
-    check_name(consumer, {*statuses, *(position.consumer for position in stored_positions)})
+    reader = StaleReader(client, QueryClient(address).fetch_read_timestamp())
+    columns = read_own_columns(reader, positions_table)
+    state = read_stored_state(reader, positions_table, columns)
+    statuses, positions = state.statuses, state.positions
+    check_name(consumer, {*statuses, *(position.consumer for position in positions)})
     rows = [
         describe_position(client, address, position, statuses.get(position.consumer), shard_groups)
-        for position in stored_positions
+        for position in positions
         if consumer in (None, position.consumer)
     ]
     names = sorted({str(row["consumer"]) for row in rows})
-    stored = describe_errors(consumers, names) if errors else []
+    asked = names if errors else []
+    found = [each for name in asked for each in read_errors(reader, positions_table, columns, name)]
+    stored = [describe_error(each) for each in found]
     if json_output:
         print_json({"consumers": rows, "errors": stored})
         return
@@ -75,18 +76,14 @@ def check_name(consumer: str | None, known: Collection[str]) -> None:
         raise ConsumerNotFoundError(f"consumer '{consumer}' does not exist; {advice}")
 
 
-def describe_errors(consumers: Consumers, names: Iterable[str]) -> list[dict[str, str]]:
-    """The stored errors of these consumers, for JSON."""
-    return [
-        {
-            "consumer": error.consumer,
-            "at": format_timestamp(error.occurred_at),
-            "kind": error.kind,
-            "message": error.message,
-        }
-        for name in names
-        for error in consumers.errors(name)
-    ]
+def describe_error(error: StoredError) -> dict[str, str]:
+    """A stored error, for JSON."""
+    return {
+        "consumer": error.consumer,
+        "at": format_timestamp(error.occurred_at),
+        "kind": error.kind,
+        "message": error.message,
+    }
 
 
 def describe_position(

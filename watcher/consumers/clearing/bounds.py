@@ -20,7 +20,7 @@ from watcher.consumers.positions import (
 from watcher.consumers.positions.cleared import write_cleared
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import SELECTION_COLUMN, read_selections
-from watcher.consumers.positions.tables import Columns, read_columns
+from watcher.consumers.positions.tables import Columns, read_own_columns
 from watcher.errors import ConfigurationError
 from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.spanner.timestamps import to_micros
@@ -91,7 +91,7 @@ class SharedPositions:
 
     def read(self, table: WatchedTable) -> Slowest:
         """As ``Bounds.read``; makes no table."""
-        columns = read_columns(self._database, [self._name, consumers_table(self._name)])
+        columns = read_own_columns(self._database, self._name)
         with self._database.snapshot(multi_use=True) as snapshot:
             return self._find_slowest(snapshot, table, columns)
 

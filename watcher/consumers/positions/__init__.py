@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from watcher.consumers.positions.file import FilePositions
 from watcher.consumers.positions.memory import MemoryPositions
-from watcher.consumers.positions.spanner import SpannerPositions, check_owner
-from watcher.consumers.positions.tables import (
+from watcher.consumers.positions.own_names import (
     backfills_table,
     cleared_table,
     consumers_table,
-    create_own_tables,
     errors_table,
-    own_tables,
 )
+from watcher.consumers.positions.spanner import SpannerPositions, check_owner
+from watcher.consumers.positions.tables import create_own_tables, own_tables
 from watcher.consumers.positions.values import (
     TABLE,
     BackfillMove,

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, param_types
 from google.cloud.spanner_v1.transaction import Transaction
 
+from watcher.consumers.positions.own_names import cleared_table
 from watcher.consumers.positions.reader import RowReader
-from watcher.consumers.positions.tables import cleared_table
 from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.timestamps import to_datetime, to_micros
 

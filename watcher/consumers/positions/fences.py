@@ -8,13 +8,9 @@ from collections.abc import Sequence
 from google.cloud.spanner_v1 import KeyRange, KeySet, param_types
 from google.cloud.spanner_v1.transaction import Transaction
 
+from watcher.consumers.positions.own_names import consumers_table, divisions_table, members_table
 from watcher.consumers.positions.reader import RowReader
-from watcher.consumers.positions.tables import (
-    consumers_table,
-    divisions_table,
-    members_table,
-    select_of_consumer,
-)
+from watcher.consumers.positions.tables import select_of_consumer
 from watcher.errors import ConfigurationError, DivisionChangedError
 from watcher.spanner.dialects import SqlDialect
 from watcher.tables.parts import count_parts, parse_part_name

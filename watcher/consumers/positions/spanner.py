@@ -10,14 +10,10 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions.cleared import read_cleared
+from watcher.consumers.positions.own_names import backfills_table, consumers_table
 from watcher.consumers.positions.selections import SELECTION_COLUMN, store_selection
 from watcher.consumers.positions.switches import check_still_in_index
-from watcher.consumers.positions.tables import (
-    backfills_table,
-    consumers_table,
-    create_own_tables,
-    select_of_consumer,
-)
+from watcher.consumers.positions.tables import create_own_tables, select_of_consumer
 from watcher.consumers.positions.values import (
     TABLE,
     BackfillMove,

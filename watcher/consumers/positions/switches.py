@@ -5,9 +5,9 @@ from __future__ import annotations
 from google.cloud.spanner_v1 import param_types
 
 from watcher.consumers.positions.cleared import read_cleared
+from watcher.consumers.positions.own_names import consumers_table
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import SELECTION_COLUMN, parse_selection
-from watcher.consumers.positions.tables import consumers_table
 from watcher.errors import ConfigurationError
 from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.timestamps import format_timestamp, to_micros

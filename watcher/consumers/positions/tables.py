@@ -1,4 +1,4 @@
-"""The product's own tables in a Spanner database: their names, and how they are made."""
+"""The product's own tables in a Spanner database: how they are made, and which are there."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from google.api_core.exceptions import AlreadyExists, GoogleAPICallError
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
-from ddl.names import join_name, split_name
+from ddl.names import split_name
 from ddl.render import render_step
 from ddl.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
 from ddl.steps import AddColumn, CreateTable
+from watcher.consumers.positions.own_names import (
+    backfills_table,
+    check_positions_table,
+    cleared_table,
+    consumers_table,
+    divisions_table,
+    errors_table,
+    members_table,
+)
 from watcher.consumers.positions.reader import RowReader
-from watcher.errors import WatcherError
+from watcher.errors import ConfigurationError, WatcherError
 from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
 from watcher.spanner.failures import FailureKind, classify_error
 
@@ -47,6 +56,16 @@ class OwnTable:
             if (self.name, column.name) not in known
         ]
 
+    def check_is_ours(self, known: Columns) -> None:
+        """Raises ConfigurationError for a table that has the name and not the columns."""
+        there = {column for table, column in known if table == self.name}
+        missing = [column.name for column in self.columns if column.name not in there]
+        if there and missing:
+            raise ConfigurationError(
+                f"table {self.name} exists and is not one of spanner-watcher's: it has no column"
+                f" {', '.join(missing)}; choose another name for the table of positions"
+            )
+
 
 def text(name: str, length: int | None = None, not_null: bool = False) -> Column:
     """A column of text."""
@@ -67,36 +86,6 @@ def time(name: str, not_null: bool = False, commit: bool = False) -> Column:
     """A column of times."""
     type_ = Type(TypeCode.TIMESTAMP)
     return Column(name, type_, not_null=not_null, allow_commit_timestamp=commit)
-
-
-def consumers_table(positions_table: str) -> str:
-    """The table of leases and states that belongs to a table of positions."""
-    return positions_table.removesuffix("Positions") + "Consumers"
-
-
-def errors_table(positions_table: str) -> str:
-    """The table of the errors that consumers met."""
-    return consumers_table(positions_table).removesuffix("s") + "Errors"
-
-
-def backfills_table(positions_table: str) -> str:
-    """The table of backfills that are in progress."""
-    return positions_table.removesuffix("Positions") + "Backfills"
-
-
-def cleared_table(positions_table: str) -> str:
-    """The table that says how far each watched table may have been cleared."""
-    return positions_table.removesuffix("Positions") + "Cleared"
-
-
-def members_table(positions_table: str) -> str:
-    """The table of the instances that share consumers."""
-    return positions_table.removesuffix("Positions") + "Members"
-
-
-def divisions_table(positions_table: str) -> str:
-    """The table that says how the tables of shared consumers are divided."""
-    return positions_table.removesuffix("Positions") + "Divisions"
 
 
 def own_tables(positions_table: str) -> tuple[str, ...]:
@@ -169,11 +158,12 @@ def create_own_tables(database: Database, positions_table: str) -> None:
     """Makes what is missing of the product's own tables, in one schema update; several instances at
     once may try.
 
-    Raises WatcherError when they may not be made, and what may go away by itself as it came.
+    Raises ConfigurationError for a table of somebody else's that has one of their names,
+    WatcherError when they may not be made, and what may go away by itself as it came.
     """
-    tables = define_tables(positions_table)
-    known = read_columns(database, [table.name for table in tables])
+    known = read_own_columns(database, positions_table)
     dialect = find_dialect(database).dialect
+    tables = define_tables(positions_table)
     statements = [each for table in tables for each in table.statements(known, dialect)]
     if not statements:
         return
@@ -189,27 +179,45 @@ def create_own_tables(database: Database, positions_table: str) -> None:
         ) from error
 
 
+def read_own_columns(database: Database, positions_table: str) -> Columns:
+    """The columns that the own tables have now: none where nobody has watched, and fewer where an
+    older release has. Raises ConfigurationError for a table of somebody else's."""
+    sql = find_dialect(database)
+    with database.snapshot() as snapshot:
+        return find_own_columns(snapshot, sql, positions_table)
+
+
+def find_own_columns(reader: RowReader, sql: SqlDialect, positions_table: str) -> Columns:
+    """As ``read_own_columns``, by whoever reads."""
+    check_positions_table(positions_table, sql.dialect)
+    tables = define_tables(positions_table)
+    known = find_columns(reader, sql, [table.name for table in tables])
+    for table in tables:
+        table.check_is_ours(known)
+    return known
+
+
 def read_columns(database: Database, names: Sequence[str]) -> Columns:
     """The columns that the tables have now."""
     with database.snapshot() as snapshot:
-        rows = snapshot.execute_sql(*select_columns(find_dialect(database), names))
-        return frozenset((row[0], row[1]) for row in rows)
+        return find_columns(snapshot, find_dialect(database), names)
 
 
-def select_columns(sql: SqlDialect, names: Sequence[str]) -> Bound:
-    """The query for pairs of table and column. The tables are in one schema, as those that go with
-    a table of positions are."""
+def find_columns(reader: RowReader, sql: SqlDialect, names: Sequence[str]) -> Columns:
+    """The columns that the tables have; they are named as they are in ``names``. The tables are in
+    one schema, as those that go with a table of positions are."""
     schema, _ = split_name(names[0])
     query = (
-        "SELECT @place || TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
-        f" WHERE TABLE_SCHEMA = @schema AND {sql.is_any('TABLE_NAME', '@names')}"
+        "SELECT LOWER(TABLE_NAME), COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
+        f" WHERE LOWER(TABLE_SCHEMA) = @schema AND {sql.is_any('LOWER(TABLE_NAME)', '@names')}"
     )
+    spelled = {split_name(name)[1].lower(): name for name in names}
     values = {
-        "place": (join_name(schema, ""), param_types.STRING),
-        "schema": (schema or sql.default_schema, param_types.STRING),
-        "names": ([split_name(name)[1] for name in names], param_types.Array(param_types.STRING)),
+        "schema": ((schema or sql.default_schema).lower(), param_types.STRING),
+        "names": (list(spelled), param_types.Array(param_types.STRING)),
     }
-    return sql.bind(query, values)
+    rows = reader.execute_sql(*sql.bind(query, values))
+    return frozenset((spelled[row[0]], row[1]) for row in rows)
 
 
 def select_of_consumer(
@@ -221,6 +229,13 @@ def select_of_consumer(
         f" WHERE {sql.quote('Consumer')} = @consumer{more}"
     )
     return sql.bind(text, {"consumer": (consumer, param_types.STRING)})
+
+
+def list_names(database: Database, positions_table: str) -> set[str]:
+    """As ``read_names``, without a transaction; nobody where nobody has watched."""
+    columns = read_own_columns(database, positions_table)
+    with database.snapshot(multi_use=True) as snapshot:
+        return read_names(snapshot, positions_table, find_dialect(database), columns)
 
 
 def read_names(

@@ -11,16 +11,10 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.suggestions import suggest_name
 from watcher.consumers.positions.fences import delete_division, end_lease
+from watcher.consumers.positions.own_names import backfills_table, consumers_table, divisions_table
+from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import SELECTION_COLUMN, parse_selection
-from watcher.consumers.positions.tables import (
-    Columns,
-    backfills_table,
-    consumers_table,
-    divisions_table,
-    own_tables,
-    read_columns,
-    read_names,
-)
+from watcher.consumers.positions.tables import Columns, own_tables, read_names, read_own_columns
 from watcher.errors import ConsumerNotFoundError, LeaseHeldError
 from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.tables.parts import find_parts
@@ -50,23 +44,25 @@ def unregister(
     Raises LeaseHeldError while the consumer or a part of it is alive, unless it polls none of the
     tables any more; ConsumerNotFoundError for a table in which it has no position.
     """
-    columns = read_columns(database, own_tables(positions_table))
+    columns = read_own_columns(database, positions_table)
     if not columns:
         return {}  # nobody was ever registered here
     sql, consumers = find_dialect(database), consumers_table(positions_table)
 
-    def remove(transaction: Transaction) -> dict[str, tuple[str, ...]]:
-        known = read_names(transaction, positions_table, sql, columns)
+    def find(reader: RowReader) -> tuple[dict[str, StoredConsumer], dict[str, tuple[str, ...]]]:
+        known = read_names(reader, positions_table, sql, columns)
         stored = {
-            name: read_consumer(transaction, positions_table, name, columns, sql)
+            name: read_consumer(reader, positions_table, name, columns, sql)
             for name in (*({consumer} & known), *find_parts(consumer, known))
         }
         removed = choose_removed(stored, consumer, tables)
         for name, each in stored.items():
             named = None if tables is None else removed[name]
             check_not_alive(each, positions_table, name, named)
-        if dry_run:
-            return removed
+        return stored, removed
+
+    def remove(transaction: Transaction) -> dict[str, tuple[str, ...]]:
+        stored, removed = find(transaction)
         whole = tables is None or all(
             not each.alive and set(removed[name]) == set(each.tables)
             for name, each in stored.items()
@@ -80,6 +76,9 @@ def unregister(
             delete_division(transaction, positions_table, consumer, gone)
         return removed
 
+    if dry_run:
+        with database.snapshot(multi_use=True) as snapshot:
+            return find(snapshot)[1]
     result: dict[str, tuple[str, ...]] = database.run_in_transaction(remove)
     return result
 
@@ -130,7 +129,7 @@ def check_not_alive(
 
 
 def read_consumer(
-    transaction: Transaction,
+    reader: RowReader,
     positions_table: str,
     consumer: str,
     columns: Columns,
@@ -148,11 +147,11 @@ def read_consumer(
             f"SELECT {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > CURRENT_TIMESTAMP, {column}"  # noqa: S608
             f" FROM {q(consumers)} {of_consumer}"
         )
-        rows = transaction.execute_sql(*sql.bind(text, values))
+        rows = reader.execute_sql(*sql.bind(text, values))
         alive, selection = next(((bool(row[0]), row[1]) for row in rows), (False, None))
     if (positions_table, "Position") in columns:
         text = f"SELECT {q('WatchedTable')} FROM {q(positions_table)} {of_consumer}"  # noqa: S608
-        rows = transaction.execute_sql(*sql.bind(text, values))
+        rows = reader.execute_sql(*sql.bind(text, values))
         tables = tuple(row[0] for row in rows)
     return StoredConsumer(alive, selection, tables)
 

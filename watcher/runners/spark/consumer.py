@@ -19,7 +19,6 @@ from watcher.consumers.positions import (
     Position,
     Registration,
     SpannerPositions,
-    consumers_table,
 )
 from watcher.consumers.states import Command, ConsumerProgress, State
 from watcher.errors import LeaseLostError, WatcherError
@@ -52,7 +51,7 @@ class QueryConsumer:
         self._selection = selection
         database = connect(options.address)
         self._positions = SpannerPositions(database, options.positions_table)
-        self._consumers = Consumers(database, consumers_table(options.positions_table))
+        self._consumers = Consumers(database, options.positions_table)
         self._owner = str(uuid.uuid4())
         self._lease: Lease | None = None
         self._registered: dict[str, int] = {}

@@ -10,7 +10,6 @@ from watcher.consumers.positions import (
     MemoryPositions,
     Positions,
     SpannerPositions,
-    consumers_table,
 )
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
@@ -49,4 +48,4 @@ class Connection:
             database = connect(self._config.positions_address)
         positions = SpannerPositions(database, settings.table)
         positions.create()
-        return positions, Consumers(database, consumers_table(settings.table))
+        return positions, Consumers(database, settings.table)
