@@ -21,6 +21,7 @@ pytest_plugins = [
     "fixtures.kafka_broker",
     "fixtures.pubsub",
     "fixtures.small_disk",
+    "fixtures.shifted_clock",
 ]
 
 # Timing is never a verdict here: machines are noisy, and speed belongs in benchmarks/.

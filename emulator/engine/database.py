@@ -115,6 +115,11 @@ class Database:
         self._maintenance.start()
 
     @property
+    def clock(self) -> Clock:
+        """The time of the server."""
+        return self._clock
+
+    @property
     def schema(self) -> Schema:
         """The schema now; an immutable value."""
         return self._writer.state.schema

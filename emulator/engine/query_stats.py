@@ -7,11 +7,11 @@ minute, and for every ``counted_each``-th after it: counting slows a scan down.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from emulator.engine.clock import wall_micros
 from emulator.sql.functions.text import farm_fingerprint
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.system_tables import VIEWS, Row
@@ -197,4 +197,4 @@ class QueryStats:
 
 def current_minute() -> int:
     """The minute that runs, counted from 1970."""
-    return time.time_ns() // 1_000 // MINUTE_MICROS
+    return wall_micros() // MINUTE_MICROS

@@ -27,7 +27,7 @@ class Timeline:
     def restart(self, last_commit: int) -> None:
         """Makes all commits of the file visible; new timestamps are above them."""
         self._floor = last_commit
-        self._clock.observe(last_commit)
+        self._clock.resume(last_commit)
 
     def begin_commit(self) -> int:
         """The timestamp of a commit; reads at or above it wait until ``end_commit``."""

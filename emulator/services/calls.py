@@ -10,6 +10,7 @@ from typing import NoReturn, TypeAlias
 
 import grpc
 
+from emulator.engine.clock import Clock
 from emulator.errors import SpannerError, internal, nested_too_deeply
 from emulator.faults import FaultInjector
 from emulator.unsupported import unsupported_method
@@ -35,9 +36,9 @@ class RpcContext:
         if not self._context.add_callback(wake):
             wake()
 
-    def wait_until(self, micros: int) -> None:
+    def wait_until(self, micros: int, clock: Clock) -> None:
         """Waits for a time of the clock (Unix microseconds), as long as the caller waits."""
-        while (ahead := micros - time.time_ns() // 1000) > 0:
+        while (ahead := micros - clock.wall()) > 0:
             self.check()
             time.sleep(min(ahead / 1_000_000, 0.1))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -128,9 +127,10 @@ def begin_read_only(
     session: Session, bound: TimestampBound, context: RpcContext
 ) -> ReadOnlyTransaction:
     """A read-only transaction, once its timestamp has come; a caller that leaves ends the wait."""
-    ahead = bound.micros - time.time_ns() // 1000
+    clock = session.database.engine.clock
+    ahead = bound.micros - clock.wall()
     if bound.kind in WAITS and 0 < ahead <= WAIT_MICROS_MAX:
-        context.wait_until(bound.micros)
+        context.wait_until(bound.micros, clock)
     return session.database.engine.read_only(bound)
 
 

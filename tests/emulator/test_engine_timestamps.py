@@ -315,3 +315,13 @@ def test_a_query_ends_when_nobody_waits_for_it(singers: Database) -> None:
 def test_timestamps_keep_their_microseconds_and_their_order(micros: int) -> None:
     assert micros_from_timestamp(timestamp_from_micros(micros)) == micros
     assert timestamp_from_micros(micros - 1) < timestamp_from_micros(micros)
+
+
+def test_time_goes_on_from_a_last_commit_that_is_ahead_of_the_clock() -> None:
+    wall = [1_000]
+    clock = Clock(wall=lambda: wall[0])
+    Timeline(clock).restart(601_000)
+    assert clock.wall() == 601_000
+    wall[0] += 50
+    assert clock.wall() == 601_050
+    assert clock.next() == 601_050

@@ -1,12 +1,19 @@
-"""Signals that no handler of Python would see in time."""
+"""Recurring work while the clock of the machine is set, and signals that no handler of Python would
+see in time."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import threading
 
 import pytest
+from fixtures.pace import allow
+from fixtures.shifted_clock import ShiftedClock
 from fixtures.warm_python import WARM_PYTHON
+
+from watcher.runners.schedule import find_next_time
 
 STOP_SECONDS_MAX = 60
 # The signal goes to a thread that is not the main one, which waits for a lock meanwhile.
@@ -29,8 +36,8 @@ def strike():
 schedule = Schedule()
 stop_on_signals(schedule.stop, {grace})
 schedule.every({interval}, "work", {work})
-threading.Thread(target=strike).start()
 schedule.start()
+threading.Thread(target=strike).start()
 schedule.wait()
 print("stopped")
 """
@@ -88,3 +95,54 @@ def test_a_second_signal_ends_the_process_at_once(number: signal.Signals) -> Non
         assert "waiting up to 600 s for the window in progress; press Ctrl-C again" in said
         process.send_signal(number)
         assert process.wait(STOP_SECONDS_MAX) == 128 + number
+
+
+# Runs until its input ends; each run prints when it was, by a clock that nobody sets.
+RECURRING = """
+import sys, threading, time
+from watcher.runners.schedule import Schedule
+
+schedule = Schedule()
+schedule.every({interval}, "work", lambda: print(time.monotonic(), flush=True))
+threading.Thread(target=lambda: (sys.stdin.read(), schedule.stop())).start()
+schedule.start()
+schedule.wait()
+"""
+INTERVAL = 0.02
+RUNS = 20
+
+
+@pytest.mark.essential
+@pytest.mark.parametrize(("seconds", "said"), [(-600, "back by 600 s"), (600, "forward by 600 s")])
+def test_a_clock_that_is_set_neither_stops_recurring_work_nor_doubles_it(
+    shifted_clock: ShiftedClock, seconds: int, said: str
+) -> None:
+    with subprocess.Popen(
+        [*WARM_PYTHON, "-u", "-c", RECURRING.format(interval=INTERVAL)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | shifted_clock.environment,
+    ) as process:
+        assert process.stdout is not None
+        late = threading.Timer(allow(STOP_SECONDS_MAX), process.kill)
+        late.start()
+        process.stdout.readline()
+        shifted_clock.set(seconds)
+        runs = [float(process.stdout.readline() or "nan") for _ in range(RUNS)]
+        _, log = process.communicate()
+        late.cancel()
+    assert process.returncode == 0, "nothing ran after the clock was set"
+    assert runs[-1] - runs[0] >= (RUNS - 2) * INTERVAL
+    assert log.count(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("due", "seconds", "now", "expected"),
+    [(10, 2, 10.5, 12), (10, 2, 9, 12), (10, 2, 12, 14), (10, 2, 17, 18), (10, 0, 10, 10.001)],
+)
+def test_times_that_pass_while_work_is_in_progress_are_left_out(
+    due: float, seconds: float, now: float, expected: float
+) -> None:
+    assert find_next_time(due, seconds, now) == pytest.approx(expected)

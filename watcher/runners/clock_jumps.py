@@ -1,0 +1,45 @@
+"""Notes in the log that the clock of the machine was set.
+
+Nothing waits for that clock: intervals and leases are counted by clocks that nobody sets, and
+timestamps are Spanner's. But whoever reads the log has to know why its times jump.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from watcher.consumers.leases import lease_clock
+
+LOG = logging.getLogger("watcher")
+JUMP_SECONDS_MIN = 1.0
+"""Less than this is how a clock is adjusted all the time."""
+
+
+class WallClock:
+    """The clock that shows the time of day, beside one that only counts seconds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ahead = time.time() - lease_clock()
+
+    def check(self) -> float:
+        """By how many seconds the clock was set since the last check, if it was; logs it once,
+        however many threads ask."""
+        with self._lock:
+            ahead = time.time() - lease_clock()
+            jump, self._ahead = ahead - self._ahead, ahead
+        if abs(jump) < JUMP_SECONDS_MIN:
+            return 0.0
+        LOG.warning(
+            "the clock of this machine was set %s by %.0f s; only the times in this log depend on"
+            " it: work goes on at the same intervals, and leases last as long as before",
+            "forward" if jump > 0 else "back",
+            abs(jump),
+        )
+        return jump
+
+
+WALL_CLOCK = WallClock()
+"""That of this process."""
