@@ -60,5 +60,9 @@ PARKED_MAX = 32
 
 STOP_GRACE_SECONDS = 2.0
 
+KEEPALIVE_SECONDS = 30
+"""A client that was silent for so long is asked if it is there, and has as long to answer: what
+one that is gone has under way ends."""
+
 TEXT_FUNCTION_BYTES_MAX = 1 << 20
 """Bytes of the text that LPAD, RPAD, REPEAT, REPLACE and REGEXP_REPLACE give."""

@@ -20,6 +20,13 @@ OPTIONS = [
     ("grpc.max_receive_message_length", limits.MESSAGE_BYTES_MAX),
     ("grpc.max_send_message_length", limits.MESSAGE_BYTES_MAX),
     ("grpc.so_reuseport", 0),
+    # Clients may ask whether the server is there as often as they like; and it asks them.
+    ("grpc.http2.max_ping_strikes", 0),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.keepalive_time_ms", limits.KEEPALIVE_SECONDS * 1_000),
+    ("grpc.keepalive_timeout_ms", limits.KEEPALIVE_SECONDS * 1_000),
+    ("grpc.http2.ping_timeout_ms", limits.KEEPALIVE_SECONDS * 1_000),
+    ("grpc.http2.max_pings_without_data", 0),
 ]
 
 Handlers = Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]

@@ -334,7 +334,7 @@ def test_open_queries_outlive_a_server_that_breaks_them(
 def test_open_queries_go_on_when_their_deadline_passes(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resumption, "STREAM_SECONDS_MAX", 2.0)
+    monkeypatch.setattr(resumption, "STREAM_SECONDS", 2.0)
     deliver(database)
     writes = Writes(database, 24)
     with Pushed(database, metrics={"port": 0}) as pushed:

@@ -13,14 +13,24 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import grpc
 from google.api_core.exceptions import ResourceExhausted, ServiceUnavailable
 from google.api_core.gapic_v1.method import DEFAULT
 from google.api_core.retry import Retry, if_exception_type
+from google.auth.credentials import Scoped
+from google.cloud import spanner
+from google.cloud.spanner_admin_database_v1 import DatabaseAdminClient
+from google.cloud.spanner_admin_database_v1.services.database_admin.transports import (
+    DatabaseAdminGrpcTransport,
+)
+from google.cloud.spanner_admin_instance_v1 import InstanceAdminClient
+from google.cloud.spanner_admin_instance_v1.services.instance_admin.transports import (
+    InstanceAdminGrpcTransport,
+)
 from google.cloud.spanner_v1 import BurstyPool, SpannerClient
-from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.database import SPANNER_DATA_SCOPE, Database
 from google.cloud.spanner_v1.services.spanner.transports import SpannerGrpcTransport
 
+from watcher.spanner.channels import open_service
 from watcher.spanner.failures import OUTAGE_SECONDS_MAX
 
 CALL_SECONDS_MAX = 30.0
@@ -32,14 +42,6 @@ RETRY = Retry(
     multiplier=2.0,
     timeout=OUTAGE_SECONDS_MAX,
 )
-CHANNEL_OPTIONS = (
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.max_reconnect_backoff_ms", 2_000),
-)
-"""gRPC: by default a channel waits up to two minutes before it reconnects to a server."""
-
 Method = Callable[..., Any]
 
 
@@ -88,7 +90,13 @@ class BoundedDatabase(Database):
         """The client of this database, created on first use."""
         with self._opening:
             if self._client is None:
-                self._client = BoundedClient(transport=self._transport())
+                client = self._instance._client
+                credentials = client.credentials
+                if isinstance(credentials, Scoped):
+                    credentials = credentials.with_scopes((SPANNER_DATA_SCOPE,))
+                self._client = open_service(
+                    BoundedClient, SpannerGrpcTransport, client, credentials
+                )
             return self._client
 
     def run_in_transaction(self, func: Callable[..., Any], *args: Any, **kw: Any) -> Any:
@@ -99,9 +107,24 @@ class BoundedDatabase(Database):
             pass
         return super().run_in_transaction(func, *args, **kw)  # type: ignore[no-untyped-call]
 
-    def _transport(self) -> SpannerGrpcTransport:
-        host = self._instance.emulator_host
-        if host is None:
-            transport: SpannerGrpcTransport = super().spanner_api.transport
-            return transport
-        return SpannerGrpcTransport(channel=grpc.insecure_channel(host, CHANNEL_OPTIONS))
+
+class BoundedSpanner(spanner.Client):
+    """As the client of a project, with admin calls over channels like those of its databases."""
+
+    @property
+    def instance_admin_api(self) -> InstanceAdminClient:
+        """Calls for instances."""
+        if self._instance_admin_api is None:
+            self._instance_admin_api = open_service(
+                InstanceAdminClient, InstanceAdminGrpcTransport, self, self.credentials
+            )
+        return self._instance_admin_api
+
+    @property
+    def database_admin_api(self) -> DatabaseAdminClient:
+        """Calls for databases: their DDL, and operations."""
+        if self._database_admin_api is None:
+            self._database_admin_api = open_service(
+                DatabaseAdminClient, DatabaseAdminGrpcTransport, self, self.credentials
+            )
+        return self._database_admin_api

@@ -30,7 +30,7 @@ from watcher.errors import (
     WatcherError,
 )
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
-from watcher.spanner.bounded_client import BoundedDatabase
+from watcher.spanner.bounded_client import BoundedDatabase, BoundedSpanner
 
 CHECK_SECONDS_MAX = 10.0
 
@@ -55,7 +55,7 @@ def open_client(address: DatabaseAddress) -> spanner.Client:
     """The client of a project. Raises UnavailableError without credentials."""
     endpoint = address.endpoint
     if endpoint is not None and EMULATOR_HOST not in os.environ:
-        return spanner.Client(
+        return BoundedSpanner(
             client_options={"api_endpoint": endpoint.api_endpoint},
             instance_type="omni",
             use_plain_text=endpoint.plain_text,
@@ -64,7 +64,7 @@ def open_client(address: DatabaseAddress) -> spanner.Client:
             client_key=endpoint.client_key,
         )
     try:
-        return spanner.Client(
+        return BoundedSpanner(
             project=address.project, disable_builtin_metrics=EMULATOR_HOST in os.environ
         )
     except DefaultCredentialsError as error:

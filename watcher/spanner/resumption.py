@@ -23,11 +23,12 @@ from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sessions import SharedSession, StreamCall
 from watcher.spanner.timestamps import format_timestamp
 
-STREAM_SECONDS_MAX = 3600.0
+STREAM_SECONDS = 300.0
 """The deadline of one call. The time that the consumer takes for its rows counts, too: a
-stream whose deadline passes continues in another call."""
-STALLS_MAX = 3
-"""This many deadlines in a row, without a row in between, are an error."""
+stream whose deadline passes continues in another call. A call without progress may be one that
+nobody answers, or a query that takes longer: the next one has twice the time."""
+STREAM_SECONDS_MAX = 3600.0
+"""No progress for so long is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +54,16 @@ class Resumption:
         VersionExpiredError, UnavailableError when the server does not answer for too long, and
         ResumptionError when it does not accept its token.
         """
-        return self._resume(self._begin())
+        return self._resume(self._begin(STREAM_SECONDS))
 
-    def _begin(self) -> Iterable[ResultPart]:
+    def _begin(self, seconds: float) -> Iterable[ResultPart]:
         if self.own_session:
             self.request.session = retry_until_answered(self.outages, lambda: self.session.name)
         metadata = self.session.build_metadata(self.request.session)
-        return self.call(self.request, metadata=metadata, timeout=STREAM_SECONDS_MAX)
+        return self.call(self.request, metadata=metadata, timeout=seconds)
 
     def _resume(self, messages: Iterable[ResultPart]) -> Iterator[ResultPart]:
-        retries, stalls = CallRetries(self.outages), 0
+        retries, seconds = CallRetries(self.outages), STREAM_SECONDS
         while True:
             token = self.request.resume_token
             try:
@@ -73,8 +74,9 @@ class Resumption:
                 retries.wait_after(error)
             except DeadlineExceeded as error:
                 self.count_restart()
-                stalls = stalls + 1 if token == self.request.resume_token else 0
-                self._check_stalls(stalls, error)
+                stalled = token == self.request.resume_token
+                seconds = self._extend(seconds, error) if stalled else STREAM_SECONDS
+                self.outages.pause(0)
             except NotFound as error:
                 if not self.own_session:
                     raise
@@ -88,7 +90,7 @@ class Resumption:
                     f"{self.session.database_name} cannot continue a stream where it broke"
                     f" ({error.message}); read it again from the start"
                 ) from error
-            messages = self._begin()
+            messages = self._begin(seconds)
 
     def _read_covered(
         self, messages: Iterable[ResultPart], retries: CallRetries
@@ -107,14 +109,14 @@ class Resumption:
         retries.reset()
         yield from uncovered
 
-    def _check_stalls(self, stalls: int, error: DeadlineExceeded) -> None:
-        """A deadline that passes because the consumer is slow is not a failure of the server."""
-        if stalls >= STALLS_MAX:
+    def _extend(self, seconds: float, error: DeadlineExceeded) -> float:
+        """The deadline after one of so many seconds that has passed without progress."""
+        if seconds >= STREAM_SECONDS_MAX:
             raise UnavailableError(
-                f"{self.session.database_name} gave no row of a stream within"
-                f" {STREAM_SECONDS_MAX:.0f} s, {stalls} times in a row: {error.message}"
+                f"{self.session.database_name} gave no row of a stream within {seconds:.0f} s:"
+                f" {error.message}"
             ) from error
-        self.outages.pause(0)
+        return min(2 * seconds, STREAM_SECONDS_MAX)
 
 
 def receive(messages: Iterable[ResultPart]) -> Iterator[ResultPart]:
