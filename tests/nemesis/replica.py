@@ -23,6 +23,7 @@ from conformance.writers import COLUMNS, WATCHED, Writer
 from nemesis.run import (
     CONSUMER,
     FINGERPRINTS_MAX,
+    REFUSED,
     STOP_SECONDS_MAX,
     TWIN_ENDS,
     WRITERS,
@@ -30,6 +31,7 @@ from nemesis.run import (
     World,
     write_and_strike,
 )
+from nemesis.surroundings import COMMAND
 from watcher.errors import ReplicaError
 from watcher.replica.cuts import Cause, Cut
 from watcher.replica.manifest import Manifest
@@ -38,12 +40,6 @@ from watcher.replica.stored_copies import open_copies
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
 from watcher.verification.replicas import verify
-
-REFUSED = 2
-"""What the command exits with where the folder is another consumer's."""
-REPLICATE_WITH_STACKS = (
-    "import faulthandler; faulthandler.enable(); from watcher.cli import main; main()"
-)
 
 
 class ReplicaWorld(World):
@@ -69,7 +65,7 @@ class ReplicaWorld(World):
             to = "delta:{self.lake}"
             """
         path = self.folder / "watch.toml"
-        path.write_text(self._configure_for(CONSUMER) + "\n")
+        path.write_text(f"{self._configure_for(CONSUMER)}\n{self._page_settings()}\n")
         return path
 
     def _configure_for(self, consumer: str, standby: bool = True) -> str:
@@ -78,9 +74,10 @@ class ReplicaWorld(World):
 
     def _start(self, config: Path) -> WarmProcess:
         return WarmProcess(
-            ["-c", REPLICATE_WITH_STACKS, "replicate", "--config", str(config)],
+            ["-c", COMMAND, "replicate", "--config", str(config)],
             stdout=subprocess.DEVNULL,
             stderr=(self.folder / "watcher.log").open("ab"),
+            env=self.around.environment,
         )
 
     def start_twin(self) -> None:

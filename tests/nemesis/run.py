@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -20,7 +22,7 @@ from fixtures.dialects import create_in
 from fixtures.pace import allow
 from fixtures.placements import DDL, PLACEMENTS, add_partitions
 from fixtures.server import spawn
-from fixtures.singers import make_watchable
+from fixtures.singers import fetch_now, make_watchable
 from fixtures.small_disk import SmallDisk
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
@@ -42,6 +44,8 @@ from conformance.writers import (
     Writer,
 )
 from ddl.schema import Dialect
+from emulator.ports import find_port
+from nemesis.surroundings import COMMAND, Surroundings
 from watcher.change import ValueCapture
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
@@ -57,14 +61,17 @@ PartitionMode: TypeAlias = Literal["IMMUTABLE_KEY_RANGE", "MUTABLE_KEY_RANGE"]
 CONSUMER = "nemesis"
 WRITERS = 3
 FINGERPRINTS_MAX = 25
-WATCH_WITH_STACKS = (
-    "import faulthandler; faulthandler.enable(); from watcher.cli import main; main()"
-)
-"""SIGABRT ends it, and writes to its log where each of its threads stands."""
 STOP_SECONDS_MAX = 90
+PROGRESS_SECONDS_MAX = 60
+"""So soon after a blow everything that was written before it is delivered."""
 COMMITS_MIN = 25
 CHURN_SECONDS = 0.3
 """So often partitions split, merge or move."""
+PAGES = 0.3
+"""So many of the runs have a page beside their watcher."""
+PAGE = re.compile(r"the page is at http://[^:/\s]+:(\d+)")
+REFUSED = 2
+"""What the command exits with where its settings cannot be."""
 NO_SERVER = 3
 """What the command exits with when nothing answers."""
 IN_USE = 6
@@ -124,6 +131,9 @@ class World:
         self._prepare(database)
         # A row that is inserted again is in the default placement, and no record links the two.
         self.transactions = self.randomness.choice([True, False]) or placed
+        self.around = Surroundings(folder, self.spanner.address, self.randomness, self.struck)
+        self.has_page = self.randomness.random() < PAGES
+        self.page_port = self._choose_page_port()
         self.config = self._configure(database)
         self.watcher = self._watch()
 
@@ -174,9 +184,19 @@ class World:
             to = "{self.output}"
             {self._clear_settings()}
             {self._stream_settings()}
+            {self._page_settings()}
             """
         )
         return config
+
+    def _choose_page_port(self) -> int:
+        return find_port()
+
+    def _page_settings(self) -> str:
+        return f"[page]\nport = {self.page_port}" if self.has_page else ""
+
+    def _read_config_without_page(self) -> str:
+        return re.sub(r"\[page\]\s+port = \d+", "", self.config.read_text())
 
     def _own_settings(self) -> str:
         if self.capture == "change-stream":
@@ -198,8 +218,9 @@ class World:
 
     def _start(self, config: Path) -> WarmProcess:
         return WarmProcess(
-            ["-c", WATCH_WITH_STACKS, "watch", "--config", str(config)],
+            ["-c", COMMAND, "watch", "--config", str(config)],
             stderr=(self.folder / "watcher.log").open("ab"),
+            env=self.around.environment,
         )
 
     def await_watcher(self) -> None:
@@ -220,9 +241,13 @@ class World:
         self.watcher = self._watch()
 
     def stop_watcher(self) -> None:
+        self.stop_watcher_only()
+        self.watcher = self._watch()
+
+    def stop_watcher_only(self) -> None:
+        """Nothing runs then."""
         self.watcher.send_signal(signal.SIGTERM)
         self.watcher.wait(allow(STOP_SECONDS_MAX))
-        self.watcher = self._watch()
 
     def freeze_watcher(self) -> None:
         self.watcher.send_signal(signal.SIGSTOP)
@@ -260,7 +285,7 @@ class World:
     def start_twin(self) -> None:
         """The same command a second time, by mistake."""
         config = self.folder / "twin.toml"
-        config.write_text(self.config.read_text().replace("standby = true", ""))
+        config.write_text(self._read_config_without_page().replace("standby = true", ""))
         self._end_twin(self._start(config), TWIN_ENDS)
 
     def start_other(self) -> None:
@@ -298,6 +323,66 @@ class World:
         time.sleep(self.randomness.uniform(0, 0.4))
         self.disk.free()
 
+    def set_clock(self) -> None:
+        """The clock of the watcher's machine is set, by minutes."""
+        self.around.set_clock()
+        self.await_progress("the clock was set")
+
+    def kill_connections(self) -> None:
+        """Connections are dead without a word."""
+        self.around.kill_connections()
+        self.await_progress("its connections were dead")
+
+    def crowd_page(self) -> None:
+        """Slow clients of the page."""
+        if self.around.crowd_page(self.page_port or find_page_port(self.log)):
+            self.await_progress("its page was crowded")
+
+    def take_port(self) -> None:
+        """The port of the page is another's: a watcher says so, ends and gives back its name."""
+        self.stop_watcher_only()
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            config = self.folder / "port.toml"
+            text = self.config.read_text().replace("[page]\nport = 0", "")
+            config.write_text(f"{text}\n[page]\nport = {taken.getsockname()[1]}\n")
+            code = self._start(config).wait(allow(STOP_SECONDS_MAX))
+        if code not in (REFUSED, NO_SERVER):
+            raise AssertionError(
+                f"without its port a watcher ended with {code}:\n{self.log[-3000:]}"
+            )
+        self.watcher = self._watch()
+        self.await_progress("its port was taken")
+
+    @property
+    def log(self) -> str:
+        """What the watchers have said."""
+        return (self.folder / "watcher.log").read_text(errors="replace")
+
+    def await_progress(self, what: str) -> None:
+        """Until everything that was written before now is delivered: nothing that a watcher has
+        around it stops it. One that an operator has stopped is started again."""
+        now = fetch_now_or_none(self.database())
+        deadline = time.monotonic() + allow(PROGRESS_SECONDS_MAX)
+        while now is None or self.least_position() < now:
+            self.revive()
+            time.sleep(0.1)
+            now = now or fetch_now_or_none(self.database())
+            if time.monotonic() > deadline:
+                self.watcher.send_signal(signal.SIGABRT)
+                self.watcher.wait()
+                raise AssertionError(
+                    f"nothing was delivered for {allow(PROGRESS_SECONDS_MAX):.0f} s after {what}:"
+                    f"\n{self.log[-6000:]}"
+                )
+
+    def least_position(self) -> int:
+        """Everything at or below it is delivered; 0 where the server does not say it now."""
+        try:
+            places = SpannerPositions(self.database()).load_all(CONSUMER)
+        except (GoogleAPICallError, RetryError):
+            return 0
+        return min(places.values()) if len(places) == len(WATCHED) else 0
+
     def _list_blows(self) -> dict[Callable[[], None], int]:
         return {
             self.kill_watcher: 4,
@@ -312,6 +397,10 @@ class World:
             self.start_twin: 1,
             self.start_other: 1,
             self.fill_disk: 2,
+            self.set_clock: 2,
+            self.kill_connections: 2,
+            self.crowd_page: 2 if self.has_page else 0,
+            self.take_port: 1,
         }
 
     def strike(self) -> None:
@@ -406,6 +495,7 @@ class World:
         if self.watcher.poll() is None:
             self.watcher.kill()
             self.watcher.wait()
+        self.around.close()
         self.spanner.close()
         self._unmount()
 
@@ -443,6 +533,20 @@ class Mover:
             except LOST:
                 continue
             self.moved += 1
+
+
+def find_page_port(log: str) -> int:
+    """Where the latest watcher has said that its page is; 0 where none has."""
+    ports = PAGE.findall(log)
+    return int(ports[-1]) if ports else 0
+
+
+def fetch_now_or_none(database: Database) -> int | None:
+    """Spanner's time, where the server answers now."""
+    try:
+        return fetch_now(database)
+    except (GoogleAPICallError, RetryError):
+        return None
 
 
 def has_positions(positions: SpannerPositions) -> bool:

@@ -3,7 +3,6 @@ watcher of its own."""
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import threading
@@ -48,6 +47,7 @@ from nemesis.run import (
     line_of,
     write_and_strike,
 )
+from nemesis.surroundings import COMMAND
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.states import Command
@@ -78,14 +78,18 @@ class SharedWorld(World):
         self.instances: list[WarmProcess] = []
         return config
 
+    def _choose_page_port(self) -> int:
+        """Each instance has a page of its own."""
+        return 0
+
     def _watch(self) -> WarmProcess:
         """One line a write: a line of one instance is never within one of another's."""
-        command = ["-u", "-c", "from watcher.cli import main; main()"]
+        command = ["-u", "-c", COMMAND]
         process = WarmProcess(
             [*command, "watch", "--config", str(self.config)],
             stdout=self.output.open("ab"),
             stderr=(self.folder / "watcher.log").open("ab"),
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            env=self.around.environment | {"PYTHONUNBUFFERED": "1"},
         )
         self.instances.append(process)
         return process
@@ -97,13 +101,13 @@ class SharedWorld(World):
     def await_watcher(self) -> None:
         """Until every part is registered."""
         deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
-        while not self._least_position():
+        while not self.least_position():
             self.revive()
             time.sleep(0.05)
             if time.monotonic() > deadline:
                 raise AssertionError("the instances do not register")
 
-    def _least_position(self) -> int:
+    def least_position(self) -> int:
         """How far every part is; 0 before all are registered."""
         positions = SpannerPositions(self.database())
         try:
@@ -134,14 +138,16 @@ class SharedWorld(World):
 
     def _list_blows(self) -> dict[Callable[[], None], int]:
         """The instances write to one standard output, whose lines are whole where nothing fails:
-        it has no disk that is full, and no lock."""
+        it has no disk that is full, and no lock. An instance that is refused its port is no watcher
+        that another takes over from."""
         blows = super()._list_blows()
-        return {b: w for b, w in blows.items() if b not in (self.start_other, self.fill_disk)}
+        others = (self.start_other, self.fill_disk, self.take_port)
+        return {blow: weight for blow, weight in blows.items() if blow not in others}
 
     def start_twin(self) -> None:
         """The same consumer without its parts, by mistake."""
         config, lines = self.folder / "twin.toml", self.folder / "twin.jsonl"
-        text = re.sub(r"parts = \d+", "", self.config.read_text())
+        text = re.sub(r"parts = \d+", "", self._read_config_without_page())
         config.write_text(text.replace('to = "-"', f'to = "{lines}"'))
         self._end_twin(self._start(config), (*TWIN_ENDS, DIVIDED))
         if lines.exists() and lines.stat().st_size > 0:
@@ -180,7 +186,7 @@ class SharedWorld(World):
         self.revive()
         now = fetch_now(self.database())
         deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
-        while self._least_position() < now:
+        while self.least_position() < now:
             self.revive()
             time.sleep(0.2)
             if time.monotonic() > deadline:
@@ -197,6 +203,7 @@ class SharedWorld(World):
     def close(self) -> None:
         """Ends the processes."""
         self._end_instances(signal.SIGKILL)
+        self.around.close()
         self.spanner.close()
         self._unmount()
 

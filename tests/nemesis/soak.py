@@ -16,13 +16,15 @@ import tempfile
 import traceback
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from fixtures.warm_python import WARM_PYTHON, warm_python  # noqa: E402
+from fixtures.shifted_clock import NoShiftedClockError, compile_library  # noqa: E402
+from fixtures.warm_python import LIBRARY, WARM_PYTHON, warm_python  # noqa: E402
 
 from ddl.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
 from nemesis.replica import run_replica  # noqa: E402
@@ -151,6 +153,8 @@ def main() -> int:
         known = [json.loads(line) for line in options.results.read_text().splitlines()]
     seeds = range(options.first_seed, options.first_seed + options.runs)
     missing = [seed for seed in seeds if seed not in {report["seed"] for report in known}]
+    with suppress(NoShiftedClockError):  # each report says it
+        os.environ[LIBRARY] = str(compile_library())
     with (
         warm_python(),
         ThreadPoolExecutor(options.parallel) as threads,

@@ -134,7 +134,7 @@ def held_before(database: Database) -> dict[str, Callable[[], object]]:
     """What an instance may do that held a part before the consumer was merged or unregistered."""
     lease = consumers_of(database).acquire(FIRST, 0.0)
     divisions = divide(database)
-    positions, members = SpannerPositions(database), Members(database, TABLE, "orders", 2)
+    positions, members = SpannerPositions(database), Members(database, TABLE, "orders", 2, {})
     members.renew("somebody", 60)
     registration = Registration(FIRST, {"Singers": 1})
     return {

@@ -3,6 +3,7 @@ versions, while instances join, leave and die. The judge is what was written, ke
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher import Change, Watcher
+from watcher.consumers.members import list_differences
 from watcher.consumers.merging import merge_parts
 from watcher.consumers.places import Place, Stored, merge_stored
 from watcher.consumers.positions import SpannerPositions
@@ -440,3 +442,49 @@ def test_a_part_whose_lease_runs_out_is_taken_by_somebody(singers: Database) -> 
         expire_lease(singers, Part(1, PARTS).name_consumer("orders"))
         wait_for_name([seen], written.write())
     check_orders(seen)
+
+
+# Settings that all instances must have in common.
+
+
+@pytest.mark.essential
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            {"tables": ["Singers", "Albums"]},
+            """'tables' is ["Albums", "Singers"] here and ["Singers"] there""",
+        ),
+        ({"table": {"Singers": {"columns": ["LastName"]}}}, "'table' is .* here and not set there"),
+        ({"clearing": {"every": "1h"}}, "'clearing.every' is 3600.0 here and not set there"),
+    ],
+)
+def test_an_instance_with_other_settings_is_refused(
+    music: Database, more: dict[str, object], said: str
+) -> None:
+    write(music, *KEYS)
+    first, other = ChangeCollector(), ChangeCollector()
+    with run_without_error(instance(music, first)):
+        first.wait(len(KEYS))
+        with pytest.raises(ConfigurationError, match=re.escape(said) if "[" in said else said):
+            instance(music, other, **more).run()
+    assert not other.changes
+    with run_without_error(instance(music, other, **more)):
+        write(music, 1, name="later")
+        other.wait(1)
+
+
+def test_instances_may_differ_in_what_is_their_own(singers: Database) -> None:
+    write(singers, *KEYS)
+    first, other = ChangeCollector(), ChangeCollector()
+    with (
+        run_without_error(instance(singers, first)),
+        run_without_error(instance(singers, other, interval="50ms", max_rows=7, lease="2s")),
+    ):
+        wait_for(lambda: set(names_by_key([*first.changes, *other.changes])) == set(KEYS))
+
+
+def test_an_instance_of_a_release_that_stored_no_settings_is_joined() -> None:
+    assert list(list_differences({"tables": "1"}, None)) == []
+    assert list(list_differences({"tables": "1"}, {"tables": "1"})) == []
+    assert list(list_differences({}, {"start": "2"})) == ["'start' is not set here and 2 there"]

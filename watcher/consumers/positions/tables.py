@@ -145,6 +145,7 @@ def define_tables(positions_table: str) -> tuple[OwnTable, ...]:
             members_table(positions_table),
             (key("Consumer"), key("Member", 36), time("LeaseUntil", not_null=True)),
             ("Consumer", "Member"),
+            added=(text("Settings"),),
         ),
         OwnTable(
             divisions_table(positions_table),

@@ -28,6 +28,7 @@ from watcher.runners.watcher_run.settings import RunSettings
 from watcher.runners.watcher_run.startup import retry, retry_connected
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.runners.watcher_run.totals import Totals
+from watcher.settings.common import describe_common_settings
 from watcher.settings.fields import resolve_start
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
@@ -104,8 +105,9 @@ class SharedRun:
     @property
     def _members(self) -> Members:
         """Over the connection of now: it may have been opened again."""
-        parts = len(self._dividing.parts)
-        return Members(self._positions.database, self._positions.table, self._shared, parts)
+        positions, parts = self._positions, len(self._dividing.parts)
+        settings = describe_common_settings(self._config)
+        return Members(positions.database, positions.table, self._shared, parts, settings)
 
     def describe_start(self) -> RunStart:
         """What this instance is about to deliver, with others."""
