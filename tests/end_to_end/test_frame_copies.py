@@ -14,9 +14,8 @@ from fixtures.copied_tables import KEY_VALUES, CopiedTable, ExpectedCopy
 from fixtures.replicas import CONSUMER
 from pyspark.sql import DataFrame, SparkSession
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import CopyConflictError, ReplicaError
-from watcher.replica.copies import DELETED_COLUMN, CopyState
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState
 from watcher.replica.cuts import PARQUET
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frames import FrameCopy
@@ -43,7 +42,7 @@ UGLY = CopiedTable(
             ("_metadata", pa.date32()),
             ("_newest", pa.float32()),
             ("_row", pa.string()),
-            (COMMIT_TIMESTAMP_COLUMN, pa.timestamp("us", "UTC")),
+            (STAMP_COLUMN, pa.timestamp("us", "UTC")),
         ]
     ),
     ("a.b", "s", "a`b", "T", 'a"b', "select", "_metadata", "_newest"),
@@ -66,7 +65,7 @@ class Lake:
     def frame(self, rows: Iterable[Row]) -> DataFrame:
         """Rows of the table."""
         values = [(key, name, second and at(second)) for key, name, second in rows]
-        schema = f"Id BIGINT, Name STRING, {COMMIT_TIMESTAMP_COLUMN} TIMESTAMP"
+        schema = f"Id BIGINT, Name STRING, {STAMP_COLUMN} TIMESTAMP"
         return self._spark.createDataFrame(values, schema)
 
     def changes(self, rows: Iterable[Row], *deleted: int | None) -> DataFrame:
@@ -92,7 +91,7 @@ class Lake:
         by_arrow = [row for batch in batches for row in batch.to_pylist()]
         assert {row["Id"]: row["Name"] for row in by_arrow} == by_spark
         assert len(by_arrow) == len(by_spark)
-        assert copy.read_schema(state.version).names == ["Id", "Name", COMMIT_TIMESTAMP_COLUMN]
+        assert copy.read_schema(state.version).names == ["Id", "Name", STAMP_COLUMN]
         return by_spark
 
 
@@ -141,7 +140,7 @@ def test_any_key_and_any_name_is_merged_as_plain_python_does(
     table, random = UGLY, Random(7)
     expected = ExpectedCopy(table)
     copy = make_open_copy(spark, lake_format, str(tmp_path), CONSUMER)(spark, "T")
-    order = (COMMIT_TIMESTAMP_COLUMN,)
+    order = (STAMP_COLUMN,)
 
     def make_rows(window: int) -> list[dict[str, Any]]:
         rows = []
@@ -149,7 +148,7 @@ def test_any_key_and_any_name_is_merged_as_plain_python_does(
             row = {f.name: random.choice([None, *KEY_VALUES[f.type][:2]]) for f in table.schema}
             # Keys that differ in two places at most: else none would come twice.
             row |= {name: KEY_VALUES[table.schema.field(name).type][0] for name in table.key[3:]}
-            row[COMMIT_TIMESTAMP_COLUMN] = at(10 * window + random.randrange(20))
+            row[STAMP_COLUMN] = at(10 * window + random.randrange(20))
             rows.append(row | {DELETED_COLUMN: random.random() < 0.3})
         return rows
 
@@ -158,7 +157,7 @@ def test_any_key_and_any_name_is_merged_as_plain_python_does(
     copy.load_frame(spark.createDataFrame(table.make_rows(loaded)), 100)
     rows = make_rows(1)
     # Of one key and one timestamp Spark may take either.
-    rows = list({(*table.identify(r), r[COMMIT_TIMESTAMP_COLUMN]): r for r in rows}.values())
+    rows = list({(*table.identify(r), r[STAMP_COLUMN]): r for r in rows}.values())
     expected.merge(rows)
     newest = select_newest(spark.createDataFrame(table.make_changes(rows)), table.key, order)
     state = copy.merge_frame(newest, table.key, 200)
@@ -170,7 +169,7 @@ def test_any_key_and_any_name_is_merged_as_plain_python_does(
 def test_columns_change_with_a_load(lake: Lake) -> None:
     copy = lake.open()
     first = lake.load(copy, [(1, "a", 10)], 100)
-    wider = lake.frame([(1, "a", 10)]).selectExpr("Id", "Name", "1L AS More", "_commit_timestamp")
+    wider = lake.frame([(1, "a", 10)]).selectExpr("Id", "Name", "1L AS More", STAMP_COLUMN)
     second, count = copy.load_frame(wider, 200)
     assert (second.schema.field("More").type, count) == (pa.int64(), 1)
     assert lake.read(first) == {1: "a"}

@@ -71,9 +71,10 @@ def test_every_operand_and_every_name_is_closed(engine: MergeSql, key: list[str]
 def test_the_merge_of_spark_as_text() -> None:
     assert render_spark_merge("`x`", "`y`", ["a`b", "$deleted"], ["a`b"]) == (
         "MERGE INTO `x` AS t USING `y` AS s ON ((t.`a``b`) <=> (s.`a``b`))"
-        " WHEN MATCHED AND ((s.`$deleted`) AND ((t.`_commit_timestamp` IS NULL) OR"
-        " (s.`_commit_timestamp` > t.`_commit_timestamp`))) THEN DELETE"
-        " WHEN MATCHED AND ((NOT (s.`$deleted`)) AND ((t.`_commit_timestamp` IS NULL) OR"
-        " (s.`_commit_timestamp` > t.`_commit_timestamp`))) THEN UPDATE SET t.`a``b` = s.`a``b`"
+        " WHEN MATCHED AND ((s.`$deleted`) AND ((t.`_spanner_commit_timestamp` IS NULL) OR"
+        " (s.`_spanner_commit_timestamp` > t.`_spanner_commit_timestamp`))) THEN DELETE"
+        " WHEN MATCHED AND ((NOT (s.`$deleted`)) AND ((t.`_spanner_commit_timestamp` IS NULL) OR"
+        " (s.`_spanner_commit_timestamp` > t.`_spanner_commit_timestamp`)))"
+        " THEN UPDATE SET t.`a``b` = s.`a``b`"
         " WHEN NOT MATCHED AND (NOT (s.`$deleted`)) THEN INSERT (`a``b`) VALUES (s.`a``b`)"
     )

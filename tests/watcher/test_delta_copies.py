@@ -14,11 +14,11 @@ import pytest
 from deltalake import DeltaTable
 
 from watcher.errors import CopyConflictError, ReplicaError, VersionExpiredError
-from watcher.replica.copies import DELETED_COLUMN
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.replica.delta import DeltaCopy
 
 SCHEMA = pa.schema(
-    [("Id", pa.int64()), ("Name", pa.string()), ("_commit_timestamp", pa.timestamp("us", "UTC"))]
+    [("Id", pa.int64()), ("Name", pa.string()), (STAMP_COLUMN, pa.timestamp("us", "UTC"))]
 )
 KEY = ("Id",)
 Row = tuple[int | None, str | None, int | None]
@@ -94,7 +94,7 @@ def test_the_merge_of_the_documentation_updates_rows_without_a_timestamp(
     for rows in (batch_of((1, "uno", 1), (2, "older", 9)), batch_of((1, "older", None))):
         (
             table.merge(rows, "t.Id = s.Id", source_alias="s", target_alias="t")
-            .when_matched_update_all(condition.replace("_commit_timestamp", '"_commit_timestamp"'))
+            .when_matched_update_all(condition.replace("_commit_timestamp", f'"{STAMP_COLUMN}"'))
             .when_not_matched_insert_all()
             .execute()
         )

@@ -58,7 +58,7 @@ def test_rows_from_before_watching_are_loaded_and_then_followed(
     make_watchable(database)
     (first,) = replicate(database, tmp_path)
     assert (first.loaded, first.merged) == ({"Singers": 5}, {})
-    assert {row["_commit_timestamp"] for row in read_rows(tmp_path, "Singers")} == {None}
+    assert {row["_spanner_commit_timestamp"] for row in read_rows(tmp_path, "Singers")} == {None}
     write_singers(database, range(3, 7), "new")
     (second,) = replicate(database, tmp_path)
     assert (second.loaded, second.merged) == ({}, {"Singers": 4})

@@ -16,11 +16,11 @@ from typing import Generic, Protocol, TypeVar
 from watcher.captures.poll import PollCapture
 from watcher.errors import VersionExpiredError
 from watcher.failpoints import failpoint
-from watcher.replica.copies import CopyState, StoredCopy, same_columns
+from watcher.replica.copies import CopyState, StoredCopy, find_stamp
 from watcher.replica.cuts import Cause, Cut, Reason, TableCut, describe_table
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
-from watcher.replica.rows import copy_schema
+from watcher.replica.rows import has_copy_columns
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.replaced import read_replaced
@@ -84,8 +84,11 @@ class WindowRows(Protocol[Written_contra]):
         rows. Raises VersionExpiredError, with nothing changed, where it cannot be read then."""
         ...
 
-    def merge(self, copy: Written_contra, capture: PollCapture, end: int) -> tuple[CopyState, int]:
-        """Merges the newest row of each key: the copy's state, and how many rows."""
+    def merge(
+        self, copy: Written_contra, capture: PollCapture, end: int, stamp: str
+    ) -> tuple[CopyState, int]:
+        """Merges the newest row of each key: the copy's state, and how many rows. ``stamp`` is how
+        the copy calls ``STAMP_COLUMN``."""
         ...
 
 
@@ -246,7 +249,7 @@ class ReplicaWriter(Generic[Copy]):
                 del self._marks[name]
 
     def _has_columns(self, name: str, capture: PollCapture) -> bool:
-        return same_columns(self._states[name].schema, copy_schema(capture))
+        return has_copy_columns(self._states[name].schema, capture)
 
     # Commits.
 
@@ -303,7 +306,8 @@ class ReplicaWriter(Generic[Copy]):
             return
         self._check()
         before = self._states[name]
-        state, count = rows.merge(self._open(name), capture, window.end)
+        stamp = find_stamp(before.schema.names)
+        state, count = rows.merge(self._open(name), capture, window.end, stamp)
         self._adopt(name, before.version, state)
         if not self._has_columns(name, capture):
             self._mark(name, f"version {state.version} has other columns than the table")

@@ -12,9 +12,21 @@ from watcher.spanner.timestamps import format_timestamp
 if TYPE_CHECKING:
     import pyarrow as pa
 
+STAMP_COLUMN = "_spanner_commit_timestamp"
+"""When the row of a copy was written. No column of Spanner begins with an underscore, and no format
+or engine reserves the name: docs/decisions/0009-column-of-copies.md."""
+STAMP_COLUMNS = (STAMP_COLUMN, "_commit_timestamp")
+"""Also how version 1.0.0 called it, which Delta reserves for its change data feed. A copy keeps the
+name that it has until it is loaded again."""
 DELETED_COLUMN = "$deleted"
 """In rows that are merged: true for a row that is to be removed. No column of Spanner has such a
 name."""
+
+
+def find_stamp(columns: Iterable[str]) -> str:
+    """How a copy, or rows for it, call ``STAMP_COLUMN``."""
+    names = set(columns)
+    return next((name for name in STAMP_COLUMNS if name in names), STAMP_COLUMN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from pyarrow.dataset import Dataset
 
 from watcher.errors import CopyConflictError, ReplicaError
-from watcher.replica.copies import CopyState, OpenTableCopy, OutsideCommit
+from watcher.replica.copies import CopyState, OpenTableCopy, OutsideCommit, find_stamp
 from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_log import LOAD, METADATA, DeltaLog
 from watcher.replica.merge_sql import DATAFUSION, SOURCE, TARGET
@@ -87,7 +87,7 @@ class DeltaCopy:
         return self._describe(table)
 
     def _merge_once(self, table: DeltaTable, rows: pa.Table, key: Sequence[str], end: int) -> None:
-        values = dict(DATAFUSION.assign(rows.column_names))
+        values, stamp = dict(DATAFUSION.assign(rows.column_names)), find_stamp(rows.column_names)
         (
             table.merge(
                 rows,
@@ -97,8 +97,8 @@ class DeltaCopy:
                 writer_properties=SMALL_GROUPS,
                 commit_properties=self._mark("merge", end),
             )
-            .when_matched_delete(DATAFUSION.deletes)
-            .when_matched_update(values, DATAFUSION.updates)
+            .when_matched_delete(DATAFUSION.deletes(stamp))
+            .when_matched_update(values, DATAFUSION.updates(stamp))
             .when_not_matched_insert(values, DATAFUSION.inserts)
             .execute()
         )

@@ -12,6 +12,7 @@ from pyiceberg.table.snapshots import Snapshot
 from watcher.errors import ReplicaError
 from watcher.replica.copies import CopyState, OpenCopy, OutsideCommit
 from watcher.replica.cuts import CONSUMER, END, KIND
+from watcher.replica.iceberg_names import name_copy
 from watcher.replica.lineage import Ancestor, list_outside
 
 
@@ -117,6 +118,6 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
 
 
 def open_iceberg_copies(folder: str, consumer: str) -> OpenCopy:
-    """The copies of a replica, each in the folder of its table's name."""
+    """The copies of a replica, each in a folder of its own: ``name_copy``."""
     base = folder.rstrip("/")
-    return lambda table: IcebergCopy(f"{base}/{table}", consumer)
+    return lambda table: IcebergCopy(f"{base}/{name_copy(table)}", consumer)

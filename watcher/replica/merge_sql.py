@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN
-from watcher.replica.copies import DELETED_COLUMN
+from watcher.replica.copies import DELETED_COLUMN, find_stamp
 from watcher.spanner.sql import all_of, any_of
 
 SOURCE, TARGET = "s", "t"
@@ -33,11 +32,10 @@ class MergeSql:
             f"({self.quote(name, TARGET)}) {self.same} ({self.quote(name, SOURCE)})" for name in key
         )
 
-    @property
-    def newer(self) -> str:
-        """Comparing with NULL is never true: a row that was loaded without a timestamp would stay
-        for ever."""
-        source, target = (self.quote(COMMIT_TIMESTAMP_COLUMN, each) for each in (SOURCE, TARGET))
+    def is_newer(self, stamp: str) -> str:
+        """Whether a row is newer than that of its key. Comparing with NULL is never true: a row
+        that was loaded without a timestamp would stay for ever."""
+        source, target = (self.quote(stamp, each) for each in (SOURCE, TARGET))
         return any_of((f"{target} IS NULL", f"{source} > {target}"))
 
     @property
@@ -50,15 +48,13 @@ class MergeSql:
         """The condition for rows whose key the copy does not have."""
         return f"NOT ({self.is_removed})"
 
-    @property
-    def updates(self) -> str:
+    def updates(self, stamp: str) -> str:
         """The condition for rows that replace one."""
-        return all_of((self.inserts, self.newer))
+        return all_of((self.inserts, self.is_newer(stamp)))
 
-    @property
-    def deletes(self) -> str:
+    def deletes(self, stamp: str) -> str:
         """The condition for rows that remove one."""
-        return all_of((self.is_removed, self.newer))
+        return all_of((self.is_removed, self.is_newer(stamp)))
 
     def assign(self, columns: Iterable[str], alias: str = "") -> Mapping[str, str]:
         """The columns of the copy, quoted, and the values that they get."""
@@ -75,11 +71,11 @@ SPARK = MergeSql("`", "<=>")
 def render_spark_merge(table: str, source: str, columns: Sequence[str], key: Sequence[str]) -> str:
     """The MERGE of a window's rows, in Spark. ``table`` and ``source`` are quoted."""
     changes = ", ".join(f"{own} = {new}" for own, new in SPARK.assign(columns, TARGET).items())
-    inserted = SPARK.assign(columns)
+    inserted, stamp = SPARK.assign(columns), find_stamp(columns)
     clauses = (
         f"MERGE INTO {table} AS {TARGET} USING {source} AS {SOURCE} ON {SPARK.match_keys(key)}",
-        f"WHEN MATCHED AND ({SPARK.deletes}) THEN DELETE",
-        f"WHEN MATCHED AND ({SPARK.updates}) THEN UPDATE SET {changes}",
+        f"WHEN MATCHED AND ({SPARK.deletes(stamp)}) THEN DELETE",
+        f"WHEN MATCHED AND ({SPARK.updates(stamp)}) THEN UPDATE SET {changes}",
         f"WHEN NOT MATCHED AND ({SPARK.inserts}) THEN INSERT ({', '.join(inserted)})"  # noqa: S608 (names are quoted)
         f" VALUES ({', '.join(inserted.values())})",
     )

@@ -14,7 +14,7 @@ from ddl.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.poll import PollCapture
 from watcher.change import Change, Operation, Shape, Value
-from watcher.replica.copies import DELETED_COLUMN
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, find_stamp, same_columns
 from watcher.spanner.key_values import identify_column
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.results.sent_types import name_type
@@ -24,16 +24,24 @@ ROW, GROUP = "$row", "$key"
 """No column of Spanner has such a name."""
 
 
-def copy_schema(capture: PollCapture) -> pa.Schema:
-    """The columns of a copy: the table's, and ``_commit_timestamp``."""
+def copy_schema(capture: PollCapture, stamp: str = STAMP_COLUMN) -> pa.Schema:
+    """The columns of a copy: the table's, and ``STAMP_COLUMN``, or how the copy calls it."""
     schema = capture.schema
-    return schema.remove(schema.get_field_index(SHARD_ID_COLUMN))
+    schema = schema.remove(schema.get_field_index(SHARD_ID_COLUMN))
+    place = schema.get_field_index(COMMIT_TIMESTAMP_COLUMN)
+    return schema.set(place, schema.field(place).with_name(stamp))
+
+
+def has_copy_columns(stored: pa.Schema, capture: PollCapture) -> bool:
+    """Whether a copy has the columns that it is to have, whatever it calls ``STAMP_COLUMN``."""
+    return same_columns(stored, copy_schema(capture, find_stamp(stored.names)))
 
 
 def arrange_rows(rows: TableRows) -> pa.Table:
     """The rows of a poll or of a snapshot, with ``DELETED_COLUMN``."""
     batch = rows.batch.drop_columns([SHARD_ID_COLUMN])
-    table = pa.Table.from_batches([batch])
+    names = [STAMP_COLUMN if n == COMMIT_TIMESTAMP_COLUMN else n for n in batch.schema.names]
+    table = pa.Table.from_batches([batch]).rename_columns(names)
     deleted = find_deleted(rows.batch, rows.table.deleted)
     return table.append_column(DELETED_COLUMN, deleted)
 
@@ -111,7 +119,7 @@ def reduce_changes(tables: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
     key_names = [f"{GROUP}{place}" for place in range(len(key))]
     order = pc.sort_indices(
         table.append_column(ROW, pa.array(np.arange(table.num_rows))),
-        [(COMMIT_TIMESTAMP_COLUMN, "ascending"), (ROW, "ascending")],
+        [(STAMP_COLUMN, "ascending"), (ROW, "ascending")],
     )
     ordered = table.take(order)
     keys = [identify_column(ordered.column(name)) for name in key]

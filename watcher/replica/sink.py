@@ -15,7 +15,7 @@ from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.change import Change
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWindow, ReplicaWriter
-from watcher.replica.copies import CopyState, TableCopy
+from watcher.replica.copies import STAMP_COLUMN, CopyState, TableCopy
 from watcher.replica.rows import (
     arrange_changes,
     arrange_rows,
@@ -51,10 +51,13 @@ class HeldRows:
 
         return copy.load(copy_schema(capture), read(), end), count
 
-    def merge(self, copy: TableCopy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+    def merge(
+        self, copy: TableCopy, capture: PollCapture, end: int, stamp: str
+    ) -> tuple[CopyState, int]:
         """As ``WindowRows.merge``."""
         key = capture.table.primary_key
         rows = reduce_changes(self.tables.pop(capture.table.name), key)
+        rows = rows.rename_columns([stamp if n == STAMP_COLUMN else n for n in rows.column_names])
         self.check()
         return copy.merge(rows, key, end), rows.num_rows
 

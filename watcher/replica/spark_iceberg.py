@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -19,10 +20,12 @@ from watcher.replica.frames import (
     scan_frame,
     session_settings,
 )
+from watcher.replica.iceberg_names import name_copy
 from watcher.replica.lineage import Ancestor, list_outside
 from watcher.replica.merge_sql import SPARK, render_spark_merge
 from watcher.replica.packages import ICEBERG_SETTINGS
 
+LOG = logging.getLogger("watcher.replica")
 ROWS_VIEW = "spanner_watcher_rows"
 EXTENSIONS = "spark.sql.extensions"
 CATALOG = "spark.sql.catalog"
@@ -42,7 +45,8 @@ class SparkIcebergCopy:
 
     def __init__(self, spark: SparkSession, catalog: str, table: str, consumer: str) -> None:
         self._spark = spark
-        self._name = f"{SPARK.quote(catalog)}.{SPARK.quote(table)}"
+        self._table, self._copy = table, name_copy(table)
+        self._name = f"{SPARK.quote(catalog)}.{SPARK.quote(self._copy)}"
         self._consumer = consumer
         self._known: CopyState | None = None
 
@@ -64,6 +68,12 @@ class SparkIcebergCopy:
         before = self.read_state()
         if before is not None and before.end >= end:
             return before, 0
+        if self._copy != self._table:
+            LOG.warning(
+                "the Iceberg copy of %s is called %s: Iceberg has metadata tables of that name",
+                self._table,
+                self._copy,
+            )
         with session_settings(self._spark, self._describe("load", end)):
             writer = rows.writeTo(self._name).using("iceberg")
             for name, value in TABLE_PROPERTIES.items():

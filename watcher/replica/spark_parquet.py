@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from watcher.errors import ReplicaError
 from watcher.failpoints import failpoint
-from watcher.replica.copies import CopyState
+from watcher.replica.copies import CopyState, find_stamp
 from watcher.replica.frames import arrow_schema, first_line, session_settings
 from watcher.replica.merge_sql import SOURCE, SPARK, TARGET
 from watcher.replica.parquet import FILES, DataFile, ParquetCopy, ParquetVersion
@@ -119,7 +119,9 @@ def merge_rows(there: DataFrame, rows: DataFrame, key: Sequence[str]) -> DataFra
     target = there.select(f.struct(*(f.col(SPARK.quote(name)) for name in names)).alias(TARGET))
     source = rows.select(f.struct("*").alias(SOURCE))
     joined = target.join(source, f.expr(SPARK.match_keys(key)), "full_outer")
-    newer = f.col(SOURCE).isNotNull() & (f.col(TARGET).isNull() | f.expr(SPARK.newer))
+    newer = f.col(SOURCE).isNotNull() & (
+        f.col(TARGET).isNull() | f.expr(SPARK.is_newer(find_stamp(names)))
+    )
     removed = newer & f.expr(SPARK.is_removed)
     columns = [
         f.when(newer, f.col(new)).otherwise(f.col(SPARK.quote(name, TARGET))).alias(name)

@@ -10,12 +10,12 @@ from watcher.captures.change_stream import require_complete
 from watcher.consumers.states import State
 from watcher.errors import ConfigurationError
 from watcher.replica.commits import CutReport, ReplicaTarget
-from watcher.replica.copies import TableCopy, same_columns
+from watcher.replica.copies import TableCopy
 from watcher.replica.cuts import DELTA
 from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
-from watcher.replica.rows import copy_schema
+from watcher.replica.rows import has_copy_columns
 from watcher.replica.sink import ReplicaSink
 from watcher.runners.replica_settings import name_consumer, require_replica
 from watcher.runners.sources import WatchedTables
@@ -140,7 +140,7 @@ class Replicator:
                 yield TablePlan(name, "load", "there is no copy")
             elif last is None or name not in last.tables:
                 yield TablePlan(name, "load", "the last cut does not have it")
-            elif not same_columns(state.schema, copy_schema(source.capture(name))):
+            elif not has_copy_columns(state.schema, source.capture(name)):
                 yield TablePlan(name, "load", "its columns have changed")
             else:
                 yield TablePlan(name, "merge", f"version {state.version}")

@@ -14,12 +14,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ddl.schema import Schema
 from watcher.callbacks import Callback
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, VersionExpiredError
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter, is_readable
-from watcher.replica.copies import DELETED_COLUMN, CopyState
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.manifest import Manifest
@@ -105,12 +104,15 @@ class FrameRows:
         kept = decode(rows, capture).where(~f.col(DELETED_COLUMN))
         return copy.load_frame(kept.drop(DELETED_COLUMN, SEQUENCE_COLUMN), end)
 
-    def merge(self, copy: FrameCopy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+    def merge(
+        self, copy: FrameCopy, capture: PollCapture, end: int, stamp: str
+    ) -> tuple[CopyState, int]:
         """As ``WindowRows.merge``."""
         table = capture.table
         rows = decode(self.batch.where(f.col("table") == table.name), capture)
-        order = (COMMIT_TIMESTAMP_COLUMN, SEQUENCE_COLUMN)
+        order = (STAMP_COLUMN, SEQUENCE_COLUMN)
         newest = select_newest(rows, table.primary_key, order).drop(SEQUENCE_COLUMN)
+        newest = newest.withColumnRenamed(STAMP_COLUMN, stamp)
         return copy.merge_frame(newest, table.primary_key, end), self.counts[table.name]
 
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from ddl.schema import Dialect, Schema, Table, TypeCode
 from ddl.selection import matches_any
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.errors import TableNotFoundError
-from watcher.replica.copies import OpenCopy, StoredCopy, check_version
+from watcher.replica.copies import STAMP_COLUMNS, OpenCopy, StoredCopy, check_version
 from watcher.replica.cuts import Cut, TableCut
 from watcher.spanner.dialects import DIALECTS
 from watcher.spanner.queries import QueryClient
@@ -134,7 +133,7 @@ class ReplicaTable:
     def _explain_columns(self, copied: Sequence[str]) -> str:
         """Why the columns of the copy are not those that it is to have; empty where they are."""
         there = {each.name: is_supported(each.type) for each in self.table.columns}
-        surplus = [n for n in copied if not there.get(n) and n != COMMIT_TIMESTAMP_COLUMN]
+        surplus = [n for n in copied if not there.get(n) and n not in STAMP_COLUMNS]
         if surplus:
             return f"Spanner has no column {', '.join(surplus)}, the copy has"
         left_out = {name.casefold() for name in self._cut.left_out}

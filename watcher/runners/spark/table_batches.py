@@ -16,7 +16,7 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, 
 from watcher.captures.change_stream.rows import CHANGES
 from watcher.captures.poll import PollCapture
 from watcher.change import Operation, ValueCapture
-from watcher.replica.copies import DELETED_COLUMN
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.replica.rows import copy_schema, describe_columns, find_deleted, has_columns
 from watcher.runners.spark.sent_columns import SentRows
 
@@ -139,7 +139,8 @@ class TableDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _read(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        columns = [batch.column(field.name) for field in copy_schema(self.capture)]
+        schema = copy_schema(self.capture, COMMIT_TIMESTAMP_COLUMN)
+        columns = [batch.column(name) for name in schema.names]
         deleted = find_deleted(batch, self.capture.table.deleted)
         return [*columns, deleted, pa.nulls(batch.num_rows, pa.string())]
 
@@ -151,7 +152,7 @@ class TableDecoder:
             name: sent.decode(name, type_, self.capture.nanoseconds, name in table.primary_key)
             for name, type_ in table.columns
         }
-        columns[COMMIT_TIMESTAMP_COLUMN] = batch.column("commit_timestamp")
+        columns[STAMP_COLUMN] = batch.column("commit_timestamp")
         schema = copy_schema(self.capture)
         ordered = [columns[field.name].cast(field.type) for field in schema]
         return [*ordered, deleted, batch.column("record_sequence")]

@@ -1,0 +1,31 @@
+"""What the copy of a table is called in Iceberg, whose catalogs take some names for themselves."""
+
+from __future__ import annotations
+
+METADATA_TABLES = frozenset(
+    {
+        *("entries", "files", "data_files", "delete_files", "history", "metadata_log_entries"),
+        *("table_properties_log", "snapshots", "refs", "manifests", "partitions"),
+        *("all_data_files", "all_delete_files", "all_files", "all_manifests", "all_entries"),
+        *("position_deletes", "changes"),
+    }
+)
+"""Iceberg's MetadataTableType, in lower case, and the changelog of Spark: a catalog takes such a
+name for what it shows of another table."""
+ESCAPE = "_"
+
+
+def name_copy(table: str) -> str:
+    """The name of the copy: that of the table, with one underscore more where Iceberg takes the
+    name, with any number of underscores, for its own. No two tables get the same."""
+    return f"{table}{ESCAPE}" if is_taken(table.rstrip(ESCAPE)) else table
+
+
+def find_table_name(copy: str) -> str:
+    """The name of the table whose copy is called so."""
+    return copy.removesuffix(ESCAPE) if is_taken(copy.rstrip(ESCAPE)) else copy
+
+
+def is_taken(name: str) -> bool:
+    """Whether Iceberg takes a name for its own; it ignores case."""
+    return name.lower() in METADATA_TABLES
