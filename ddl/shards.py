@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ddl.errors import PlanError
 from ddl.render import quote_column, render_type
@@ -21,6 +22,7 @@ TEXT = {
     TypeCode.DATE: "CAST({0} AS STRING)",
     TypeCode.UUID: "CAST({0} AS STRING)",
     TypeCode.TIMESTAMP: "CAST(UNIX_MICROS({0}) AS STRING)",
+    TypeCode.ENUM: "CAST(CAST({0} AS INT64) AS STRING)",
 }
 
 # The same in the PostgreSQL dialect. A timestamp as text depends on the time zone there, so it is
@@ -111,7 +113,8 @@ def choose_hashed_columns(
     table: Table, key: Sequence[str] | None, dialect: Dialect
 ) -> list[Column]:
     """The columns to hash: the given ones, else the primary key without commit timestamps."""
-    names = list(key) if key else [part.column for part in table.primary_key]
+    keys = [part.column for part in table.primary_key]
+    names = list(key) if key else keys
     columns = []
     for name in names:
         column = table.column(name)
@@ -126,6 +129,9 @@ def choose_hashed_columns(
                     " allow in a generated column: choose other columns with --shard-key"
                 )
             continue
+        if column.type.code is TypeCode.PROTO and column.name in keys:
+            # DDL names an ENUM as it names a PROTO, which cannot be in a key.
+            column = replace(column, type=replace(column.type, code=TypeCode.ENUM))
         if column.type.code not in HASHED[dialect]:
             raise PlanError(
                 f"the key column {table.name}.{column.name} has type"

@@ -47,7 +47,7 @@ from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.discovery import discover_table
 
-NEVER_DELIVERED = frozenset({"PROTO", "ENUM", "INTERVAL"})
+NEVER_DELIVERED = frozenset({"INTERVAL"})
 """Kinds of columns that polls and copies leave out (docs/spark.md)."""
 ADDED = "added_later"
 DDL_SECONDS_MAX = 300

@@ -1,19 +1,30 @@
-"""Tables with columns of messages and enums, watched: left out of polls, as sent by a stream."""
+"""Tables with columns of messages and enums, watched: bytes and numbers, however they are read."""
 
 from __future__ import annotations
 
 import logging
+import re
+from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.commands import run_command
 from fixtures.music import BUNDLE, DESCRIPTORS, GENRE, SINGER, SingerInfo
+from fixtures.replicas import (
+    adopt_newest,
+    assert_equal,
+    open_table,
+    read_rows,
+    replicate,
+    verify_folder,
+)
 from fixtures.singers import address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
 from ddl.errors import PlanError
 from ddl.parse import parse_schema
 from watcher import Change, Watcher
-from watcher.errors import ConfigurationError
 
 TABLE = f"""CREATE TABLE Singers (
   Id INT64, Name STRING(MAX), Info {SINGER}, Genre {GENRE}, Moods ARRAY<Mood>
@@ -39,20 +50,30 @@ def write(database: Database) -> None:
         batch.insert("Singers", columns, [(1, "Ann", FRENCH, 3, [1])])
 
 
-def test_a_poll_leaves_them_out_with_one_line(
+INFO = FRENCH.SerializeToString()
+
+
+def check_delivered(change: Change) -> None:
+    assert change.new_values is not None
+    values = change.new_values
+    assert (values["Info"], values["Genre"], values["Moods"]) == (INFO, 3, [1])
+
+
+def test_a_poll_delivers_bytes_and_numbers(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_watchable(database, "Singers")
     write(database)
+    with database.batch() as batch:
+        batch.insert("Singers", ("Id", "Moods"), [(2, None), (3, [None, 1])])
     with caplog.at_level(logging.WARNING, "watcher.columns"):
-        (change,) = deliver(database, start="earliest")
-    assert change.new_values is not None
-    assert change.new_values["Name"] == "Ann"
-    assert not {"Info", "Genre", "Moods"} & change.new_values.keys()
-    (line,) = [each.getMessage() for each in caplog.records if each.name == "watcher.columns"]
-    assert f"PROTO<{SINGER}>, ENUM<{GENRE}>, ARRAY<ENUM<Mood>> that cannot be read" in line
-    with pytest.raises(ConfigurationError, match=f"Genre has type ENUM<{GENRE}>"):
-        deliver(database, table={"Singers": {"columns": ["Name", "Genre"]}})
+        changes = {c.key["Id"]: c for c in deliver(database, start="earliest")}
+    check_delivered(changes[1])
+    assert [(changes[n].new_values or {})["Moods"] for n in (2, 3)] == [None, [None, 1]]
+    assert {(changes[n].new_values or {})["Info"] for n in (2, 3)} == {None}
+    assert not [each for each in caplog.records if each.name == "watcher.columns"]
+    backfilled = deliver(database, consumer="b", backfill=["Singers"], start="latest")
+    check_delivered(next(each for each in backfilled if each.key["Id"] == 1))
 
 
 def test_a_stream_delivers_bytes_and_numbers(database: Database) -> None:
@@ -61,15 +82,73 @@ def test_a_stream_delivers_bytes_and_numbers(database: Database) -> None:
     assert deliver(database, **options) == []
     write(database)
     (change,) = deliver(database, **options)
-    assert change.new_values is not None
-    assert change.new_values["Info"] == FRENCH.SerializeToString()
-    assert (change.new_values["Genre"], change.new_values["Moods"]) == (3, [1])
+    check_delivered(change)
 
 
-def test_an_enum_in_the_key_cannot_be_made_watchable(database: Database) -> None:
-    keyed = f"CREATE TABLE Keyed (G {GENRE}, `At` TIMESTAMP) PRIMARY KEY (G)"
+def test_lines_have_base64_and_numbers(database: Database, tmp_path: Path) -> None:
+    make_watchable(database, "Singers")
+    write(database)
+    for envelope in ("plain", "debezium", "datastream", "ydb"):
+        file = tmp_path / envelope
+        result = run_command(
+            *("watch", "-d", str(address_of(database)), "-t", "Singers", "--from", "earliest"),
+            *("--once", "--consumer", envelope, "--to", str(file), "--envelope", envelope),
+        )
+        assert result.returncode == 0, result.stderr
+        text = file.read_text()
+        assert b64encode(INFO).decode() in text, envelope
+        assert re.search(r'"Genre": ?"?3', text), text
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["polled", "by a stream"])
+def test_copies_have_them_and_are_verified(
+    database: Database, tmp_path: Path, stream: bool
+) -> None:
+    if stream:
+        database.update_ddl(["CREATE CHANGE STREAM S FOR ALL"]).result(60)
+    else:
+        make_watchable(database, "Singers")
+    more = {"capture": "change-stream", "stream": {"name": "S"}} if stream else {}
+    options: dict[str, Any] = {"tables": ["Singers"]} | more
+    replicate(database, tmp_path, **options)
+    write(database)
+    with database.batch() as batch:
+        batch.insert("Singers", ("Id", "Genre"), [(2, None)])
+    (report,) = replicate(database, tmp_path, **options)
+    assert report.merged == {"Singers": 2}
+    rows = {row["Id"]: row for row in read_rows(tmp_path, "Singers")}
+    assert (rows[1]["Info"], rows[1]["Genre"], rows[1]["Moods"]) == (INFO, 3, [1])
+    assert_equal(database, tmp_path)
+    open_table(tmp_path, "Singers").update({"Genre": "2"}, predicate='"Id" = 1')
+    adopt_newest(tmp_path, "Singers")
+    assert not verify_folder(database, tmp_path).equal
+
+
+def test_an_enum_in_the_key_is_watched(database: Database, tmp_path: Path) -> None:
+    keyed = f"CREATE TABLE Keyed (G {GENRE}, A INT64, V STRING(MAX)) PRIMARY KEY (G DESC, A)"
     database.update_ddl([keyed, "CREATE INDEX ByGenre ON Singers (Genre)"]).result(60)
     database.reload()
     assert parse_schema(database.ddl_statements).index("ByGenre") is not None
-    with pytest.raises(PlanError, match=r"key column Keyed\.G has type .* cannot be hashed"):
-        make_watchable(database, "Keyed")
+    make_watchable(database, "Keyed")
+    keys = [(genre, number) for genre in (None, 0, 1, 2, 3) for number in range(30)]
+    with database.batch() as batch:
+        batch.insert("Keyed", ("G", "A", "V"), [(g, a, "first") for g, a in keys])
+    options = {"tables": ["Keyed"], "backfill": ["Keyed"], "backfill_rows": 7, "start": "latest"}
+    backfilled = deliver(database, **options)
+    assert sorted((repr(c.key["G"]), c.key["A"]) for c in backfilled) == sorted(
+        (repr(g), a) for g, a in keys
+    )
+    replicate(database, tmp_path, tables=["Keyed"])
+    with database.batch() as batch:
+        batch.update("Keyed", ("G", "A", "V"), [(3, 1, "second"), (None, 2, "second")])
+    assert {(c.key["G"], c.key["A"]) for c in deliver(database, tables=["Keyed"])} == {
+        (3, 1),
+        (None, 2),
+    }
+    replicate(database, tmp_path, tables=["Keyed"])
+    assert_equal(database, tmp_path)
+
+
+def test_a_message_is_not_hashed_into_a_shard(database: Database) -> None:
+    with pytest.raises(PlanError, match="cannot be hashed"):
+        make_watchable(database, "Singers", shard_key=["Info"])

@@ -381,7 +381,7 @@ def test_what_is_backfilled_is_not_there_yet() -> None:
         ),
         ("a.b.C", Type(TypeCode.PROTO, proto_name="a.b.C")),
         ("TOKENLIST", Type(TypeCode.TOKENLIST)),
-        ("GEOGRAPHY", Type(TypeCode.PROTO, proto_name="GEOGRAPHY")),
+        ("GEOGRAPHY", Type(TypeCode.STRUCT, proto_name="GEOGRAPHY")),
     ],
 )
 def test_types_that_the_embedded_server_does_not_have_are_read(text: str, type_: Type) -> None:

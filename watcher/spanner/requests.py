@@ -70,7 +70,8 @@ def build_type(type_: Type) -> TypePb:
     annotation = ANNOTATIONS.get(type_.code, TypeAnnotationCode.TYPE_ANNOTATION_CODE_UNSPECIFIED)
     code = getattr(TypeCodePb, type_.code.value.removeprefix("PG_").replace("JSONB", "JSON"))
     if type_.element is None:
-        return TypePb(code=code, type_annotation=annotation)
+        name = type_.proto_name or ""
+        return TypePb(code=code, type_annotation=annotation, proto_type_fqn=name)
     return TypePb(code=code, array_element_type=build_type(type_.element))
 
 

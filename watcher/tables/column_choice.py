@@ -143,7 +143,7 @@ def render_full_type(type_: Type) -> str:
         return f"ARRAY<{render_full_type(type_.element)}>"
     if type_.code in (TypeCode.PROTO, TypeCode.ENUM):
         return f"{type_.code.value}<{type_.proto_name}>"
-    return render_type(type_)
+    return type_.proto_name or render_type(type_)
 
 
 @lru_cache(maxsize=1024)

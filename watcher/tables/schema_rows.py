@@ -129,14 +129,14 @@ def build_column(row: Row, options: list[Row], dialect: Dialect) -> Column:
 
 @lru_cache(maxsize=4_096)
 def read_type(text: str, dialect: Dialect) -> tuple[Type, bool]:
-    """A type from its text, and whether it is that of commit timestamps; an unknown one is a PROTO
-    of that name, which is not readable."""
+    """A type from its text, and whether it is that of commit timestamps; an unknown one is a STRUCT
+    of that name: no column is one, and it is not readable."""
     reader = TokenReader(text)
     try:
         type_ = READ_TYPE[dialect](reader)
         reader.expect_end()
     except DdlSyntaxError:
-        return Type(TypeCode.PROTO, proto_name=text), False
+        return Type(TypeCode.STRUCT, proto_name=text), False
     return type_
 
 

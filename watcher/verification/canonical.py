@@ -1,19 +1,19 @@
 """The canonical text of a row, in each dialect; ``row_hashes`` makes it of Arrow columns.
 
 A row is the parts of its columns. The part of NULL is ``~``; that of another value is its text and
-``;``. Before a STRING, BYTES or JSON stand its length in bytes and ``:``. So different rows have
-different texts.
+``;``. Before a STRING, BYTES, PROTO or JSON stand its length in bytes and ``:``. So different rows
+have different texts.
 
 | type | text |
 |---|---|
 | BOOL | ``true``, ``false`` |
-| INT64 | decimal |
+| INT64, ENUM | decimal |
 | FLOAT32, FLOAT64 | ``%.16e`` of the FLOAT64 (exact); ``nan``, ``inf``, ``-inf``; zero with its
   sign, but without it in a primary key, where Spanner has one zero, and in the PostgreSQL dialect,
   whose change streams (jsonb) have one |
 | NUMERIC, numeric | decimal, without trailing zeros; where the copy keeps text, as it is written |
 | STRING, UUID | itself |
-| BYTES | hexadecimal, lower case |
+| BYTES, PROTO | hexadecimal, lower case |
 | DATE | ISO 8601 |
 | TIMESTAMP | microseconds since 1970, rounded down; where the copy keeps text, also ``.`` and the
   nanoseconds of the microsecond |
@@ -44,7 +44,9 @@ NULL_PART = "~"
 END = ";"
 """The end of a part: no text has it but those whose length stands before them."""
 SECOND_DAY = "CAST('0001-01-02 00:00:00+00' AS timestamptz)"
-MEASURED = frozenset({TypeCode.STRING, TypeCode.BYTES, TypeCode.JSON, TypeCode.PG_JSONB})
+MEASURED = frozenset(
+    {TypeCode.STRING, TypeCode.BYTES, TypeCode.PROTO, TypeCode.JSON, TypeCode.PG_JSONB}
+)
 """The types whose texts may have any character."""
 
 
@@ -120,6 +122,10 @@ class GoogleSqlText(CanonicalText):
             return self._render_float(f"CAST({value} AS FLOAT64)", column.one_zero)
         if code is TypeCode.BYTES:
             return f"TO_HEX({value})"
+        if code is TypeCode.PROTO:
+            return f"TO_HEX(CAST({value} AS BYTES))"
+        if code is TypeCode.ENUM:
+            return self.sql.to_text(f"CAST({value} AS INT64)")
         if code is TypeCode.JSON:
             return f"TO_JSON_STRING({value})"
         if code is TypeCode.STRING:

@@ -91,7 +91,7 @@ def render_texts(values: pa.Array, column: ComparedColumn) -> pa.Array:
         # A sum with zero takes the sign of zero away.
         sign = 0.0 if column.one_zero else -0.0
         return map_texts(values, lambda value: FLOAT_FORMAT % (value + sign))
-    if code is TypeCode.BYTES:
+    if code in (TypeCode.BYTES, TypeCode.PROTO):
         return map_texts(values, bytes.hex)
     if code in (TypeCode.NUMERIC, TypeCode.PG_NUMERIC) and pa.types.is_decimal(values.type):
         return map_texts(values, format_units)

@@ -34,7 +34,7 @@ from watcher.spanner.results.timestamp_columns import (
     truncate_timestamps,
 )
 
-CAST = frozenset({TypeCode.INT64, TypeCode.NUMERIC, TypeCode.DATE})
+CAST = frozenset({TypeCode.INT64, TypeCode.ENUM, TypeCode.NUMERIC, TypeCode.DATE})
 FLOATS = frozenset({TypeCode.FLOAT32, TypeCode.FLOAT64})
 
 
@@ -131,7 +131,7 @@ def convert_column(
         return convert_decimals(sent)
     if code in CAST:
         return sent.cast(target)
-    if code is TypeCode.BYTES:
+    if code in (TypeCode.BYTES, TypeCode.PROTO):
         return decode_base64(sent.cast(pa.binary()))
     if code is TypeCode.TIMESTAMP:
         return convert_timestamps(sent, nanoseconds, of_key)

@@ -52,6 +52,8 @@ ARROW = {
     TypeCode.INTERVAL: pa.string(),
     TypeCode.PG_NUMERIC: NUMERIC,
     TypeCode.PG_JSONB: pa.string(),
+    TypeCode.PROTO: pa.binary(),
+    TypeCode.ENUM: pa.int64(),
 }
 
 
@@ -180,7 +182,7 @@ def find_wide(texts: pa.Array) -> str | None:
 
 
 def decode_bytes(values: Sequence[bytes]) -> pa.Array:
-    """BYTES: base64 on the wire."""
+    """BYTES, and the messages of PROTO: base64 on the wire."""
     column = scan_cells(values)
     column.check_kind(TEXT)
     return base64_column.decode_base64(column.extract_payloads())
@@ -236,6 +238,8 @@ DECODERS: dict[TypeCode, Decoder] = {
     TypeCode.INTERVAL: decode_strings,
     TypeCode.PG_NUMERIC: decode_decimals,
     TypeCode.PG_JSONB: decode_strings,
+    TypeCode.PROTO: decode_bytes,
+    TypeCode.ENUM: make_cast_decoder(pa.int64()),
 }
 
 TIMESTAMP_DECODERS: dict[Nanoseconds, Decoder] = {

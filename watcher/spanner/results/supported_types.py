@@ -22,13 +22,15 @@ SUPPORTED = frozenset(
         TypeCode.INTERVAL,
         TypeCode.PG_NUMERIC,
         TypeCode.PG_JSONB,
+        TypeCode.PROTO,
+        TypeCode.ENUM,
     }
 )
 """Those of ``columns.ARROW``; arrays of them, too."""
 
 
 def is_supported(type_: Type) -> bool:
-    """True for a type that can be decoded: not PROTO, ENUM, TOKENLIST, or an unknown type."""
+    """True for a type that can be decoded: not TOKENLIST, or an unknown type."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         return is_supported(type_.element)
     return type_.code in SUPPORTED
