@@ -65,7 +65,7 @@ def roll_back(
     """Removes what ``apply_plan`` added for the tables; without names for all recorded ones.
 
     Returns the statements. Safe to run again after an interruption. Raises PlanError for a table
-    without a record, SchemaError if another object depends on what would be dropped.
+    without a record, and where other objects depend on what would be dropped.
     """
     statements, selected = plan_rollback(database, tables)
     if statements:

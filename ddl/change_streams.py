@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ddl.errors import MissingObjectError, PlanError
+from ddl.limits import STREAMS_A_COLUMN_MAX, STREAMS_MAX
 from ddl.names import make_unknown_table_error, require_column, require_table
 from ddl.schema import ChangeStream, ChangeStreamTable, Schema
 from ddl.steps import AlterChangeStream, CreateChangeStream, DropChangeStream
 from ddl.suggestions import suggest_name
 
-STREAMS_MAX = 10
-STREAMS_A_COLUMN_MAX = 3
 CAPTURE_TYPES = ("OLD_AND_NEW_VALUES", "NEW_VALUES", "NEW_ROW", "NEW_ROW_AND_OLD_VALUES")
 FLAGS = (
     "exclude_ttl_deletes",
@@ -150,7 +149,10 @@ def check_watches(schema: Schema, stream: ChangeStream, others: Sequence[ChangeS
                     f"change stream {stream.name}: {each.table}.{name} is a generated column, which"
                     " Spanner does not watch: leave it out"
                 )
+    named = {each.table.casefold() for each in stream.watches}
     for table in schema.tables:
+        if not stream.for_all and table.name.casefold() not in named:
+            continue
         for column in table.columns:
             watchers = sum(watches_column(s, table.name, column.name) for s in (*others, stream))
             if watchers > STREAMS_A_COLUMN_MAX:

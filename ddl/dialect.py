@@ -108,6 +108,10 @@ class SpannerDialect(BigQuery):
             **dict.fromkeys(TYPES_OF_LITERALS, keep_typed_literal),
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+        ID_VAR_TOKENS: ClassVar[set[Any]] = {
+            *BigQuery.Parser.ID_VAR_TOKENS,
+            *(TokenType.ALTER, TokenType.DROP, TokenType.INSERT),
+        }
 
         def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
             if self._match_pair(TokenType.ENUM, TokenType.STRING):

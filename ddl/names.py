@@ -93,6 +93,13 @@ def is_taken(schema: Schema, name: str) -> bool:
     return any(same_name(taken, name) for taken in list_names(schema))
 
 
+def choose_free_column(table: Table, name: str) -> str:
+    """The name of a new column: with the first number that no column of the table has."""
+    return next(
+        free for free in (f"{name}{number}" for number in count(2)) if table.column(free) is None
+    )
+
+
 def choose_free_name(schema: Schema, owner: str, suffix: str) -> str:
     """The name of a new object of the table ``owner``: that name and the suffix, else with the
     first number that makes it free. It stands in the same named schema, and is never too long."""

@@ -7,14 +7,33 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 
+from ddl.errors import DdlError, PlanError, SchemaError
 from ddl.evolve import apply_step
+from ddl.limits import (
+    FIXED_BYTES_MAX,
+    INDEXES_MAX,
+    KEY_BYTES_MAX,
+    STATEMENT_BYTES_MAX,
+    TABLES_MAX,
+    check_index_key,
+    check_names_and_keys,
+    check_table_size,
+    count_key_bytes,
+)
 from ddl.names import list_names
 from ddl.options import WatchOptions
 from ddl.ownership import NOBODY, Ownership, TakeOver
 from ddl.render import render_schema, render_step
 from ddl.reverse import reverse_step
 from ddl.schema import Schema
-from ddl.steps import AlterIndexStoring, CreateIndex, SetColumnOptions, Step
+from ddl.steps import (
+    AddColumn,
+    AlterIndexStoring,
+    CreateIndex,
+    CreateTable,
+    SetColumnOptions,
+    Step,
+)
 from ddl.strategies import Strategy
 from ddl.tracking import list_required_steps, list_take_overs
 
@@ -36,13 +55,23 @@ class PlanStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOutTable:
+    """A table that cannot be planned, and why."""
+
+    table: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Statements in order. ``fingerprint`` identifies the schema that they were planned for,
-    ``taken_over`` says which values of applications may be lost from then on."""
+    ``taken_over`` says which values of applications may be lost from then on, ``left_out`` which
+    tables the plan does without."""
 
     fingerprint: str
     statements: tuple[PlanStatement, ...]
     taken_over: tuple[TakeOver, ...] = ()
+    left_out: tuple[LeftOutTable, ...] = ()
 
     @property
     def down(self) -> tuple[str, ...]:
@@ -61,7 +90,12 @@ class Plan:
 
 def fingerprint(schema: Schema) -> str:
     """A digest of the whole schema."""
-    return hashlib.sha256("\n".join(render_schema(schema)).encode()).hexdigest()
+    return digest(render_schema(schema))
+
+
+def digest(statements: Iterable[str]) -> str:
+    """A digest of the statements that make a schema."""
+    return hashlib.sha256("\n".join(statements).encode()).hexdigest()
 
 
 SINGLE_TABLE_STRATEGIES = frozenset({Strategy.AUTOMATIC, Strategy.PROCESSED, Strategy.MANUAL})
@@ -76,38 +110,105 @@ def make_plan(
     tables: Iterable[str],
     options: WatchOptions | OptionsFor,
     owned: Mapping[str, Ownership] = NOTHING,
+    strict: bool = True,
 ) -> Plan:
     """Plans the migration that makes tables watchable as asked for.
 
     ``options`` are the same for all tables, or a function of a table's name. ``owned`` says what
     is ours by the record of a database (``ddl.read_ownership``), by table. Every step is tried
-    on the schema first. Raises PlanError or SchemaError; nothing is changed.
+    on the schema first. Raises PlanError or SchemaError; nothing is changed. Unless ``strict``, a
+    table that cannot be planned is left out, while another one can be.
     """
-    statements: list[PlanStatement] = []
-    taken: list[TakeOver] = []
-    by_name = {name.casefold(): each for name, each in owned.items()}
-    whole, pending = schema, list[Step]()
-    names = {name.casefold() for name in list_names(schema)}
-    for table in tables:
-        table_options = options if isinstance(options, WatchOptions) else options(table)
-        ownership = by_name.get(table.casefold(), NOBODY)
-        taken += list_take_overs(schema, table, table_options, ownership)
-        planned_steps = None
-        if table_options.strategy in SINGLE_TABLE_STRATEGIES:
-            planned_steps = plan_table(
-                isolate_table(schema, table), table, table_options, ownership
-            )
-            if list_new_indexes(planned_steps) & names:
-                planned_steps = None  # another table's object has the name: plan against all
-        if planned_steps is None:
-            for step in pending:
-                whole = apply_step(whole, step)
-            pending.clear()
-            planned_steps = plan_table(whole, table, table_options, ownership)
-        names |= list_new_indexes(planned_steps)
-        pending += [step for step, _ in planned_steps]
-        statements += [statement for _, statement in planned_steps]
-    return Plan(fingerprint(schema), tuple(statements), tuple(taken))
+    existing = render_schema(schema)
+    planning = Planning(schema, owned, sum(len(statement.encode()) for statement in existing))
+    left_out: list[tuple[str, DdlError]] = []
+    names = list(tables)
+    for table in names:
+        try:
+            planning.add(table, options if isinstance(options, WatchOptions) else options(table))
+        except DdlError as error:
+            if strict or len(names) == 1:
+                raise
+            left_out.append((table, error))
+    if left_out and len(left_out) == len(names):
+        raise refuse_all(left_out)
+    refused = tuple(LeftOutTable(table, str(error)) for table, error in left_out)
+    return Plan(digest(existing), tuple(planning.statements), tuple(planning.taken_over), refused)
+
+
+def refuse_all(left_out: Iterable[tuple[str, DdlError]]) -> PlanError:
+    """The error where no table can be planned: every reason, with the tables that have it."""
+    tables: dict[str, list[str]] = {}
+    for table, error in left_out:
+        tables.setdefault(str(error), []).append(table)
+    reasons = (f"{', '.join(names)}: {reason}" for reason, names in tables.items())
+    return PlanError(f"no table can be planned. {'; '.join(reasons)}")
+
+
+class Planning:
+    """The statements of a plan, table by table, and the schema that they lead to. ``size`` is that
+    of the schema's statements, in bytes."""
+
+    def __init__(self, schema: Schema, owned: Mapping[str, Ownership], size: int) -> None:
+        self.statements: list[PlanStatement] = []
+        self.taken_over: list[TakeOver] = []
+        self._before, self._whole = schema, schema
+        self._pending: list[Step] = []
+        self._owned = {name.casefold(): each for name, each in owned.items()}
+        self._names = {name.casefold() for name in list_names(schema)}
+        self._room = {
+            CreateTable: TABLES_MAX - len(schema.tables),
+            CreateIndex: INDEXES_MAX - len(schema.indexes),
+        }
+        self._bytes = STATEMENT_BYTES_MAX - size
+
+    def add(self, table: str, options: WatchOptions) -> None:
+        """Plans one more table. Raises PlanError or SchemaError, and the plan stays as it was."""
+        ownership = self._owned.get(table.casefold(), NOBODY)
+        planned = self._plan_alone(table, options, ownership)
+        if planned is None:
+            planned = plan_table(self._apply_pending(), table, options, ownership)
+        self._check_room(table, planned)
+        self.taken_over += list_take_overs(self._before, table, options, ownership)
+        self._names |= list_new_indexes(planned)
+        self._pending += [step for step, _ in planned]
+        self.statements += [statement for _, statement in planned]
+
+    def _plan_alone(
+        self, table: str, options: WatchOptions, ownership: Ownership
+    ) -> list[tuple[Step, PlanStatement]] | None:
+        """The steps against the table alone; None where they need the other tables."""
+        if options.strategy not in SINGLE_TABLE_STRATEGIES:
+            return None
+        planned = plan_table(isolate_table(self._before, table), table, options, ownership)
+        # Another table's object may have the name of a new index.
+        return None if list_new_indexes(planned) & self._names else planned
+
+    def _check_room(self, table: str, planned: list[tuple[Step, PlanStatement]]) -> None:
+        """Counts what the steps add to the database. Raises PlanError."""
+        room = dict(self._room)
+        for step, _ in planned:
+            if type(step) in room:
+                room[type(step)] -= 1
+        size = self._bytes - sum(len(statement.sql.encode()) for _, statement in planned)
+        for what, left, most in (
+            ("tables", room[CreateTable], TABLES_MAX),
+            ("indexes", room[CreateIndex], INDEXES_MAX),
+            ("bytes of DDL", size, STATEMENT_BYTES_MAX),
+        ):
+            if left < 0:
+                raise PlanError(
+                    f"table {table} needs more {what} than Spanner allows in a database, which is"
+                    f" {most:,}: drop some, or watch fewer tables"
+                )
+        self._room, self._bytes = room, size
+
+    def _apply_pending(self) -> Schema:
+        """The schema after the statements so far."""
+        for step in self._pending:
+            self._whole = apply_step(self._whole, step)
+        self._pending.clear()
+        return self._whole
 
 
 def plan_table(
@@ -117,12 +218,33 @@ def plan_table(
     current, planned_steps = schema, []
     for required in list_required_steps(schema, table, options, ownership):
         step, backfill = required.step, required.backfill
+        check_limits(current, table, step)
         undo = tuple(render_step(s, current.dialect) for s in reverse_step(step, current))
         current = apply_step(current, step)
-        sql, cost = render_step(step, current.dialect), describe_cost(step, backfill)
+        sql, cost = render_step(step, current.dialect), describe_cost(step, backfill, current)
         statement = PlanStatement(table, sql, required.reason, backfill, cost, undo)
         planned_steps.append((step, statement))
     return planned_steps
+
+
+def check_limits(schema: Schema, table: str, step: Step) -> None:
+    """Raises PlanError for a step that Spanner's limits do not allow, with what to do instead."""
+    try:
+        check_names_and_keys(step, schema.dialect)
+    except SchemaError as error:
+        raise PlanError(f"table {table} cannot be planned: {error} Choose a shorter one") from error
+    try:
+        owner, indexes = schema.table(table), len(schema.indexes_of(table))
+        if isinstance(step, CreateIndex) and owner is not None:
+            check_index_key(owner, step.index)
+            check_table_size(owner, schema, indexes + 1)
+        elif isinstance(step, AddColumn) and owner is not None:
+            check_table_size(replace(owner, columns=(*owner.columns, step.column)), schema, indexes)
+    except SchemaError as error:
+        raise PlanError(
+            f"table {table} cannot be given what watching needs, by a limit of Spanner: {error}"
+            " --strategy change-stream adds nothing to the table"
+        ) from error
 
 
 def isolate_table(schema: Schema, table: str) -> Schema:
@@ -141,17 +263,31 @@ def list_new_indexes(steps: list[tuple[Step, PlanStatement]]) -> set[str]:
     return {step.index.name.casefold() for step, _ in steps if isinstance(step, CreateIndex)}
 
 
-def describe_cost(step: Step, backfill: bool) -> str:
+def describe_cost(step: Step, backfill: bool, schema: Schema) -> str:
     """What a statement costs Spanner, in words."""
     if isinstance(step, CreateIndex):
         filters = step.index.null_filtered or step.index.where_not_null
         entries = "rows whose shard and timestamp are not NULL" if filters else ""
         return (
             f"reads the table once in the background, writes an entry for {entries or 'each row'};"
-            " afterwards one more write for each change of a row"
+            f" afterwards one more write for each change of a row{describe_key(step, schema)}"
         )
     if isinstance(step, AlterIndexStoring):
         return "reads the table once in the background, to write the column into each entry"
     if isinstance(step, SetColumnOptions):
         return "reads the column of every row once, to check that no value lies in the future"
     return "writes every row of the table once in the background" if backfill else "metadata only"
+
+
+def describe_key(step: CreateIndex, schema: Schema) -> str:
+    """What the limit of an index's key means for rows with long keys, in words; nothing where the
+    lengths of the columns rule that out."""
+    table = schema.table(step.index.table)
+    own_bytes = FIXED_BYTES_MAX * len(step.index.parts)
+    key_bytes = count_key_bytes(table) if table is not None else None
+    if key_bytes is not None and key_bytes + own_bytes <= KEY_BYTES_MAX:
+        return ""
+    return (
+        f"; a row whose key and timestamp have more than {KEY_BYTES_MAX:,} bytes together can no"
+        " longer be written"
+    )

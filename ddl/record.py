@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.errors import NameNotFoundError
+from ddl.dependents import list_dependents, name_dropped
+from ddl.errors import NameNotFoundError, PlanError, SchemaError
 from ddl.evolve import apply_step
+from ddl.limits import TABLES_MAX
 from ddl.ownership import Ownership, fold
 from ddl.parse import parse_statement
 from ddl.plan import Plan
@@ -71,9 +73,15 @@ def record_plan(database: Database, plan: Plan, schema: Schema) -> None:
 
 
 def create_records_table(database: Database, schema: Schema) -> None:
-    """Creates the table of records, or the column that one of an earlier release does not have."""
+    """Creates the table of records, or the column that one of an earlier release does not have.
+    Raises PlanError where there is no room for a table."""
     table = schema.table(TABLE)
     if table is None:
+        if len(schema.tables) >= TABLES_MAX:
+            raise PlanError(
+                f"the database has {len(schema.tables):,} tables, Spanner's limit: drop one, so"
+                f" that {TABLE} can be created, which records what 'ddl rollback' is to remove"
+            )
         step: Step = CreateTable(RECORDS, if_not_exists=True)
     elif table.column(TAKEN_OVER.name) is None:
         step = AddColumn(TABLE, TAKEN_OVER, if_not_exists=True)
@@ -144,19 +152,31 @@ def select_rollback_statements(
 ) -> list[str]:
     """The recorded statements that still have something to undo, tried on the schema.
 
-    Raises SchemaError if another object depends on what would be dropped.
+    Raises PlanError if other objects depend on what would be dropped, with all of them.
     """
-    statements = []
+    statements, used = [], []
     for table in tables:
         for sql in records.get(table, Record()).down:
             step = parse_statement(sql, schema.dialect)
+            dependents = dict.fromkeys(list_dependents(step, schema))
+            if dependents:
+                used.append(f"{name_dropped(step)} is used by {', '.join(dependents)}")
             try:
                 after = apply_step(schema, step)
             except NameNotFoundError:
                 continue  # it was never added, or is already dropped
+            except SchemaError:
+                if not dependents:
+                    raise
+                continue
             if after != schema:
                 statements.append(sql)
             schema = after
+    if used:
+        raise PlanError(
+            f"cannot roll back: {'; '.join(used)}. Drop or change what uses them first; nothing was"
+            " changed"
+        )
     return statements
 
 

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 from ddl.comparison import list_shard_differences
 from ddl.errors import PlanError
-from ddl.names import choose_free_name, is_taken, join_name, same_name, split_name
+from ddl.names import (
+    choose_free_column,
+    choose_free_name,
+    is_taken,
+    join_name,
+    same_name,
+    split_name,
+)
 from ddl.options import WatchOptions
 from ddl.ownership import Ownership, fold, is_ours, refuse_take_over
 from ddl.render import SPELLINGS, quote_column, render_type
@@ -71,7 +78,7 @@ def add_timestamp(
 
 def check_timestamp(schema: Schema, table: Table, column: Column) -> None:
     """Raises PlanError for an existing column that cannot hold our commit timestamps."""
-    place, other = f"{table.name}.{column.name}", "choose another name with --timestamp-column"
+    place, other = f"{table.name}.{column.name}", choose_other(table, column, "timestamp")
     if column.type.code is not TypeCode.TIMESTAMP or column.generated is not None:
         raise PlanError(
             f"{place} exists and is not a plain {name_type(TypeCode.TIMESTAMP, schema)} column:"
@@ -96,7 +103,8 @@ def check_owned_timestamp(
     effect = TIMESTAMP_EFFECTS[options.strategy]
     if not ownership.allows(column.name):
         why = "Spanner does not fill it by DEFAULT and ON UPDATE"
-        raise refuse_take_over(place, why, effect, column.name, "--timestamp-column")
+        other = choose_other(table, column, "timestamp")
+        raise refuse_take_over(place, why, effect, column.name, other)
     pending = SPELLINGS[schema.dialect].commit_timestamp
     if column.default is not None and normalize(column.default) != normalize(pending):
         raise PlanError(
@@ -158,11 +166,10 @@ def add_processed(
         new = Column(options.processed_column, Type(TypeCode.BOOL))
         reason = "is TRUE once a change is delivered; applications reset it when they update a row"
         return [RequiredStep(AddColumn(table.name, new), reason, backfill=False)]
-    place, other = f"{table.name}.{column.name}", "--processed-column"
+    place, other = f"{table.name}.{column.name}", choose_other(table, column, "processed")
     if column.type.code is not TypeCode.BOOL or column.generated is not None:
         raise PlanError(
-            f"{place} exists and is not a plain {name_type(TypeCode.BOOL, schema)} column:"
-            f" choose another name with {other}"
+            f"{place} exists and is not a plain {name_type(TypeCode.BOOL, schema)} column: {other}"
         )
     used = (find_processed(table, each, schema.dialect) for each in table.columns)
     if column.name not in used and not ownership.allows(column.name):
@@ -207,10 +214,15 @@ def write_shard(schema: Schema, table: Table, options: WatchOptions) -> str:
     return expression
 
 
+def choose_other(table: Table, column: Column, kind: str) -> str:
+    """What to do where a name is taken: the option with a name that is free."""
+    return f"choose another name, as --{kind}-column {choose_free_column(table, column.name)}"
+
+
 def check_shard(schema: Schema, table: Table, column: Column, options: WatchOptions) -> None:
     """Raises PlanError for an existing column that is not the shard of this strategy: what an
     application writes there spreads nothing, and may be NULL."""
-    place, other = f"{table.name}.{column.name}", "choose another name with --shard-column"
+    place, other = f"{table.name}.{column.name}", choose_other(table, column, "shard")
     if column.type.code is not TypeCode.INT64:
         raise PlanError(
             f"{place} exists and is not of type {name_type(TypeCode.INT64, schema)}: {other}"
@@ -218,7 +230,9 @@ def check_shard(schema: Schema, table: Table, column: Column, options: WatchOpti
     if column.generated is None or shard_values(column.generated) is None:
         raise PlanError(
             f"{place} exists and is not a computed shard, an expression that ends in MOD(...,"
-            f" number): {other}, or, if applications fill it, use --shard not-null"
+            f" number): {other}, or, if applications write the shard of every row there, poll by"
+            f" it with --shard not-null --shard-column {column.name}: a row without one is not"
+            " delivered"
         )
     processed = find_processed(table, column, schema.dialect)
     wanted = options.processed_column if options.strategy is Strategy.PROCESSED else None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ddl.errors import InvalidDefinitionError, SchemaError
+from ddl.limits import check_index_key
 from ddl.names import require_column, require_table, same_name
 from ddl.references import find_referenced_columns
 from ddl.schema import ChangeStream, Column, Dialect, Index, Schema, Table, Type, TypeCode
 
-INDEX_KEY_PARTS_MAX = 16
 COMMIT_TIMESTAMP = "PENDING_COMMIT_TIMESTAMP()"
 NO_KEY_TYPES = frozenset(
     {
@@ -226,11 +226,7 @@ def check_index(table: Table, index: Index) -> None:
     """
     if not index.parts:
         raise InvalidDefinitionError(f"Index {index.name} does not specify any key columns.")
-    if len(index.parts) > INDEX_KEY_PARTS_MAX:
-        raise InvalidDefinitionError(
-            f"Index {index.name} has too many keys ({len(index.parts)}); the limit is"
-            f" {INDEX_KEY_PARTS_MAX}."
-        )
+    check_index_key(table, index)
     for name in [part.column for part in index.parts] + list(index.storing):
         if table.column(name) is None:
             raise InvalidDefinitionError(

@@ -87,7 +87,7 @@ def write_googlesql_key(columns: Sequence[Column]) -> str:
     if len(columns) == 1:
         return replace_null(columns[0], write_text(columns[0]), "''")
     # Each part begins with its length, so that ('ab', 'c') and ('a', 'bc') differ.
-    return " || ".join(write_part(column) for column in columns)
+    return join_parts([write_part(column) for column in columns])
 
 
 def write_postgresql_key(table: Table, columns: Sequence[Column]) -> str:
@@ -106,7 +106,20 @@ def write_postgresql_key(table: Table, columns: Sequence[Column]) -> str:
         texts.append(POSTGRESQL_TEXT[column.type.code].format(name))
     if len(texts) == 1:
         return texts[0] if columns[0].not_null else f"coalesce({texts[0]}, '')"
-    return " || ".join(f"coalesce(length({t})::text || ':' || {t}, '-')" for t in texts)
+    return join_parts([f"coalesce(length({t})::text || ':' || {t}, '-')" for t in texts])
+
+
+CHAIN_MAX = 4
+
+
+def join_parts(parts: Sequence[str]) -> str:
+    """Texts joined to one. Spanner nests an operator in the next one, and no expression more than
+    20 deep: many are joined by halves."""
+    if len(parts) <= CHAIN_MAX:
+        return " || ".join(parts)
+    middle = len(parts) // 2
+    halves = (join_parts(parts[:middle]), join_parts(parts[middle:]))
+    return " || ".join(f"({half})" for half in halves)
 
 
 def choose_hashed_columns(

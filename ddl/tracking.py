@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ddl.change_streams import check_watches, create
 from ddl.comparison import list_differences
 from ddl.errors import PlanError
 from ddl.names import make_unknown_table_error
@@ -48,12 +49,17 @@ from ddl.schema import (
 from ddl.steps import (
     AddColumn,
     AlterChangeStream,
-    CreateChangeStream,
     CreateIndex,
     CreateTable,
 )
 from ddl.strategies import Strategy
-from ddl.tracked import Tracking, find_processed, find_trackings, name_set_timestamp
+from ddl.tracked import (
+    Tracking,
+    find_own_trackings,
+    find_processed,
+    find_trackings,
+    name_set_timestamp,
+)
 
 
 def list_required_steps(
@@ -138,11 +144,22 @@ def track_automatically(
     trackings = find_trackings(schema, table)
     if trackings and not is_automation(trackings, options):
         return reshape(schema, table, trackings, options)
+    if not trackings and is_tracked_by_own_shard(schema, table, options):
+        return []
     return [
         *add_timestamp(schema, table, options, ownership),
         *add_shard(schema, table, options),
         *add_index(schema, table, options),
     ]
+
+
+def is_tracked_by_own_shard(schema: Schema, table: Table, options: WatchOptions) -> bool:
+    """True where a table is polled through a shard that applications write, and nothing else was
+    asked for."""
+    return any(
+        tracking.strategy is Strategy.AUTOMATIC and not list_differences(tracking, options)
+        for tracking in find_own_trackings(schema, table)
+    )
 
 
 def is_automation(trackings: Sequence[Tracking], options: WatchOptions) -> bool:
@@ -204,6 +221,9 @@ def track_manually(
     ]
 
 
+OTHER_SETS = "choose another name with change_sets in --config"
+
+
 def track_by_change_sets(
     schema: Schema, table: Table, options: WatchOptions, ownership: Ownership
 ) -> list[RequiredStep]:
@@ -220,7 +240,7 @@ def track_by_change_sets(
         steps.append(RequiredStep(CreateTable(sets), reason, backfill=False))
     elif not is_change_sets_table(sets, column) and not ownership.allows(sets.name):
         why = "it has columns of other kinds"
-        raise refuse_take_over(sets.name, why, SETS_EFFECT, sets.name, "change_sets in --config")
+        raise refuse_take_over(sets.name, why, SETS_EFFECT, sets.name, OTHER_SETS)
     steps += track_sets(schema, sets, options)
     if table.column(column) is None:
         new = Column(column, Type(TypeCode.STRING, length=36))
@@ -235,8 +255,7 @@ def track_sets(schema: Schema, sets: Table, options: WatchOptions) -> list[Requi
     timestamp = sets.column(name)
     if timestamp is None or not timestamp.allow_commit_timestamp:
         raise PlanError(
-            f"table {sets.name} exists and has no commit-timestamp column {name}: choose another"
-            " name with change_sets in --config"
+            f"table {sets.name} exists and has no commit-timestamp column {name}: {OTHER_SETS}"
         )
     update = {"timestamp_column": timestamp.name, "shard_key": None, "index": None, "storing": ()}
     set_options = WatchOptions.model_construct(
@@ -303,9 +322,11 @@ def track_by_change_stream(
             options=(("value_capture_type", "'NEW_ROW_AND_OLD_VALUES'"),),
         )
         reason = "makes Spanner record every change of the table, with deletes and old values"
-        return [RequiredStep(CreateChangeStream(new), reason, backfill=False)]
+        return [RequiredStep(create(schema, new), reason, backfill=False)]
     if stream.for_all or any(w.table.casefold() == table.name.casefold() for w in stream.watches):
         return []
+    others = tuple(each for each in schema.change_streams if each is not stream)
+    check_watches(schema, ChangeStream(stream.name, (watched,)), others)
     extended = replace(stream, watches=(*stream.watches, watched))
     reason = "adds this table to the change stream"
     return [

@@ -1,4 +1,7 @@
-"""The limits of the server: Spanner's own where it publishes them, ours for the rest."""
+"""The limits of the server: Spanner's own where it publishes them, ours for the rest.
+
+Those of a schema are in ``ddl.limits``.
+"""
 
 from __future__ import annotations
 
@@ -42,16 +45,8 @@ STRUCT_DEPTH_MAX = 15
 IN_ITEMS_MAX = 10_000
 PARAMETERS_MAX = 950
 STATEMENTS_IN_DDL_MAX = 1_000
-NAME_CHARACTERS_MAX = 128
-TABLES_MAX = 5_000
-VIEWS_MAX = 5_000
 PLACEMENTS_MAX = 50
 INSTANCE_PARTITIONS_MAX = 10
-COLUMNS_IN_TABLE_MAX = 1_024
-INDEXES_IN_TABLE_MAX = 128
-KEY_PARTS_MAX = 16
-INTERLEAVED_TABLES_MAX = 7
-"""Tables above each other, the first one counted."""
 
 PAGE_SIZE_MAX = 1_000
 PARKED_SECONDS = 30.0

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from watcher.errors import FileInUseError, FileUnavailableError, FileWriteError
 from watcher.private_files import explain, make_folder, open_own, replace_file, sync_folder
+from watcher.text_files import read_text_file
 
 LOG = logging.getLogger("watcher")
 BLOCK_BYTES = 65_536
@@ -238,7 +239,7 @@ def replace_lines(path: Path, before: str, lines: Iterable[str]) -> None:
     file.open(APPEND_SECONDS_MAX)
     try:
         known = before if before.endswith("\n") or not before else before + "\n"
-        text = path.read_text()
+        text = read_text_file(path)
         if not text.startswith(known):
             raise FileInUseError(
                 f"another process has changed {path} meanwhile: the file was left as it is"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ddl.errors import DdlError
-from ddl.googlesql.reserved import RESERVED
+from ddl.googlesql.reserved import QUOTED
 from ddl.names import split_name
 from ddl.schema import ChangeStream, Column, Index, RowDeletionPolicy, Table, Type, TypeCode
 from ddl.spelling import Options, Spelling
@@ -18,7 +18,7 @@ ROW = "`the row`"
 
 def quote_part(part: str) -> str:
     """One part of a name, in backticks where it is reserved or not a plain word."""
-    if PLAIN_NAME.match(part) and part.upper() not in RESERVED:
+    if PLAIN_NAME.match(part) and part.upper() not in QUOTED:
         return part
     return "`" + part.replace("\\", "\\\\").replace("`", "\\`") + "`"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ddl.limits import NAME_CHARACTERS_MAX
 from ddl.names import join_name, split_name
 from emulator.sql.functions.text import farm_fingerprint
 
 SEED = "2695C62E33338E4B"
-NAME_CHARACTERS_MAX = 128
 
 
 def name_foreign_key(table: str, referenced_table: str, taken: Iterable[str]) -> str:

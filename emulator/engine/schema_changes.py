@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import apsw
 
@@ -16,6 +17,7 @@ from ddl.errors import (
     NameNotFoundError,
 )
 from ddl.evolve import apply_step
+from ddl.limits import check_counts, check_names_and_keys
 from ddl.parse import parse_statement
 from ddl.placements import KIND as PLACEMENT
 from ddl.protos import KIND as PROTO_BUNDLE
@@ -25,7 +27,6 @@ from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.definitions import counters_to_restart, resolve_step
 from emulator.engine.refusals import translate_error
-from emulator.engine.schema_limits import refuse_long_names_and_keys, refuse_too_many
 from emulator.engine.schema_rules import (
     SchemaChange,
     check_change,
@@ -43,6 +44,7 @@ from emulator.engine.versions import SchemaVersion
 from emulator.engine.view_rules import check_views
 from emulator.engine.writer import DatabaseWriter
 from emulator.errors import (
+    SpannerError,
     failed_precondition,
     invalid_argument,
     not_found,
@@ -61,6 +63,7 @@ from emulator.storage.statements import ExecutedStatement, save_statement
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.sqlite_text import quote_name, quote_text
 
+Checked = TypeVar("Checked")
 LOCK_WAIT_SECONDS = 600.0
 RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", PROTO_BUNDLE, PLACEMENT}
 ALTERATIONS = {
@@ -86,10 +89,10 @@ def change_schema(
         parsed = parse_step(text, *language(state.schema), strict=True)
         step = resolve_table(parsed, state.schema)
         refuse_options(step, state.schema)
-        refuse_long_names_and_keys(step)
+        refuse(check_names_and_keys, step)
         schema = evolve_schema(state.schema, step, descriptors)
         placements.refuse_unknown_partition(state.schema, step, partitions)
-        refuse_too_many(schema)
+        refuse(check_counts, schema)
         restarts = counters_to_restart(state.schema, step)
         change = DdlChange(writer, step, text, descriptors, schema, restarts)
         micros = writer.commit_alone(change.execute, change.publish)
@@ -250,15 +253,27 @@ def evolve_schema(
         text = step.item.text if isinstance(step, steps.CreateVerbatim) else ""
         text = step.text if isinstance(step, steps.OtherStatement) else text
         raise refuse_syntax(text, error) from error
-    except InvalidDefinitionError as error:
-        raise invalid_argument(str(error)) from error
     except DdlError as error:
-        raise failed_precondition(str(error)) from error
+        raise explain_refusal(error) from error
     if taken is not None and checked:
         check_change(SchemaChange(schema, taken, after))
     retention_seconds(after.options)
     check_streams(after)
     return check_views(schema, after, step)
+
+
+def refuse(check: Callable[[Checked], None], checked: Checked) -> None:
+    """Checks a step or a schema against Spanner's limits."""
+    try:
+        check(checked)
+    except DdlError as error:
+        raise explain_refusal(error) from error
+
+
+def explain_refusal(error: DdlError) -> SpannerError:
+    """The error for a statement that does not fit, or is wrong in itself."""
+    invalid = isinstance(error, InvalidDefinitionError)
+    return invalid_argument(str(error)) if invalid else failed_precondition(str(error))
 
 
 def resolve_table(step: steps.Step, schema: Schema) -> steps.Step:

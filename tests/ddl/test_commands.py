@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.commands import run_command
+from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable
 from fixtures.warm_python import WARM_PYTHON
 from google.api_core.exceptions import GoogleAPICallError
@@ -291,3 +294,66 @@ def test_lint_exits_with_1_when_it_finds_something(tmp_path: Path) -> None:
     assert json.loads(result.stdout)[0].keys() == {"rule", "place", "why", "fix"}
     schema.write_text("CREATE TABLE T (a INT64) PRIMARY KEY (a)")
     assert run("lint", "--schema", str(schema)).returncode == 0
+
+
+BAD = "CREATE TABLE Bad (a JSON, LastModified INT64, b INT64) PRIMARY KEY (b)"
+KEYLESS = "CREATE TABLE Odd (a INT64, ShardId INT64) PRIMARY KEY (a)"
+
+
+@pytest.mark.ddl(SINGERS, BAD, KEYLESS)
+@pytest.mark.both_dialects
+def test_a_table_that_cannot_be_planned_is_left_out_and_named(database: Database) -> None:
+    address = str(address_of(database))
+    postgres = read_schema(database).dialect is Dialect.POSTGRESQL
+    arguments: tuple[str, ...] = ("--database", address, "--table", "*", "--json")
+    if postgres:  # these are the names of new columns
+        arguments += ("--timestamp-column", "LastModified", "--shard-column", "ShardId")
+    strict = run("plan", *arguments, "--strict")
+    assert (strict.returncode, strict.stdout) == (2, "")
+    assert strict.stderr.startswith("error: Bad.LastModified exists and is not a plain")
+    planned = json.loads(run("plan", *arguments).stdout)
+    assert {each["table"] for each in planned["statements"]} == {"Singers"}
+    reasons = {each["table"]: each["reason"] for each in planned["left_out"]}
+    assert reasons.keys() == {"Bad", "Odd"}
+    assert "choose another name, as --timestamp-column LastModified2" in reasons["Bad"]
+    assert "choose another name, as --shard-column ShardId2" in reasons["Odd"]
+    shown = run("plan", *arguments[:-1] if not postgres else (*arguments[:4], *arguments[5:]))
+    assert shown.returncode == 5
+    assert f"error: Odd is left out: {reasons['Odd']}" in " ".join(shown.stderr.split())
+    assert "2 of 3 tables are left out" in shown.stderr
+    applied = run("apply", *arguments)
+    assert applied.returncode == 5, applied.stderr
+    assert run("plan", *arguments, "--exclude", "Bad", "--exclude", "Odd").returncode == 0
+    assert run("apply", *arguments, "--strict").returncode == 2
+
+
+def test_where_no_table_can_be_planned_all_reasons_are_given(tmp_path: Path) -> None:
+    schema = tmp_path / "s.sql"
+    schema.write_text(f"{BAD}; {KEYLESS}")
+    result = run("plan", "--schema", str(schema), "--table", "*")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "no table can be planned. Bad: Bad.LastModified exists" in result.stderr
+    assert "; Odd: Odd.ShardId exists" in result.stderr
+
+
+def test_advice_for_a_shard_column_that_exists_leads_to_a_watched_table(
+    create_database: CreateDatabase,
+) -> None:
+    """Each way that the refusal names, as it names it, and then again without options."""
+    schema = parse_schema(KEYLESS)
+    with pytest.raises(PlanError) as refused:
+        make_plan(schema, ["Odd"], WatchOptions())
+    (other,) = re.findall(r"as --shard-column (\w+)", str(refused.value))
+    (kind, own) = re.findall(r"--shard ([\w-]+) --shard-column (\w+)", str(refused.value))[0]
+    for flags in (("--shard-column", other), ("--shard", kind, "--shard-column", own)):
+        database = create_database(KEYLESS)
+        address = str(address_of(database))
+        assert run("apply", "-d", address, "-t", "Odd", *flags).returncode == 0
+        again = run("plan", "-d", address, "-t", "Odd", "--check")
+        assert again.returncode == 0, again.stderr
+        with database.batch() as batch:
+            batch.insert("Odd", ("a", "ShardId"), [(1, 7)])
+        watch: tuple[str, ...] = ("watch", "-d", address, "-t", "Odd", "--once", "--consumer", "c")
+        watch += ("--from", "earliest")
+        options = flags if "--shard" in flags else ()
+        assert '"a": 1' in run_command(*watch, *options).stdout

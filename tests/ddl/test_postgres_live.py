@@ -124,7 +124,9 @@ def test_what_spanner_prints_is_known_as_watchable(
 def test_names_are_never_longer_than_the_parser_reads(create_postgres: CreatePostgres) -> None:
     database = create_postgres(f"CREATE TABLE {'t' * 63} (id bigint PRIMARY KEY)")
     before = read_schema(database)
-    plan = make_plan(before, ["t" * 63], WatchOptions(index="i" * 80))
+    with pytest.raises(PlanError, match=r"has more than 63 characters\. Choose a shorter one"):
+        make_plan(before, ["t" * 63], WatchOptions(index="i" * 64))
+    plan = make_plan(before, ["t" * 63], WatchOptions(index="i" * 63))
     apply_plan(database, plan)
     assert [index.name for index in read_schema(database).indexes] == ["i" * 63]
     roll_back(database)

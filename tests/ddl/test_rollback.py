@@ -12,17 +12,19 @@ import pytest
 from fixtures.dialects import translate
 from fixtures.singers import SINGERS, address_of
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
+from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ddl.apply import apply_plan, plan_rollback, read_schema, roll_back
-from ddl.errors import PlanError, SchemaError
+from ddl.errors import PlanError
 from ddl.evolve import apply_step
 from ddl.options import WatchOptions
 from ddl.parse import parse_schema, parse_statement
 from ddl.plan import make_plan
+from ddl.record import read_records
 from ddl.render import render_schema, render_step
 from ddl.reverse import reverse_step
 from ddl.schema import Dialect, Index, KeyPart, Schema
@@ -98,9 +100,69 @@ def test_what_somebody_has_come_to_depend_on_is_not_taken_out(
     )
     database.update_ddl([render_step(CreateIndex(index), dialect)]).result(60)
     before = read_schema(database)
-    with pytest.raises(SchemaError, match="Mine"):
+    with pytest.raises(PlanError, match="is used by index Mine"):
         roll_back(database)
     assert read_schema(database) == before
+
+
+VIEW = "CREATE VIEW Mine SQL SECURITY INVOKER AS "
+OTHER = "CREATE TABLE Other (Id INT64, LastModified TIMESTAMP, V INT64) PRIMARY KEY (Id)"
+DEPENDENTS = {
+    "view Mine": VIEW + "SELECT s.SingerId, s.LastModified AS m FROM Singers AS s",
+    "view Mine ": VIEW
+    + "SELECT Singers.SingerId FROM Singers WHERE Singers.LastModified IS NOT NULL",
+    "view Mine (FORCE_INDEX)": VIEW + "SELECT s.SingerId FROM"
+    " Singers@{FORCE_INDEX=SingersByShardAndTime} s"
+    " WHERE s.ShardId IS NOT NULL AND s.LastModified IS NOT NULL",
+    "change stream Mine": "CREATE CHANGE STREAM Mine FOR Singers(LastModified)",
+    "index Mine": "CREATE INDEX Mine ON Singers(FirstName) STORING (LastModified)",
+    "generated column Singers.Mine": "ALTER TABLE Singers ADD COLUMN Mine INT64 AS (ShardId + 1)",
+    "constraint Mine of Singers": "ALTER TABLE Singers ADD CONSTRAINT Mine CHECK (ShardId < 99)",
+    "the row deletion policy of Singers": "ALTER TABLE Singers ADD ROW DELETION POLICY"
+    " (OLDER_THAN(LastModified, INTERVAL 30 DAY))",
+    "foreign key Mine of Other": "ALTER TABLE Other ADD CONSTRAINT Mine FOREIGN KEY (V)"
+    " REFERENCES Singers (ShardId)",
+}
+HARMLESS = (
+    VIEW + "SELECT s.SingerId, o.LastModified AS m FROM Singers AS s JOIN Other AS o ON TRUE",
+    VIEW + "SELECT s.SingerId, s.BirthDate AS LastModified FROM Singers s",
+    VIEW + "SELECT o.LastModified FROM Other o",
+    "CREATE CHANGE STREAM Mine FOR Singers",
+    "CREATE CHANGE STREAM Mine FOR Other(LastModified)",
+)
+
+
+@pytest.mark.ddl(SINGERS, OTHER)
+@pytest.mark.parametrize("name", DEPENDENTS)
+def test_rollback_names_what_depends_on_its_columns_and_changes_nothing(
+    database: Database, name: str
+) -> None:
+    before = read_schema(database)
+    # A foreign key to a column that is not stored makes an index on it.
+    options = WatchOptions(stored=True)
+    apply_plan(database, make_plan(before, ["Singers"], options))
+    database.update_ddl([DEPENDENTS[name]]).result(60)
+    watched = read_schema(database)
+    with pytest.raises(PlanError) as refused:
+        roll_back(database)
+    assert f"is used by {name.strip()}" in str(refused.value)
+    assert read_schema(database) == watched
+    down = read_records(database, watched)["Singers"].down
+    with pytest.raises(GoogleAPICallError):  # the server refuses it, too: midway
+        database.update_ddl(down).result(60)
+
+
+@pytest.mark.ddl(SINGERS, OTHER)
+@pytest.mark.parametrize("statement", HARMLESS)
+def test_rollback_is_not_kept_from_by_what_only_looks_like_it(
+    database: Database, statement: str
+) -> None:
+    apply_plan(database, make_plan(read_schema(database), ["Singers"], WatchOptions()))
+    database.update_ddl([statement]).result(60)
+    assert roll_back(database)
+    after = read_schema(database).table("Singers")
+    assert after is not None
+    assert after.column("LastModified") is None
 
 
 @pytest.mark.ddl(SINGERS)

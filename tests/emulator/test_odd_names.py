@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fixtures.queries import ask, fill
-from fixtures.server import CreateDatabase
-from google.api_core.exceptions import MethodNotImplemented
 from google.cloud.spanner_v1.database import Database
 
+from ddl.render import quote_column
 from ddl.schema import Dialect
 
 ROWIDS = """CREATE TABLE T (
@@ -37,11 +36,19 @@ def test_a_generated_column_of_such_a_column_is_moved(database: Database) -> Non
     assert ask(database, "SELECT * FROM T").rows == [(7, 8, 9, None)]
 
 
+TRUTHS = "CREATE TABLE T (K INT64, `TRUE` INT64, `false` STRING(9)) PRIMARY KEY (K)"
+
+
+@pytest.mark.ddl(TRUTHS, "CREATE CHANGE STREAM S FOR T")
 @pytest.mark.both_dialects
-@pytest.mark.parametrize("name", ["FALSE", "true"])
-def test_a_column_called_as_a_truth_value_is_refused_by_name(
-    create_database: CreateDatabase, dialect: Dialect, name: str
-) -> None:
-    statement = f"CREATE TABLE T (K INT64, `{name}` INT64) PRIMARY KEY (K)"
-    with pytest.raises(MethodNotImplemented, match=f"A column called {name} is not supported"):
-        create_database().update_ddl([statement]).result(60)
+def test_columns_may_be_called_as_truth_values(database: Database, dialect: Dialect) -> None:
+    with database.batch() as batch:
+        batch.insert("T", ("K", "TRUE", "false"), [(1, 7, "a"), (2, None, None)])
+    true, false, table, key = (quote_column(name, dialect) for name in ("TRUE", "false", "T", "K"))
+    fill(database, f"UPDATE {table} SET {false} = 'c' WHERE {true} IS NULL")
+    inner = f"(SELECT {true}, {false}, {key} FROM {table}) AS s"
+    rows = ask(database, f"SELECT s.{true}, s.{false} FROM {inner} ORDER BY {key}").rows
+    assert rows == [(7, "a"), (None, "c")]
+    answer = ask(database, f"SELECT * FROM {inner} WHERE s.{true} = 7 AND true")
+    assert answer.rows == [(7, "a", 1)]
+    assert answer.names == ["TRUE", "false", "K"]

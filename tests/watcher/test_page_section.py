@@ -157,7 +157,7 @@ def test_the_command_takes_the_section_and_flags_override_it(
         ("prot = 1", "", "unknown option 'prot'; did you mean 'port'?"),
         ("control = 3", "", "option 'page.control': 3 is neither true nor false"),
         ("token_file = 3", "", "option 'page.token_file': 3 is no path"),
-        ('token_file = "nowhere"', "", "cannot read the token file nowhere"),
+        ('token_file = "nowhere"', "", "cannot read nowhere"),
         ('host = "192.0.2.1"', "", "cannot listen on 192.0.2.1"),
         ("", 'positions = { keep = "memory" }', "the page needs positions.keep = 'spanner'"),
         (

@@ -22,6 +22,7 @@ from watcher.settings.sections import PageConfig
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
+from watcher.text_files import read_text_file
 
 LOG = logging.getLogger("watcher.page")
 TOKEN_LENGTH_MIN = 16
@@ -115,11 +116,7 @@ def choose_token(config: PageConfig) -> str | None:
 
 def read_token(path: Path) -> str:
     """The token in a file. Raises ConfigurationError for a short one."""
-    try:
-        token = path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise ConfigurationError(f"cannot read the token file {path}: {reason}") from error
+    token = read_text_file(path).strip()
     if len(token) < TOKEN_LENGTH_MIN or not token.isascii() or not token.isprintable():
         raise ConfigurationError(
             f"{path} must hold one token of at least {TOKEN_LENGTH_MIN} ASCII characters; make one"

@@ -47,6 +47,7 @@ from watcher.spanner.address import DatabaseAddress, Endpoint
 from watcher.spanner.read_options import DirectedRead, Replica
 from watcher.tables.parts import Part
 from watcher.tables.values import TableSpec
+from watcher.text_files import read_text_file
 
 GRACE_SECONDS = 60.0
 PARTS_MAX = 1000
@@ -387,8 +388,6 @@ def check_envelope(config: WatchConfig) -> None:
 def read_toml(path: Path) -> dict[str, object]:
     """A TOML file as plain values. Raises ConfigurationError with its line."""
     try:
-        return tomllib.loads(path.read_text())
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
+        return tomllib.loads(read_text_file(path))
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path} is not valid TOML: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ddl.limits import STREAMS_MAX
 from ddl.placements import FUNCTION_OPTION, MUTABLE
 from ddl.schema import ChangeStream, Schema, Table
 from emulator.engine.change_streams.mutable import IMMUTABLE, partition_mode
@@ -9,7 +10,6 @@ from emulator.engine.change_streams.records import option
 from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.change_streams import columns_tracked_by, key_columns
 
-STREAMS_MAX = 10
 STREAMS_OF_A_COLUMN_MAX = 3
 DAY_SECONDS = 86_400
 RETENTION_DAYS_MAX = 30

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ddl import steps
+from ddl.limits import NAME_CHARACTERS_MAX
 from ddl.names import same_name, split_name
 from ddl.placements import list_read_functions
 from ddl.schema import Check, ForeignKey, Schema, Table
 from emulator.catalog.constraint_names import name_check, name_foreign_key
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument, not_found, unimplemented
-from emulator.limits import NAME_CHARACTERS_MAX
 from emulator.sql.aggregates import AGGREGATE_CALLS
 from emulator.sql.calls import SPECIAL
 from emulator.sql.signatures import SIGNATURES
@@ -161,10 +161,6 @@ def check_constraint_names(table: Table, old: Table | None) -> None:
                 )
 
 
-TRUTH_VALUES = {"true", "false"}
-"""SQLite gives such a column of a subquery another name, whatever quotes it stands in."""
-
-
 def check_column_names(table: Table, old: Table | None) -> None:
     """The names of the new columns of a table."""
     for column in table.columns:
@@ -172,8 +168,6 @@ def check_column_names(table: Table, old: Table | None) -> None:
             continue
         if column.name.startswith("_") or len(column.name) > NAME_CHARACTERS_MAX:
             raise invalid_argument(f"Column name not valid: {column.name}.")
-        if column.name.casefold() in TRUTH_VALUES:
-            raise unimplemented(f"A column called {column.name}")
 
 
 def check_index_name(name: str, table: str) -> None:

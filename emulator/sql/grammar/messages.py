@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ddl.googlesql.reserved import RESERVED
 from emulator.sql.grammar.parser import Parser
-from emulator.sql.grammar.reserved import RESERVED
 from emulator.sql.grammar.table import END
 from emulator.sql.grammar.tokens import Kind, Token
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ddl.dialect import NAMED_TYPE
+from ddl.googlesql.reserved import RESERVED
 from emulator import errors
 from emulator.sql.grammar.hints import ENGINE
 from emulator.sql.grammar.outline import Outline
 from emulator.sql.grammar.parser import Reduction
-from emulator.sql.grammar.reserved import RESERVED
 from emulator.sql.grammar.tokens import Kind, Token
 from emulator.sql.grammar.types import named_types, spell_name
 

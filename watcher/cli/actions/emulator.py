@@ -16,6 +16,7 @@ from emulator.errors import SpannerError
 from emulator.faults import Faults, parse_faults
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.database import create_on_emulator
+from watcher.text_files import read_text_file
 
 
 def run_emulator(
@@ -31,7 +32,7 @@ def run_emulator(
     """Serves until a signal; exits with the code of the server. Creates ``database`` first."""
     injected = read_faults(faults)
     address = DatabaseAddress.parse(database) if database is not None else None
-    script = schema.read_text() if schema is not None else ""
+    script = read_text_file(schema) if schema is not None else ""
     statements = [render_step(step, dialect) for step in parse_script(script, dialect)]
 
     def create_database(listening: str) -> None:

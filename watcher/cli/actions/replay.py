@@ -11,8 +11,9 @@ import typer
 from watcher.callbacks import Callback
 from watcher.cli.actions.callbacks import resolve_callback
 from watcher.line_files import replace_lines
-from watcher.runners.delivery.retries import parse_dead_letters, read_text
+from watcher.runners.delivery.retries import parse_dead_letters
 from watcher.terminal.console import print_error
+from watcher.text_files import read_text_file
 
 
 def replay(file: Path, callback: str | None, dry_run: bool) -> None:
@@ -20,7 +21,7 @@ def replay(file: Path, callback: str | None, dry_run: bool) -> None:
 
     What the callback refuses stays in the file, and the command exits with 1.
     """
-    text = read_text(file)
+    text = read_text_file(file)
     letters = list(parse_dead_letters(file, text))
     if callback is None or dry_run:
         for letter in letters:

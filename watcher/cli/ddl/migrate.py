@@ -20,6 +20,7 @@ from watcher.cli.ddl.options import (
     StoredOption,
     StoringOption,
     StrategyOption,
+    StrictOption,
     TakeOverOption,
     TimestampColumnOption,
 )
@@ -32,6 +33,10 @@ from watcher.cli.options import (
     SchemaOption,
     TablesOption,
 )
+from watcher.errors import NotWatchableError
+
+LEFT_OUT = NotWatchableError.exit_code
+"""Some tables cannot be watched as they are."""
 
 
 def plan(
@@ -53,6 +58,7 @@ def plan(
     stored: StoredOption = False,
     shard: ShardOption = None,
     take_over: TakeOverOption = None,
+    strict: StrictOption = False,
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 1 if there is something to do (for CI).")
     ] = False,
@@ -86,8 +92,10 @@ def plan(
         "shard": shard,
         "take_over": take_over,
     }
-    request = actions.ddl.request.WatchRequest(tables, exclude, config, flags)
+    request = actions.ddl.request.WatchRequest(tables, exclude, config, flags, strict)
     migration = actions.ddl.migrate.plan(request, database, schema, dialect, out, sql, json_output)
+    if migration.left_out:
+        raise typer.Exit(LEFT_OUT)
     if check and not migration.empty:
         raise typer.Exit(1)
 
@@ -109,6 +117,7 @@ def apply(
     stored: StoredOption = False,
     shard: ShardOption = None,
     take_over: TakeOverOption = None,
+    strict: StrictOption = False,
     dry_run: DryRunOption = False,
     json_output: JsonOption = False,
 ) -> None:
@@ -133,5 +142,7 @@ def apply(
         "shard": shard,
         "take_over": take_over,
     }
-    request = actions.ddl.request.WatchRequest(tables, exclude, config, flags)
-    actions.ddl.migrate.apply(request, database, dry_run, json_output)
+    request = actions.ddl.request.WatchRequest(tables, exclude, config, flags, strict)
+    migration = actions.ddl.migrate.apply(request, database, dry_run, json_output)
+    if migration.left_out:
+        raise typer.Exit(LEFT_OUT)

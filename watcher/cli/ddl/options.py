@@ -101,6 +101,14 @@ ShardOption = Annotated[
         " that applications write. none: no shard.",
     ),
 ]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Refuse, where a table cannot be planned. Without it such tables are left out and"
+        " named, and the exit code is 5.",
+    ),
+]
 StoredOption = Annotated[
     bool,
     typer.Option("--stored", help="Store the shard in the table, too; writes every row once."),

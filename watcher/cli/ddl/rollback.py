@@ -26,7 +26,7 @@ def command(
 ) -> None:
     """Remove what 'ddl apply' added, and only that.
 
-    Rows and other columns stay. Fails if another object depends on what would be dropped. Safe to
-    run again.
+    Rows and other columns stay. Where other objects depend on what would be dropped, names them and
+    changes nothing. Safe to run again.
     """
     actions.ddl.rollback.remove_tracking(database, tables or (), dry_run, json_output)

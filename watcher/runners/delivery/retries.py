@@ -24,6 +24,7 @@ from watcher.line_files import append_line
 from watcher.runners.delivery.refusals import RefusedChangesError
 from watcher.runners.delivery.sinks import ChangeSink
 from watcher.spanner.outages import iterate_pauses
+from watcher.text_files import read_text_file
 
 LOG = logging.getLogger("watcher.delivery")
 PAUSE_SECONDS_MAX = 60.0
@@ -163,15 +164,7 @@ def append_dead_letter(path: Path, change: Change, error: str) -> None:
 
 def read_dead_letters(path: Path) -> Iterator[dict[str, object]]:
     """The changes of a dead-letter file. Raises ConfigurationError with the line that is wrong."""
-    return parse_dead_letters(path, read_text(path))
-
-
-def read_text(path: Path) -> str:
-    """The text of a file. Raises ConfigurationError."""
-    try:
-        return path.read_text()
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
+    return parse_dead_letters(path, read_text_file(path))
 
 
 def parse_dead_letters(path: Path, text: str) -> Iterator[dict[str, object]]:

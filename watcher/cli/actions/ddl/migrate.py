@@ -19,6 +19,7 @@ from ddl.selection import select_tables
 from ddl.status import TableStatus, list_statuses
 from watcher.cli.actions.ddl.request import WatchRequest, load_schema
 from watcher.cli.output import CONSOLE, ERRORS, print_json
+from watcher.terminal.console import print_error
 
 
 def plan(
@@ -40,14 +41,14 @@ def plan(
         print_statements(migration)
     else:
         show_plan(migration, json_output)
-    report_nothing(migration, loaded, names, json_output)
+    report_rest(migration, loaded, names, json_output)
     if out is not None and not migration.empty:
         for path in write_files(migration, out):
             ERRORS.print(f"written: {path}")
     return migration
 
 
-def apply(request: WatchRequest, database: str | None, dry_run: bool, json_output: bool) -> None:
+def apply(request: WatchRequest, database: str | None, dry_run: bool, json_output: bool) -> Plan:
     """Shows a plan and applies it to the database. Raises PlanError."""
     if database is None:
         raise PlanError("no database: name it with --database")
@@ -55,14 +56,15 @@ def apply(request: WatchRequest, database: str | None, dry_run: bool, json_outpu
     names = select_tables(loaded, request.include, request.exclude)
     migration = plan_tables(loaded, client, names, request)
     show_plan(migration, json_output)
-    report_nothing(migration, loaded, names, json_output)
+    report_rest(migration, loaded, names, json_output)
     if dry_run or migration.empty or client is None:
-        return
+        return migration
     with Progress(console=ERRORS, disable=json_output or not ERRORS.is_terminal) as progress:
         task = progress.add_task("applying", total=len(migration.statements))
         apply_plan(client, migration, lambda done: progress.update(task, completed=done))
     if not json_output:
         ERRORS.print(f"applied {len(migration.statements)} statements")
+    return migration
 
 
 def plan_tables(
@@ -70,7 +72,7 @@ def plan_tables(
 ) -> Plan:
     """The plan, by what the database has recorded as ours. Raises PlanError, SchemaError."""
     owned = read_ownership(client, schema) if client is not None else {}
-    return make_plan(schema, names, request.options, owned)
+    return make_plan(schema, names, request.options, owned, request.strict)
 
 
 def show_plan(migration: Plan, json_output: bool) -> None:
@@ -85,13 +87,20 @@ def show_plan(migration: Plan, json_output: bool) -> None:
     sys.stdout.flush()
 
 
-def report_nothing(
-    migration: Plan, schema: Schema, names: Sequence[str], json_output: bool
-) -> None:
-    """Says so, beside the output, when there is nothing to do, and how the tables are watched."""
-    if migration.empty and not json_output:
-        states = "; ".join(describe_status(each) for each in list_statuses(schema, names))
+def report_rest(migration: Plan, schema: Schema, names: Sequence[str], json_output: bool) -> None:
+    """Says so, beside the output, when there is nothing to do, how the tables are watched, and
+    which of them the plan leaves out."""
+    if json_output:
+        return
+    left_out = {each.table for each in migration.left_out}
+    if migration.empty:
+        kept = [name for name in names if name not in left_out]
+        states = "; ".join(describe_status(each) for each in list_statuses(schema, kept))
         ERRORS.print(f"nothing to do: {states}")
+    for each in migration.left_out:
+        print_error(f"{each.table} is left out: {each.reason}")
+    if left_out:
+        ERRORS.print(f"{len(left_out)} of {len(names)} tables are left out (--strict refuses them)")
 
 
 def describe_status(status: TableStatus) -> str:

@@ -17,10 +17,13 @@ from watcher.settings.fields import describe_validation_error
 from watcher.settings.watcher import read_toml
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
+from watcher.text_files import read_text_file
 
 
 class WatchRequest:
-    """Which tables to watch, and the options of each. Raises PlanError for invalid values."""
+    """Which tables to watch, and the options of each. Raises PlanError for invalid values.
+
+    ``strict`` says that none is left out."""
 
     def __init__(
         self,
@@ -28,7 +31,9 @@ class WatchRequest:
         exclude: Sequence[str] | None,
         config: Path | None,
         flags: Mapping[str, object],
+        strict: bool = False,
     ) -> None:
+        self.strict = strict
         settings = read_toml(config) if config is not None else {}
         set_flags = {
             name: value
@@ -71,6 +76,6 @@ def load_schema(
     if schema is not None:
         if not schema.is_file():
             raise PlanError(f"file {schema} does not exist: name a file with DDL statements")
-        return parse_schema(schema.read_text(), dialect or Dialect.GOOGLESQL), None
+        return parse_schema(read_text_file(schema), dialect or Dialect.GOOGLESQL), None
     client = connect(DatabaseAddress.parse(database or ""))
     return read_schema(client), client
