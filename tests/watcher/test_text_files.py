@@ -79,5 +79,4 @@ def test_the_product_reads_files_of_users_in_one_place() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr == "read_text"
     }
-    own = {"watcher/consumers/positions/file.py", "watcher/envelopes/schema_files.py"}
-    assert readers == own
+    assert readers == {"watcher/envelopes/schema_files.py"}
