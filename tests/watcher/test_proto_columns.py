@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from base64 import b64encode
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from fixtures.commands import run_command
-from fixtures.music import BUNDLE, DESCRIPTORS, GENRE, SINGER, SingerInfo
+from fixtures.music import BUNDLE, DESCRIPTORS, GENRE, GENRES, SINGER, SingerInfo
 from fixtures.replicas import (
     adopt_newest,
     assert_equal,
@@ -21,15 +22,18 @@ from fixtures.replicas import (
 )
 from fixtures.singers import address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 from ddl.errors import PlanError
 from ddl.parse import parse_schema
 from watcher import Change, Watcher
+from watcher.errors import ConfigurationError, EnvelopeError
 
 TABLE = f"""CREATE TABLE Singers (
   Id INT64, Name STRING(MAX), Info {SINGER}, Genre {GENRE}, Moods ARRAY<Mood>
 ) PRIMARY KEY (Id)"""
 pytestmark = pytest.mark.ddl(BUNDLE, TABLE, proto_descriptors=DESCRIPTORS)
+MOODS = ("CALM", "WILD")
 FRENCH = SingerInfo(nationality="FR")
 
 
@@ -152,3 +156,73 @@ def test_an_enum_in_the_key_is_watched(database: Database, tmp_path: Path) -> No
 def test_a_message_is_not_hashed_into_a_shard(database: Database) -> None:
     with pytest.raises(PlanError, match="cannot be hashed"):
         make_watchable(database, "Singers", shard_key=["Info"])
+
+
+@pytest.fixture
+def descriptors(tmp_path: Path) -> Path:
+    file = tmp_path / "music.pb"
+    file.write_bytes(DESCRIPTORS)
+    return file
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["polled", "by a stream"])
+def test_descriptors_make_them_json_and_names(
+    database: Database, descriptors: Path, stream: bool
+) -> None:
+    make_watchable(database, "Singers")
+    more: dict[str, Any] = {"delivery": {"proto_descriptors": descriptors}}
+    if stream:
+        database.update_ddl(["CREATE CHANGE STREAM S FOR ALL"]).result(60)
+        more |= {"capture": "change-stream", "stream": {"name": "S"}}
+    assert deliver(database, **more) == []
+    write(database)
+    columns = ("Id", "Genre", "Info", "Moods")
+    with database.batch() as batch:
+        batch.insert("Singers", columns, [(2, None, None, [None, 0]), (3, 1, SingerInfo(), None)])
+    rows = {c.key["Id"]: c.new_values or {} for c in deliver(database, **more)}
+    assert json.loads(str(rows[1]["Info"])) == {"nationality": "FR"}
+    assert rows[1]["Genre"] == GENRES[3]
+    assert rows[1]["Moods"] == [MOODS[1]]
+    assert (rows[2]["Info"], rows[2]["Genre"], rows[2]["Moods"]) == (None, None, [None, MOODS[0]])
+    assert (rows[3]["Info"], rows[3]["Genre"], rows[3]["Moods"]) == ("{}", GENRES[1], None)
+
+
+@pytest.mark.parametrize("envelope", ["plain", "debezium", "datastream", "ydb"])
+def test_lines_have_json_and_names(
+    database: Database, descriptors: Path, tmp_path: Path, envelope: str
+) -> None:
+    make_watchable(database, "Singers")
+    write(database)
+    result = run_command(
+        *("watch", "-d", str(address_of(database)), "-t", "Singers", "--from", "earliest"),
+        *("--once", "--proto-descriptors", str(descriptors), "--envelope", envelope),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "nationality" in result.stdout
+    assert f'"{GENRES[3]}"' in result.stdout
+    assert b64encode(INFO).decode() not in result.stdout
+
+
+def test_descriptors_that_do_not_fit_are_refused(
+    database: Database, descriptors: Path, tmp_path: Path
+) -> None:
+    make_watchable(database, "Singers")
+    write(database)
+    for name, content, message in (
+        ("missing", None, "cannot read"),
+        ("text", b"message Singer {}", "is not a FileDescriptorSet"),
+        ("empty", b"", "describes no types"),
+    ):
+        file = tmp_path / name
+        if content is not None:
+            file.write_bytes(content)
+        with pytest.raises(ConfigurationError, match=message):
+            deliver(database, delivery={"proto_descriptors": file})
+    other = tmp_path / "other.pb"
+    other.write_bytes(describe_other().SerializeToString())
+    with pytest.raises(EnvelopeError, match=f"does not have {SINGER}, the type of column Singers"):
+        deliver(database, start="earliest", delivery={"proto_descriptors": other})
+
+
+def describe_other() -> FileDescriptorSet:
+    return FileDescriptorSet(file=[FileDescriptorProto(name="other.proto", package="other")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -80,6 +81,14 @@ def command(
             " ydb-debezium. Their options are in the file, in [delivery.envelope_options].",
         ),
     ] = None,
+    proto_descriptors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Deliver PROTO columns as JSON and ENUM columns as names, by this"
+            " FileDescriptorSet of protoc, instead of bytes and numbers.",
+        ),
+    ] = None,
     standby: Annotated[
         bool,
         typer.Option("--standby", help="Wait while another instance of this consumer is alive."),
@@ -135,5 +144,6 @@ def command(
         "delivery.callback": callback,
         "delivery.to": to,
         "delivery.envelope": envelope,
+        "delivery.proto_descriptors": proto_descriptors,
     }
     actions.watch.watch(config, flags, once=once, verbose=verbose)

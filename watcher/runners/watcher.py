@@ -18,6 +18,7 @@ from watcher.errors import (
     WatcherError,
 )
 from watcher.page.service import WatcherPage
+from watcher.runners.delivery.proto_texts import check_descriptors
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.delivery.sinks import (
     CallbackEach,
@@ -58,6 +59,7 @@ class Watcher:
 
     def __init__(self, config: WatchConfig | None = None, **options: object) -> None:
         self.config = config if config is not None else parse_watch_config(options)
+        check_descriptors(self.config.delivery.proto_descriptors)
         self.metrics = Metrics(self.config.consumer or NAMELESS)
         self._totals = Totals()
         self._page = WatcherPage(self.config)

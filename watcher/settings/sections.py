@@ -77,6 +77,9 @@ class DeliveryConfig(Section):
     """The format of lines and messages, such as ``debezium``."""
     envelope_options: Mapping[str, object] = {}
     """The options of that format."""
+    proto_descriptors: Path | None = None
+    """A FileDescriptorSet of protoc: PROTO columns are delivered as JSON and ENUM columns as names,
+    instead of bytes and numbers. Columns of the key stay as they are."""
     retries: Annotated[int, Field(ge=0)] = 5
     """How often a callback that raises is called again for the same change."""
     backoff: Duration = 0.5

@@ -114,7 +114,7 @@ def decode_type(type_: Message) -> Type:
     if code is TypeCode.ARRAY:
         return Type(code, element=decode_type(type_.array_element_type))
     annotation = TypeAnnotationCode(type_.type_annotation).name
-    return Type(ANNOTATED.get(annotation, code))
+    return Type(ANNOTATED.get(annotation, code), proto_name=type_.proto_type_fqn or None)
 
 
 def decode_time(stamp: Message) -> int:

@@ -133,4 +133,6 @@ def decode_type(described: dict[str, object]) -> Type:
     element = described.get("array_element_type")
     if isinstance(element, dict):
         return Type(code, element=decode_type(element))
-    return Type(ANNOTATED.get(str(described.get("type_annotation")), code))
+    name = described.get("proto_type_fqn")
+    annotated = ANNOTATED.get(str(described.get("type_annotation")), code)
+    return Type(annotated, proto_name=str(name) if name else None)

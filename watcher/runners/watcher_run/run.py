@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.errors import OutputClosedError
 from watcher.runners.delivery.backfill import BackfillDelivery
+from watcher.runners.delivery.proto_texts import show_protos
 from watcher.runners.delivery.push import PushDelivery
 from watcher.runners.delivery.sinks import Sink
 from watcher.runners.delivery.traced import trace_sink
@@ -73,7 +74,9 @@ class WatcherRun:
             settings.config.start, connection, lease, settings.resolver, once
         )
         self._recovery = Recovery(settings, connection, lease, self._reread_schema)
-        sink = trace_sink(settings.make_sink(lease.check), settings.config)
+        made = settings.make_sink(lease.check)
+        shown = show_protos(made, settings.config.delivery.proto_descriptors)
+        sink = trace_sink(shown, settings.config)
         self._windows = self._make_delivery(sink, once)
         self._backfill = BackfillDelivery(
             tables.backfills,
