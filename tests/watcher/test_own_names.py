@@ -102,15 +102,18 @@ def test_names_that_need_quotes_or_are_as_long_as_they_may_be_work(
 
 
 @pytest.mark.both_dialects
-def test_another_spelling_means_the_same_tables(
+def test_another_spelling_is_refused_with_the_right_one(
     create_database: CreateDatabase, dialect: Dialect
 ) -> None:
     database = prepare(create_database)
-    SpannerPositions(database, "MyPositions").create()
-    before = read_schema(database)
-    Consumers(database, "mypositions").create()
-    SpannerPositions(database, "MYPOSITIONS").create()
-    assert read_schema(database) == before
+    for name, other in (("MyPositions", "mypositions"), ("foo", "Foo")):
+        SpannerPositions(database, name).create()
+        before = read_schema(database)
+        for refused in (SpannerPositions(database, other), Consumers(database, other)):
+            with pytest.raises(ConfigurationError, match=f"exists as '{name}': use that spelling"):
+                refused.create()
+        Consumers(database, name).create()
+        assert read_schema(database) == before
 
 
 REFUSED = (

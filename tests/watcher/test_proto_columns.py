@@ -20,7 +20,7 @@ from fixtures.replicas import (
     replicate,
     verify_folder,
 )
-from fixtures.singers import address_of, make_watchable
+from fixtures.singers import address_of, fetch_now, make_watchable
 from google.cloud.spanner_v1.database import Database
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
@@ -28,6 +28,11 @@ from ddl.errors import PlanError
 from ddl.parse import parse_schema
 from watcher import Change, Watcher
 from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.runners.spark.resolution import resolve_scan
+from watcher.runners.spark.spark_versions import ReadAllAvailable
+from watcher.runners.spark.streaming import ChangesReader
+from watcher.settings.spark import parse_source_options
+from watcher.spanner.timestamps import format_timestamp
 
 TABLE = f"""CREATE TABLE Singers (
   Id INT64, Name STRING(MAX), Info {SINGER}, Genre {GENRE}, Moods ARRAY<Mood>
@@ -126,6 +131,28 @@ def test_copies_have_them_and_are_verified(
     open_table(tmp_path, "Singers").update({"Genre": "2"}, predicate='"Id" = 1')
     adopt_newest(tmp_path, "Singers")
     assert not verify_folder(database, tmp_path).equal
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["polled", "by a stream"])
+def test_spark_gets_bytes_and_numbers(database: Database, stream: bool) -> None:
+    make_watchable(database, "Singers")
+    more: dict[str, str] = {}
+    if stream:
+        database.update_ddl(["CREATE CHANGE STREAM S FOR ALL"]).result(60)
+        more = {"capture": "change-stream", "stream": "S"}
+    start = format_timestamp(fetch_now(database))
+    write(database)
+    address = address_of(database)
+    named = {"project": address.project, "instance": address.instance}
+    source = named | {"database": address.database, "table": "Singers", "idleSeconds": "0"}
+    options = parse_source_options(source | {"startingTimestamp": start} | more)
+    reader = ChangesReader(resolve_scan(options))
+    begin = reader.initialOffset()
+    end = reader.latestOffset(begin, ReadAllAvailable())
+    parts = reader.partitions(begin, end)
+    (row,) = [r for part in parts for batch in reader.read(part) for r in batch.to_pylist()]
+    assert (row["Info"], row["Genre"], row["Moods"]) == (INFO, 3, [1])
+    reader.stop()
 
 
 def test_an_enum_in_the_key_is_watched(database: Database, tmp_path: Path) -> None:

@@ -39,11 +39,20 @@ def check_positions_table(name: str, dialect: Dialect = Dialect.GOOGLESQL) -> No
         )
 
 
+def check_spelling(positions_table: str, actual: str) -> None:
+    """Raises ConfigurationError where the table of positions is there in another spelling. Spanner
+    ignores case; the names of the other tables follow from the spelling."""
+    schema, last = split_name(positions_table)
+    if last != actual:
+        raise ConfigurationError(
+            f"the positions table '{positions_table}' exists as '{join_name(schema, actual)}': use"
+            " that spelling, which the other tables follow"
+        )
+
+
 def remove_suffix(name: str) -> str:
-    """What the own tables have in common. Spanner ignores case: another spelling of a name means
-    the same tables."""
-    end = len(name) - len(POSITIONS)
-    return name[:end] if end >= 0 and same_name(name[end:], POSITIONS) else name
+    """What the own tables have in common."""
+    return name.removesuffix(POSITIONS)
 
 
 def derive_name(positions_table: str, suffix: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from google.api_core.exceptions import AlreadyExists, GoogleAPICallError
@@ -16,6 +16,7 @@ from ddl.steps import AddColumn, CreateTable
 from watcher.consumers.positions.own_names import (
     backfills_table,
     check_positions_table,
+    check_spelling,
     cleared_table,
     consumers_table,
     divisions_table,
@@ -192,7 +193,11 @@ def find_own_columns(reader: RowReader, sql: SqlDialect, positions_table: str) -
     """As ``read_own_columns``, by whoever reads."""
     check_positions_table(positions_table, sql.dialect)
     tables = define_tables(positions_table)
-    known = find_columns(reader, sql, [table.name for table in tables])
+    found = list(list_columns(reader, sql, [table.name for table in tables]))
+    for name, actual, _ in found:
+        if name == positions_table:
+            check_spelling(positions_table, actual)
+    known = frozenset((name, column) for name, _, column in found)
     for table in tables:
         table.check_is_ours(known)
     return known
@@ -205,11 +210,17 @@ def read_columns(database: Database, names: Sequence[str]) -> Columns:
 
 
 def find_columns(reader: RowReader, sql: SqlDialect, names: Sequence[str]) -> Columns:
-    """The columns that the tables have; they are named as they are in ``names``. The tables are in
-    one schema, as those that go with a table of positions are."""
+    """The columns that the tables have, named as they are in ``names``, which are in one schema."""
+    return frozenset((name, column) for name, _, column in list_columns(reader, sql, names))
+
+
+def list_columns(
+    reader: RowReader, sql: SqlDialect, names: Sequence[str]
+) -> Iterator[tuple[str, str, str]]:
+    """As ``find_columns``; between the two, how the table is spelled in its schema."""
     schema, _ = split_name(names[0])
     query = (
-        "SELECT LOWER(TABLE_NAME), COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
+        "SELECT TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
         f" WHERE LOWER(TABLE_SCHEMA) = @schema AND {sql.is_any('LOWER(TABLE_NAME)', '@names')}"
     )
     spelled = {split_name(name)[1].lower(): name for name in names}
@@ -217,8 +228,8 @@ def find_columns(reader: RowReader, sql: SqlDialect, names: Sequence[str]) -> Co
         "schema": ((schema or sql.default_schema).lower(), param_types.STRING),
         "names": (list(spelled), param_types.Array(param_types.STRING)),
     }
-    rows = reader.execute_sql(*sql.bind(query, values))
-    return frozenset((spelled[row[0]], row[1]) for row in rows)
+    for actual, column in reader.execute_sql(*sql.bind(query, values)):
+        yield spelled[actual.lower()], actual, column
 
 
 def select_of_consumer(
