@@ -139,7 +139,7 @@ def test_spark_gets_bytes_and_numbers(database: Database, stream: bool) -> None:
     more: dict[str, str] = {}
     if stream:
         database.update_ddl(["CREATE CHANGE STREAM S FOR ALL"]).result(60)
-        more = {"capture": "change-stream", "stream": "S"}
+        more = {"capture": "change-stream", "stream": "S", "wholeRows": "true"}
     start = format_timestamp(fetch_now(database))
     write(database)
     address = address_of(database)
