@@ -37,11 +37,13 @@ Written_contra = TypeVar("Written_contra", bound=StoredCopy, contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class CutReport:
-    """A window that was written. ``loaded`` and ``merged`` map tables to numbers of rows."""
+    """A window that was written. ``loaded`` and ``merged`` map tables to numbers of rows;
+    ``lag_seconds`` is how old the cut was then, by Spanner's time."""
 
     cut: Cut
     loaded: Mapping[str, int]
     merged: Mapping[str, int]
+    lag_seconds: float
 
 
 @dataclass(slots=True)
@@ -333,7 +335,8 @@ class ReplicaWriter(Generic[Copy]):
         self._put(cut)
         if not cut.exact:
             LOG.warning("the cut at %s is not exact: %s", format_timestamp(cut.end), cut.explain())
-        self._report(CutReport(cut, dict(window.loaded), dict(window.merged)))
+        lag = measure_lag(window)
+        self._report(CutReport(cut, dict(window.loaded), dict(window.merged), lag))
 
     def _describe(self, name: str, window: ReplicaWindow) -> TableCut:
         """A copy in the window's cut."""
@@ -379,3 +382,10 @@ def whole_capture(capture: PollCapture) -> PollCapture:
         return capture
     table = replace(capture.table, change_sets=None, timestamp_column="", shard_column=None)
     return replace(capture, table=table)
+
+
+def measure_lag(window: ReplicaWindow) -> float:
+    """How many seconds ago the end of a window was, by Spanner's time where it is known."""
+    times = (capture.queries.stream.estimate_now() for capture in window.captures.values())
+    now = next(filter(None, times), None)
+    return max(0.0, (now / 1_000_000 if now is not None else time.time()) - window.end / 1_000_000)

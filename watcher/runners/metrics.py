@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
@@ -68,6 +69,17 @@ class MetricFamilies:
         return self._port
 
 
+class Measured(Protocol):
+    """What runs the queries of a consumer."""
+
+    scanned_rows: int
+    restarts: int
+
+    def estimate_now(self) -> int | None:
+        """Spanner's time in microseconds, where it is known."""
+        ...
+
+
 class Metrics:
     """The metrics of one consumer."""
 
@@ -75,9 +87,8 @@ class Metrics:
         self.families = families or MetricFamilies()
         self._consumer = consumer
         self._end = 0.0
-        self.families.lag.labels(consumer).set_function(
-            lambda: time.time() - self._end if self._end else 0.0
-        )
+        self._estimate_now: Callable[[], int | None] = lambda: None
+        self.families.lag.labels(consumer).set_function(self._measure_lag)
 
     @property
     def registry(self) -> CollectorRegistry:
@@ -105,10 +116,18 @@ class Metrics:
         """A window or a change is retried."""
         self.families.retries.labels(self._consumer, what).inc()
 
-    def measure_queries(self, scanned: Callable[[], float], restarts: Callable[[], float]) -> None:
-        """Reads the numbers of scanned rows and of resumed streams from these functions."""
-        self.families.scanned.labels(self._consumer).set_function(scanned)
-        self.families.restarts.labels(self._consumer).set_function(restarts)
+    def measure_queries(self, stream: Measured) -> None:
+        """Reads the numbers of scanned rows and of resumed streams, and Spanner's time, from what
+        runs the queries."""
+        self._estimate_now = stream.estimate_now
+        self.families.scanned.labels(self._consumer).set_function(lambda: stream.scanned_rows)
+        self.families.restarts.labels(self._consumer).set_function(lambda: stream.restarts)
+
+    def _measure_lag(self) -> float:
+        now = self._estimate_now()
+        if not self._end:
+            return 0.0
+        return max(0.0, (now / 1_000_000 if now is not None else time.time()) - self._end)
 
     def count_cleared(self, table: str, rows: int) -> None:
         """Rows of a table were cleared from its index."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -52,6 +53,7 @@ class QueryStream:
         self.scanned_rows = 0
         self.restarts = 0
         """How often a stream was resumed after it broke or its deadline passed."""
+        self._last_strong_read: tuple[int, float] | None = None
 
     @property
     def database_name(self) -> str:
@@ -95,7 +97,18 @@ class QueryStream:
         answer = self._call(self._session.api.execute_sql, request, read_timestamp_micros)
         rows = ResultSet.pb(answer).rows
         numbers = [int(row.values[0].string_value) for row in rows]
-        return to_micros(answer.metadata.transaction.read_timestamp), numbers
+        read_timestamp = to_micros(answer.metadata.transaction.read_timestamp)
+        if read_timestamp_micros is None:
+            self._last_strong_read = read_timestamp, time.monotonic()
+        return read_timestamp, numbers
+
+    def estimate_now(self) -> int | None:
+        """Spanner's time, in microseconds, as it goes on from the latest strong read; None before
+        the first. The clock of the machine may be off."""
+        if self._last_strong_read is None:
+            return None
+        read_timestamp, counted = self._last_strong_read
+        return read_timestamp + round((time.monotonic() - counted) * 1_000_000)
 
     def _call(
         self,

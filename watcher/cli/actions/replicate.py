@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -75,7 +74,7 @@ def describe_cut(report: CutReport) -> dict[str, object]:
         "exact": cut.exact,
         "not_exact": cut.explain(),
         "phase": "loading" if report.loaded else "following",
-        "lag_seconds": round(max(0.0, time.time() - cut.end / 1_000_000), 3),
+        "lag_seconds": round(report.lag_seconds, 3),
         "loaded": dict(report.loaded),
         "merged": dict(report.merged),
         "tables": {name: each.version for name, each in sorted(cut.tables.items())},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 
 from google.cloud.spanner_v1.database import Database
@@ -53,7 +52,9 @@ def show_status(
     statuses, positions = state.statuses, state.positions
     check_name(consumer, {*statuses, *(position.consumer for position in positions)})
     rows = [
-        describe_position(client, address, position, statuses.get(position.consumer), shard_groups)
+        describe_position(
+            client, address, position, statuses.get(position.consumer), shard_groups, reader.at
+        )
         for position in positions
         if consumer in (None, position.consumer)
     ]
@@ -92,8 +93,9 @@ def describe_position(
     position: Position,
     status: ConsumerStatus | None,
     shard_groups: int,
+    now: int,
 ) -> dict[str, object]:
-    """One table of a consumer, for JSON."""
+    """One table of a consumer, for JSON; ``now`` is Spanner's time."""
     progress = status.progress if status else None
     ended = status is not None and status.ended
     row: dict[str, object] = {
@@ -104,7 +106,7 @@ def describe_position(
         "ended_at": format_timestamp(status.updated_at) if status and ended else None,
         "reason": status.reason if status and ended else None,
         "position": format_timestamp(position.micros),
-        "lag_seconds": None if ended else round(time.time() - position.micros / 1_000_000, 3),
+        "lag_seconds": None if ended else round((now - position.micros) / 1_000_000, 3),
         "lag_rows": None,
         "delivered_rows": progress.rows if progress else None,
         "rows_per_second": round(progress.rows_per_second, 3) if progress else None,

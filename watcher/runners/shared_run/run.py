@@ -258,5 +258,5 @@ class SharedRun:
         if self._config.metrics is not None:
             stream = resolver.queries.stream
             stream.counts_scans = True
-            metrics.measure_queries(lambda: stream.scanned_rows, lambda: stream.restarts)
+            metrics.measure_queries(stream)
         return metrics

@@ -75,7 +75,7 @@ def serve_metrics(settings: RunSettings) -> None:
         return
     stream = settings.resolver.queries.stream
     stream.counts_scans = True
-    settings.metrics.measure_queries(lambda: stream.scanned_rows, lambda: stream.restarts)
+    settings.metrics.measure_queries(stream)
     settings.metrics.serve(config.host, config.port)
 
 
