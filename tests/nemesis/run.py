@@ -22,7 +22,7 @@ from fixtures.dialects import create_in
 from fixtures.pace import allow
 from fixtures.placements import DDL, PLACEMENTS, add_partitions
 from fixtures.server import spawn
-from fixtures.singers import fetch_now, make_watchable
+from fixtures.singers import make_watchable
 from fixtures.small_disk import SmallDisk
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
@@ -63,7 +63,9 @@ WRITERS = 3
 FINGERPRINTS_MAX = 25
 STOP_SECONDS_MAX = 90
 PROGRESS_SECONDS_MAX = 60
-"""So soon after a blow everything that was written before it is delivered."""
+MOVES = 2
+"""So soon after a blow positions have moved so often: one move may be what was under way."""
+LOOK_SECONDS = 0.2
 COMMITS_MIN = 25
 CHURN_SECONDS = 0.3
 """So often partitions split, merge or move."""
@@ -359,28 +361,33 @@ class World:
         return (self.folder / "watcher.log").read_text(errors="replace")
 
     def await_progress(self, what: str) -> None:
-        """Until everything that was written before now is delivered: nothing that a watcher has
-        around it stops it. One that an operator has stopped is started again."""
-        now = fetch_now_or_none(self.database())
+        """Until the positions have moved, and moved again: nothing that a watcher has around it
+        stops it. One that an operator has stopped is started again."""
         deadline = time.monotonic() + allow(PROGRESS_SECONDS_MAX)
-        while now is None or self.least_position() < now:
+        database, reached, moves = self.database(), 0, -1
+        while moves < MOVES:
             self.revive()
-            time.sleep(0.1)
-            now = now or fetch_now_or_none(self.database())
-            if time.monotonic() > deadline:
-                self.watcher.send_signal(signal.SIGABRT)
-                self.watcher.wait()
-                raise AssertionError(
-                    f"nothing was delivered for {allow(PROGRESS_SECONDS_MAX):.0f} s after {what}:"
-                    f"\n{self.log[-6000:]}"
-                )
+            time.sleep(LOOK_SECONDS)
+            try:
+                least = self.least_position(database)
+            except (GoogleAPICallError, RetryError):
+                database = self.database()  # its session may be lost
+                continue
+            finally:
+                if time.monotonic() > deadline:
+                    self._report_standstill(what)
+            moves += least > reached
+            reached = max(least, reached)
 
-    def least_position(self) -> int:
-        """Everything at or below it is delivered; 0 where the server does not say it now."""
-        try:
-            places = SpannerPositions(self.database()).load_all(CONSUMER)
-        except (GoogleAPICallError, RetryError):
-            return 0
+    def _report_standstill(self, what: str) -> None:
+        self.watcher.send_signal(signal.SIGABRT)
+        self.watcher.wait()
+        seconds = allow(PROGRESS_SECONDS_MAX)
+        raise AssertionError(f"stands still for {seconds:.0f} s after {what}:\n{self.log[-6000:]}")
+
+    def least_position(self, database: Database) -> int:
+        """Everything at or below it is delivered; 0 before all tables are registered."""
+        places = SpannerPositions(database).load_all(CONSUMER)
         return min(places.values()) if len(places) == len(WATCHED) else 0
 
     def _list_blows(self) -> dict[Callable[[], None], int]:
@@ -539,14 +546,6 @@ def find_page_port(log: str) -> int:
     """Where the latest watcher has said that its page is; 0 where none has."""
     ports = PAGE.findall(log)
     return int(ports[-1]) if ports else 0
-
-
-def fetch_now_or_none(database: Database) -> int | None:
-    """Spanner's time, where the server answers now."""
-    try:
-        return fetch_now(database)
-    except (GoogleAPICallError, RetryError):
-        return None
 
 
 def has_positions(positions: SpannerPositions) -> bool:

@@ -101,22 +101,26 @@ class SharedWorld(World):
     def await_watcher(self) -> None:
         """Until every part is registered."""
         deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
-        while not self.least_position():
+        while not self._look_for_least():
             self.revive()
             time.sleep(0.05)
             if time.monotonic() > deadline:
                 raise AssertionError("the instances do not register")
 
-    def least_position(self) -> int:
+    def least_position(self, database: Database) -> int:
         """How far every part is; 0 before all are registered."""
-        positions = SpannerPositions(self.database())
-        try:
-            places = [positions.load_all(name) for name in self.list_names()]
-        except (InvalidArgument, GoogleAPICallError, RetryError):
-            return 0
+        positions = SpannerPositions(database)
+        places = [positions.load_all(name) for name in self.list_names()]
         if any(len(each) < len(WATCHED) for each in places):
             return 0
         return min(at for each in places for at in each.values())
+
+    def _look_for_least(self) -> int:
+        """As ``least_position``; 0 where the server does not say it now."""
+        try:
+            return self.least_position(self.database())
+        except (InvalidArgument, GoogleAPICallError, RetryError):
+            return 0
 
     # What the nemesis does.
 
@@ -186,7 +190,7 @@ class SharedWorld(World):
         self.revive()
         now = fetch_now(self.database())
         deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
-        while self.least_position() < now:
+        while self._look_for_least() < now:
             self.revive()
             time.sleep(0.2)
             if time.monotonic() > deadline:
