@@ -22,6 +22,7 @@ from watcher.consumers.positions import (
 )
 from watcher.consumers.states import Command, ConsumerProgress, State
 from watcher.errors import LeaseLostError, WatcherError
+from watcher.runners.clock_jumps import WALL_CLOCK
 from watcher.runners.table_rules import warn_about_cleared
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.database import connect
@@ -158,6 +159,7 @@ class QueryConsumer:
     def _keep_renewing(self, lease: Lease) -> None:
         """Continues after any error but a lost lease: ``check`` notices when it has run out."""
         while not self._done.wait(self._seconds / RENEWALS_PER_LEASE):
+            WALL_CLOCK.check()
             try:
                 self._command = self._renew(lease)
             except LeaseLostError as error:
