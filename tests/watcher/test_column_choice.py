@@ -24,8 +24,8 @@ from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.values import TableSpec, WatchedTable
 
-TABLE = """CREATE TABLE {} (Id INT64 NOT NULL, Name STRING(MAX), Proto a.b.Message,
-  Protos ARRAY<a.b.Message>, Tokens TOKENLIST HIDDEN, Gone BOOL,
+TABLE = """CREATE TABLE {} (Id INT64 NOT NULL, Name STRING(MAX), Words TOKENLIST,
+  Sets ARRAY<TOKENLIST>, Tokens TOKENLIST HIDDEN, Gone BOOL,
   `At` TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY ({})"""
 SPEC = TableSpec(shard="none")
 
@@ -48,8 +48,8 @@ def test_columns_that_cannot_be_decoded_are_left_out_with_one_line(
         tables = [table_of(name="Once"), table_of(name="Once")]
     assert [names_of(table) for table in tables] == [["Id", "Name", "Gone", "At"]] * 2
     assert [record.getMessage() for record in caplog.records] == [
-        "table Once: columns Proto, Protos have types PROTO<a.b.Message>,"
-        " ARRAY<PROTO<a.b.Message>> that cannot be read and are left out"
+        "table Once: columns Words, Sets have types TOKENLIST,"
+        " ARRAY<TOKENLIST> that cannot be read and are left out"
     ]
 
 
@@ -61,19 +61,19 @@ def test_a_table_read_whole_leaves_them_out_too() -> None:
 def test_nothing_is_said_of_a_column_that_nobody_asked_for(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    table_of(TableSpec(shard="none", exclude_columns=("Proto", "Protos")), name="Quiet")
+    table_of(TableSpec(shard="none", exclude_columns=("Words", "Sets")), name="Quiet")
     table_of(TableSpec(shard="none", columns=("Name",)), name="Quiet")
     assert not caplog.records
 
 
 def test_one_that_is_asked_for_is_refused_with_the_reason() -> None:
-    with pytest.raises(ConfigurationError, match=r"T\.Proto has type PROTO<a\.b\.Message>"):
-        table_of(TableSpec(shard="none", columns=("Name", "proto")))
+    with pytest.raises(ConfigurationError, match=r"T\.Words has type TOKENLIST"):
+        table_of(TableSpec(shard="none", columns=("Name", "words")))
 
 
 def test_a_key_that_cannot_be_decoded_cannot_be_watched() -> None:
-    with pytest.raises(NotWatchableError, match=r"key column T\.Proto has type"):
-        table_of(key="Id, Proto")
+    with pytest.raises(NotWatchableError, match=r"key column T\.Words has type"):
+        table_of(key="Id, Words")
 
 
 def test_key_timestamp_and_mark_of_a_delete_are_always_read() -> None:
