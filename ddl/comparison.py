@@ -67,6 +67,7 @@ def list_pairs(tracking: Tracking, options: WatchOptions) -> Pairs:
     ):
         if name is not None:
             yield option, (actual, match_case(name, actual))
+    yield "hidden", (tracking.shard.column.hidden, options.hidden)
     yield from list_shard_pairs(tracking.shard, options)
     missing = [n for n in options.storing if n.casefold() not in fold(tracking.index.storing)]
     if missing:

@@ -276,6 +276,27 @@ def check_on_update_is_set(schema: Schema, context: LintContext) -> Iterator[Lin
             )
 
 
+def check_columns_are_not_all_key(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+    """ON UPDATE is for writes of columns outside the key: a row without any is written once."""
+    for table, _, _, stamp in list_poll_indexes(schema):
+        key = {part.column.casefold() for part in table.primary_key}
+        own = [
+            column
+            for column in table.columns
+            if column.name.casefold() not in key
+            and column.generated is None
+            and not column.allow_commit_timestamp
+        ]
+        if stamp.on_update is not None and not own:
+            yield LintFinding(
+                "only-key-columns",
+                table.name,
+                f"all its columns are key: an INSERT sets {stamp.name}, but an insert-or-update of"
+                " a row that exists does not, so that no poll sees it",
+                "watch it by a change stream, or write a column that is outside the key",
+            )
+
+
 def check_history_is_deleted(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
     """A table with a commit timestamp last in its key grows with every change."""
     for table in schema.tables:
@@ -341,6 +362,7 @@ RULES: tuple[Rule, ...] = (
     check_shards_are_even,
     check_processed_may_be_null,
     check_on_update_is_set,
+    check_columns_are_not_all_key,
     check_history_is_deleted,
     check_version_retention,
     check_queries_without_or,

@@ -11,6 +11,8 @@ from ddl.suggestions import suggest_name
 
 NAME_LENGTH_MAX = {Dialect.GOOGLESQL: 128, Dialect.POSTGRESQL: 63}
 """In bytes. PostgreSQL's parser cuts longer names off, without an error."""
+TABLE_NAME_CHARACTERS_MAX = 2 * NAME_LENGTH_MAX[Dialect.GOOGLESQL] + 1
+"""Of a table in a named schema: both names, and the dot between them."""
 DEFAULT_SCHEMA = "public"
 """How the PostgreSQL dialect calls the schema of the objects that are in no named one."""
 OWN_PREFIXES = ("SpannerWatcher",)

@@ -48,6 +48,8 @@ class WatchOptions(BaseModel):
     """Columns that the index stores, to avoid a join with the table."""
     stored: bool = False
     """Store the shard in the table, too; this writes every row once."""
+    hidden: bool = False
+    """Make the columns that are added ``HIDDEN``, which ``SELECT *`` leaves out (GoogleSQL)."""
     modulo: Modulo = Modulo.POSITIVE
     """``positive`` has exactly N shards; ``signed`` keeps the sign, which gives 2N - 1."""
     change_sets: ObjectName = "CHANGE_SETS"

@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 
+from ddl.effects import describe_cost, describe_effects
 from ddl.errors import DdlError, PlanError, SchemaError
 from ddl.evolve import apply_step
 from ddl.limits import (
-    FIXED_BYTES_MAX,
     INDEXES_MAX,
-    KEY_BYTES_MAX,
     STATEMENT_BYTES_MAX,
     TABLES_MAX,
     check_index_key,
     check_names_and_keys,
     check_table_size,
-    count_key_bytes,
 )
 from ddl.names import list_names
 from ddl.options import WatchOptions
@@ -28,10 +26,8 @@ from ddl.reverse import reverse_step
 from ddl.schema import Schema
 from ddl.steps import (
     AddColumn,
-    AlterIndexStoring,
     CreateIndex,
     CreateTable,
-    SetColumnOptions,
     Step,
 )
 from ddl.strategies import Strategy
@@ -66,12 +62,13 @@ class LeftOutTable:
 class Plan:
     """Statements in order. ``fingerprint`` identifies the schema that they were planned for,
     ``taken_over`` says which values of applications may be lost from then on, ``left_out`` which
-    tables the plan does without."""
+    tables the plan does without, ``notes`` what applications may notice."""
 
     fingerprint: str
     statements: tuple[PlanStatement, ...]
     taken_over: tuple[TakeOver, ...] = ()
     left_out: tuple[LeftOutTable, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def down(self) -> tuple[str, ...]:
@@ -133,7 +130,13 @@ def make_plan(
     if left_out and len(left_out) == len(names):
         raise refuse_all(left_out)
     refused = tuple(LeftOutTable(table, str(error)) for table, error in left_out)
-    return Plan(digest(existing), tuple(planning.statements), tuple(planning.taken_over), refused)
+    return Plan(
+        digest(existing),
+        tuple(planning.statements),
+        tuple(planning.taken_over),
+        refused,
+        tuple(describe_effects(planning.steps, schema.dialect)),
+    )
 
 
 def refuse_all(left_out: Iterable[tuple[str, DdlError]]) -> PlanError:
@@ -152,6 +155,7 @@ class Planning:
     def __init__(self, schema: Schema, owned: Mapping[str, Ownership], size: int) -> None:
         self.statements: list[PlanStatement] = []
         self.taken_over: list[TakeOver] = []
+        self.steps: list[Step] = []
         self._before, self._whole = schema, schema
         self._pending: list[Step] = []
         self._owned = {name.casefold(): each for name, each in owned.items()}
@@ -171,6 +175,7 @@ class Planning:
         self._check_room(table, planned)
         self.taken_over += list_take_overs(self._before, table, options, ownership)
         self._names |= list_new_indexes(planned)
+        self.steps += [step for step, _ in planned]
         self._pending += [step for step, _ in planned]
         self.statements += [statement for _, statement in planned]
 
@@ -261,33 +266,3 @@ def isolate_table(schema: Schema, table: str) -> Schema:
 def list_new_indexes(steps: list[tuple[Step, PlanStatement]]) -> set[str]:
     """The names of the indexes that the steps create, in lower case."""
     return {step.index.name.casefold() for step, _ in steps if isinstance(step, CreateIndex)}
-
-
-def describe_cost(step: Step, backfill: bool, schema: Schema) -> str:
-    """What a statement costs Spanner, in words."""
-    if isinstance(step, CreateIndex):
-        filters = step.index.null_filtered or step.index.where_not_null
-        entries = "rows whose shard and timestamp are not NULL" if filters else ""
-        return (
-            f"reads the table once in the background, writes an entry for {entries or 'each row'};"
-            f" afterwards one more write for each change of a row{describe_key(step, schema)}"
-        )
-    if isinstance(step, AlterIndexStoring):
-        return "reads the table once in the background, to write the column into each entry"
-    if isinstance(step, SetColumnOptions):
-        return "reads the column of every row once, to check that no value lies in the future"
-    return "writes every row of the table once in the background" if backfill else "metadata only"
-
-
-def describe_key(step: CreateIndex, schema: Schema) -> str:
-    """What the limit of an index's key means for rows with long keys, in words; nothing where the
-    lengths of the columns rule that out."""
-    table = schema.table(step.index.table)
-    own_bytes = FIXED_BYTES_MAX * len(step.index.parts)
-    key_bytes = count_key_bytes(table) if table is not None else None
-    if key_bytes is not None and key_bytes + own_bytes <= KEY_BYTES_MAX:
-        return ""
-    return (
-        f"; a row whose key and timestamp have more than {KEY_BYTES_MAX:,} bytes together can no"
-        " longer be written"
-    )

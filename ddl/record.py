@@ -16,20 +16,34 @@ from ddl.dependents import list_dependents, name_dropped
 from ddl.errors import NameNotFoundError, PlanError, SchemaError
 from ddl.evolve import apply_step
 from ddl.limits import TABLES_MAX
+from ddl.names import TABLE_NAME_CHARACTERS_MAX
 from ddl.ownership import Ownership, fold
 from ddl.parse import parse_statement
 from ddl.plan import Plan
 from ddl.render import render_step
 from ddl.schema import Column, Dialect, KeyPart, Schema, Table, Type, TypeCode
-from ddl.steps import AddColumn, CreateIndex, CreateTable, DropColumn, DropIndex, DropTable, Step
+from ddl.steps import (
+    AddColumn,
+    CreateIndex,
+    CreateTable,
+    DropColumn,
+    DropIndex,
+    DropTable,
+    Step,
+    redefine_column,
+)
 
 TABLE = "SpannerWatcherMigrations"
 TAKEN_OVER = Column("TakenOver", Type(TypeCode.STRING))
 """Earlier releases did not make it."""
+WATCHED = Column(
+    "WatchedTable", Type(TypeCode.STRING, length=TABLE_NAME_CHARACTERS_MAX), not_null=True
+)
+"""Earlier releases made it one character shorter."""
 RECORDS = Table(
     TABLE,
     (
-        Column("WatchedTable", Type(TypeCode.STRING, length=256), not_null=True),
+        WATCHED,
         Column("Down", Type(TypeCode.STRING), not_null=True),
         Column("RecordedAt", Type(TypeCode.TIMESTAMP), not_null=True, allow_commit_timestamp=True),
         TAKEN_OVER,
@@ -73,8 +87,8 @@ def record_plan(database: Database, plan: Plan, schema: Schema) -> None:
 
 
 def create_records_table(database: Database, schema: Schema) -> None:
-    """Creates the table of records, or the column that one of an earlier release does not have.
-    Raises PlanError where there is no room for a table."""
+    """Creates the table of records, or brings one of an earlier release up to date. Raises
+    PlanError where there is no room for a table."""
     table = schema.table(TABLE)
     if table is None:
         if len(schema.tables) >= TABLES_MAX:
@@ -82,12 +96,22 @@ def create_records_table(database: Database, schema: Schema) -> None:
                 f"the database has {len(schema.tables):,} tables, Spanner's limit: drop one, so"
                 f" that {TABLE} can be created, which records what 'ddl rollback' is to remove"
             )
-        step: Step = CreateTable(RECORDS, if_not_exists=True)
-    elif table.column(TAKEN_OVER.name) is None:
-        step = AddColumn(TABLE, TAKEN_OVER, if_not_exists=True)
+        missing: list[Step] = [CreateTable(RECORDS, if_not_exists=True)]
     else:
-        return
-    database.update_ddl([render_step(step, schema.dialect)]).result(600)
+        missing = list_outdated(table, schema.dialect)
+    if missing:
+        database.update_ddl([render_step(step, schema.dialect) for step in missing]).result(600)
+
+
+def list_outdated(table: Table, dialect: Dialect) -> list[Step]:
+    """The steps that bring a table of records of an earlier release up to date."""
+    outdated: list[Step] = []
+    if table.column(TAKEN_OVER.name) is None:
+        outdated.append(AddColumn(TABLE, TAKEN_OVER, if_not_exists=True))
+    watched = table.column(WATCHED.name)
+    if watched is not None and (watched.type.length or 0) < TABLE_NAME_CHARACTERS_MAX:
+        outdated.append(redefine_column(TABLE, WATCHED, dialect))
+    return outdated
 
 
 def leave_out_pairs(statements: Sequence[str], dialect: Dialect) -> list[str]:

@@ -53,7 +53,10 @@ def add_timestamp(
     column = table.column(options.timestamp_column)
     if column is None:
         new = Column(
-            options.timestamp_column, Type(TypeCode.TIMESTAMP), allow_commit_timestamp=True
+            options.timestamp_column,
+            Type(TypeCode.TIMESTAMP),
+            hidden=options.hidden,
+            allow_commit_timestamp=True,
         )
         reason = (
             "holds the commit timestamp of a row's last change; existing rows stay NULL and"
@@ -163,7 +166,7 @@ def add_processed(
     """The Processed column: TRUE removes a row from the index."""
     column = table.column(options.processed_column)
     if column is None:
-        new = Column(options.processed_column, Type(TypeCode.BOOL))
+        new = Column(options.processed_column, Type(TypeCode.BOOL), hidden=options.hidden)
         reason = "is TRUE once a change is delivered; applications reset it when they update a row"
         return [RequiredStep(AddColumn(table.name, new), reason, backfill=False)]
     place, other = f"{table.name}.{column.name}", choose_other(table, column, "processed")
@@ -194,6 +197,7 @@ def add_shard(schema: Schema, table: Table, options: WatchOptions) -> list[Requi
             Type(TypeCode.INT64),
             generated=expression,
             stored=options.stored,
+            hidden=options.hidden,
         )
         reason = (
             f"spreads the growing timestamps over {options.shards} places of the index, which"

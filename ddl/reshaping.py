@@ -103,6 +103,7 @@ def fill_in(old: Tracking, table: Table, options: WatchOptions) -> WatchOptions:
         "shards": old.shard.shards or options.shards,
         "modulo": old.shard.modulo,
         "stored": old.shard.column.stored,
+        "hidden": old.shard.column.hidden,
         "shard_key": None if fold(key) == fold(old.shard.hashed) else old.shard.hashed,
         "timestamp_column": old.timestamp.name,
         "processed_column": old.shard.processed or options.processed_column,
@@ -129,7 +130,7 @@ def choose_shard(
     if {each.option for each in differences} <= {"index", "storing"}:
         return old.shard.column
     new = Column("", Type(TypeCode.INT64), generated=write_shard(schema, table, options))
-    new = replace(new, stored=options.stored)
+    new = replace(new, stored=options.stored, hidden=options.hidden)
     if "shard_column" in {each.option for each in differences}:
         existing = table.column(options.shard_column)
         if existing is not None:

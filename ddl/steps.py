@@ -12,6 +12,7 @@ from ddl.schema import (
     ChangeStream,
     Check,
     Column,
+    Dialect,
     ForeignKey,
     Index,
     Interleave,
@@ -301,3 +302,10 @@ Step = (
     | AlterTableIfExists
     | OtherStatement
 )
+
+
+def redefine_column(table: str, column: Column, dialect: Dialect) -> Step:
+    """The step that gives a column another length, as each dialect has it."""
+    if dialect is Dialect.POSTGRESQL:
+        return SetType(table, column.name, column.type, column.not_null)
+    return AlterColumn(table, column)

@@ -76,6 +76,11 @@ def list_required_steps(
     chosen = options.for_dialect(schema.dialect)
     ownership = replace(ownership, asked=fold(options.take_over))
     check_take_overs(chosen)
+    if chosen.hidden and schema.dialect is Dialect.POSTGRESQL:
+        raise PlanError(
+            "--hidden: the PostgreSQL dialect hides generated columns only, so that SELECT * would"
+            f" still have {chosen.timestamp_column}: leave --hidden out"
+        )
     return STRATEGIES[chosen.strategy](schema, table, chosen, ownership)
 
 
@@ -257,7 +262,13 @@ def track_sets(schema: Schema, sets: Table, options: WatchOptions) -> list[Requi
         raise PlanError(
             f"table {sets.name} exists and has no commit-timestamp column {name}: {OTHER_SETS}"
         )
-    update = {"timestamp_column": timestamp.name, "shard_key": None, "index": None, "storing": ()}
+    update = {
+        "timestamp_column": timestamp.name,
+        "shard_key": None,
+        "index": None,
+        "storing": (),
+        "hidden": False,
+    }
     set_options = WatchOptions.model_construct(
         options.model_fields_set & {"shards", "modulo", "stored", "shard_column"},
         **(dict(options) | update),

@@ -27,8 +27,10 @@ class Faults:
     ``commit_unknown_probability``: share of commits that take place and answer UNAVAILABLE.
     ``latency_seconds``: added before every call. ``lost_sessions``: so many calls that name a
     session are answered as if it did not exist. ``change_stream_churn_seconds``: the interval at
-    which partitions of every change stream split, merge or move; 0 is never. ``seed`` makes the
-    choices repeatable.
+    which partitions of every change stream split, merge or move; 0 is never.
+    ``strict_pending_timestamps``: 1 makes a table, with its indexes, unreadable in a transaction in
+    which DML has written a pending commit timestamp into it, by DEFAULT and ON UPDATE, too: the
+    worst that Spanner's documentation allows. ``seed`` makes the choices repeatable.
     """
 
     aborted_commit_probability: float = 0.0
@@ -38,6 +40,7 @@ class Faults:
     latency_seconds: float = 0.0
     lost_sessions: int = 0
     change_stream_churn_seconds: float = 0.0
+    strict_pending_timestamps: int = 0
     seed: int = 0
 
     @classmethod
@@ -106,6 +109,11 @@ class FaultInjector:
         with self._lock:
             self._lost_left -= 1
             return self._lost_left >= 0
+
+    @property
+    def strict_pending_timestamps(self) -> bool:
+        """Whether tables with pending commit timestamps are unreadable as a whole."""
+        return self.active and bool(self.faults.strict_pending_timestamps)
 
     def may_abort_commit(self) -> None:
         """Raises ABORTED for the chosen share of commits."""

@@ -160,14 +160,19 @@ class Database:
         return ReadOnlyTransaction(self._around, self._read_timestamp(bound))
 
     def read_write(
-        self, age: int | None = None, *, optimistic: bool = False
+        self, age: int | None = None, *, optimistic: bool = False, strict_pending: bool = False
     ) -> ReadWriteTransaction:
         """A read-write transaction; it locks nothing before its first read or DML.
 
         A retry takes the ``age`` of the transaction that was aborted, so that it wins some day.
         """
         return ReadWriteTransaction(
-            self._around, self._queue, self._writer, age, optimistic=optimistic
+            self._around,
+            self._queue,
+            self._writer,
+            age,
+            optimistic=optimistic,
+            strict_pending=strict_pending,
         )
 
     def partitioned_dml(

@@ -43,11 +43,13 @@ class DmlExecutor:
     """Runs statements on the writing connection and remembers their pending timestamps.
 
     ``pending`` holds (table, column), in lower case, where a commit timestamp is not known yet.
+    With ``strict_pending`` nothing reads a table that has such a column.
     ``kept`` holds the keys of rows that the last statement met and left as they were.
     """
 
     connection: apsw.Connection
     state: SchemaState
+    strict_pending: bool = False
     changed: set[str] = field(default_factory=set)
     pending: set[tuple[str, str]] = field(default_factory=set)
     mutations: int = 0
@@ -76,6 +78,7 @@ class DmlExecutor:
         if table is None:
             raise unknown_table(statement.table)
         self.kept = []
+        self.refuse_pending_target(statement)
         bindings = bind_parameters(statement.bindings, params, moment)
         if rows is not None:
             bindings["rows_"] = rows
@@ -278,6 +281,18 @@ class DmlExecutor:
         owner = self.state.schema.table(table)
         return owner is not None and column in {p.column.casefold() for p in owner.primary_key}
 
+    def refuse_pending_target(self, statement: Insert | Update | Delete) -> None:
+        """An UPDATE or DELETE reads its table, and an INSERT the tables of its query."""
+        if not self.strict_pending:
+            return
+        if isinstance(statement, Insert):
+            self.refuse_pending(statement.rows_sql)
+            return
+        read = {name.casefold() for name in (statement.table, *statement.tables)}
+        for table, _ in sorted(self.pending):
+            if table in read:
+                raise pending_read(table)
+
     def refuse_pending(self, sql: str) -> None:
         """A query must not read a commit timestamp that is not known yet."""
         if not self.pending:
@@ -286,6 +301,8 @@ class DmlExecutor:
         tables = {name for name, _ in read}
         for table, column in sorted(self.pending):
             whole = self.is_key_column(table, column) and f"t${table}" in tables
+            if self.strict_pending and f"t${table}" in tables:
+                raise pending_read(table)
             if whole or (f"t${table}", column) in read:
                 raise pending_read(f"{table}.{column}")
 

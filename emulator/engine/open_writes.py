@@ -58,8 +58,9 @@ class OpenWrites:
     ``failure`` is the first error of a constraint: after it nothing is written any more.
     """
 
-    def __init__(self, writer: DatabaseWriter, owner: Owner) -> None:
+    def __init__(self, writer: DatabaseWriter, owner: Owner, strict_pending: bool) -> None:
         self._writer = writer
+        self._strict_pending = strict_pending
         self._owner = owner
         self._buffer = WriteBuffer()
         self._dml: DmlExecutor | None = None
@@ -153,7 +154,9 @@ class OpenWrites:
             raise wounded()
         self._writer.enter(self._buffer)
         if self._dml is None:
-            self._dml = DmlExecutor(self._writer.connection, self._writer.state)
+            self._dml = DmlExecutor(
+                self._writer.connection, self._writer.state, self._strict_pending
+            )
         return self._dml
 
     def _write(

@@ -62,6 +62,7 @@ class ReadWriteTransaction:
     A statement that fails against a constraint ends all writing: the transaction repeats its error.
     ``age`` is that of the transaction of which this one is a retry. Nobody waits for an
     ``optimistic`` one: it is aborted when what it has read or written changes before its commit.
+    ``strict_pending``: it reads no table with a commit timestamp that is not known yet.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class ReadWriteTransaction:
         age: int | None = None,
         *,
         optimistic: bool = False,
+        strict_pending: bool = False,
     ) -> None:
         self._around = around
         self._queue = queue
@@ -81,7 +83,7 @@ class ReadWriteTransaction:
         self._last_used = time.monotonic()
         age = writer.locks.next_age() if age is None else age
         self._owner = Owner(age, self.give_up_if_idle, optimistic)
-        self._writes = OpenWrites(writer, self._owner)
+        self._writes = OpenWrites(writer, self._owner, strict_pending)
 
     @property
     def age(self) -> int:

@@ -29,7 +29,7 @@ class SpannerApi:
 
     def __init__(self, sessions: Sessions, faults: FaultInjector) -> None:
         self._sessions = sessions
-        self._transactions = Transactions(sessions)
+        self._transactions = Transactions(sessions, faults)
         self._commits = Commits(sessions, faults)
         self._queries = QueryMethods(sessions, self._transactions, faults)
         self._partitions = Partitions(sessions, self._transactions)

@@ -10,6 +10,7 @@ from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.engine.results import Check
 from emulator.errors import SpannerError, invalid_argument
+from emulator.faults import FaultInjector
 from emulator.services.calls import RpcContext
 from emulator.services.sessions import Session, Sessions, SessionTransaction
 from emulator.values.requests import BoundKind, TimestampBound, TransactionOrigin
@@ -63,8 +64,9 @@ class SelectedTransaction:
 class Transactions:
     """Begins and finds the transactions of requests."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: Sessions, faults: FaultInjector) -> None:
         self._sessions = sessions
+        self._faults = faults
 
     def begin(self, session: Session, options: Message, context: RpcContext) -> SessionTransaction:
         """A transaction with an id, as BeginTransaction or a first statement asks for it."""
@@ -80,7 +82,9 @@ class Transactions:
             previous = options.read_write.multiplexed_session_previous_transaction_id
             age = self._sessions.retried_age(session, previous)
             optimistic = options.read_write.read_lock_mode == OPTIMISTIC
-            begun = self._sessions.begin(session, engine.read_write(age, optimistic=optimistic))
+            strict = self._faults.strict_pending_timestamps
+            transaction = engine.read_write(age, optimistic=optimistic, strict_pending=strict)
+            begun = self._sessions.begin(session, transaction)
             begun.excluded = options.exclude_txn_from_change_streams
             return begun
         raise invalid_argument("BeginTransaction needs a transaction mode.")

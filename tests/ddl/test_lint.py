@@ -67,6 +67,15 @@ CASES = [
     ),
     ("on-update-missing", watched_table(), BY_OTHERS),
     (
+        "only-key-columns",
+        "CREATE TABLE T (a INT64, s INT64 AS (MOD(MOD(FARM_FINGERPRINT(CAST(a AS STRING)), 8) + 8,"
+        " 8)),"
+        " c TIMESTAMP DEFAULT (PENDING_COMMIT_TIMESTAMP()) ON UPDATE (PENDING_COMMIT_TIMESTAMP())"
+        " OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (a);"
+        "CREATE NULL_FILTERED INDEX I ON T(s, c)",
+        ALONE,
+    ),
+    (
         "history-without-deletion-policy",
         f"CREATE TABLE H (a INT64, {STAMP}) PRIMARY KEY (a, c)",
         ALONE,

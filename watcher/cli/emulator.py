@@ -11,6 +11,8 @@ from ddl.schema import Dialect
 from watcher.cli import actions
 from watcher.cli.options import OptionalDatabaseOption
 
+STRICT = "strict_pending_timestamps"
+"""The fault that --strict-pending-timestamps sets."""
 DEFAULT_PORT = 9010
 """That of ``python -m emulator``, repeated because loading that takes a second."""
 
@@ -54,6 +56,14 @@ def command(
             help="The dialect of the database that is created: googlesql or postgresql.",
         ),
     ] = Dialect.GOOGLESQL,
+    strict_pending_timestamps: Annotated[
+        bool,
+        typer.Option(
+            "--strict-pending-timestamps",
+            help="Refuse to read a table in a transaction that has written a pending commit"
+            " timestamp into it by DML, by DEFAULT and ON UPDATE, too: to test applications.",
+        ),
+    ] = False,
     fault: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,6 +80,8 @@ def command(
     """
     if schema is not None and database is None:
         raise typer.BadParameter("--schema needs --database, the database to create")
+    strict = [f"{STRICT}=1"] if strict_pending_timestamps else []
+    faults = [*(fault or []), *strict]
     actions.emulator.run_emulator(
-        host, port, data_dir, ready_file, database, schema, dialect, fault or []
+        host, port, data_dir, ready_file, database, schema, dialect, faults
     )

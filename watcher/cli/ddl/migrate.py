@@ -10,6 +10,7 @@ import typer
 from watcher.cli import actions
 from watcher.cli.ddl.options import (
     ConfigOption,
+    HiddenOption,
     IndexOption,
     ModuloOption,
     ProcessedColumnOption,
@@ -56,6 +57,7 @@ def plan(
     index: IndexOption = None,
     storing: StoringOption = None,
     stored: StoredOption = False,
+    hidden: HiddenOption = False,
     shard: ShardOption = None,
     take_over: TakeOverOption = None,
     strict: StrictOption = False,
@@ -89,6 +91,7 @@ def plan(
         "index": index,
         "storing": storing,
         "stored": stored,
+        "hidden": hidden,
         "shard": shard,
         "take_over": take_over,
     }
@@ -115,6 +118,7 @@ def apply(
     index: IndexOption = None,
     storing: StoringOption = None,
     stored: StoredOption = False,
+    hidden: HiddenOption = False,
     shard: ShardOption = None,
     take_over: TakeOverOption = None,
     strict: StrictOption = False,
@@ -139,6 +143,7 @@ def apply(
         "index": index,
         "storing": storing,
         "stored": stored,
+        "hidden": hidden,
         "shard": shard,
         "take_over": take_over,
     }

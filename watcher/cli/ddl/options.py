@@ -101,6 +101,14 @@ ShardOption = Annotated[
         " that applications write. none: no shard.",
     ),
 ]
+HiddenOption = Annotated[
+    bool,
+    typer.Option(
+        "--hidden",
+        help="Make the added columns HIDDEN, so that SELECT * of applications stays as it was"
+        " (GoogleSQL).",
+    ),
+]
 StrictOption = Annotated[
     bool,
     typer.Option(

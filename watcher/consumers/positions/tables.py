@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from google.api_core.exceptions import AlreadyExists, GoogleAPICallError
+from google.api_core.exceptions import AlreadyExists, GoogleAPICallError, PermissionDenied
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
-from ddl.names import split_name
+from ddl.names import TABLE_NAME_CHARACTERS_MAX, split_name
 from ddl.render import render_step
 from ddl.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
-from ddl.steps import AddColumn, CreateTable
+from ddl.steps import AddColumn, CreateTable, redefine_column
 from watcher.consumers.positions.own_names import (
     backfills_table,
     check_positions_table,
@@ -28,9 +30,14 @@ from watcher.errors import ConfigurationError, WatcherError
 from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
 from watcher.spanner.failures import FailureKind, classify_error
 
+LOG = logging.getLogger("watcher")
+LENGTH = re.compile(r"\((\d+)\)")
 DDL_SECONDS_MAX = 600
 KEY_CHARACTERS_MAX = 256
-"""Of the name of a consumer, and of a table."""
+"""Of the name of a consumer."""
+WATCHED = "WatchedTable"
+"""The column with the name of a table. Earlier releases made it one character too short for the
+longest name in a named schema."""
 
 Columns = frozenset[tuple[str, str]]
 """Pairs of table and column."""
@@ -78,6 +85,11 @@ def key(name: str, length: int = KEY_CHARACTERS_MAX) -> Column:
     return text(name, length, not_null=True)
 
 
+def watched_table() -> Column:
+    """The name of a table, in a primary key."""
+    return key(WATCHED, TABLE_NAME_CHARACTERS_MAX)
+
+
 def number(name: str, code: TypeCode = TypeCode.INT64) -> Column:
     """A column of numbers."""
     return Column(name, Type(code))
@@ -100,7 +112,7 @@ def define_tables(positions_table: str) -> tuple[OwnTable, ...]:
     return (
         OwnTable(
             positions_table,
-            (key("Consumer"), key("WatchedTable"), time("Position", not_null=True), updated_at),
+            (key("Consumer"), watched_table(), time("Position", not_null=True), updated_at),
             ("Consumer", "WatchedTable"),
             added=(time("PlannedEnd"),),
         ),
@@ -134,12 +146,12 @@ def define_tables(positions_table: str) -> tuple[OwnTable, ...]:
         ),
         OwnTable(
             backfills_table(positions_table),
-            (key("Consumer"), key("WatchedTable"), text("Progress", not_null=True)),
+            (key("Consumer"), watched_table(), text("Progress", not_null=True)),
             ("Consumer", "WatchedTable"),
         ),
         OwnTable(
             cleared_table(positions_table),
-            (key("WatchedTable"), time("ClearedTo", not_null=True), updated_at),
+            (watched_table(), time("ClearedTo", not_null=True), updated_at),
             ("WatchedTable",),
         ),
         OwnTable(
@@ -150,7 +162,7 @@ def define_tables(positions_table: str) -> tuple[OwnTable, ...]:
         ),
         OwnTable(
             divisions_table(positions_table),
-            (key("Consumer"), key("WatchedTable"), text("Division", not_null=True), updated_at),
+            (key("Consumer"), watched_table(), text("Division", not_null=True), updated_at),
             ("Consumer", "WatchedTable"),
         ),
     )
@@ -167,10 +179,15 @@ def create_own_tables(database: Database, positions_table: str) -> None:
     dialect = find_dialect(database).dialect
     tables = define_tables(positions_table)
     statements = [each for table in tables for each in table.statements(known, dialect)]
-    if not statements:
-        return
+    if statements:
+        change_own_tables(database, positions_table, statements)
+    widen_names(database, tables)
+
+
+def change_own_tables(database: Database, positions_table: str, statements: Sequence[str]) -> None:
+    """Runs DDL for the own tables. Raises as ``create_own_tables``."""
     try:
-        database.update_ddl(statements).result(DDL_SECONDS_MAX)
+        database.update_ddl(list(statements)).result(DDL_SECONDS_MAX)
     except AlreadyExists:
         return
     except GoogleAPICallError as error:
@@ -179,6 +196,47 @@ def create_own_tables(database: Database, positions_table: str) -> None:
         raise WatcherError(
             f"cannot create the tables of {positions_table}: {error.message}"
         ) from error
+
+
+def widen_names(database: Database, tables: Sequence[OwnTable]) -> None:
+    """Makes room for the longest names of tables in what an earlier release has made. Who may not
+    change the schema leaves that to others."""
+    sql = find_dialect(database)
+    with database.snapshot() as snapshot:
+        narrow = find_narrow(snapshot, sql, [table.name for table in tables])
+    if not narrow:
+        return
+    steps = [redefine_column(name, watched_table(), sql.dialect) for name in narrow]
+    try:
+        statements = [render_step(step, sql.dialect) for step in steps]
+        database.update_ddl(statements).result(DDL_SECONDS_MAX)
+    except PermissionDenied:
+        LOG.info(
+            "the own tables have no room for names of tables of %d characters, and this account may"
+            " not change the schema",
+            TABLE_NAME_CHARACTERS_MAX,
+        )
+
+
+def find_narrow(reader: RowReader, sql: SqlDialect, names: Sequence[str]) -> list[str]:
+    """Those of the own tables that have no room for the longest names of tables."""
+    schema, _ = split_name(names[0])
+    query = (
+        "SELECT LOWER(TABLE_NAME), SPANNER_TYPE FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
+        f" WHERE LOWER(TABLE_SCHEMA) = @schema AND {sql.is_any('LOWER(TABLE_NAME)', '@names')}"
+        " AND COLUMN_NAME = @column"
+    )
+    spelled = {split_name(name)[1].lower(): name for name in names}
+    values = {
+        "schema": ((schema or sql.default_schema).lower(), param_types.STRING),
+        "names": (list(spelled), param_types.Array(param_types.STRING)),
+        "column": (WATCHED, param_types.STRING),
+    }
+    lengths = (
+        (spelled[name], LENGTH.search(type_))
+        for name, type_ in reader.execute_sql(*sql.bind(query, values))
+    )
+    return [name for name, found in lengths if found and int(found[1]) < TABLE_NAME_CHARACTERS_MAX]
 
 
 def read_own_columns(database: Database, positions_table: str) -> Columns:

@@ -82,6 +82,10 @@ def show_plan(migration: Plan, json_output: bool) -> None:
         return
     for each in migration.taken_over:
         CONSOLE.print(f"-- takes over {each.table}.{each.name}: {each.effect}", style="bold")
+    for note in migration.notes:
+        CONSOLE.print(f"-- note: {note}")
+    if migration.notes:
+        CONSOLE.print()
     for number, statement in enumerate(migration.statements, 1):
         print_statement(number, len(migration.statements), statement)
     sys.stdout.flush()
