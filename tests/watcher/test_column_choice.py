@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ddl.parse import parse_schema
+from ddl.schema import Type, TypeCode
 from watcher import Change, Operation, Watcher
 from watcher.captures.poll import PollCapture
 from watcher.errors import ConfigurationError, NotWatchableError, TableNotFoundError
@@ -33,7 +35,7 @@ SPEC = TableSpec(shard="none")
 def table_of(
     spec: TableSpec = SPEC, name: str = "T", key: str = "Id", ddl: str = TABLE
 ) -> WatchedTable:
-    """A table as the embedded server never has it: with columns of protocol buffers."""
+    """A table with columns that cannot be read."""
     return find_watched_table(parse_schema(ddl.format(name, key)), name, "d", spec)
 
 
@@ -72,8 +74,12 @@ def test_one_that_is_asked_for_is_refused_with_the_reason() -> None:
 
 
 def test_a_key_that_cannot_be_decoded_cannot_be_watched() -> None:
-    with pytest.raises(NotWatchableError, match=r"key column T\.Words has type"):
-        table_of(key="Id, Words")
+    schema = parse_schema(TABLE.format("T", "Id"))
+    (table,) = schema.tables
+    unknown = replace(table.columns[0], type=Type(TypeCode.STRUCT, proto_name="GEOGRAPHY"))
+    later = replace(schema, tables=(replace(table, columns=(unknown, *table.columns[1:])),))
+    with pytest.raises(NotWatchableError, match=r"key column T\.Id has type GEOGRAPHY, which"):
+        find_watched_table(later, "T", "d", SPEC)
 
 
 def test_key_timestamp_and_mark_of_a_delete_are_always_read() -> None:
