@@ -1,4 +1,4 @@
-"""The scheduled clearing of the demo, by partitioned DML, beside everything else."""
+"""The scheduled clearing of the demo: APScheduler and partitioned DML, beside everything else."""
 
 from __future__ import annotations
 

@@ -13,8 +13,6 @@ from fixtures.pace import allow
 from fixtures.shifted_clock import ShiftedClock
 from fixtures.warm_python import WARM_PYTHON
 
-from watcher.runners.schedule import find_next_time
-
 STOP_SECONDS_MAX = 60
 # The signal goes to a thread that is not the main one, which waits for a lock meanwhile.
 SCRIPT = """
@@ -136,13 +134,3 @@ def test_a_clock_that_is_set_neither_stops_recurring_work_nor_doubles_it(
     assert process.returncode == 0, "nothing ran after the clock was set"
     assert runs[-1] - runs[0] >= (RUNS - 2) * INTERVAL
     assert log.count(said) == 1
-
-
-@pytest.mark.parametrize(
-    ("due", "seconds", "now", "expected"),
-    [(10, 2, 10.5, 12), (10, 2, 9, 12), (10, 2, 12, 14), (10, 2, 17, 18), (10, 0, 10, 10.001)],
-)
-def test_times_that_pass_while_work_is_in_progress_are_left_out(
-    due: float, seconds: float, now: float, expected: float
-) -> None:
-    assert find_next_time(due, seconds, now) == pytest.approx(expected)

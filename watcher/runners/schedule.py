@@ -1,40 +1,57 @@
-"""Runs recurring work at intervals, without overlap, until it is stopped.
+"""Runs recurring work by APScheduler: polls and clearings, without overlap, until it is stopped.
 
-Intervals are counted by a monotonic clock: the clock of the machine may be set back or forward
-meanwhile, and nothing stands still or is caught up.
+APScheduler asks the clock of the machine when a job is due. If that clock is set back, jobs would
+stand still for as long: a thread that waits by a monotonic clock makes them due again.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.events import EVENT_JOB_ERROR, JobExecutionEvent
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.interval import IntervalTrigger
 
 from watcher.runners.clock_jumps import WALL_CLOCK
 
 LOG = logging.getLogger("watcher.schedule")
-SECONDS_MIN = 0.001
-"""The shortest interval; that of an interval of 0."""
+# A poll may last longer than its interval: late runs are joined to one.
+logging.getLogger("apscheduler").setLevel(logging.ERROR)
+CLOCK_SECONDS = 1.0
+"""How often it is looked whether the clock of the machine was set back: jobs stand still no longer
+than that."""
 
 
 class Schedule:
-    """Jobs at intervals, each in a thread. A job that raises ends the schedule: ``wait`` raises its
-    error."""
+    """Jobs at intervals. A job that raises ends the schedule: ``wait`` raises its error."""
 
     def __init__(self, stopping: threading.Event | None = None) -> None:
         """``stopping`` is set by whoever asks the schedule to stop."""
+        self._scheduler = BackgroundScheduler(
+            timezone=UTC,
+            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+        )
+        self._scheduler.add_listener(self._note_failure, EVENT_JOB_ERROR)
         self._stop = stopping or threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._clock = threading.Thread(target=self._watch_clock, name="clock", daemon=True)
         self._error: BaseException | None = None
 
     def every(self, seconds: float, name: str, work: Callable[[], object]) -> None:
-        """Runs ``work`` once started and then every so many seconds. Times that pass while it runs
-        are left out: it waits for the next one."""
-        self._threads.append(
-            threading.Thread(
-                target=self._run_job, args=(seconds, name, work), name=name, daemon=True
-            )
+        """Runs ``work`` at once and then every so many seconds; late runs are joined to one."""
+
+        def run() -> None:
+            WALL_CLOCK.check()
+            work()
+
+        self._scheduler.add_job(
+            run,
+            IntervalTrigger(seconds=seconds),
+            id=name,
+            name=name,
+            next_run_time=datetime.now(UTC),
         )
 
     def poll(self, seconds: float, name: str, work: Callable[[], bool]) -> None:
@@ -47,11 +64,9 @@ class Schedule:
         self.every(seconds, name, repeat)
 
     def start(self) -> None:
-        """Starts the jobs in the background, unless stopped."""
-        if self._stop.is_set():
-            return
-        for thread in self._threads:
-            thread.start()
+        """Starts the jobs in the background."""
+        self._scheduler.start()
+        self._clock.start()
 
     def stop(self) -> None:
         """Ends everything after the job in progress."""
@@ -71,27 +86,21 @@ class Schedule:
     def end(self) -> None:
         """Stops, and returns when no job is in progress; ``wait`` raises what a job raised."""
         self._stop.set()
-        for thread in self._threads:
-            if thread.ident is not None and thread is not threading.current_thread():
-                thread.join()
+        if self._scheduler.running:
+            self._scheduler.pause()  # else it may hand a job to an executor that has ended
+            self._scheduler.shutdown(wait=True)
 
-    def _run_job(self, seconds: float, name: str, work: Callable[[], object]) -> None:
-        due = time.monotonic()
-        while True:
+    def _watch_clock(self) -> None:
+        """No job waits for longer than its interval, whatever happens to the clock."""
+        while not self._stop.wait(CLOCK_SECONDS):
             WALL_CLOCK.check()
-            try:
-                work()
-            except BaseException as error:  # noqa: BLE001 (``wait`` raises it)
-                LOG.error("job %s failed: %s", name, error)
-                self._error = self._error or error
-                self._stop.set()
-            due = find_next_time(due, seconds, time.monotonic())
-            if self._stop.wait(due - time.monotonic()):
-                return
+            now = datetime.now(UTC)
+            for job in self._scheduler.get_jobs():
+                latest = now + job.trigger.interval + timedelta(seconds=CLOCK_SECONDS)
+                if job.next_run_time > latest:
+                    job.modify(next_run_time=now)
 
-
-def find_next_time(due: float, seconds: float, now: float) -> float:
-    """The first of the times after ``due``, so many seconds apart, that has not passed."""
-    interval = max(seconds, SECONDS_MIN)
-    passed = max(0.0, now - due)
-    return due + (passed // interval + 1) * interval
+    def _note_failure(self, event: JobExecutionEvent) -> None:
+        LOG.error("job %s failed: %s", event.job_id, event.exception)
+        self._error = self._error or event.exception
+        self._stop.set()
