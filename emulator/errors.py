@@ -90,6 +90,11 @@ def out_of_range(message: str) -> SpannerError:
     return SpannerError(grpc.StatusCode.OUT_OF_RANGE, message)
 
 
+def resource_exhausted(message: str) -> SpannerError:
+    """There is no room for more."""
+    return SpannerError(grpc.StatusCode.RESOURCE_EXHAUSTED, message)
+
+
 def aborted(message: str, retry_delay_seconds: float = 0.01) -> SpannerError:
     """The transaction must be tried again as a whole."""
     return SpannerError(grpc.StatusCode.ABORTED, message, retry_delay_seconds=retry_delay_seconds)

@@ -6,7 +6,10 @@ Those of a schema are in ``ddl.limits``.
 from __future__ import annotations
 
 MESSAGE_BYTES_MAX = 256 * 1024 * 1024
-"""A gRPC message; Spanner's commits may have 100 MB."""
+"""A gRPC message that is sent."""
+
+REQUEST_BYTES_MAX = 110 * 1024 * 1024
+"""A gRPC message that is received, decompressed; Spanner's commits may have 100 MB."""
 
 CHUNK_BYTES = 64 * 1024
 """A PartialResultSet is sent when its rows reach this size (larger ones slow the Python client)."""
@@ -23,6 +26,11 @@ STREAMS_MAX = 192
 """Open streams hold a thread each; the rest is left for commits."""
 
 SESSIONS_IN_BATCH_MAX = 100
+SESSIONS_MAX = 20_000
+"""Of the server; Spanner has 10,000 for each database and node."""
+
+SESSION_IDLE_SECONDS_MAX = 3_600
+"""Spanner deletes a session after an hour without use; here that makes room for new ones."""
 TRANSACTIONS_KEPT_MAX = 20_000
 """Transactions that are remembered; the oldest are forgotten first."""
 
@@ -58,6 +66,13 @@ STOP_GRACE_SECONDS = 2.0
 KEEPALIVE_SECONDS = 30
 """A client that was silent for so long is asked if it is there, and has as long to answer: what
 one that is gone has under way ends."""
+
+LIKE_WORK_MAX = 100_000_000
+"""Characters of a value times those of a pattern with _: a second or two at worst."""
+
+POSTGRES_CHAIN_MAX = 10_000
+"""Words and signs that may stand in each other: PostgreSQL's parser recurses over them, and ends
+the process where its stack does. A tree of a tenth of that depth is refused anyway."""
 
 TEXT_FUNCTION_BYTES_MAX = 1 << 20
 """Bytes of the text that LPAD, RPAD, REPEAT, REPLACE and REGEXP_REPLACE give."""

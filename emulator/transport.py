@@ -17,7 +17,7 @@ from emulator import limits
 
 VARIABLE = "EMBEDDED_SPANNER_TRANSPORT"
 OPTIONS = [
-    ("grpc.max_receive_message_length", limits.MESSAGE_BYTES_MAX),
+    ("grpc.max_receive_message_length", limits.REQUEST_BYTES_MAX),
     ("grpc.max_send_message_length", limits.MESSAGE_BYTES_MAX),
     ("grpc.so_reuseport", 0),
     # Clients may ask whether the server is there as often as they like; and it asks them.

@@ -17,7 +17,6 @@ EXTRAS = {
     "emulator": ("apsw", "farmhash", "grpc_status"),
     "iceberg": ("pyiceberg",),
     "kafka": ("confluent_kafka",),
-    "page": ("waitress",),
     "pubsub": ("google.cloud.pubsub_v1",),
     "spark": ("pyspark",),
     "tracing": ("opentelemetry.trace",),

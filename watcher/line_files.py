@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from watcher.errors import FileInUseError, FileUnavailableError, FileWriteError
+from watcher.errors import ConfigurationError, FileInUseError, FileUnavailableError, FileWriteError
 from watcher.private_files import explain, make_folder, open_own, replace_file, sync_folder
 from watcher.text_files import read_text_file
 
@@ -187,7 +187,8 @@ def has_name(fd: int, path: Path) -> bool:
 
 def end_last_line(fd: int, path: Path) -> int:
     """Removes the part of a line at the end of a file: what it belongs to was not acknowledged, and
-    comes again. A whole one that lacks its newline gets it. The end of the file."""
+    comes again. A whole one that lacks its newline gets it. The end of the file. Raises
+    ConfigurationError for a file whose end nobody has written who writes such lines."""
     size = os.fstat(fd).st_size
     begin = find_last_line(fd, size)
     if begin == size:
@@ -195,9 +196,24 @@ def end_last_line(fd: int, path: Path) -> int:
     if is_whole(os.pread(fd, size - begin, begin)):
         os.write(fd, NEWLINE)
         return size + 1
+    if not may_be_cut(fd, begin, size):
+        raise ConfigurationError(
+            f"{path} is not a file of changes: its last line has no end, and is no part of a JSON"
+            " object; name another file"
+        )
     LOG.warning("%s ends in a part of a line (%d bytes), which is removed", path, size - begin)
     os.ftruncate(fd, begin)
     return begin
+
+
+def may_be_cut(fd: int, begin: int, size: int) -> bool:
+    """Whether the part of a line behind ``begin`` was written here: after a line that was, or as
+    the first one; a crash may leave zeros."""
+    if begin:
+        before = find_last_line(fd, begin - 1)
+        return is_whole(os.pread(fd, begin - before, before))
+    first = os.pread(fd, min(size, BLOCK_BYTES), 0).strip(b"\0")
+    return first[:1] in (b"", b"{")
 
 
 def find_last_line(fd: int, size: int) -> int:

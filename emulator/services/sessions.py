@@ -19,6 +19,7 @@ from emulator.errors import (
     failed_precondition,
     invalid_argument,
     not_found,
+    resource_exhausted,
     resource_not_found,
 )
 from emulator.faults import FaultInjector
@@ -119,6 +120,7 @@ class Sessions:
     def create(self, database_name: str, template: Message) -> Session:
         """A new session of a database, like the template."""
         database = self._registry.database(database_name)
+        self._make_room()
         session = Session(
             f"{database_name}/sessions/{secrets.token_hex(16)}",
             database,
@@ -130,6 +132,20 @@ class Sessions:
         if session.multiplexed:
             self._registry.keep_session(session.name, database_name)
         return session
+
+    def _make_room(self) -> None:
+        """Raises RESOURCE_EXHAUSTED when there are as many sessions as there may be, and all of
+        them are in use."""
+        if len(self._sessions) < limits.SESSIONS_MAX:
+            return
+        idle = wall_micros() - limits.SESSION_IDLE_SECONDS_MAX * 1_000_000
+        for session in list(self._sessions.values()):
+            if session.last_use_micros < idle and not session.multiplexed:
+                self.delete(session.name)
+        if len(self._sessions) >= limits.SESSIONS_MAX:
+            raise resource_exhausted(
+                f"Too many sessions: {limits.SESSIONS_MAX}. Delete sessions, or create fewer."
+            )
 
     def get(self, name: str) -> Session:
         """A session whose database is still there.

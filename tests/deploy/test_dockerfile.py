@@ -113,3 +113,30 @@ def test_the_image_runs_with_a_read_only_file_system() -> None:
         timeout=120,
     ).stdout
     assert shown.strip() == f"spanner-watcher {PROJECT['version']}"
+
+
+REMOVED = ("benchmarks", "conformance", "emulator")
+WITHOUT_THEM = """
+import sys
+from importlib import import_module
+sys.modules |= dict.fromkeys({removed!r})
+from watcher.cli import actions
+needs = {removed!r} | {{"bench", "demo", "trial"}}
+for name in actions.EXTRAS:
+    if name not in needs and not actions.EXTRAS[name]:
+        import_module("watcher.cli.actions." + name)
+        print(name)
+"""
+
+
+def test_the_image_has_no_package_that_its_commands_do_not_need() -> None:
+    """What is removed from it is loaded by none of the commands that run there."""
+    run = " ".join(list_instructions(BUILD, "RUN"))
+    for name in REMOVED:
+        assert f"/site-packages/{name}" in run
+    program = WITHOUT_THEM.format(removed=set(REMOVED))
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert {"watch", "page", "check", "status", "ctl", "clear", "replay"} <= {*shown.stdout.split()}

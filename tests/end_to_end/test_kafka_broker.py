@@ -28,6 +28,7 @@ from watcher.failpoints import VARIABLE
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.queues import open_queue
 from watcher.settings.destinations import KafkaDestination
+from watcher.settings.secret_values import hide_all
 
 pytestmark = [pytest.mark.xdist_group("kafka_broker")]
 TABLE = "AccountBalance"
@@ -195,7 +196,7 @@ def test_a_request_that_arrives_late_brings_no_older_version(
     patience: dict[str, int] = {"message.timeout.ms": 3_000}
     if transactional_id is not None:
         patience |= {"transaction.timeout.ms": 3_000, "socket.timeout.ms": 3_000}
-    sink = KafkaSink(queue, make_envelope("plain"), patience, transactional_id)
+    sink = KafkaSink(queue, make_envelope("plain"), hide_all(patience), transactional_id)
     first, second, third = account_changes(3, keys=1)
     sink.write_change(first)
     sink.flush()

@@ -29,6 +29,7 @@ from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.refusals import RefusedChangesError
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink, read_dead_letters
 from watcher.settings.destinations import KafkaDestination
+from watcher.settings.secret_values import hide_all
 
 TABLE = "AccountBalance"
 IMPATIENT = {"message.timeout.ms": 1_500, "reconnect.backoff.max.ms": 100}
@@ -42,7 +43,7 @@ def destination(cluster: MockCluster, topic: str = "{table}") -> KafkaDestinatio
 def make_sink(
     cluster: MockCluster, envelope: str = "plain", transactional_id: str | None = None, **more: Any
 ) -> KafkaSink:
-    properties = {name.replace("_", "."): value for name, value in more.items()}
+    properties = hide_all({name.replace("_", "."): value for name, value in more.items()})
     return KafkaSink(destination(cluster), make_envelope(envelope), properties, transactional_id)
 
 
@@ -223,7 +224,7 @@ def deliver(sink: KafkaSink, changes: list[Change]) -> None:
 def test_what_waits_for_an_acknowledgement_is_bounded(cluster: MockCluster) -> None:
     cluster.create_topic(TABLE)
     bounds = IMPATIENT | {"queue.buffering.max.messages": 10, "linger.ms": 0}
-    sink = KafkaSink(destination(cluster), make_envelope("plain"), bounds)
+    sink = KafkaSink(destination(cluster), make_envelope("plain"), hide_all(bounds))
     changes, taken = account_changes(100), list[Change]()
     sink.write_change(changes[0])
     sink.flush()
@@ -360,7 +361,7 @@ def test_brokers_that_do_not_answer_are_an_error_at_once() -> None:
 def test_wrong_properties_are_refused_before_anything_starts() -> None:
     queue = KafkaDestination(("127.0.0.1:1",))
     with pytest.raises(ConfigurationError, match=r"kafka.properties.*lingr"):
-        KafkaSink(queue, make_envelope("plain"), {"lingr.ms": 1})
+        KafkaSink(queue, make_envelope("plain"), hide_all({"lingr.ms": 1}))
 
 
 def test_an_instance_that_was_replaced_cannot_commit_any_more(cluster: MockCluster) -> None:

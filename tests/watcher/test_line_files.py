@@ -296,3 +296,20 @@ def test_changes_of_a_file_keep_their_values(tmp_path: Path) -> None:
     sink.close()
     (text,) = (tmp_path / "of" / "changes").read_text().splitlines()
     assert json.loads(text)["id"] == "one\ntwo"
+
+
+@pytest.mark.parametrize("text", ["dear diary", "a,b\n1,2", '{"a": 1}\nnot json\nlast', "\n\nlast"])
+def test_the_last_line_of_a_file_that_is_not_ours_stays(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match="is not a file of changes"):
+        append_line(path, line(1))
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("left", ['{"torn', "\0" * 100, '{"number": 0}\n{"to'])
+def test_a_first_line_that_a_crash_has_torn_is_removed(tmp_path: Path, left: str) -> None:
+    path = tmp_path / "lines"
+    path.write_text(left)
+    append_line(path, line(1))
+    assert numbers(path)[-1] == 1

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures.commands import PROGRAM, run_command
+from fixtures.commands import PROGRAM, run_command, run_in_terminal
 from fixtures.consumers import consumers_of, watcher_of, write
 from fixtures.pace import allow
-from fixtures.pages import Page, serve_page
+from fixtures.pages import Page, read_link, serve_page
 from fixtures.server import connect, spawn
 from fixtures.singers import SINGERS, address_of, make_watchable
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
@@ -74,9 +74,9 @@ def test_the_page_has_its_first_data_inside_and_loads_nothing_from_elsewhere(pag
     (text,) = re.findall(r'<script type="application/json" id="first">(.*?)</script>', answer.text)
     assert json.loads(text)["consumers"][0]["consumer"] == "me"
     loaded = re.findall(r'(?:src|href)="([^"#][^"]*)"', answer.text)
-    assert set(loaded) == {"/icon.svg", "/page.css", "/page.js", "/metrics"}
+    assert set(loaded) == {"icon.svg", "page.css", "page.js", "metrics"}
     for path in loaded:
-        asset = page.get(path)
+        asset = page.get(f"/{path}")
         assert asset.status == 200
         assert "http" not in asset.text.replace("http://www.w3.org/2000/svg", "")
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
@@ -146,22 +146,24 @@ def test_nothing_is_shown_without_the_token(guarded: Page, path: str) -> None:
 
 def test_the_link_with_the_token_leads_to_one_without(guarded: Page) -> None:
     answer = guarded.get(f"/?token={TOKEN}")
-    assert (answer.status, answer.headers["Location"]) == (303, "/")
-    cookie = answer.headers["Set-Cookie"]
+    room, cookie = answer.headers["Location"], answer.headers["Set-Cookie"]
+    assert answer.status == 303
+    assert TOKEN not in room
     assert "HttpOnly" in cookie
     assert "SameSite" in cookie
-    assert guarded.get("/api/status", Cookie=cookie.partition(";")[0]).status == 200
+    assert guarded.get(f"{room}api/status", Cookie=cookie.partition(";")[0]).status == 200
     assert guarded.get("/healthz").status == 200
 
 
 @pytest.mark.both_dialects
 def test_commands_reach_the_consumer(guarded: Page, music: Database) -> None:
     body = {"consumer": "me", "command": "drain"}
-    cookie = f"spanner_watcher_page={TOKEN}"
-    assert guarded.post("/api/commands", body, Cookie=cookie).status == 403
-    assert guarded.post("/api/commands", body, Cookie=cookie, Origin="http://a.b").status == 403
+    opened = guarded.get(f"/?token={TOKEN}").headers
+    commands, cookie = opened["Location"] + "api/commands", opened["Set-Cookie"].partition(";")[0]
+    assert guarded.post(commands, body, Cookie=cookie).status == 403
+    assert guarded.post(commands, body, Cookie=cookie, Origin="http://a.b").status == 403
     assert consumers_of(music).command("me") is None
-    assert guarded.post("/api/commands", body, Cookie=cookie, Origin=guarded.address).status == 200
+    assert guarded.post(commands, body, Cookie=cookie, Origin=guarded.address).status == 200
     assert consumers_of(music).command("me") is Command.DRAIN
     bearer = f"Bearer {TOKEN}"
     resume = body | {"command": "resume"}
@@ -195,13 +197,26 @@ def test_requests_that_the_page_does_not_know(page: Page) -> None:
     assert wrong.status == 400
 
 
-def test_a_page_that_others_reach_has_a_random_token(music: Database) -> None:
+@pytest.mark.parametrize("arguments", [("--host", "0.0.0.0"), ("--control",)])
+def test_a_random_token_is_in_no_log(music: Database, arguments: tuple[str, ...]) -> None:
+    command = ["page", "-d", str(address_of(music)), "--port", "0", *arguments]
+    with read_link(*command) as served:
+        assert served.token is None
+        assert served.get("/api/status").status == 401
+        assert served.get("/healthz").status == 200
+        served.process.send_signal(signal.SIGTERM)
+        assert served.process.stderr is not None
+        assert "shown on a terminal alone" in served.process.stderr.read()
+
+
+def test_a_terminal_shows_the_random_token(music: Database) -> None:
+    """Another one each time."""
+    command = ["page", "-d", str(address_of(music)), "--port", "0", "--control"]
     tokens = set()
     for _ in range(2):
-        with serve_page(music, "--host", "0.0.0.0") as served:
-            tokens.add(served.token)
+        output = run_in_terminal(200, *command, until="Ctrl-C stops it")
+        tokens |= set(re.findall(r"/\?token=([\w-]{40,})", output))
     assert len(tokens) == 2
-    assert all(token is not None and len(token) >= 40 for token in tokens)
 
 
 def test_a_page_on_loopback_asks_for_no_token(page: Page) -> None:

@@ -72,7 +72,7 @@ def open_in_browser(page: Page, folder: Path, *options: str) -> str:
         [
             *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu"),
             *(f"--user-data-dir={folder}", "--virtual-time-budget=5000", *options),
-            *("--dump-dom", page.address + "/"),
+            *("--dump-dom", page.link),
         ],
         capture_output=True,
         text=True,

@@ -46,7 +46,7 @@ def browse(database: Database, folder: Path, *arguments: str) -> Iterator[tuple[
     """The page of a database in a browser."""
     with serve_page(database, *arguments) as page, open_browser(folder) as browser:
         browser.show_as(DESKTOP, "light")
-        browser.open(page.address + "/")
+        browser.open(page.link)
         browser.wait_for("return Number(document.body.dataset.polls) > 0")
         yield page, browser
 
@@ -162,7 +162,7 @@ def test_every_control_is_reached_by_keyboard_and_works(music: Database, tmp_pat
             assert all(outline >= 2 for _, outline in stops), stops
 
             browser.open("about:blank")
-            browser.open(page.address + "/")
+            browser.open(page.link)
             browser.wait_for("return Number(document.body.dataset.polls) > 0")
             for name, _ in stops:
                 browser.press("Tab")

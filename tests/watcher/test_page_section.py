@@ -23,7 +23,7 @@ from watcher.runners.preflight import check
 from watcher.settings.watcher import parse_watch_config
 
 LISTENS = re.compile(r"the page listens on port (\d+) of 127.0.0.1")
-LINK = re.compile(r"the page is at http://\S+:(\d+)/\?token=([\w-]+)")
+HIDDEN = re.compile(r"the page at http://\S+:(\d+)/ asks for a random token")
 
 
 def write_file(folder: Path, database: Database, page: str, more: str = "") -> str:
@@ -65,8 +65,7 @@ def run_watch(file: str, announcement: re.Pattern[str]) -> Iterator[tuple[Page, 
                 if match := announcement.search(line):
                     break
             assert match is not None, "".join(lines)
-            token = match.group(2) if announcement is LINK else None
-            yield Page(f"http://127.0.0.1:{match.group(1)}", token, process), lines[-1]
+            yield Page(f"http://127.0.0.1:{match.group(1)}", None, process), lines[-1]
         finally:
             process.send_signal(signal.SIGTERM)
             errors = process.stderr.read()
@@ -96,9 +95,14 @@ def test_a_watcher_serves_the_page_beside_its_work(music: Database, tmp_path: Pa
 
 
 def test_the_page_beside_a_watcher_commands_it(music: Database, tmp_path: Path) -> None:
-    with run_watch(write_file(tmp_path, music, "control = true"), LISTENS) as (page, _):
+    token = tmp_path / "token"
+    token.write_text("a-token-that-nobody-guesses")
+    file = write_file(tmp_path, music, f'control = true\ntoken_file = "{token}"')
+    with run_watch(file, LISTENS) as (page, _):
         body = {"consumer": "me", "command": "pause"}
-        assert page.post("/api/commands", body, Origin=page.address).status == 200
+        assert page.post("/api/commands", body, Origin=page.address).status == 401
+        bearer = f"Bearer {token.read_text()}"
+        assert page.post("/api/commands", body, Authorization=bearer).status == 200
 
         def find_paused() -> bool:
             status = consumers_of(music).status("me")
@@ -107,15 +111,17 @@ def test_the_page_beside_a_watcher_commands_it(music: Database, tmp_path: Path) 
         wait_until(find_paused, "the consumer is paused")
 
 
-def test_beside_a_watcher_others_need_the_token_that_is_logged(
-    music: Database, tmp_path: Path
+@pytest.mark.parametrize("section", ['host = "0.0.0.0"', "control = true"])
+def test_beside_a_watcher_without_a_terminal_nobody_learns_a_random_token(
+    music: Database, tmp_path: Path, section: str
 ) -> None:
-    with run_watch(write_file(tmp_path, music, 'host = "0.0.0.0"'), LINK) as (page, line):
+    with run_watch(write_file(tmp_path, music, section), HIDDEN) as (page, line):
         assert "level=warning" in line
-        assert page.token is not None
-        assert len(page.token) >= 40
+        assert "token_file in [page]" in line
         assert page.get("/api/status").status == 401
-        assert page.get("/api/status", Authorization=f"Bearer {page.token}").status == 200
+        page.process.send_signal(signal.SIGTERM)
+        assert page.process.stderr is not None
+        assert "token=" not in page.process.stderr.read()
 
 
 def test_a_token_of_a_file_is_not_logged(music: Database, tmp_path: Path) -> None:
@@ -140,15 +146,16 @@ def test_the_command_takes_the_section_and_flags_override_it(
     music: Database, tmp_path: Path
 ) -> None:
     watcher_of(music, [], consumer="me").run_once()
-    file = write_file(tmp_path, music, "control = true")
+    token = tmp_path / "token"
+    token.write_text("a-token-that-nobody-guesses")
+    file = write_file(tmp_path, music, f'control = true\ntoken_file = "{token}"')
     with read_link("page", "--config", file) as page:
         body = {"consumer": "me", "command": "drain"}
-        assert page.token is None
-        answer = page.post("/api/commands", body, Origin=page.address)
+        answer = page.post("/api/commands", body, Authorization=f"Bearer {token.read_text()}")
         assert answer.status == 200, answer.text
         assert consumers_of(music).command("me") is Command.DRAIN
     with read_link("page", "--config", file, "--host", "0.0.0.0") as page:
-        assert page.token is not None
+        assert "127.0.0.1" not in page.address
 
 
 @pytest.mark.parametrize(

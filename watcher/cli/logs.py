@@ -39,7 +39,8 @@ def fields(record: logging.LogRecord) -> dict[str, str]:
 
 def quote_value(value: str) -> str:
     """A value of logfmt: in quotes if it needs them."""
-    return value if value and not set(value) & set(' "=\n') else json.dumps(value)
+    plain = value.isprintable() and not set(value) & set(' "=')
+    return value if value and plain else json.dumps(value)
 
 
 FORMATS: dict[str, type[logging.Formatter]] = {"logfmt": LogfmtFormatter, "json": JsonFormatter}

@@ -46,7 +46,10 @@ def command(
     ] = None,
     control: Annotated[
         bool,
-        typer.Option("--control", help="Allow pause, resume, drain and stop through the page."),
+        typer.Option(
+            "--control",
+            help="Allow pause, resume, drain and stop through the page; asks for a token.",
+        ),
     ] = False,
     token_file: Annotated[
         Path | None,
@@ -75,7 +78,9 @@ def command(
 
     State, lag, last error and commands of each consumer, time until data is lost, backfills, and
     the rows in the indexes. Serves /metrics, /healthz and /readyz, too. Listens on this machine
-    alone unless --host says otherwise; then it asks for a token, which is printed at the start.
+    alone unless --host says otherwise; then, and with --control, it asks for a token: that of
+    --token-file, else a random one, which a terminal shows at the start. Behind a proxy, always
+    use --token-file.
 
     Only reads, in reads that are a few seconds old, unless --control is given. A watcher serves
     the same page beside its work when its file has a section [page].

@@ -38,6 +38,8 @@ from watcher.page.requests import (
 )
 
 LOG = logging.getLogger("watcher.page")
+COMMANDS_MAX = 2
+"""How many commands may wait for Spanner at once: the other threads still show the page."""
 SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
     " connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none';"
@@ -86,6 +88,7 @@ class PageApp:
         self._operations = operations
         self._poll_seconds = poll_seconds
         self._counting = threading.Lock()
+        self._sending = threading.BoundedSemaphore(COMMANDS_MAX)
         self._handlers: Mapping[tuple[str, str], Handler] = {
             ("GET", "/"): self._show_page,
             ("GET", "/api/status"): self._show_status,
@@ -117,7 +120,7 @@ class PageApp:
             link = self._access.accept_link(request)
             if link is not None:
                 return link
-            self._access.check(request)
+            request = self._access.check(request)
             return self._find_handler(request)(request)
         except RequestRefusedError as error:
             return make_json({"error": str(error)}, error.status)
@@ -183,7 +186,14 @@ class PageApp:
             raise RequestRefusedError(
                 HTTPStatus.BAD_REQUEST, f"name a consumer and a command: {names}"
             ) from error
-        answer_errors(lambda: send(consumer, command))
+        if not self._sending.acquire(blocking=False):
+            raise RequestRefusedError(
+                HTTPStatus.TOO_MANY_REQUESTS, "other commands are being sent: try again later"
+            )
+        try:
+            answer_errors(lambda: send(consumer, command))
+        finally:
+            self._sending.release()
         LOG.warning("command %s sent to consumer '%s' through the page", command, consumer)
         self._feed.refresh()
         return make_json({"consumer": consumer, "command": str(command)})

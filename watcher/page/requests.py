@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 
-BODY_BYTES_MAX = 65_536
+from watcher.http_server import BODY_BYTES_MAX
 
-WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+QUERY_FIELDS_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Request:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes = b""
+    protocol: str = "HTTP/1.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class RequestRefusedError(Exception):
 
 
 def read_request(environ: Mapping[str, Any]) -> Request:
-    """The request of a WSGI environment. Raises RequestRefusedError for a body that is too long."""
+    """The request of a WSGI environment. Raises RequestRefusedError for one that is too long."""
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if length > BODY_BYTES_MAX:
         raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too long")
@@ -53,13 +54,19 @@ def read_request(environ: Mapping[str, Any]) -> Request:
         for name, value in environ.items()
         if name.startswith("HTTP_") or name == "CONTENT_TYPE"
     }
-    query = parse_qs(str(environ.get("QUERY_STRING", "")))
+    try:
+        query = parse_qs(str(environ.get("QUERY_STRING", "")), max_num_fields=QUERY_FIELDS_MAX)
+    except ValueError as error:
+        raise RequestRefusedError(
+            HTTPStatus.BAD_REQUEST, "the query has too many fields"
+        ) from error
     return Request(
         str(environ["REQUEST_METHOD"]),
         str(environ.get("PATH_INFO") or "/"),
         {name: values[0] for name, values in query.items()},
         headers,
         environ["wsgi.input"].read(length) if length else b"",
+        str(environ.get("SERVER_PROTOCOL", "")),
     )
 
 
@@ -67,13 +74,21 @@ def read_json(request: Request) -> dict[str, str]:
     """The members of a JSON object whose values are text. Raises RequestRefusedError."""
     try:
         value = json.loads(request.body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequestRefusedError(HTTPStatus.BAD_REQUEST, f"invalid JSON: {error}") from error
-    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+    if not isinstance(value, dict) or not all(map(is_text, value.values())):
         raise RequestRefusedError(
             HTTPStatus.BAD_REQUEST, "invalid request: send a JSON object whose values are text"
         )
     return value
+
+
+def is_text(value: object) -> bool:
+    """Whether a value of JSON is text that can be sent on: half of a surrogate pair cannot."""
+    try:
+        return isinstance(value, str) and bool(value.encode() or True)
+    except UnicodeEncodeError:
+        return False
 
 
 def make_text(text: str, status: HTTPStatus = HTTPStatus.OK) -> Response:

@@ -13,11 +13,11 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.leases import Consumers
 from watcher.consumers.states import Command
 from watcher.errors import ConfigurationError
+from watcher.http_server import HttpServer
 from watcher.overview.observer import Observer
 from watcher.page.access import Access, is_loopback, make_token
 from watcher.page.app import Operations, PageApp, SendCommand
 from watcher.page.feed import Feed
-from watcher.page.server import PageServer
 from watcher.settings.sections import PageConfig
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.address import DatabaseAddress
@@ -34,7 +34,7 @@ class PageService:
 
     def __init__(self, config: PageConfig, address: DatabaseAddress, positions_table: str) -> None:
         """Raises ConfigurationError for an address that cannot be listened on, or a token that can
-        be guessed, and MissingExtraError."""
+        be guessed."""
         self._config = config
         self._token = choose_token(config)
         database = connect(address)
@@ -43,19 +43,15 @@ class PageService:
         send = make_sender(database, positions_table) if config.control else None
         operations = Operations(observer.count_exactly, send)
         app = PageApp(self._feed, Access(self._token), operations, config.every)
-        self._server = PageServer(app, config.host, config.port)
+        self._server = HttpServer(app, config.host, config.port, "page")
 
     @property
     def link(self) -> str:
-        """The address to open. It has the token only when that is a random one: whoever has the
-        file of another knows it."""
-        shown = f"?token={self._token}" if self.shows_token else ""
+        """The address to open. It has the token when that is a random one: whoever has the file of
+        another knows it. For a terminal alone, see ``hide_token``."""
+        random = self._token is not None and self._config.token_file is None
+        shown = f"?token={self._token}" if random else ""
         return f"http://{self._shown_host}:{self.port}/{shown}"
-
-    @property
-    def shows_token(self) -> bool:
-        """Whether the token is in the ``link``."""
-        return self._token is not None and self._config.token_file is None
 
     @property
     def port(self) -> int:
@@ -108,10 +104,10 @@ class WatcherPage:
 
 def choose_token(config: PageConfig) -> str | None:
     """The token that is asked for: that of the file, else a random one where others may reach the
-    page, else none. Raises ConfigurationError for a short one."""
+    page, or where it takes commands, else none. Raises ConfigurationError for a short one."""
     if config.token_file is not None:
         return read_token(config.token_file)
-    return None if is_loopback(config.host) else make_token()
+    return None if is_loopback(config.host) and not config.control else make_token()
 
 
 def read_token(path: Path) -> str:
@@ -123,6 +119,18 @@ def read_token(path: Path) -> str:
             " with: openssl rand -hex 32"
         )
     return token
+
+
+def hide_token(link: str) -> tuple[str, str | None]:
+    """An address for a log or a file, which others may read, and what to do where its token is
+    hidden."""
+    address, _, token = link.partition("?")
+    if not token:
+        return address, None
+    return address, (
+        f"the page at {address} asks for a random token, which is shown on a terminal alone: start"
+        " it with --token-file, or set token_file in [page]"
+    )
 
 
 def make_sender(database: Database, positions_table: str) -> SendCommand:

@@ -31,6 +31,11 @@ def open_file_system(folder: str) -> tuple[FileSystem, str]:
     """The file system of a folder, and its path there. Raises ConfigurationError."""
     if "://" not in folder:
         return LocalFileSystem(), str(PurePosixPath(folder))
+    if "@" in folder.split("://", 1)[1].split("/", 1)[0]:
+        raise ConfigurationError(
+            "a folder must not have a user or a password in its address, which is shown and stored:"
+            " set the variables of the object store's client, such as AWS_SECRET_ACCESS_KEY"
+        )
     try:
         files, path = FileSystem.from_uri(folder)
     except pa.ArrowInvalid as error:

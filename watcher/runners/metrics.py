@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, make_wsgi_app
+
+from watcher.http_server import HttpServer
 
 
 class MetricFamilies:
@@ -62,10 +64,13 @@ class MetricFamilies:
         )
 
     def serve(self, host: str, port: int) -> int:
-        """Serves the metrics over HTTP from now on; the port, which 0 lets the system choose."""
+        """Serves the metrics over HTTP from now on; the port, which 0 lets the system choose.
+        Raises ConfigurationError."""
         if self._port is None:
-            server, _ = start_http_server(port, host, self.registry)
-            self._port = int(server.server_port)
+            app = make_wsgi_app(self.registry, disable_compression=True)
+            server = HttpServer(app, host, port, "metrics")
+            server.start()
+            self._port = server.port
         return self._port
 
 

@@ -12,7 +12,6 @@ from google.cloud.spanner_v1.database import Database
 from ddl.names import split_name
 from watcher.consumers.clearing.guard import check_erasable
 from watcher.errors import ConfigurationError, NotOursError, WatcherError
-from watcher.extras import require_extras
 from watcher.overview.reader import StaleReader
 from watcher.overview.stored import read_own_columns, read_stored_state
 from watcher.page.service import choose_token
@@ -156,7 +155,6 @@ def check_queue(config: WatchConfig) -> Finding:
 def check_page(page: PageConfig) -> Finding:
     """Can the page be served, and who can open it?"""
     try:
-        require_extras("page")
         token = choose_token(page)
     except WatcherError as error:
         return Finding("page", False, str(error), "see above")

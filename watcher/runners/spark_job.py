@@ -22,6 +22,7 @@ from watcher.runners.java import ensure_java
 from watcher.runners.replica_settings import require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED
 from watcher.runners.spark_replica import ReplicaRequest, start_replica
+from watcher.settings.secret_values import reveal_all
 from watcher.settings.watcher import WatchConfig
 from watcher.tables.values import TableSpec
 
@@ -36,6 +37,7 @@ SESSION_SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
 }
+LISTEN_ON = "SPARK_LOCAL_IP"
 LOCAL_SETTINGS = {
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
     "spark.databricks.delta.snapshotPartitions": "2",
@@ -117,8 +119,14 @@ def open_session(config: WatchConfig) -> SparkSession:
     """A session with the format of the copies. The file's own settings come first."""
     ensure_java()
     replica = require_replica(config)
-    own = dict(replica.spark)
+    own = {
+        name: value if isinstance(value, str) else json.dumps(value)  # as Spark writes true
+        for name, value in reveal_all(replica.spark).items()
+    }
     master = own.setdefault("spark.master", "local[*]")
+    if master.startswith("local"):
+        # Spark's page and its ports ask for no password, and listen everywhere unless this is set.
+        os.environ.setdefault(LISTEN_ON, "127.0.0.1")
     defaults = SESSION_SETTINGS | (LOCAL_SETTINGS if master.startswith("local") else {})
     settings = defaults | choose_format_settings(replica.format, own)
     builder = SparkSession.builder.appName(f"spanner-watcher replicate {replica.folder}")

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 from ddl.suggestions import suggest_name
 from watcher.errors import ConfigurationError
 from watcher.settings.fields import Section, Text
+from watcher.settings.secret_values import Secret, hide_credentials
 
 TABLE_FIELD = "{table}"
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)\Z", re.IGNORECASE)
@@ -73,9 +74,10 @@ def parse_destination(text: str) -> Destination | None:
     if match is None:
         return None
     scheme, rest = match.groups()
+    shown = hide_credentials(text)
     if scheme not in SPELLINGS:
         hint = suggest_name(scheme, SPELLINGS, "use a path, or one of")
-        raise ConfigurationError(f"delivery.to = '{text}': unknown destination '{scheme}'; {hint}")
+        raise ConfigurationError(f"delivery.to = '{shown}': unknown destination '{scheme}'; {hint}")
     place, _, topic = rest.partition("/")
     topic = topic or TABLE_FIELD
     queue: Destination
@@ -87,7 +89,7 @@ def parse_destination(text: str) -> Destination | None:
         valid = PROJECT.match(place) is not None
         queue = PubSubDestination(place, topic)
     if not valid:
-        raise ConfigurationError(f"delivery.to = '{text}' is invalid: write {SPELLINGS[scheme]}")
+        raise ConfigurationError(f"delivery.to = '{shown}' is invalid: write {SPELLINGS[scheme]}")
     queue.name_topic(EXAMPLE_TABLE)
     return queue
 
@@ -118,8 +120,9 @@ class KafkaOptions(Section):
     """Each window is one transaction."""
     transactional_id: Text | None = None
     """The id of these transactions; by default made of the database and the consumer."""
-    properties: Mapping[str, str | int | float | bool] = {}
-    """Properties of librdkafka's producer: security, compression, sizes, timeouts."""
+    properties: Mapping[str, Secret] = {}
+    """Properties of librdkafka's producer: security, compression, sizes, timeouts. No value is ever
+    shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are read from there."""
 
     @field_validator("properties")
     @classmethod

@@ -13,6 +13,7 @@ from ddl.suggestions import suggest_name
 from watcher.consumers.positions.own_names import check_positions_table
 from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
 from watcher.errors import ConfigurationError
+from watcher.settings.secret_values import hide_credentials
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.timestamps import to_micros
@@ -161,13 +162,13 @@ PROBLEMS = {
 class Section(BaseModel):
     """A section of the file. It refuses unknown options."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class SharedSettings(BaseModel):
     """The fields that both spellings share. The text below a field is its line in the reference."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     database: Text
     """The database: ``spanner://projects/P/instances/I/databases/D``."""
@@ -215,7 +216,15 @@ def describe_problem(found: ErrorDetails) -> str:
     if kind == "value_error":
         return f"option '{option}': {context['error']}"
     problem = PROBLEMS.get(kind, "is not valid: the reference says what it takes")
-    return f"option '{option}': {found['input']!r} {problem.format_map(context)}"
+    return f"option '{option}': {show_input(found['input'])} {problem.format_map(context)}"
+
+
+def show_input(value: object) -> str:
+    """A value that is wrong. One that has others inside is not shown: some may be secret, and one
+    that was written in the wrong place is still a secret."""
+    if isinstance(value, str):
+        return hide_credentials(repr(value))
+    return repr(value) if isinstance(value, int | float | None) else "its value"
 
 
 def check_table_spec(spec: TableSpec, place: str) -> None:

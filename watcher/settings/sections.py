@@ -18,6 +18,7 @@ from watcher.settings.destinations import (
     parse_destination,
 )
 from watcher.settings.fields import Duration, PositionsTable, Section, Text
+from watcher.settings.secret_values import Secret, hide_credentials
 
 REPLICA_FORMATS = ("delta", "iceberg", "parquet")
 WITHOUT_SPARK = "delta"
@@ -29,7 +30,7 @@ def check_replica_address(text: str) -> str:
     format_, _, folder = text.partition(":")
     if format_ not in REPLICA_FORMATS or not folder:
         names = " or ".join(f"{name}:FOLDER" for name in REPLICA_FORMATS)
-        raise ValueError(f"invalid target '{text}': use {names}")
+        raise ValueError(f"invalid target '{hide_credentials(text)}': use {names}")
     return text
 
 
@@ -116,10 +117,10 @@ class PageConfig(Section):
     port: Annotated[int, Field(ge=0, le=65_535)] = 8765
     """The port; 0 picks a free one."""
     control: bool = False
-    """Allow pause, resume, drain and stop through the page."""
+    """Allow pause, resume, drain and stop through the page, which then asks for a token."""
     token_file: Path | None = None
-    """Ask for the token in this file, on this machine, too, instead of a random one, which is
-    logged."""
+    """Ask for the token in this file, on this machine, too, instead of a random one, which a
+    terminal shows and no log. Behind a proxy, set it always."""
     every: Annotated[Duration, Field(gt=0)] = 5.0
     """How often to read."""
     staleness: Duration = 10.0
@@ -136,8 +137,10 @@ class ReplicaConfig(Section):
     """For how long cuts are kept."""
     engine: Literal["delta-rs", "spark"] = "delta-rs"
     """What writes: this process, or Spark."""
-    spark: Mapping[Text, str] = {}
-    """Settings of the Spark session, such as ``"spark.master" = "local[4]"``."""
+    spark: Mapping[Text, Secret] = {}
+    """Settings of the Spark session, such as ``"spark.master" = "local[4]"``, which may have keys
+    of an object store. No value is shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are
+    read."""
 
     @model_validator(mode="after")
     def _check_engine(self) -> ReplicaConfig:

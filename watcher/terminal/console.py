@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.text import Text
 
 from watcher.errors import OutputClosedError, OutputWriteError
 
 UNLIMITED = 1_000_000
 """The width, in characters, of what is not a terminal: pipes and files wrap nothing."""
+
+
+KEPT = "\t\n"
+PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in KEPT} | {127: 0x2421}
+OTHERS = (*range(0x80, 0xA0), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+SHOWN = PICTURES | dict.fromkeys(OTHERS, 0xFFFD)
+"""Characters that command a terminal or turn text around, and what is printed in their place."""
+
+
+def show_controls(text: str) -> str:
+    """A text in which nothing commands a terminal: names come from databases, where others choose
+    them."""
+    return text.translate(SHOWN)
 
 
 class TextConsole(Console):
@@ -30,6 +44,13 @@ class TextConsole(Console):
         if all(isinstance(each, str | Text) for each in objects):
             options.setdefault("soft_wrap", True)
         super().print(*objects, **options)
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        """All that is printed passes here; rich's own commands are marked."""
+        return super()._render_buffer(
+            each if each.control else each._replace(text=show_controls(each.text))
+            for each in buffer
+        )
 
     def on_broken_pipe(self) -> None:
         """Raises OutputClosedError: nobody reads the output any more."""

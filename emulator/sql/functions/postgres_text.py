@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from ddl.postgres.reserved import QUOTED
 from emulator.errors import invalid_argument, out_of_range
+from emulator.sql.functions.like_patterns import compile_like, ends_in_backslash
 from emulator.sql.functions.numbers import Float, read_float
 from emulator.sql.functions.postgres_numbers import to_form
 from emulator.values import jsonb
@@ -131,34 +132,9 @@ def concat_ws(separator: str | None, *values: str | None) -> str | None:
 
 def like(value: str, pattern: str) -> int:
     """LIKE: % is any characters, _ one, a backslash quotes the next."""
-    if pattern.endswith("\\") and (len(pattern) - len(pattern.rstrip("\\"))) % 2:
+    if ends_in_backslash(pattern):
         raise invalid_argument("LIKE pattern must not end with escape character")
-    return int(matches(value, pattern))
-
-
-def matches(value: str, pattern: str) -> bool:
-    """Whether a text fits a pattern: the places at which the pattern may stand, one by one."""
-    tokens: list[str | None] = []
-    place = 0
-    while place < len(pattern):
-        character = pattern[place]
-        if character == "\\":
-            place += 1
-            tokens.append(pattern[place])
-        elif character == "%":
-            tokens.append("")
-        else:
-            tokens.append(None if character == "_" else character)
-        place += 1
-    places = {0}
-    for token in tokens:
-        if token == "":
-            places = set(range(min(places), len(value) + 1)) if places else set()
-        else:
-            places = {
-                p + 1 for p in places if p < len(value) and (token is None or value[p] == token)
-            }
-    return len(value) in places
+    return int(compile_like(pattern).matches(value))
 
 
 MISSING = object()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import codecs
-import functools
 import hashlib
 import json
 import re
@@ -18,6 +17,7 @@ import farmhash
 
 from emulator.errors import out_of_range
 from emulator.limits import TEXT_FUNCTION_BYTES_MAX
+from emulator.sql.functions.like_patterns import compile_like, ends_in_backslash
 from emulator.values import forms
 
 Text = str | bytes
@@ -117,27 +117,12 @@ def split(value: Text, delimiter: Text | None = None) -> str:
     return text_array(parts or [value])
 
 
-@functools.lru_cache(maxsize=1024)
-def like_pattern(pattern: Text) -> re.Pattern[str] | re.Pattern[bytes]:
-    """LIKE: % any characters, _ one, backslash quotes."""
-    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
-    if re.search(r"(?<!\\)(?:\\\\)*\\\Z", text):
-        raise out_of_range("LIKE pattern ends with a backslash")
-    pieces = re.split(r"(\\.|%|_)", text, flags=re.DOTALL)
-    written = {"%": ".*", "_": "."}
-    expression = "".join(
-        written.get(piece) or re.escape(piece[1:] if piece.startswith("\\") else piece)
-        for piece in pieces
-        if piece
-    )
-    if isinstance(pattern, str):
-        return re.compile(expression, re.DOTALL)
-    return re.compile(expression.encode("latin-1"), re.DOTALL)
-
-
 def like(value: Text, pattern: Text) -> int:
     """value LIKE pattern."""
-    return int(like_pattern(pattern).fullmatch(value) is not None)  # type: ignore[arg-type]
+    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+    if ends_in_backslash(text):
+        raise out_of_range("LIKE pattern ends with a backslash")
+    return int(compile_like(pattern).matches(value))
 
 
 def text_array(values: list[Text]) -> str:

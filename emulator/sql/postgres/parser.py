@@ -8,6 +8,7 @@ from typing import Any
 
 from emulator import errors
 from emulator.errors import SpannerError
+from emulator.limits import POSTGRES_CHAIN_MAX
 from emulator.sql.grammar.places import mark_place
 
 try:
@@ -25,6 +26,18 @@ SCAN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 """Hints, and what may look like one inside."""
+WORDS = re.compile(
+    r"""
+    (?P<passed>\s+ | --[^\n]* | /\*(?:.*?\*/|.*))
+  | [eE]'(?:\\.|''|[^'\\])*'? | '(?:''|[^'])*'? | "(?:""|[^"])*"?
+  | \$(?P<quote>(?:[^\W\d]\w*)?)\$(?:.*?\$(?P=quote)\$|.*)
+  | [\w$]+ | (?:(?!/\*|--)[-+*/<>=~!@\#%^&|`?])+ | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Words and signs. What has no end takes all that is left: it is a syntax error."""
+LIST_WORDS = frozenset({"AND", "OR"})
+TABLE_WORDS = frozenset({"JOIN", "UNION", "INTERSECT", "EXCEPT"})
 
 
 def parse_statement(sql: str) -> Fields:
@@ -34,6 +47,7 @@ def parse_statement(sql: str) -> Fields:
             "The PostgreSQL dialect needs the Python package pgparse, which has no wheel for this"
             " platform: install pgparse, or create a database with the GoogleSQL dialect."
         )
+    refuse_deep_nesting(sql)
     try:
         statements = pgparse.parse(sql)
     except pgparse.PGQueryError as error:
@@ -44,6 +58,31 @@ def parse_statement(sql: str) -> Fields:
         )
     tree: Fields = statements[0]["stmt"]
     return tree
+
+
+def refuse_deep_nesting(sql: str) -> None:
+    """Raises INVALID_ARGUMENT for a statement whose tree may be deeper than the parser's stack.
+
+    A tree is at most as deep as there are words and signs without an end of a list between them:
+    AND and OR make lists, too. Joins and unions stand in each other wherever they are.
+    """
+    if len(sql) <= POSTGRES_CHAIN_MAX:
+        return
+    around, chain, chained_tables = [0], 0, 0
+    for match in WORDS.finditer(sql):
+        word = match[0]
+        if word in "([":
+            chain += 1
+            around.append(chain)
+        elif word in ")]":
+            chain = around.pop() if len(around) > 1 else chain
+        elif word in ",;" or word.upper() in LIST_WORDS:
+            chain = around[-1]
+        elif match.lastgroup != "passed":
+            chain += 1
+            chained_tables += word.upper() in TABLE_WORDS
+        if max(chain, chained_tables) > POSTGRES_CHAIN_MAX:
+            raise errors.nested_too_deeply("statement")
 
 
 def parse_expression(text: str) -> Fields:

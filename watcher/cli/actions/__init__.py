@@ -38,7 +38,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "demo": ("emulator", "spark"),
     "emulator": ("emulator",),
     "failures": (),
-    "page": ("page",),
+    "page": (),
     "replay": (),
     "replicate": ("delta",),
     "replicate_spark": ("spark",),

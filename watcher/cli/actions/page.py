@@ -9,9 +9,9 @@ from pathlib import Path
 from watcher.cli.actions.config import load_config
 from watcher.cli.actions.interruption import parse_interval, until_interrupted
 from watcher.cli.logs import configure_logging
-from watcher.cli.output import CONSOLE
+from watcher.cli.output import CONSOLE, ERRORS
 from watcher.page.access import is_loopback
-from watcher.page.service import PageService
+from watcher.page.service import PageService, hide_token
 from watcher.settings.sections import PageConfig
 from watcher.settings.watcher import check_page
 
@@ -40,7 +40,12 @@ def serve_page(path: Path | None, flags: Mapping[str, object], every: str | None
 
 def print_address(database: str, page: PageConfig, service: PageService) -> None:
     """Prints where the page is."""
-    CONSOLE.print(f"the page of {database} is at {service.link}")
+    address, advice = hide_token(service.link)
+    if CONSOLE.is_terminal:
+        address, advice = service.link, None
+    CONSOLE.print(f"the page of {database} is at {address}")
+    if advice is not None:
+        ERRORS.print(advice)
     if not is_loopback(page.host):
         port = service.port
         CONSOLE.print(

@@ -14,6 +14,7 @@ from watcher.cli.output import ERRORS
 from watcher.envelopes.lines import JsonLines
 from watcher.errors import OutputClosedError
 from watcher.line_files import begin_line
+from watcher.page.service import hide_token
 from watcher.pandas_import import keep_pandas_out
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.sinks import CallbackEach, ChangeSink, Lines, RotatingFile
@@ -40,8 +41,8 @@ def watch(path: Path | None, flags: Mapping[str, object], *, once: bool, verbose
     watcher.deliver_to(make_sink(config))
     if ERRORS.is_terminal:
         watcher.on_start(lambda start: print_start(config, start, once))
-    elif config.page is not None and config.page.token_file is None:
-        watcher.on_start(log_token)
+    else:
+        watcher.on_start(log_hidden_token)
     if writes_lines(config):
         begin_output()
         stop_when_closed(sys.stdout, lambda: watcher.stop(READER_GONE))
@@ -89,10 +90,11 @@ def print_start(config: WatchConfig, start: RunStart, once: bool) -> None:
     ERRORS.print("ends by itself (--once)" if once else "press Ctrl-C to stop")
 
 
-def log_token(start: RunStart) -> None:
-    """Logs where the page is when nobody else knows its token: a random one."""
-    if start.page is not None and "token=" in start.page:
-        LOG.warning("the page is at %s", start.page)
+def log_hidden_token(start: RunStart) -> None:
+    """Logs what to do where nobody can know the token of the page."""
+    _, advice = hide_token(start.page or "")
+    if advice is not None:
+        LOG.warning("%s", advice)
 
 
 def describe_position(micros: int | None) -> str:

@@ -347,7 +347,7 @@ function render() {
 
 async function poll() {
   try {
-    const answer = await fetch("/api/status", { headers: { accept: "application/json" } });
+    const answer = await fetch("api/status", { headers: { accept: "application/json" } });
     const next = await answer.json();
     if (!answer.ok) throw new Error(next.error);
     data = next;
@@ -387,9 +387,9 @@ async function act(button) {
   if (QUESTIONS[action] && !(await ask(QUESTIONS[action](name)))) return;
   button.disabled = true;
   try {
-    if (action === "count") exact.set(name, await send("/api/count", { table: name }));
+    if (action === "count") exact.set(name, await send("api/count", { table: name }));
     else {
-      await send("/api/commands", { consumer: name, command: action });
+      await send("api/commands", { consumer: name, command: action });
       sent.set(name, { command: action, until: performance.now() + NOTICE_MILLISECONDS });
     }
     await poll();

@@ -23,6 +23,7 @@ from watcher.runners.delivery.kafka_errors import (
 from watcher.runners.delivery.kafka_producer import load_confluent_kafka, make_producer
 from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
 from watcher.settings.destinations import KafkaDestination
+from watcher.settings.secret_values import Secret
 from watcher.spanner.outages import Outages
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class KafkaSink:
         self,
         destination: KafkaDestination,
         envelope: Envelope,
-        properties: Mapping[str, str | int | float | bool] | None = None,
+        properties: Mapping[str, Secret] | None = None,
         transactional_id: str | None = None,
     ) -> None:
         """Connects to nobody yet. Raises ConfigurationError for wrong properties."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from watcher.errors import ConfigurationError
 from watcher.extras import require_extras
+from watcher.settings.secret_values import Secret, hide_values, reveal_all
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
@@ -45,7 +46,7 @@ def load_confluent_kafka() -> ModuleType:
 
 def make_producer(
     brokers: Sequence[str],
-    properties: Mapping[str, str | int | float | bool],
+    properties: Mapping[str, Secret],
     transactional_id: str | None,
     note_connection: Callable[[KafkaError], None],
 ) -> Producer:
@@ -61,7 +62,9 @@ def make_producer(
     if transactional_id is not None:
         own["transactional.id"] = transactional_id
     try:
-        producer: Producer = client.Producer({**DEFAULTS, **properties, **own})
+        producer: Producer = client.Producer({**DEFAULTS, **reveal_all(properties), **own})
     except client.KafkaException as error:
-        raise ConfigurationError(f"[delivery.kafka.properties]: {error.args[0].str()}") from error
+        # librdkafka quotes the value that it refuses: its error is not the cause that is shown.
+        reason = hide_values(error.args[0].str(), properties)
+        raise ConfigurationError(f"[delivery.kafka.properties]: {reason}") from None
     return producer

@@ -19,7 +19,7 @@ from ddl.selection import select_tables
 from ddl.status import TableStatus, list_statuses
 from watcher.cli.actions.ddl.request import WatchRequest, load_schema
 from watcher.cli.output import CONSOLE, ERRORS, print_json
-from watcher.terminal.console import print_error
+from watcher.terminal.console import print_error, show_controls
 
 
 def plan(
@@ -127,4 +127,5 @@ def print_statement(number: int, count: int, statement: PlanStatement) -> None:
 def print_statements(migration: Plan) -> None:
     """Prints the statements alone, as a script; nothing if there is nothing to do."""
     for statement in migration.statements:
-        sys.stdout.write(f"{statement.sql};\n")
+        sql = show_controls(statement.sql) if sys.stdout.isatty() else statement.sql
+        sys.stdout.write(f"{sql};\n")
