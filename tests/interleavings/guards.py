@@ -102,8 +102,8 @@ GUARDS = (
     Guard(f"{CONSUMERS}members:Members.renew.write", "check_divided", "merge"),
     Guard(f"{CONSUMERS}divisions:Divisions.settle.write", "_check", "other-parts", Divisions),
     Guard(f"{CONSUMERS}divisions:Divisions._divide", "check_ended", "divide"),
-    Guard(f"{CONSUMERS}merging:merge_parts.merge", "check_ended", "merge"),
-    Guard(f"{POSITIONS}unregister:unregister.remove", "check_not_alive", "forget"),
+    Guard(f"{CONSUMERS}merging:merge_parts.find", "check_ended", "merge"),
+    Guard(f"{POSITIONS}unregister:unregister.find", "check_not_alive", "forget"),
     # Nothing is handed over on a lease that may have run out.
     Guard(f"{DELIVERY}retries:RetryingSink.write_change", "check", "frozen", LeaseKeeper),
     Guard(f"{DELIVERY}sinks:EachTransaction.flush", "check", "frozen-transactions", LeaseKeeper),
