@@ -39,7 +39,10 @@ def describe_effects(steps: Iterable[Step], dialect: Dialect) -> Iterator[str]:
     if shown:
         names = ", ".join(dict.fromkeys(column.name for column in shown))
         hide = "; --hidden leaves them out" if dialect is Dialect.GOOGLESQL else ""
-        yield f"SELECT * of applications will have the new columns ({names}){hide}"
+        yield (
+            f"SELECT * of applications will have the new columns ({names}); Spanner refuses it in a"
+            f" transaction that has written the table by DML, and THEN RETURN * in any{hide}"
+        )
 
 
 def describe_cost(step: Step, backfill: bool, schema: Schema) -> str:

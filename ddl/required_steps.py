@@ -140,7 +140,7 @@ def automate_timestamp(schema: Schema, table: Table, column: Column) -> list[Req
         steps.append(
             RequiredStep(
                 SetDefault(table.name, column.name, pending),
-                "sets the commit timestamp on INSERT, without a change to the applications",
+                "sets the commit timestamp on INSERT, where the application gives none",
                 backfill=False,
             )
         )
@@ -148,7 +148,7 @@ def automate_timestamp(schema: Schema, table: Table, column: Column) -> list[Req
         steps.append(
             RequiredStep(
                 SetOnUpdate(table.name, column.name, pending),
-                "sets it on UPDATE, even if the values stay the same",
+                "sets it on UPDATE of a column outside the key, even if the values stay the same",
                 backfill=False,
             )
         )

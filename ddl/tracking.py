@@ -145,7 +145,7 @@ def list_effects(schema: Schema, table: Table, options: WatchOptions) -> dict[st
 def track_automatically(
     schema: Schema, table: Table, options: WatchOptions, ownership: Ownership
 ) -> list[RequiredStep]:
-    """Spanner writes the timestamp: no application changes."""
+    """Spanner writes the timestamp, whoever writes the row."""
     trackings = find_trackings(schema, table)
     if trackings and not is_automation(trackings, options):
         return reshape(schema, table, trackings, options)

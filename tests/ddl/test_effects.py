@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from fixtures.commands import run_command
 from fixtures.consumers import watcher_of
 from fixtures.queries import ask
 from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
+from google.api_core.exceptions import InvalidArgument
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.apply import read_schema, roll_back
 from ddl.errors import PlanError
@@ -63,6 +66,30 @@ def test_hidden_columns_leave_select_star_as_it_was(database: Database) -> None:
     roll_back(database)
     after = read_schema(database)
     assert after.table("Singers") == before.table("Singers")
+
+
+def return_all(t: Transaction) -> object:
+    return list(t.execute_sql("UPDATE Singers SET LastName = 'r' WHERE true THEN RETURN *"))
+
+
+def select_all(t: Transaction) -> object:
+    t.execute_update("UPDATE Singers SET LastName = 'u' WHERE true")
+    return list(t.execute_sql("SELECT * FROM Singers"))
+
+
+@pytest.mark.ddl(SINGERS)
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("work", [return_all, select_all])
+def test_a_star_returns_no_pending_timestamp(
+    database: Database, hidden: bool, work: Callable[[Transaction], object]
+) -> None:
+    make_watchable(database, hidden=hidden)
+    write_singers(database, [1], "n")
+    if hidden:
+        assert database.run_in_transaction(work)
+        return
+    with pytest.raises(InvalidArgument, match="pending"):
+        database.run_in_transaction(work)
 
 
 @pytest.mark.ddl(SINGERS)

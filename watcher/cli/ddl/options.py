@@ -22,8 +22,9 @@ StrategyOption = Annotated[
     Strategy | None,
     typer.Option(
         metavar="STRATEGY",
-        help="automatic (default): Spanner writes the timestamp, clearing sets it to NULL; no"
-        " application changes. processed: clearing sets Processed to TRUE and keeps the timestamp;"
+        help="automatic (default): Spanner writes the timestamp, clearing sets it to NULL;"
+        " applications stay as they are, but for those that the notes of the plan name."
+        " processed: clearing sets Processed to TRUE and keeps the timestamp;"
         " the applications' UPDATEs reset Processed. manual: the applications write an existing"
         " timestamp column. change-set: for tables without a timestamp; the applications write a"
         " change-set id. change-stream: a change stream of Spanner, with deletes.",
