@@ -168,6 +168,7 @@ def run_replica(folder: Path, seed: int, seconds: float) -> Report:
         world = ReplicaWorld(folder, seed, "change-stream")
         truth, stop = Truth(), threading.Event()
         writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
+        world.writers = writers
         threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
         try:
             write_and_strike(world, truth, stop, threads, seconds)

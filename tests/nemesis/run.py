@@ -66,6 +66,9 @@ PROGRESS_SECONDS_MAX = 60
 MOVES = 2
 """So soon after a blow positions have moved so often: one move may be what was under way."""
 LOOK_SECONDS = 0.2
+PAUSE_SECONDS_MAX = 0.01
+SLOW_PAUSE_SECONDS_MAX = 0.5
+"""Writers pause up to so long between transactions."""
 COMMITS_MIN = 25
 CHURN_SECONDS = 0.3
 """So often partitions split, merge or move."""
@@ -134,6 +137,7 @@ class World:
         # A row that is inserted again is in the default placement, and no record links the two.
         self.transactions = self.randomness.choice([True, False]) or placed
         self.around = Surroundings(folder, self.spanner.address, self.randomness, self.struck)
+        self.writers: list[Writer] = []
         self.has_page = self.randomness.random() < PAGES
         self.page_port = self._choose_page_port()
         self.config = self._configure(database)
@@ -362,7 +366,15 @@ class World:
 
     def await_progress(self, what: str) -> None:
         """Until the positions have moved, and moved again: nothing that a watcher has around it
-        stops it. One that an operator has stopped is started again."""
+        stops it. One that an operator has stopped is started again. Little is written meanwhile:
+        else much would be left to be delivered in the end."""
+        for writer in self.writers:
+            writer.pause_seconds_max = SLOW_PAUSE_SECONDS_MAX
+        self._await_moves(what)
+        for writer in self.writers:
+            writer.pause_seconds_max = PAUSE_SECONDS_MAX
+
+    def _await_moves(self, what: str) -> None:
         deadline = time.monotonic() + allow(PROGRESS_SECONDS_MAX)
         database, reached, moves = self.database(), 0, -1
         while moves < MOVES:
@@ -389,6 +401,13 @@ class World:
         """Everything at or below it is delivered; 0 before all tables are registered."""
         places = SpannerPositions(database).load_all(CONSUMER)
         return min(places.values()) if len(places) == len(WATCHED) else 0
+
+    def look_for_least(self) -> int:
+        """As ``least_position``; 0 where the server does not say it now."""
+        try:
+            return self.least_position(self.database())
+        except (GoogleAPICallError, RetryError):
+            return 0
 
     def _list_blows(self) -> dict[Callable[[], None], int]:
         return {
@@ -437,10 +456,13 @@ class World:
         self.quiet()
         self.revive()
         self.change_mind()
-        deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
+        deadline, reached = time.monotonic() + allow(STOP_SECONDS_MAX), 0
         while self.watcher.poll() is None:
             self._ask(Command.DRAIN)
-            time.sleep(0.2)
+            time.sleep(LOOK_SECONDS)
+            least = self.look_for_least()
+            if least > reached:
+                deadline, reached = time.monotonic() + allow(STOP_SECONDS_MAX), least
             if time.monotonic() > deadline:
                 self.watcher.send_signal(signal.SIGABRT)
                 self.watcher.wait()
@@ -620,6 +642,7 @@ def run_in(
     truth, stop = Truth(), threading.Event()
     sql = DIALECTS[dialect]
     writers = [Writer(n, seed, world.database, truth, stop, sql) for n in range(WRITERS)]
+    world.writers = writers
     threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
     mover = Mover(world, stop)
     threads += [threading.Thread(target=mover.run, daemon=True)] if placed else []

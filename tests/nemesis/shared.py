@@ -13,7 +13,7 @@ from pathlib import Path
 from fixtures.pace import allow
 from fixtures.singers import fetch_now
 from fixtures.warm_python import WarmProcess
-from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, RetryError
+from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
@@ -101,7 +101,7 @@ class SharedWorld(World):
     def await_watcher(self) -> None:
         """Until every part is registered."""
         deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
-        while not self._look_for_least():
+        while not self.look_for_least():
             self.revive()
             time.sleep(0.05)
             if time.monotonic() > deadline:
@@ -114,13 +114,6 @@ class SharedWorld(World):
         if any(len(each) < len(WATCHED) for each in places):
             return 0
         return min(at for each in places for at in each.values())
-
-    def _look_for_least(self) -> int:
-        """As ``least_position``; 0 where the server does not say it now."""
-        try:
-            return self.least_position(self.database())
-        except (InvalidArgument, GoogleAPICallError, RetryError):
-            return 0
 
     # What the nemesis does.
 
@@ -190,7 +183,7 @@ class SharedWorld(World):
         self.revive()
         now = fetch_now(self.database())
         deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
-        while self._look_for_least() < now:
+        while self.look_for_least() < now:
             self.revive()
             time.sleep(0.2)
             if time.monotonic() > deadline:
@@ -243,6 +236,7 @@ def run_shared(
         truth, stop = Truth(), threading.Event()
         sql = DIALECTS[dialect]
         writers = [Writer(n, seed, world.database, truth, stop, sql) for n in range(WRITERS)]
+        world.writers = writers
         threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
         try:
             write_and_strike(world, truth, stop, threads, seconds)

@@ -106,7 +106,8 @@ function spanText(seconds) {
 }
 
 const elapsed = () => data.age_seconds + (performance.now() - receivedAt) / 1000;
-const agoText = (time) => `${spanText((Date.now() - Date.parse(time)) / 1000)} ago`;
+// By Spanner's time, as it goes on since the read: the clock of this machine may be off.
+const agoText = (time) => `${spanText((Date.parse(data.read_at) - Date.parse(time)) / 1000 + elapsed())} ago`;
 const levelOf = (left) => (left <= ALARM_SECONDS ? "bad" : left <= WARN_SECONDS ? "wait" : "");
 
 // What is lost when, in words. Polled rows stay in the index; only the exactness of a cut ends.
