@@ -22,7 +22,6 @@ import watcher.runners.watcher
 import watcher.tables.epochs
 from ddl.schema import Schema
 from interleavings.patches import patch_attribute, patch_everywhere
-from watcher.captures import Look
 from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.captures.poll import PollCapture
@@ -34,11 +33,13 @@ from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.starts import Standing
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
+from watcher.planning.windows import Look, LookAt
 from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.retries import RetryingSink
 from watcher.runners.spark.planner import BatchPlanner
 from watcher.runners.spark.resolution import resolve_scan_again
+from watcher.runners.spark.resolved_scan import QueryAnswers, ResolvedScan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.tables.epochs import Epochs
@@ -239,15 +240,11 @@ def skip_lease_checks() -> Iterator[None]:
 @contextmanager
 def cut_as_of_now() -> Iterator[None]:
     """A batch that is cut has the tables that have changed as of now."""
-    real = BatchPlanner._resolve_end
 
-    def follow_as_of_now(
-        planner: BatchPlanner, place: Any, look: Look, end: int, limit: Any
-    ) -> tuple[int, Any, frozenset[str] | None]:
-        cut, current, changed = real(planner, place, look, end, limit)
-        return cut, current, look.changed if changed is None else changed
+    def look_as_of_now(_answers: QueryAnswers, question: LookAt[ResolvedScan]) -> Look:
+        return Look(question.at, question.assumed)
 
-    with patch_attribute(BatchPlanner, "_resolve_end", follow_as_of_now):
+    with patch_attribute(QueryAnswers, "look_at", look_as_of_now):
         yield
 
 

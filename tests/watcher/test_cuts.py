@@ -17,6 +17,7 @@ from watcher.captures import sampling, statements
 from watcher.captures.poll import PollCapture, Wait
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.sampling import SampledCuts
+from watcher.planning.limits import WindowLimit
 from watcher.spanner.requests import build_param_types
 from watcher.spanner.timestamps import to_micros
 from watcher.window import Window
@@ -64,7 +65,7 @@ def test_a_commit_above_the_limit_is_looked_at_once(singers: Database) -> None:
     write(singers, ROWS, ROWS)
     whole, _ = capture.look(0)
     before = counts(singers)
-    assert PolledTables([capture]).cut({"Singers": whole}, 7) == committed
+    assert PolledTables([capture]).cut({"Singers": whole}, WindowLimit(rows=7)) == committed
     assert counts(singers) == before + 1
 
 
@@ -73,7 +74,7 @@ def test_far_behind_the_rest_is_not_counted(singers: Database) -> None:
     committed = [write(singers, first, 5) for first in range(0, ROWS, 5)]
     whole, _ = capture.look(0)
     before = counts(singers)
-    assert PolledTables([capture]).cut({"Singers": whole}, 10) == committed[1]
+    assert PolledTables([capture]).cut({"Singers": whole}, WindowLimit(rows=10)) == committed[1]
     assert counts(singers) == before + 1
 
 
@@ -104,7 +105,7 @@ def read_windows(
     windows: list[dict[int, int]] = []
     end = tables.look({"Singers": start}).end
     while start < end:
-        cut = tables.cut({"Singers": Window(start, end)}, max_rows)
+        cut = tables.cut({"Singers": Window(start, end)}, WindowLimit(rows=max_rows))
         rows: dict[int, int] = {}
         for each in tables.read({"Singers": Window(start, cut)}):
             keys = each.batch.column("SingerId").to_pylist()
@@ -255,7 +256,7 @@ KEPT_UP = 50
 def read_one(tables: PolledTables, window: Window, max_rows: int) -> Window:
     """One window as a consumer reads it; where it was cut."""
     name = tables.tables[0]
-    cut = Window(window.start, tables.cut({name: window}, max_rows))
+    cut = Window(window.start, tables.cut({name: window}, WindowLimit(rows=max_rows)))
     for _ in tables.read({name: cut}):
         pass
     return cut
@@ -313,9 +314,9 @@ def test_a_window_is_not_cut_where_its_index_was_not_there(singers: Database) ->
     whole, _ = capture.look(0)
     windows = {"Singers": whole}
     for since, end in ((committed[3], whole.end), (committed[1], committed[1]), (0, committed[1])):
-        assert PolledTables([index_since(capture, since)]).cut(windows, 10) == end
+        assert PolledTables([index_since(capture, since)]).cut(windows, WindowLimit(rows=10)) == end
     with pytest.raises(GoogleAPICallError, match="NotYet"):
-        PolledTables([index_since(capture, whole.end + 1)]).cut(windows, 10)
+        PolledTables([index_since(capture, whole.end + 1)]).cut(windows, WindowLimit(rows=10))
 
 
 def test_a_cut_goes_back_to_the_last_end_that_was_counted(singers: Database) -> None:
@@ -323,8 +324,10 @@ def test_a_cut_goes_back_to_the_last_end_that_was_counted(singers: Database) -> 
     first, second = write(singers, 0, 40), write(singers, 0, 35)
     whole, _ = capture.look(0)
     windows = {"Singers": whole}
-    assert PolledTables([capture]).cut(windows, 10) == first
-    assert PolledTables([index_since(capture, first + 1)]).cut(windows, 10) == second
+    assert PolledTables([capture]).cut(windows, WindowLimit(rows=10)) == first
+    assert (
+        PolledTables([index_since(capture, first + 1)]).cut(windows, WindowLimit(rows=10)) == second
+    )
 
 
 @pytest.mark.ddl(SINGERS)

@@ -28,10 +28,10 @@ from watcher.captures.change_stream import (
 )
 from watcher.captures.change_stream.cuts import StreamCuts, Tally, expect_span
 from watcher.captures.change_stream.sizes import RecordSize
-from watcher.captures.limits import WindowLimit
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.change import Operation
 from watcher.errors import ConfigurationError, StreamExpiredError
+from watcher.planning.limits import WindowLimit
 from watcher.settings.spark import parse_source_options
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.wire import ResultPart
@@ -297,14 +297,14 @@ def test_who_keeps_up_reads_a_window_once(database: Database) -> None:
     capture = CountedCapture(plain.queries, plain.change_stream)
     tables = StreamedTables(capture, [])
     windows_of_tables = {"T": window, "U": window}
-    assert tables.cut(windows_of_tables, 1_000) == window.end
+    assert tables.cut(windows_of_tables, WindowLimit(rows=1_000)) == window.end
     first, again = (list(tables.read(windows_of_tables)) for _ in range(2))
     assert capture.taken[0] == 2 * messages.taken[0], "once for the first, once for the retry"
     for rows in (first, again):
         changes = [change for each in rows for change in iterate_stream_changes(each, "d")]
         assert versions_by_row(changes) == writes.truth
     # One that has more than fits is counted, and cut.
-    cut = tables.cut(windows_of_tables, 3)
+    cut = tables.cut(windows_of_tables, WindowLimit(rows=3))
     shorter = {name: Window(begin, cut) for name in windows_of_tables}
     assert sum(rows.batch.num_rows for rows in tables.read(shorter)) <= max(3, 6)
     assert cut < window.end

@@ -15,6 +15,7 @@ from watcher import Watcher
 from watcher.captures.balance import plan_balanced
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
+from watcher.planning.limits import WindowLimit
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.discovery import discover_table
@@ -122,7 +123,7 @@ def test_looking_counting_cutting_and_reading_agree(database: Database) -> None:
     assert [capture.find_cut(window, n) for n in (1, 2, 3)] == commits
     tables = PolledTables([capture])
     assert tables.look({"Events": commits[-2]}).changed == {"Events"}
-    assert tables.cut({"Events": window}, 2) == commits[1]
+    assert tables.cut({"Events": window}, WindowLimit(rows=2)) == commits[1]
     slices = plan_balanced([capture], {"Events": window}, slices_max=3, rows_per_slice=1)
     read = [key for part in slices for batch in capture.read(part) for key in ids(batch)]
     assert sorted(read) == [0, 1, 2]

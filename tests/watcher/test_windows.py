@@ -22,6 +22,7 @@ from watcher.captures.poll_tables import PolledTables
 from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.positions import MemoryPositions, Position
 from watcher.errors import VersionExpiredError
+from watcher.planning.limits import WindowLimit
 from watcher.spanner.timestamps import to_micros
 from watcher.window import Window
 
@@ -148,7 +149,7 @@ def test_a_window_reads_the_same_rows_again_after_they_changed(singers: Database
 
 def cut(capture: PollCapture, window: Window, max_rows: int) -> Window:
     """The beginning of a window, as the watcher cuts it."""
-    end = PolledTables([capture]).cut({capture.table.name: window}, max_rows)
+    end = PolledTables([capture]).cut({capture.table.name: window}, WindowLimit(rows=max_rows))
     return Window(window.start, end)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from watcher.captures.statements import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.change import Shape
+from watcher.planning.limits import WindowLimit
+from watcher.planning.windows import Look
 from watcher.tables.values import WatchedTable
 from watcher.window import Slice, Window
 
@@ -19,7 +21,6 @@ __all__ = [
     "SHARD_ID_COLUMN",
     "Capture",
     "Changed",
-    "Look",
     "Source",
     "StreamRows",
     "TableRows",
@@ -118,19 +119,14 @@ class Source(Protocol):
         """
         ...
 
-    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
-        """An end at which the windows hold about ``max_rows`` rows, or their own end."""
+    def find_first_change(self, windows: Mapping[str, Window]) -> int:
+        """A timestamp before which nothing in the windows changed."""
+        ...
+
+    def cut(self, windows: Mapping[str, Window], limit: WindowLimit) -> int:
+        """An end at which the windows hold about as much as a limit says, or their own end."""
         ...
 
     def read(self, windows: Mapping[str, Window]) -> Iterator[Changed]:
         """What changed in every window."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """``end`` is a timestamp at which a strong read was served; ``changed`` the tables that have
-    rows between their start and it."""
-
-    end: int
-    changed: frozenset[str]

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TypeVar
 
-from watcher.captures import Look, TableRows, statements
+from watcher.captures import TableRows, statements
 from watcher.captures.poll import PollCapture, Wait, decode_values
 from watcher.captures.sampling import SampledCuts
 from watcher.captures.write_rate import WriteRate
 from watcher.errors import VersionExpiredError
+from watcher.planning.limits import WindowLimit
+from watcher.planning.windows import Look, shorten_window
 from watcher.spanner.failures import REFUSALS, is_schema_refusal
 from watcher.spanner.sql import Statement, union_statements
 from watcher.spanner.timestamps import format_timestamp
@@ -85,9 +87,20 @@ class PolledTables:
             parts.append(statements.find_any_after(table, starts[name], number, other))
         return union_statements(parts)
 
-    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
-        """As ``Source.cut``. Rows of one commit timestamp stay together: every cut is exact."""
+    def find_first_change(self, windows: Mapping[str, Window]) -> int:
+        """As ``Source.find_first_change``."""
+        return self._find_end(windows, 1)
+
+    def cut(self, windows: Mapping[str, Window], limit: WindowLimit) -> int:
+        """As ``Source.cut``, by an index-only count; bytes count as rows of an average size. Rows
+        of one commit timestamp stay together: every cut is exact."""
         end = max(window.end for window in windows.values())
+        max_rows = limit.rows
+        if limit.bytes:
+            sizes = (self._captures[name].measure_row(w) for name, w in windows.items())
+            max_rows = limit.limit_rows(max(sizes))
+        if not max_rows:
+            return end
         cut = self._find_cut_of(windows, end, max_rows)
         self._rate.note_cut(cut < end)
         return cut
@@ -212,8 +225,3 @@ def split_names(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     """The names, so many at a time."""
     for first in range(0, len(names), size):
         yield names[first : first + size]
-
-
-def shorten_window(window: Window, end: int) -> Window:
-    """The part of a window up to ``end``."""
-    return Window(window.start, max(window.start, min(window.end, end)))

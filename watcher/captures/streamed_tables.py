@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.captures import Look, StreamRows
+from watcher.captures import StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture, StreamSlice, WatchedStream
 from watcher.captures.change_stream.cuts import StreamCuts
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.repeats import Records
-from watcher.captures.limits import WindowLimit
 from watcher.captures.poll import PollCapture
+from watcher.planning.limits import WindowLimit
+from watcher.planning.windows import Look
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.tracing import Kind, Value, describe_database, follow, span, start_span
 from watcher.window import Window
@@ -86,17 +87,25 @@ class StreamedTables:
             at = self._capture.queries.fetch_read_timestamp()
         return Look(max(at, *starts.values()), frozenset(self._tables))
 
-    def cut(self, windows: Mapping[str, Window], max_rows: int) -> int:
+    def find_first_change(self, windows: Mapping[str, Window]) -> int:
+        """As ``Source.find_first_change``: the start, because it is not known."""
+        return span_windows(windows).start
+
+    def cut(self, windows: Mapping[str, Window], limit: WindowLimit) -> int:
         """As ``Source.cut``, exactly: by a count of the stream's records."""
         whole = span_windows(windows)
         self._kept = None
         if not self._is_behind:
             with span(*self._describe_span()):
-                few = self._capture.read_few(whole, min(max_rows, FEW_ROWS), FEW_BYTES)
+                few = self._capture.read_few(
+                    whole,
+                    min(limit.rows or FEW_ROWS, FEW_ROWS),
+                    min(limit.bytes or FEW_BYTES, FEW_BYTES),
+                )
             if few is not None:
                 self._kept = whole, few
                 return whole.end
-        end = self._cuts.find_end(whole, WindowLimit(rows=max_rows))
+        end = self._cuts.find_end(whole, limit)
         self._is_behind = end < whole.end
         return end
 

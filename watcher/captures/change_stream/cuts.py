@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from watcher.captures.change_stream.sizes import RecordSize
 from watcher.captures.change_stream.windows import ChangeStreamCapture
-from watcher.captures.limits import WindowLimit
+from watcher.planning.limits import WindowLimit
 from watcher.window import Window
 
 SPAN_MIN = 1_000_000

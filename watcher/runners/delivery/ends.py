@@ -33,14 +33,10 @@ class LeastEnds:
         """Continues over a new connection."""
         self._positions = positions
 
-    def raise_end(self, starts: Mapping[str, int], end: int, latest: int) -> int:
-        """The end, or a later one where a table that the window is of needs it; at most
-        ``latest``."""
-        while True:
-            needed = max((self._least.get(t, 0) for t, at in starts.items() if at < end), default=0)
-            if needed <= end or end >= latest:
-                return end
-            end = min(needed, latest)
+    @property
+    def by_table(self) -> Mapping[str, int]:
+        """As ``watcher.planning.windows.raise_end`` takes them."""
+        return self._least
 
     def plan(self, starts: Mapping[str, int], end: int) -> None:
         """Makes sure that a window of tables, which is handed over next, ends no earlier when it

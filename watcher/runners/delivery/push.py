@@ -13,6 +13,7 @@ from watcher.captures.change_stream.repeats import DeliveredRecords, find_newest
 from watcher.captures.streamed_tables import StreamedTables, drop_early
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.failpoints import failpoint
+from watcher.planning.windows import ReadSchema
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.sinks import Sink
 from watcher.runners.delivery.windows import (
@@ -119,7 +120,7 @@ class PushDelivery(WindowDelivery):
         if mark > reached and (drained or time.monotonic() - self._saved_at >= SAVE_SECONDS):
             self._advance(mark)
             if self._is_due():
-                self._follow_to(mark, mark)
+                self.read_schema(ReadSchema(mark, required=True))
                 self._follower.note_saved()
         return Delivered(mark, counts, more=bool(taken) or (until is not None and not drained))
 

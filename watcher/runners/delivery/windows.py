@@ -6,16 +6,30 @@ import logging
 import math
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from watcher.captures import Look, Source
+from watcher.captures import Source
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
 from watcher.failpoints import failpoint
+from watcher.planning.limits import WindowLimit
+from watcher.planning.windows import (
+    FindCut,
+    FindFirstChange,
+    Look,
+    LookAt,
+    ReadSchema,
+    Request,
+    Watched,
+    WindowPlan,
+    answer,
+    needs_window,
+    plan_window,
+)
 from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.pace import Pace
@@ -169,50 +183,40 @@ class WindowDelivery:
     def _deliver_window(self, until: int | None) -> Delivered:
         began = time.time_ns()
         self._return_to_latest()
-        starts: Mapping[str, int] = self.read_positions()
-        if not starts:
+        positions = self.read_positions()
+        if not positions:
             return Delivered(0, {}, more=False)
-        look = self._source.look(starts)
-        idle = not look.changed and until is None
-        if idle and not self._is_due():
+        look = self._source.look(positions)
+        request = Request(
+            Watched(self._source, positions),
+            WindowLimit(rows=self._pace.rows),
+            until,
+            until is not None or self._is_due(),
+            self._least_ends.by_table,
+        )
+        if not needs_window(request, look):
             return Delivered(look.end, {}, more=False)
         with span(
             "window", {f"{OWN}consumer": self._instance.consumer}, started_at=began
         ) as current:
-            delivered = self._deliver_up_to(until, starts, look)
-            describe_window(current, starts, delivered)
+            plan = answer(plan_window(request, look), self)
+            delivered = self._deliver_planned(plan)
+            describe_window(current, plan.watched.positions, delivered)
         return delivered
 
-    def _deliver_up_to(self, until: int | None, starts: Mapping[str, int], look: Look) -> Delivered:
-        end = look.end if until is None else max(min(look.end, until), *starts.values())
-        end = self._least_ends.raise_end(starts, end, look.end)
-        starts, look, cut = self._plan_end(starts, look, end)
-        starts, changed = self._find_changes(starts, look, cut)
-        self._begin_window(starts, cut)
-        rows = self._hand_over({table: starts[table] for table in starts if table in changed}, cut)
-        self._sink.resolved(cut)
+    def _deliver_planned(self, plan: WindowPlan[Source]) -> Delivered:
+        self._latest_end = None if plan.in_latest_schema else plan.wanted
+        starts = plan.watched.positions
+        self._begin_window(starts, plan.end)
+        rows = self._hand_over({t: at for t, at in starts.items() if t in plan.changed}, plan.end)
+        self._sink.resolved(plan.end)
         self._sink.flush()
         failpoint("after-delivery-before-position")
-        self._save(starts, cut)
-        if self._latest_end is None:
+        self._save(starts, plan.end)
+        if plan.in_latest_schema:
             self._follower.note_saved()
-        LOG.info("window to %s: %d rows", format_timestamp(cut), sum(rows.values()))
-        return Delivered(cut, rows, more=cut < end)
-
-    def _plan_end(
-        self, starts: Mapping[str, int], look: Look, end: int
-    ) -> tuple[Mapping[str, int], Look, int]:
-        """Where the window ends, and the positions and the look of the schema that is valid
-        there."""
-        source = self._source
-        cut = self._follow_to(self._choose_cut(starts, look, end), end)
-        if cut == end and self._source is not source:
-            # New shards and tables have not been looked at, nor counted.
-            source, starts = self._source, self.read_positions()
-            look = self._look_at(end, starts, look)
-            cut = self._follow_to(self._choose_cut(starts, look, end), end)
-        self._latest_end = end if self._source is not source else None
-        return starts, look, cut
+        LOG.info("window to %s: %d rows", format_timestamp(plan.end), sum(rows.values()))
+        return Delivered(plan.end, rows, plan.more)
 
     def _return_to_latest(self) -> None:
         """What changed is looked for with the tables and shards of the latest schema that is known,
@@ -235,54 +239,38 @@ class WindowDelivery:
         """Whether it is time to look at the schema, and to advance the positions of idle tables."""
         return time.monotonic() - self._followed_at >= self._idle_seconds
 
-    def _follow_to(self, cut: int, end: int) -> int:
-        """The end of the window, with the schema that is valid there. An earlier ``cut`` at which
-        one of the tables cannot be read is replaced by the end."""
-        if not self._needs_schema and not self._is_due():
-            return cut
+    # Answers to the questions of a plan.
+
+    def look_at(self, question: LookAt[Source]) -> Look:
+        """As ``Answers.look_at``."""
         try:
-            self._follower.follow(cut)
+            return question.watched.schema.look(question.watched.positions, question.at)
         except VersionExpiredError:
-            return cut  # the window will be read as of now
-        except (NotWatchableError, TableNotFoundError):
-            if cut == end:
-                raise
-            self._follower.follow(end)
-            cut = end
-        self._followed_at = time.monotonic()
-        return cut
+            return Look(question.at, question.assumed)
 
-    def _find_changes(
-        self, starts: Mapping[str, int], look: Look, cut: int
-    ) -> tuple[dict[str, int], frozenset[str]]:
-        """Where the tables of the window start, and which of them changed in it: what was deleted
-        since still exists at a cut."""
-        current = self.read_positions()
-        if cut < look.end or current != starts:
-            return current, self._look_at(cut, current, look, starts.keys()).changed
-        return current, look.changed
+    def read_schema(self, question: ReadSchema) -> Watched[Source] | None:
+        """As ``Answers.read_schema``; the latest known one where a window needs none of its own."""
+        if self._needs_schema or self._is_due():
+            try:
+                self._follower.follow(question.at)
+                self._followed_at = time.monotonic()
+            except VersionExpiredError as error:
+                LOG.info("the window is read as of now: %s", error)
+            except (NotWatchableError, TableNotFoundError):
+                if question.required:
+                    raise
+                return None
+        return Watched(self._source, self.read_positions())
 
-    def _look_at(
-        self, end: int, starts: Mapping[str, int], look: Look, looked_at: Set[str] = frozenset()
-    ) -> Look:
-        """Which tables had changed at an end. Where versions are garbage-collected already, those
-        that have changed now, because they are read as of now, and those that were not
-        ``looked_at``."""
-        try:
-            return self._source.look(starts, end)
-        except VersionExpiredError:
-            return Look(end, look.changed | (starts.keys() - looked_at))
+    def find_first_change(self, question: FindFirstChange[Source]) -> int:
+        """As ``Answers.find_first_change``."""
+        return question.watched.schema.find_first_change(question.windows)
 
-    def _choose_cut(self, starts: Mapping[str, int], look: Look, end: int) -> int:
-        """Where the window ends: with about ``max_rows`` rows at most."""
-        whole = {
-            table: Window(start, max(start, end))
-            for table, start in starts.items()
-            if table in look.changed
-        }
-        if not whole:
-            return end
-        return self._least_ends.raise_end(starts, self._source.cut(whole, self._pace.rows), end)
+    def find_cut(self, question: FindCut[Source]) -> int:
+        """As ``Answers.find_cut``."""
+        return question.watched.schema.cut(question.windows, question.limit)
+
+    # What a window holds.
 
     def _begin_window(self, starts: Mapping[str, int], end: int) -> None:
         """Tells a sink that takes whole windows what this one is of."""

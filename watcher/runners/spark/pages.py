@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from watcher.captures.key_ranges import KeyRangeCapture, KeyRangePage
-from watcher.captures.limits import WindowLimit
 from watcher.errors import CheckpointError
+from watcher.planning.limits import WindowLimit
 from watcher.runners.spark.scan import Scan
 from watcher.spanner.keys import Key
 from watcher.window import Slice

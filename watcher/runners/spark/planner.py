@@ -9,21 +9,25 @@ from dataclasses import replace
 
 from google.api_core.exceptions import InvalidArgument, NotFound
 
-from watcher.captures import Look
-from watcher.captures.limits import WindowLimit
-from watcher.captures.poll_tables import shorten_window
 from watcher.errors import (
     CheckpointError,
-    NotWatchableError,
-    TableNotFoundError,
     VersionExpiredError,
+)
+from watcher.planning.limits import WindowLimit
+from watcher.planning.windows import (
+    Look,
+    Request,
+    WindowPlan,
+    answer,
+    needs_window,
+    plan_window,
 )
 from watcher.runners.spark.backlog import Backlog
 from watcher.runners.spark.consumer import QueryConsumer
 from watcher.runners.spark.offsets import Offset, OffsetPlace, Offsets
 from watcher.runners.spark.pages import BackfillPlace, Pages
 from watcher.runners.spark.resolution import make_scan_selection
-from watcher.runners.spark.resolved_scan import ResolvedScan
+from watcher.runners.spark.resolved_scan import QueryAnswers, ResolvedScan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures
 from watcher.runners.spark.spark_versions import ReadEverything, ReadLimit, ReadMaxRows
@@ -113,22 +117,43 @@ class BatchPlanner:
         first = place.position is None
         begin = self._resolve_begin(start) if place.position is None else place.position
         place = replace(place, position=begin)
-        look = self._look(place)
-        end = look.end if self._until is None else max(begin, min(look.end, self._until))
-        moves = bool(look.changed) and end > begin
         ends = self._until is not None or isinstance(limit, ReadEverything)
-        if not moves and not first and (ends or self._advanced_recently()):
+        advances = first or not (ends or self._advanced_recently())
+        try:
+            plan = self._plan(place, limit, advances)
+        except (InvalidArgument, NotFound) as error:
+            # The tables are not what they were.
+            if classify_error(error) not in (FailureKind.SCHEMA, FailureKind.INDEX):
+                raise
+            _, self._latest = self._epochs.latest()
+            self._latest.check_tables(place.tables or ())
+            plan = self._plan(place, limit, advances)
+        if plan is None:
             self._found_nothing = True
-            self._backlog = self._leave(self._latest, look, begin)
             return start
-        end, current, changed = self._resolve_end(place, look, end, limit)
-        self._backlog = self._leave(current, look, end)
-        starts = self._list_starts(current.scan.tables, place)
-        self._register(starts)
+        self._register(plan.watched.positions)
         self._advanced_at, self._found_nothing = time.monotonic(), False
-        self._changed = (end, changed) if changed is not None else None
+        self._changed = (plan.end, plan.changed)
         began = format_timestamp(begin) if first else None
-        return self.offsets.make(end, None, began, self._list_tables(current.scan))
+        return self.offsets.make(plan.end, None, began, self._list_tables(plan.watched.schema.scan))
+
+    def _plan(
+        self, place: OffsetPlace, limit: ReadLimit, advances: bool
+    ) -> WindowPlan[ResolvedScan] | None:
+        """The next window after a place; None where there is nothing to do."""
+        answers = QueryAnswers(place, self._resolve_at, self._list_starts)
+        watched = answers.watch(self._latest)
+        look = self._latest.windows.look(watched.positions)
+        self._seen = look.end
+        request = Request(watched, self._limit_window(limit), self._until, advances)
+        if not needs_window(request, look):
+            assert place.position is not None
+            self._backlog = self._leave(self._latest, look, place.position)
+            return None
+        plan = answer(plan_window(request, look), answers)
+        self._latest = plan.latest.schema
+        self._backlog = self._leave(plan.watched.schema, look, plan.end)
+        return plan
 
     def _advanced_recently(self) -> bool:
         """Within ``idleSeconds``, or by the last trigger: an empty batch is never followed by
@@ -143,46 +168,12 @@ class BatchPlanner:
         tables = current.scan.tables if look.changed else ()
         return Backlog(current.windows, dict.fromkeys(tables, rest))
 
-    def _resolve_end(
-        self, place: OffsetPlace, look: Look, end: int, limit: ReadLimit
-    ) -> tuple[int, ResolvedScan, frozenset[str] | None]:
-        """The window's end within the limits, the query in the schema that is valid there, and
-        which tables changed; None where that was not looked at there."""
-        current = self._resolve_at(end)
-        current.check_tables(place.tables or ())
-        changed: frozenset[str] | None = look.changed if end == look.end else None
-        if current is not self._latest:
-            self._latest = current
-            starts = self._list_starts(current.scan.tables, place)
-            changed = current.windows.look(starts, end).changed
-        windows = self._make_windows(place, end, current.scan, changed)
-        if not any(not window.empty for window in windows.values()):
-            return end, current, changed
-        cut = self._limit_end(current, windows, end, limit)
-        if cut == end:
-            return end, current, changed
-        try:
-            shorter = self._resolve_at(cut)
-            shorter.check_tables(place.tables or ())
-        except (NotWatchableError, TableNotFoundError):
-            return end, current, changed
-        # What has changed again since, or was deleted, is known only at the cut: all are read.
-        return cut, shorter, None
-
-    def _limit_end(
-        self, current: ResolvedScan, windows: Mapping[str, Window], end: int, limit: ReadLimit
-    ) -> int:
-        """The window's end, or an earlier one for the limits of rows, of bytes and of time."""
+    def _limit_window(self, limit: ReadLimit) -> WindowLimit:
+        """The limits of a window: none where Spark asks for everything."""
         if isinstance(limit, ReadEverything):
-            return end
+            return WindowLimit()
         span = round(self._scan.options.max_span_per_batch * 1_000_000)
-        if span:
-            end = min(end, current.windows.find_first_change(windows) + span)
-        most = self._convert_limit(limit)
-        if most.limited:
-            shorter = {name: shorten_window(window, end) for name, window in windows.items()}
-            end = min(end, current.windows.cut(shorter, most))
-        return end
+        return replace(self._convert_limit(limit), span_micros=span)
 
     def _convert_limit(self, limit: ReadLimit) -> WindowLimit:
         """Spark's limit of rows, with that of bytes from the options."""
@@ -350,23 +341,6 @@ class BatchPlanner:
         if explicit is None:
             return self._register_begin(self._scan.queries.fetch_read_timestamp(), now=True)
         return self._register_begin(explicit, now=False)
-
-    def _look(self, place: OffsetPlace) -> Look:
-        """What changed by now; once more where the tables are not what they were."""
-        try:
-            look = self._look_in_latest(place)
-        except (InvalidArgument, NotFound) as error:
-            if classify_error(error) not in (FailureKind.SCHEMA, FailureKind.INDEX):
-                raise
-            _, self._latest = self._epochs.latest()
-            self._latest.check_tables(place.tables or ())
-            look = self._look_in_latest(place)
-        self._seen = look.end
-        return look
-
-    def _look_in_latest(self, place: OffsetPlace) -> Look:
-        tables = self._latest.scan.tables
-        return self._latest.windows.look(self._list_starts(tables, place))
 
 
 def make_consumer(options: SourceOptions, outages: Outages) -> QueryConsumer | None:

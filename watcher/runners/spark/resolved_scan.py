@@ -1,11 +1,21 @@
-"""A query in one schema."""
+"""A query in one schema, and what a plan of a window asks of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ddl.schema import Schema
+from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
+from watcher.planning.windows import (
+    FindCut,
+    FindFirstChange,
+    Look,
+    LookAt,
+    ReadSchema,
+    Watched,
+)
+from watcher.runners.spark.offsets import OffsetPlace
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.window_sources import WindowSource, make_window_source
@@ -38,3 +48,43 @@ class ResolvedScan:
         if self.scan.stream is None:
             missing = frozenset(tables) - frozenset(self.scan.tables)
             check_still_polled(missing, self.existing, "exclude the table and use a new checkpoint")
+
+
+@dataclass(frozen=True)
+class QueryAnswers:
+    """Answers the questions of a plan, for a query at a ``place``."""
+
+    place: OffsetPlace
+    resolve_at: Callable[[int], ResolvedScan]
+    list_starts: Callable[[Iterable[str], OffsetPlace], dict[str, int]]
+
+    def watch(self, resolved: ResolvedScan) -> Watched[ResolvedScan]:
+        """The tables of a schema, and where each begins."""
+        return Watched(resolved, self.list_starts(resolved.scan.tables, self.place))
+
+    def look_at(self, question: LookAt[ResolvedScan]) -> Look:
+        """As ``Answers.look_at``."""
+        watched = question.watched
+        try:
+            return watched.schema.windows.look(watched.positions, question.at)
+        except VersionExpiredError:
+            return Look(question.at, question.assumed)
+
+    def read_schema(self, question: ReadSchema) -> Watched[ResolvedScan] | None:
+        """As ``Answers.read_schema``."""
+        try:
+            resolved = self.resolve_at(question.at)
+            resolved.check_tables(self.place.tables or ())
+        except (NotWatchableError, TableNotFoundError):
+            if question.required:
+                raise
+            return None
+        return self.watch(resolved)
+
+    def find_first_change(self, question: FindFirstChange[ResolvedScan]) -> int:
+        """As ``Answers.find_first_change``."""
+        return question.watched.schema.windows.find_first_change(question.windows)
+
+    def find_cut(self, question: FindCut[ResolvedScan]) -> int:
+        """As ``Answers.find_cut``."""
+        return question.watched.schema.windows.cut(question.windows, question.limit)

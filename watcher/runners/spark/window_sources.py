@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from watcher.captures import Look
 from watcher.captures.balance import plan_balanced
 from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.change_stream.cuts import StreamCuts
-from watcher.captures.limits import WindowLimit
 from watcher.captures.poll_tables import PolledTables
 from watcher.errors import VersionExpiredError
+from watcher.planning.limits import WindowLimit
+from watcher.planning.windows import Look
 from watcher.runners.spark.scan import Scan
 from watcher.window import Slice, Window
 
 
 class WindowSource(Protocol):
-    """What a ``BatchPlanner`` reads of the tables of one schema."""
+    """What a ``BatchPlanner`` reads of the tables of one schema: a ``Source`` whose windows are
+    divided into slices, which tasks read."""
 
     def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
-        """A timestamp at which a strong read is served now (or ``at``), and the tables that have
-        changed since where they start."""
+        """As ``Source.look``."""
         ...
 
     def find_first_change(self, windows: Mapping[str, Window]) -> int:
-        """A timestamp before which nothing in the windows changed."""
+        """As ``Source.find_first_change``."""
         ...
 
     def cut(self, windows: Mapping[str, Window], limit: WindowLimit) -> int:
-        """An end at which the windows hold as much as a limit says, or about as much."""
+        """As ``Source.cut``."""
         ...
 
     def plan_slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
@@ -49,33 +49,17 @@ def make_window_source(scan: Scan) -> WindowSource:
     return PolledWindows(scan)
 
 
-class PolledWindows:
+class PolledWindows(PolledTables):
     """Through the indexes of the tables."""
 
     def __init__(self, scan: Scan) -> None:
-        self._scan = scan
-        self._tables = PolledTables(scan.captures)
-
-    def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
-        """As ``WindowSource.look``: one call for every 50 tables."""
-        return self._tables.look(starts, at)
-
-    def find_first_change(self, windows: Mapping[str, Window]) -> int:
-        """As ``WindowSource.find_first_change``."""
-        return min(self._tables.capture(name).find_cut(w, 1) for name, w in windows.items())
-
-    def cut(self, windows: Mapping[str, Window], limit: WindowLimit) -> int:
-        """As ``WindowSource.cut``, by an index-only count; bytes as rows of an average size."""
-        rows = limit.rows
-        if limit.bytes:
-            captures = [self._tables.capture(name) for name in windows]
-            rows = limit.limit_rows(max(c.measure_row(windows[c.table.name]) for c in captures))
-        return self._tables.cut(windows, rows) if rows else max(w.end for w in windows.values())
+        super().__init__(scan.captures)
+        self._options = scan.options
 
     def plan_slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
         """As ``WindowSource.plan_slices``: of about the same size, by one query of the indexes."""
-        options = self._scan.options
-        captures = [c for c in self._scan.captures if c.table.name in windows]
+        options = self._options
+        captures = [each for each in self.parts if each.table.name in windows]
         try:
             return plan_balanced(captures, windows, options.shard_groups, options.rows_per_slice)
         except VersionExpiredError:
@@ -84,7 +68,7 @@ class PolledWindows:
 
     def count_rows(self, windows: Mapping[str, Window], limit: int) -> int | None:
         """As ``WindowSource.count_rows``, by the indexes alone."""
-        return self._tables.count_up_to(windows, limit)
+        return self.count_up_to(windows, limit)
 
 
 class StreamedWindows:

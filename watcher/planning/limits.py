@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WindowLimit:
-    """The most rows, and the most bytes, of a window; 0 is no limit. One commit is never parted, so
-    that a window of a single commit may hold more."""
+    """The most rows, bytes, and microseconds since the first change of a window; 0 is no limit. One
+    commit is never split: a window of a single commit may hold more."""
 
     rows: int = 0
     bytes: int = 0
+    span_micros: int = 0
 
     @property
     def limited(self) -> bool:
-        """Whether there is any limit."""
+        """Whether the size is limited."""
         return self.rows > 0 or self.bytes > 0
 
     def measure_share(self, rows: int, size: int) -> float:

@@ -1,0 +1,1 @@
+"""Decides what the next window is: values and functions without I/O."""
