@@ -160,7 +160,7 @@ class Consumer:
         assert plan.end <= self.now
         assert plan.end <= plan.wanted
         if until is not None:
-            latest = (until, *self.handed_to.values(), *plan.watched.positions.values())
+            latest = (until, *self.handed_to.values(), *self.positions.values())
             assert plan.end <= max(latest)
         if plan.end >= self.database.kept:
             assert plan.watched.schema is self.database.schema_at(plan.end)

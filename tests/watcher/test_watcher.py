@@ -674,3 +674,23 @@ def test_a_run_of_once_tries_again_what_may_go_away(
     add(music, 1, 1)
     faults(unavailable_after_rows=1, unavailable_streams_max=3, lost_sessions=1)
     assert sorted(keys(deliver(music))) == [("Albums", (1, 1)), ("Singers", (1,))]
+
+
+def test_a_run_of_once_ends_though_rows_keep_coming(music: Database) -> None:
+    """What is there when it begins is delivered: each change brings another row."""
+    for number in range(3):
+        add(music, number)
+    watcher = Watcher(**options(music, consumer="once", max_rows=1, tables=["Singers"]))
+    seen: list[int] = []
+
+    def bring_another(change: Change) -> None:
+        number = change.key["SingerId"]
+        assert isinstance(number, int)
+        seen.append(number)
+        add(music, number + 100)
+
+    watcher.on_change(bring_another)
+    assert watcher.run_once() == 3
+    assert sorted(seen) == [0, 1, 2]
+    assert watcher.run_once() == 3
+    assert sorted(seen) == [0, 1, 2, 100, 101, 102]

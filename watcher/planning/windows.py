@@ -196,15 +196,15 @@ def plan_window(request: Request[SchemaT], look: Look) -> Plan[SchemaT]:
     A cut is looked for with the tables of the latest schema that is known. The schema is then read
     at the cut: Spanner judges every read by the schema at its timestamp.
     """
-    watched = request.watched
-    end = limit_by_until(look.end, request.until, watched.positions)
-    end = raise_end(request.least_ends, watched.positions, end, look.end)
-    cut, at_cut = yield from find_end(request, watched, look, end)
+    watched, latest = request.watched, look.end
+    end = limit_by_until(latest, request.until, watched.positions)
+    end = raise_end(request.least_ends, watched.positions, end, latest)
+    end, cut, at_cut = yield from find_end(request, watched, look, end, latest)
     if cut == end and at_cut.schema is not watched.schema:
         # New tables and shards have not been looked at, nor counted.
         watched = at_cut
         look = yield LookAt(watched, end, look.changed | watched.positions.keys())
-        cut, at_cut = yield from find_end(request, watched, look, end)
+        end, cut, at_cut = yield from find_end(request, watched, look, end, latest)
     changed = look.changed
     if cut < look.end or at_cut.positions != watched.positions:
         # A row that was deleted, or written again, since the cut is seen only at the cut.
@@ -219,15 +219,20 @@ def limit_by_until(end: int, until: int | None, positions: Mapping[str, int]) ->
 
 
 def find_end(
-    request: Request[SchemaT], watched: Watched[SchemaT], look: Look, end: int
-) -> Generator[Question[SchemaT], Any, tuple[int, Watched[SchemaT]]]:
-    """The end within the limits, and the tables of the schema there. The whole window is taken if a
-    table cannot be read at an earlier end."""
+    request: Request[SchemaT], watched: Watched[SchemaT], look: Look, end: int, latest: int
+) -> Generator[Question[SchemaT], Any, tuple[int, int, Watched[SchemaT]]]:
+    """The end that is wanted, the one within the limits, and the tables of the schema there. The
+    whole window is taken if a table cannot be read at an earlier end."""
     cut = yield from limit_window(request, watched, look, end)
-    at_cut = yield ReadSchema(cut, required=cut == end)
-    if at_cut is None:
-        cut, at_cut = end, (yield ReadSchema(end, required=True))
-    return cut, at_cut
+    while True:
+        at_cut = yield ReadSchema(cut, required=cut == end)
+        if at_cut is None:
+            cut, at_cut = end, (yield ReadSchema(end, required=True))
+        # The schema there may have tables that the latest one has not: rule 8 holds for them, too.
+        raised = raise_end(request.least_ends, at_cut.positions, cut, latest)
+        if raised == cut:
+            return end, cut, at_cut
+        cut, end = raised, max(end, raised)
 
 
 def limit_window(

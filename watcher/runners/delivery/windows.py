@@ -71,11 +71,13 @@ FIXED_TABLES = FixedTables()
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What one poll delivered. ``more``: there may be more already."""
+    """What one poll delivered. ``more``: there may be more already. ``wanted``: where the window
+    would have ended without limits; None if there was no window."""
 
     end: int
     rows: Mapping[str, int]
     more: bool
+    wanted: int | None = None
 
     @property
     def total(self) -> int:
@@ -216,7 +218,7 @@ class WindowDelivery:
         if plan.in_latest_schema:
             self._follower.note_saved()
         LOG.info("window to %s: %d rows", format_timestamp(plan.end), sum(rows.values()))
-        return Delivered(plan.end, rows, plan.more)
+        return Delivered(plan.end, rows, plan.more, plan.wanted)
 
     def _return_to_latest(self) -> None:
         """What changed is looked for with the tables and shards of the latest schema that is known,

@@ -70,6 +70,9 @@ class WatcherRun:
         self._rows_came = False
         """Whether the latest poll brought rows."""
         self._not_before = 0.0
+        self._once = once
+        self._fixed_end: int | None = None
+        """Where a run that has an end ends: what the first look saw."""
         self._registrar = Registrar(
             settings.config.start, connection, lease, settings.resolver, once
         )
@@ -206,7 +209,10 @@ class WatcherRun:
         the window is in progress is for the next one."""
         lifecycle = self._settings.lifecycle
         until = lifecycle.drain_to
-        if self._deliver(until) or until != lifecycle.drain_to:
+        if (
+            self._deliver(self._fixed_end if until is None else until)
+            or until != lifecycle.drain_to
+        ):
             return True
         if until is not None:
             lifecycle.note_drained()
@@ -225,6 +231,8 @@ class WatcherRun:
             self._settings.metrics.count_backfilled(rows)
             return True
         delivered = self._windows.poll(until)
+        if self._once and self._fixed_end is None:
+            self._fixed_end = delivered.wanted
         self._note_delivered(delivered)
         return delivered.more
 
