@@ -1,4 +1,4 @@
-"""Where a window has to end that may have been handed over before: rule 8 of docs/protocol.md."""
+"""How far rows may have been handed over above a position: rule 8 of docs/protocol.md."""
 
 from __future__ import annotations
 
