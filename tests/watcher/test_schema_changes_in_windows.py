@@ -148,7 +148,7 @@ def test_polled_rows_are_those_at_the_end_of_their_window(
 def read_copies(folder: Path, state: State) -> dict[tuple[str, int], dict[str, object]]:
     """The rows of all copies, without when they were committed."""
     return {
-        (table, row["Id"]): {n: v for n, v in row.items() if n not in ("Id", "_commit_timestamp")}
+        (table, row["Id"]): {n: v for n, v in row.items() if n not in ("Id", STAMP_COLUMN)}
         for table in state.columns
         for row in read_rows(folder, table)
     }
