@@ -154,8 +154,8 @@ FILES: dict[str, Callable[[Path], None]] = {
     "the server's registry": lambda path: replace_server_file(path, MARKER),
     "the server's lock": lambda path: open_lock(path).close(),
 }
-PARTS = ("", ".lock", ".new", f".{os.getpid()}.new", ".part")
-"""What names of files that are written may end in."""
+PARTS = ("", ".lock", ".new", ".PID.new", ".part")
+"""What names of files that are written may end in; PID is the number of the process."""
 
 
 @needs_root
@@ -183,7 +183,8 @@ def test_folders_that_are_made_are_for_nobody_else(name: str, shared: Path) -> N
 def test_a_link_of_another_user_leads_nowhere(name: str, ending: str, shared: Path) -> None:
     victim = shared.parent / "victim"
     victim.write_text(SECRET)
-    assert as_nobody(lambda: (shared / f"file{ending}").symlink_to(victim))
+    link = shared / f"file{ending.replace('PID', str(os.getpid()))}"
+    assert as_nobody(lambda: link.symlink_to(victim))
     # It may be refused; what counts is that nothing is written through it.
     with suppress(ConfigurationError, OSError):
         FILES[name](shared / "file")

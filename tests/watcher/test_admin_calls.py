@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from fixtures.singers import SINGERS, make_watchable
 from google.api_core.exceptions import Forbidden
-from google.cloud.spanner_v1 import Client
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Change, Watcher
+from watcher.spanner.bounded_client import BoundedSpanner
 
 pytestmark = pytest.mark.ddl(SINGERS)
 
@@ -47,10 +47,12 @@ def test_a_watcher_whose_tables_are_there_asks_once_what_has_changed_the_schema(
     assert deliver(database) == []
     write_singer(database, 1)
     asked: list[str] = []
-    real: Any = vars(Client)["database_admin_api"]
+    real: Any = vars(BoundedSpanner)["database_admin_api"]
     counted = property(lambda client: CountingApi(real.__get__(client), asked))
-    monkeypatch.setattr(Client, "database_admin_api", counted)
-    monkeypatch.setattr(Client, "instance_admin_api", property(lambda _: CountingApi(None, asked)))
+    monkeypatch.setattr(BoundedSpanner, "database_admin_api", counted)
+    monkeypatch.setattr(
+        BoundedSpanner, "instance_admin_api", property(lambda _: CountingApi(None, asked))
+    )
     assert [change.key for change in deliver(database)] == [{"SingerId": 1}]
     assert asked == ["list_database_operations"]
 
@@ -66,6 +68,6 @@ def test_who_may_not_list_operations_watches_all_the_same(
         def list_database_operations(self, **_: object) -> None:
             raise Forbidden("no permission")
 
-    monkeypatch.setattr(Client, "database_admin_api", property(lambda _: Refusing()))
+    monkeypatch.setattr(BoundedSpanner, "database_admin_api", property(lambda _: Refusing()))
     assert [change.key for change in deliver(database)] == [{"SingerId": 1}]
     assert "grant spanner.databaseOperations.list" in caplog.text

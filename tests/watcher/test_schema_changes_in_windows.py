@@ -19,6 +19,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher import Change, Watcher
 from watcher.change import Operation, ValueCapture
+from watcher.replica.copies import STAMP_COLUMN
 
 SEEDS = range(int(os.environ.get("SCHEMA_SEEDS", "1")))
 RUNS, STEPS = 3, 12

@@ -24,7 +24,7 @@ class WallClock:
         self._lock = threading.Lock()
         self._ahead = time.time() - lease_clock()
 
-    def check(self) -> float:
+    def note_jump(self) -> float:
         """By how many seconds the clock was set since the last check, if it was; logs it once,
         however many threads ask."""
         with self._lock:

@@ -43,7 +43,7 @@ class Schedule:
         """Runs ``work`` at once and then every so many seconds; late runs are joined to one."""
 
         def run() -> None:
-            WALL_CLOCK.check()
+            WALL_CLOCK.note_jump()
             work()
 
         self._scheduler.add_job(
@@ -93,7 +93,7 @@ class Schedule:
     def _watch_clock(self) -> None:
         """No job waits for longer than its interval, whatever happens to the clock."""
         while not self._stop.wait(CLOCK_SECONDS):
-            WALL_CLOCK.check()
+            WALL_CLOCK.note_jump()
             now = datetime.now(UTC)
             for job in self._scheduler.get_jobs():
                 latest = now + job.trigger.interval + timedelta(seconds=CLOCK_SECONDS)

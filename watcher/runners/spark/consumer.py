@@ -159,7 +159,7 @@ class QueryConsumer:
     def _keep_renewing(self, lease: Lease) -> None:
         """Continues after any error but a lost lease: ``check`` notices when it has run out."""
         while not self._done.wait(self._seconds / RENEWALS_PER_LEASE):
-            WALL_CLOCK.check()
+            WALL_CLOCK.note_jump()
             try:
                 self._command = self._renew(lease)
             except LeaseLostError as error:
