@@ -17,7 +17,10 @@ pytestmark = [pytest.mark.timeout(900)]
 ROOT = Path(watcher.__file__).parents[1]
 FOLDERS = ("consumers", "runners/delivery", "runners/watcher_run", "runners/shared_run")
 QUERIES = "runners/spark/consumer.py"
-OF_SETTINGS = "settings|divisible|still_polled|future|erasable|change_sets|timestamp|positions_table|spelling|is_ours"
+OF_SETTINGS = (
+    "settings|divisible|still_polled|future|erasable|change_sets|timestamp|positions_table"
+    "|spelling|is_ours"
+)
 """What refuses a table that cannot be read or cleared, a name, or a start in the future, whoever
 asks."""
 CHECK = re.compile(rf"_?(check|demand)(_(?!{OF_SETTINGS})\w+)?\Z")
