@@ -163,7 +163,7 @@ def test_a_column_that_another_is_computed_from_is_not_dropped() -> None:
 STAMP = "c spanner.commit_timestamp"
 SHARD = "s bigint GENERATED ALWAYS AS (mod(spanner.farm_fingerprint(a::text), 8)) VIRTUAL"
 LINTED = {
-    "on-update-missing": f"CREATE TABLE t (a bigint PRIMARY KEY, {SHARD}, {STAMP});"
+    "on-update-missing": f"CREATE TABLE t (a bigint PRIMARY KEY, v bigint, {SHARD}, {STAMP});"
     "CREATE INDEX i ON t (s, c) WHERE s IS NOT NULL AND c IS NOT NULL",
     "history-without-deletion-policy": f'CREATE TABLE "H" (a bigint, {STAMP}, PRIMARY KEY (a, c))',
     "version-retention-too-short": "CREATE TABLE t (a bigint PRIMARY KEY)",

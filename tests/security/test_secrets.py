@@ -208,7 +208,7 @@ def test_a_secret_comes_from_a_file_or_the_environment(
     ("given", "message"),
     [
         ({"file": "/nowhere/password"}, "cannot read the file /nowhere/password: No such file"),
-        ({"file": "binary"}, "cannot read the file binary: it is not UTF-8"),
+        ({"file": "binary"}, "cannot read the file binary: it is not text"),
         ({"env": "NOT_SET_AT_ALL"}, "the environment variable NOT_SET_AT_ALL is not set"),
     ],
 )

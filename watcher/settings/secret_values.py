@@ -15,6 +15,9 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from watcher.errors import ConfigurationError
+from watcher.text_files import read_text_file
+
 HIDDEN = "(hidden)"
 CREDENTIALS = re.compile(r"(?<=://)[^/\s@']+@")
 """A user, and perhaps a password, in an address."""
@@ -78,12 +81,12 @@ def read_secret(given: object) -> Secret:
 def read_file(path: Path) -> str:
     """The text of a file, without the end of its last line. Raises ValueError, for pydantic."""
     try:
-        return path.read_text().removesuffix("\n").removesuffix("\r")
-    except OSError as error:
-        raise ValueError(f"cannot read the file {path}: {error.strerror}") from error
-    except UnicodeDecodeError:
+        return read_text_file(path).removesuffix("\n")
+    except ConfigurationError as error:
+        if isinstance(error.__cause__, OSError):
+            raise ValueError(f"cannot read the file {path}: {error.__cause__.strerror}") from error
         # The error quotes the file: it is not the cause that anybody sees.
-        raise ValueError(f"cannot read the file {path}: it is not UTF-8") from None
+        raise ValueError(f"cannot read the file {path}: it is not text") from None
 
 
 def read_variable(name: str) -> str:
