@@ -338,7 +338,8 @@ def test_any_schema_becomes_watchable_and_what_it_was_again(
         assert parse_schema(list(made.statements), PG) == before
         apply_plan(database, make_plan(before, [made.table.swapcase()], options))
         after = read_schema(database)
-        assert make_plan(after, [made.table], options).empty
+        # A column that is taken over as it is leaves no mark in the schema: it is named again.
+        assert not make_plan(after, [made.table], options).statements
         (status,) = list_statuses(after, [made.table])
         assert status.strategy == str(options.strategy) or made.stamp is not None
         if options.strategy in {Strategy.AUTOMATIC, Strategy.PROCESSED, Strategy.MANUAL}:
