@@ -10,11 +10,12 @@ import grpc
 
 from emulator import limits
 from emulator.engine.read_only import ReadOnlyTransaction
-from emulator.errors import SpannerError
+from emulator.engine.read_write import ReadWriteTransaction
+from emulator.errors import SpannerError, aborted
 from emulator.faults import FaultInjector, unavailable
 from emulator.services.calls import RpcContext
 from emulator.services.parking import Parking
-from emulator.services.sessions import SessionTransaction
+from emulator.services.sessions import Engine, SessionTransaction
 from emulator.services.statements import StatementOutcome
 from emulator.services.transactions import add_precommit_token
 from emulator.wire.encoding import RowEncoder, delimit
@@ -111,8 +112,19 @@ class Streams:
             resumable=outcome.row_count is None,
         )
         if place is not None:
-            result.skip(place)
+            self._skip(result, place, engine)
         return outcome, result
+
+    def _skip(self, result: ResultStream, place: Resume, engine: Engine) -> None:
+        """A read-only transaction has the same rows again. In one that writes, the clock went on,
+        and rows that it has not locked may have changed: it begins anew."""
+        try:
+            result.skip(place)
+        except SpannerError:
+            if isinstance(engine, ReadWriteTransaction):
+                engine.rollback()
+                raise aborted("Transaction was aborted: its rows are not the same again.") from None
+            raise
 
     def _make_ending(
         self, outcome: StatementOutcome, transaction: SessionTransaction

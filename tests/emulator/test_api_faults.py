@@ -49,6 +49,30 @@ def test_aborted_commits_are_tried_again_by_the_client(
     assert keys(database) == list(range(5))
 
 
+def test_a_stream_of_a_transaction_that_writes_is_resumed_or_the_transaction_begins_anew(
+    database: Database,
+) -> None:
+    """Its clock goes on, and rows that it has read without locks may have changed."""
+    fill(database, 3)
+    api = database.spanner_api
+    begin = {"begin": {"read_write": {}, "isolation_level": "SERIALIZABLE"}}
+    same, other = "SELECT K FROM T ORDER BY K", "SELECT K, CURRENT_TIMESTAMP() FROM T ORDER BY K"
+    for sql in (same, other):
+        query = {"session": api.create_session(database=database.name).name, "sql": sql}
+        first = next(iter(api.execute_streaming_sql(request=query | {"transaction": begin})))
+        assert first.resume_token
+        resumed = query | {
+            "transaction": {"id": first.metadata.transaction.id},
+            "resume_token": first.resume_token,
+        }
+        if sql == same:
+            rest = list(api.execute_streaming_sql(request=resumed, retry=None))
+            assert not any(message.values for message in rest)
+        else:
+            with pytest.raises(exceptions.Aborted, match="its rows are not the same again"):
+                list(api.execute_streaming_sql(request=resumed, retry=None))
+
+
 def test_a_commit_that_is_always_aborted_ends_in_aborted(
     database: Database, faults: SetFaults
 ) -> None:
