@@ -443,11 +443,14 @@ class World:
         finding."""
         code = self.watcher.poll()
         if code is not None:
-            taken_over = code == IN_USE and self.struck["start_twin"] > 0
-            if code not in (0, NO_SERVER) and not taken_over:
+            if code not in (0, NO_SERVER) and not self._is_taken_over():
                 log = (self.folder / "watcher.log").read_text()
                 raise AssertionError(f"the watcher ended with {code}:\n{log[-3000:]}")
             self.watcher = self._watch()
+
+    def _is_taken_over(self) -> bool:
+        """Whether a twin may have taken the name of the watcher, which has ended."""
+        return self.watcher.returncode == IN_USE and self.struck["start_twin"] > 0
 
     # The end.
 
@@ -457,7 +460,8 @@ class World:
         self.revive()
         self.change_mind()
         deadline, reached = time.monotonic() + allow(STOP_SECONDS_MAX), 0
-        while self.watcher.poll() is None:
+        while self.watcher.poll() is None or self._is_taken_over():
+            self.revive()
             self._ask(Command.DRAIN)
             time.sleep(LOOK_SECONDS)
             least = self.look_for_least()

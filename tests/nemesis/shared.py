@@ -182,10 +182,12 @@ class SharedWorld(World):
         self._ask(Command.RESUME)
         self.revive()
         now = fetch_now(self.database())
-        deadline = time.monotonic() + allow(STOP_SECONDS_MAX)
-        while self.look_for_least() < now:
+        deadline, reached = time.monotonic() + allow(STOP_SECONDS_MAX), 0
+        while (least := self.look_for_least()) < now:
             self.revive()
             time.sleep(0.2)
+            if least > reached:
+                deadline, reached = time.monotonic() + allow(STOP_SECONDS_MAX), least
             if time.monotonic() > deadline:
                 log = (self.folder / "watcher.log").read_text()
                 raise AssertionError(f"the parts do not catch up:\n{log[-3000:]}")
