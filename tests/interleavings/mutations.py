@@ -33,6 +33,7 @@ from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.starts import Standing
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.errors import LeaseHeldError
+from watcher.planning.sources import SourceAnswers
 from watcher.planning.windows import Look, LookAt
 from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.kafka import KafkaSink
@@ -244,7 +245,7 @@ def cut_as_of_now() -> Iterator[None]:
     def look_as_of_now(_answers: QueryAnswers, question: LookAt[ResolvedScan]) -> Look:
         return Look(question.at, question.assumed)
 
-    with patch_attribute(QueryAnswers, "look_at", look_as_of_now):
+    with patch_attribute(SourceAnswers, "look_at", look_as_of_now):
         yield
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from watcher.captures.statements import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.change import Shape
-from watcher.planning.limits import WindowLimit
-from watcher.planning.windows import Look
+from watcher.planning.sources import PlannedSource
 from watcher.tables.values import WatchedTable
 from watcher.window import Slice, Window
 
@@ -97,7 +96,7 @@ class StreamRows:
 Changed = TableRows | StreamRows
 
 
-class Source(Protocol):
+class Source(PlannedSource, Protocol):
     """Everything that one watcher watches, read at one timestamp: a window is a consistent cut."""
 
     @property
@@ -109,22 +108,6 @@ class Source(Protocol):
     def read_by_schema(self) -> bool:
         """True when a window must be read with the schema that is valid at its end. The records of
         a change stream describe their own columns."""
-        ...
-
-    def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
-        """What changed since each table's position, as of now or of a timestamp: a cheap call.
-
-        A row that is deleted between two timestamps is there at one and not at the other: a window
-        that ends earlier than the look must be looked at again, at its own end.
-        """
-        ...
-
-    def find_first_change(self, windows: Mapping[str, Window]) -> int:
-        """A timestamp before which nothing in the windows changed."""
-        ...
-
-    def cut(self, windows: Mapping[str, Window], limit: WindowLimit) -> int:
-        """An end at which the windows hold about as much as a limit says, or their own end."""
         ...
 
     def read(self, windows: Mapping[str, Window]) -> Iterator[Changed]:

@@ -17,11 +17,8 @@ from watcher.consumers.positions import Move, Position, Positions
 from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
 from watcher.failpoints import failpoint
 from watcher.planning.limits import WindowLimit
+from watcher.planning.sources import SourceAnswers
 from watcher.planning.windows import (
-    FindCut,
-    FindFirstChange,
-    Look,
-    LookAt,
     ReadSchema,
     Request,
     Watched,
@@ -93,7 +90,7 @@ def describe_window(current: Span, starts: Mapping[str, int], delivered: Deliver
     current.set(f"{OWN}rows", delivered.total)
 
 
-class WindowDelivery:
+class WindowDelivery(SourceAnswers[Source]):
     """A consumer of a source. ``poll`` delivers one window and then saves its end.
 
     At least once: after a crash between delivery and saving the window is delivered again, with the
@@ -210,7 +207,7 @@ class WindowDelivery:
         self._latest_end = None if plan.in_latest_schema else plan.wanted
         starts = plan.watched.positions
         self._begin_window(starts, plan.end)
-        rows = self._hand_over({t: at for t, at in starts.items() if t in plan.changed}, plan.end)
+        rows = self._hand_over(plan.windows, plan.end)
         self._sink.resolved(plan.end)
         self._sink.flush()
         failpoint("after-delivery-before-position")
@@ -243,12 +240,9 @@ class WindowDelivery:
 
     # Answers to the questions of a plan.
 
-    def look_at(self, question: LookAt[Source]) -> Look:
-        """As ``Answers.look_at``."""
-        try:
-            return question.watched.schema.look(question.watched.positions, question.at)
-        except VersionExpiredError:
-            return Look(question.at, question.assumed)
+    def find_source(self, schema: Source) -> Source:
+        """As ``SourceAnswers.find_source``."""
+        return schema
 
     def read_schema(self, question: ReadSchema) -> Watched[Source] | None:
         """As ``Answers.read_schema``; the latest known one where a window needs none of its own."""
@@ -264,14 +258,6 @@ class WindowDelivery:
                 return None
         return Watched(self._source, self.read_positions())
 
-    def find_first_change(self, question: FindFirstChange[Source]) -> int:
-        """As ``Answers.find_first_change``."""
-        return question.watched.schema.find_first_change(question.windows)
-
-    def find_cut(self, question: FindCut[Source]) -> int:
-        """As ``Answers.find_cut``."""
-        return question.watched.schema.cut(question.windows, question.limit)
-
     # What a window holds.
 
     def _begin_window(self, starts: Mapping[str, int], end: int) -> None:
@@ -282,10 +268,9 @@ class WindowDelivery:
             captures = {table: source.capture(table) for table in inside}
             self._sink.begin_window(end, inside, captures)
 
-    def _hand_over(self, starts: Mapping[str, int], end: int) -> dict[str, int]:
-        windows = {table: Window(start, end) for table, start in starts.items() if start < end}
+    def _hand_over(self, windows: Mapping[str, Window], end: int) -> dict[str, int]:
         rows: dict[str, int] = defaultdict(int)
-        self._least_ends.plan(starts, end)
+        self._least_ends.plan({table: window.start for table, window in windows.items()}, end)
         batches = self._source.read(windows)
         started_at, whole = time.monotonic(), False
         try:

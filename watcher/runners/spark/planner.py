@@ -19,6 +19,7 @@ from watcher.planning.windows import (
     Request,
     WindowPlan,
     answer,
+    list_windows,
     needs_window,
     plan_window,
 )
@@ -232,10 +233,11 @@ class BatchPlanner:
         if begin is None:
             raise CheckpointError(f"the offset {end} does not say where its window begins")
         place = replace(before, position=begin)
-        self._register(self._list_starts(scan.tables, place))
+        starts = self._list_starts(scan.tables, place)
+        self._register(starts)
         seen = self._changed
-        changed = seen[1] if seen is not None and seen[0] == position else None
-        windows = self._make_windows(place, position, scan, changed)
+        changed = seen[1] if seen is not None and seen[0] == position else frozenset(starts)
+        windows = list_windows(starts, position, changed)
         return (
             attach_captures(scan, make_window_source(scan).plan_slices(windows)) if windows else []
         )
@@ -300,17 +302,6 @@ class BatchPlanner:
             if polled and place.tables is not None and name not in place.tables
             else place.position
             for name in tables
-        }
-
-    def _make_windows(
-        self, place: OffsetPlace, end: int, scan: Scan, changed: frozenset[str] | None
-    ) -> dict[str, Window]:
-        """The windows of the tables that may have changed."""
-        starts = self._list_starts(scan.tables, place)
-        return {
-            name: Window(start, max(start, end))
-            for name, start in starts.items()
-            if changed is None or name in changed
         }
 
     def _open_pages(self, at: int, tables: Sequence[str] | None) -> Pages:

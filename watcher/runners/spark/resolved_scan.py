@@ -6,15 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ddl.schema import Schema
-from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
-from watcher.planning.windows import (
-    FindCut,
-    FindFirstChange,
-    Look,
-    LookAt,
-    ReadSchema,
-    Watched,
-)
+from watcher.errors import NotWatchableError, TableNotFoundError
+from watcher.planning.sources import SourceAnswers
+from watcher.planning.windows import ReadSchema, Watched
 from watcher.runners.spark.offsets import OffsetPlace
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
@@ -51,7 +45,7 @@ class ResolvedScan:
 
 
 @dataclass(frozen=True)
-class QueryAnswers:
+class QueryAnswers(SourceAnswers[ResolvedScan]):
     """Answers the questions of a plan, for a query at a ``place``."""
 
     place: OffsetPlace
@@ -62,13 +56,9 @@ class QueryAnswers:
         """The tables of a schema, and where each begins."""
         return Watched(resolved, self.list_starts(resolved.scan.tables, self.place))
 
-    def look_at(self, question: LookAt[ResolvedScan]) -> Look:
-        """As ``Answers.look_at``."""
-        watched = question.watched
-        try:
-            return watched.schema.windows.look(watched.positions, question.at)
-        except VersionExpiredError:
-            return Look(question.at, question.assumed)
+    def find_source(self, schema: ResolvedScan) -> WindowSource:
+        """As ``SourceAnswers.find_source``."""
+        return schema.windows
 
     def read_schema(self, question: ReadSchema) -> Watched[ResolvedScan] | None:
         """As ``Answers.read_schema``."""
@@ -80,11 +70,3 @@ class QueryAnswers:
                 raise
             return None
         return self.watch(resolved)
-
-    def find_first_change(self, question: FindFirstChange[ResolvedScan]) -> int:
-        """As ``Answers.find_first_change``."""
-        return question.watched.schema.windows.find_first_change(question.windows)
-
-    def find_cut(self, question: FindCut[ResolvedScan]) -> int:
-        """As ``Answers.find_cut``."""
-        return question.watched.schema.windows.cut(question.windows, question.limit)

@@ -11,26 +11,15 @@ from watcher.captures.change_stream.cuts import StreamCuts
 from watcher.captures.poll_tables import PolledTables
 from watcher.errors import VersionExpiredError
 from watcher.planning.limits import WindowLimit
+from watcher.planning.sources import PlannedSource
 from watcher.planning.windows import Look
 from watcher.runners.spark.scan import Scan
 from watcher.window import Slice, Window
 
 
-class WindowSource(Protocol):
-    """What a ``BatchPlanner`` reads of the tables of one schema: a ``Source`` whose windows are
-    divided into slices, which tasks read."""
-
-    def look(self, starts: Mapping[str, int], at: int | None = None) -> Look:
-        """As ``Source.look``."""
-        ...
-
-    def find_first_change(self, windows: Mapping[str, Window]) -> int:
-        """As ``Source.find_first_change``."""
-        ...
-
-    def cut(self, windows: Mapping[str, Window], limit: WindowLimit) -> int:
-        """As ``Source.cut``."""
-        ...
+class WindowSource(PlannedSource, Protocol):
+    """What a ``BatchPlanner`` reads of the tables of one schema: its windows are divided into
+    slices, which tasks read."""
 
     def plan_slices(self, windows: Mapping[str, Window]) -> Sequence[Slice]:
         """What the tasks of a batch read."""
