@@ -48,8 +48,8 @@ class StoredState:
 def read_own_columns(reader: StaleReader, positions_table: str) -> Columns:
     """The tables and columns that exist: an older release has made fewer."""
     columns: dict[str, set[str]] = {}
-    for table, column in find_own_columns(reader, reader.sql, positions_table):
-        columns.setdefault(table, set()).add(column)
+    for each in find_own_columns(reader, reader.sql, positions_table):
+        columns.setdefault(each.table, set()).add(each.name)
     return {table: frozenset(names) for table, names in columns.items()}
 
 

@@ -175,13 +175,17 @@ def create_own_tables(database: Database, positions_table: str) -> None:
     Raises ConfigurationError for a table of somebody else's that has one of their names,
     WatcherError when they may not be made, and what may go away by itself as it came.
     """
-    known = read_own_columns(database, positions_table)
-    dialect = find_dialect(database).dialect
+    sql = find_dialect(database)
+    with database.snapshot() as snapshot:
+        found = find_own_columns(snapshot, sql, positions_table)
+    known = frozenset((each.table, each.name) for each in found)
     tables = define_tables(positions_table)
-    statements = [each for table in tables for each in table.statements(known, dialect)]
+    statements = [each for table in tables for each in table.statements(known, sql.dialect)]
     if statements:
         change_own_tables(database, positions_table, statements)
-    widen_names(database, tables)
+    narrow = [each.table for each in found if each.is_narrow]
+    if narrow:
+        widen_names(database, narrow, sql.dialect)
 
 
 def change_own_tables(database: Database, positions_table: str, statements: Sequence[str]) -> None:
@@ -198,17 +202,12 @@ def change_own_tables(database: Database, positions_table: str, statements: Sequ
         ) from error
 
 
-def widen_names(database: Database, tables: Sequence[OwnTable]) -> None:
+def widen_names(database: Database, narrow: Sequence[str], dialect: Dialect) -> None:
     """Makes room for the longest names of tables in what an earlier release has made. Who may not
     change the schema leaves that to others."""
-    sql = find_dialect(database)
-    with database.snapshot() as snapshot:
-        narrow = find_narrow(snapshot, sql, [table.name for table in tables])
-    if not narrow:
-        return
-    steps = [redefine_column(name, watched_table(), sql.dialect) for name in narrow]
+    steps = [redefine_column(name, watched_table(), dialect) for name in narrow]
     try:
-        statements = [render_step(step, sql.dialect) for step in steps]
+        statements = [render_step(step, dialect) for step in steps]
         database.update_ddl(statements).result(DDL_SECONDS_MAX)
     except PermissionDenied:
         LOG.info(
@@ -218,67 +217,58 @@ def widen_names(database: Database, tables: Sequence[OwnTable]) -> None:
         )
 
 
-def find_narrow(reader: RowReader, sql: SqlDialect, names: Sequence[str]) -> list[str]:
-    """Those of the own tables that have no room for the longest names of tables."""
-    schema, _ = split_name(names[0])
-    query = (
-        "SELECT LOWER(TABLE_NAME), SPANNER_TYPE FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
-        f" WHERE LOWER(TABLE_SCHEMA) = @schema AND {sql.is_any('LOWER(TABLE_NAME)', '@names')}"
-        " AND COLUMN_NAME = @column"
-    )
-    spelled = {split_name(name)[1].lower(): name for name in names}
-    values = {
-        "schema": ((schema or sql.default_schema).lower(), param_types.STRING),
-        "names": (list(spelled), param_types.Array(param_types.STRING)),
-        "column": (WATCHED, param_types.STRING),
-    }
-    lengths = (
-        (spelled[name], LENGTH.search(type_))
-        for name, type_ in reader.execute_sql(*sql.bind(query, values))
-    )
-    return [name for name, found in lengths if found and int(found[1]) < TABLE_NAME_CHARACTERS_MAX]
+@dataclass(frozen=True, slots=True)
+class FoundColumn:
+    """A column that is there. ``spelled`` is the name of its table as it is in its schema."""
+
+    table: str
+    spelled: str
+    name: str
+    type: str
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it has no room for the longest names of tables, which it is for."""
+        length = LENGTH.search(self.type) if self.name == WATCHED else None
+        return length is not None and int(length[1]) < TABLE_NAME_CHARACTERS_MAX
 
 
 def read_own_columns(database: Database, positions_table: str) -> Columns:
     """The columns that the own tables have now: none where nobody has watched, and fewer where an
     older release has. Raises ConfigurationError for a table of somebody else's."""
-    sql = find_dialect(database)
     with database.snapshot() as snapshot:
-        return find_own_columns(snapshot, sql, positions_table)
+        found = find_own_columns(snapshot, find_dialect(database), positions_table)
+    return frozenset((each.table, each.name) for each in found)
 
 
-def find_own_columns(reader: RowReader, sql: SqlDialect, positions_table: str) -> Columns:
+def find_own_columns(
+    reader: RowReader, sql: SqlDialect, positions_table: str
+) -> tuple[FoundColumn, ...]:
     """As ``read_own_columns``, by whoever reads."""
     check_positions_table(positions_table, sql.dialect)
     tables = define_tables(positions_table)
-    found = list(list_columns(reader, sql, [table.name for table in tables]))
-    for name, actual, _ in found:
-        if name == positions_table:
-            check_spelling(positions_table, actual)
-    known = frozenset((name, column) for name, _, column in found)
+    found = tuple(list_columns(reader, sql, [table.name for table in tables]))
+    for each in found:
+        if each.table == positions_table:
+            check_spelling(positions_table, each.spelled)
+    known = frozenset((each.table, each.name) for each in found)
     for table in tables:
         table.check_is_ours(known)
-    return known
+    return found
 
 
 def read_columns(database: Database, names: Sequence[str]) -> Columns:
-    """The columns that the tables have now."""
+    """The columns that the tables have now, which are named as in ``names``, in one schema."""
     with database.snapshot() as snapshot:
-        return find_columns(snapshot, find_dialect(database), names)
+        found = list_columns(snapshot, find_dialect(database), names)
+        return frozenset((each.table, each.name) for each in found)
 
 
-def find_columns(reader: RowReader, sql: SqlDialect, names: Sequence[str]) -> Columns:
-    """The columns that the tables have, named as they are in ``names``, which are in one schema."""
-    return frozenset((name, column) for name, _, column in list_columns(reader, sql, names))
-
-
-def list_columns(
-    reader: RowReader, sql: SqlDialect, names: Sequence[str]
-) -> Iterator[tuple[str, str, str]]:
-    """As ``find_columns``; between the two, how the table is spelled in its schema."""
+def list_columns(reader: RowReader, sql: SqlDialect, names: Sequence[str]) -> Iterator[FoundColumn]:
+    """The columns of tables of one schema."""
     schema, _ = split_name(names[0])
     query = (
-        "SELECT TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
+        "SELECT TABLE_NAME, COLUMN_NAME, SPANNER_TYPE FROM INFORMATION_SCHEMA.COLUMNS"  # noqa: S608 (our own text)
         f" WHERE LOWER(TABLE_SCHEMA) = @schema AND {sql.is_any('LOWER(TABLE_NAME)', '@names')}"
     )
     spelled = {split_name(name)[1].lower(): name for name in names}
@@ -286,8 +276,8 @@ def list_columns(
         "schema": ((schema or sql.default_schema).lower(), param_types.STRING),
         "names": (list(spelled), param_types.Array(param_types.STRING)),
     }
-    for actual, column in reader.execute_sql(*sql.bind(query, values)):
-        yield spelled[actual.lower()], actual, column
+    for actual, column, type_ in reader.execute_sql(*sql.bind(query, values)):
+        yield FoundColumn(spelled[actual.lower()], actual, column, type_)
 
 
 def select_of_consumer(
