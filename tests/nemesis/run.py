@@ -100,6 +100,21 @@ class Report:
     struck: dict[str, int] = field(default_factory=dict)
 
 
+class Patience:
+    """How long something may stand still: as long as it moves on, it has more time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._reached = 0
+        self._deadline = time.monotonic() + seconds
+
+    def is_over(self, reached: int) -> bool:
+        """Whether it has come no further for too long."""
+        if reached > self._reached:
+            self._reached, self._deadline = reached, time.monotonic() + self._seconds
+        return time.monotonic() > self._deadline
+
+
 class World:
     """A server with its data directory, a database, writers, and a watcher process."""
 
@@ -459,15 +474,12 @@ class World:
         self.quiet()
         self.revive()
         self.change_mind()
-        deadline, reached = time.monotonic() + allow(STOP_SECONDS_MAX), 0
+        patience = Patience(allow(STOP_SECONDS_MAX))
         while self.watcher.poll() is None or self._is_taken_over():
             self.revive()
             self._ask(Command.DRAIN)
             time.sleep(LOOK_SECONDS)
-            least = self.look_for_least()
-            if least > reached:
-                deadline, reached = time.monotonic() + allow(STOP_SECONDS_MAX), least
-            if time.monotonic() > deadline:
+            if patience.is_over(self.look_for_least()):
                 self.watcher.send_signal(signal.SIGABRT)
                 self.watcher.wait()
                 log = (self.folder / "watcher.log").read_text()

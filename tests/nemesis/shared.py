@@ -42,6 +42,7 @@ from nemesis.run import (
     STOP_SECONDS_MAX,
     TWIN_ENDS,
     WRITERS,
+    Patience,
     Report,
     World,
     line_of,
@@ -182,13 +183,11 @@ class SharedWorld(World):
         self._ask(Command.RESUME)
         self.revive()
         now = fetch_now(self.database())
-        deadline, reached = time.monotonic() + allow(STOP_SECONDS_MAX), 0
+        patience = Patience(allow(STOP_SECONDS_MAX))
         while (least := self.look_for_least()) < now:
             self.revive()
             time.sleep(0.2)
-            if least > reached:
-                deadline, reached = time.monotonic() + allow(STOP_SECONDS_MAX), least
-            if time.monotonic() > deadline:
+            if patience.is_over(least):
                 log = (self.folder / "watcher.log").read_text()
                 raise AssertionError(f"the parts do not catch up:\n{log[-3000:]}")
         self._end_instances(signal.SIGTERM)
