@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -12,6 +13,7 @@ from urllib.parse import parse_qs
 from watcher.http_server import BODY_BYTES_MAX
 
 QUERY_FIELDS_MAX = 16
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,7 @@ def read_json(request: Request) -> dict[str, str]:
 
 def is_text(value: object) -> bool:
     """Whether a value of JSON is text that can be sent on: half of a surrogate pair cannot."""
-    try:
-        return isinstance(value, str) and bool(value.encode() or True)
-    except UnicodeEncodeError:
-        return False
+    return isinstance(value, str) and not SURROGATE.search(value)
 
 
 def make_text(text: str, status: HTTPStatus = HTTPStatus.OK) -> Response:

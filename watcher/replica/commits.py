@@ -22,7 +22,7 @@ from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
 from watcher.replica.rows import has_copy_columns
 from watcher.spanner.sql import Statement
-from watcher.spanner.timestamps import format_timestamp
+from watcher.spanner.timestamps import format_timestamp, measure_age
 from watcher.tables.replaced import read_replaced
 from watcher.window import BEGINNING
 
@@ -387,5 +387,4 @@ def whole_capture(capture: PollCapture) -> PollCapture:
 def measure_lag(window: ReplicaWindow) -> float:
     """How many seconds ago the end of a window was, by Spanner's time where it is known."""
     times = (capture.queries.stream.estimate_now() for capture in window.captures.values())
-    now = next(filter(None, times), None)
-    return max(0.0, (now / 1_000_000 if now is not None else time.time()) - window.end / 1_000_000)
+    return measure_age(window.end, next(filter(None, times), None))

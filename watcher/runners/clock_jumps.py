@@ -1,7 +1,7 @@
 """Notes in the log that the clock of the machine was set.
 
-Nothing waits for that clock: intervals and leases are counted by clocks that nobody sets, and
-timestamps are Spanner's. But whoever reads the log has to know why its times jump.
+Work does not wait for that clock (``watcher.runners.schedule``), leases are counted by one that
+nobody sets, and timestamps are Spanner's. But whoever reads the log has to know why its times jump.
 """
 
 from __future__ import annotations
@@ -24,21 +24,19 @@ class WallClock:
         self._lock = threading.Lock()
         self._ahead = time.time() - lease_clock()
 
-    def note_jump(self) -> float:
-        """By how many seconds the clock was set since the last check, if it was; logs it once,
-        however many threads ask."""
+    def note_jump(self) -> None:
+        """Logs that the clock was set since the last look, once, however many threads look."""
         with self._lock:
             ahead = time.time() - lease_clock()
             jump, self._ahead = ahead - self._ahead, ahead
         if abs(jump) < JUMP_SECONDS_MIN:
-            return 0.0
+            return
         LOG.warning(
             "the clock of this machine was set %s by %.0f s; only the times in this log depend on"
             " it: work goes on at the same intervals, and leases last as long as before",
             "forward" if jump > 0 else "back",
             abs(jump),
         )
-        return jump
 
 
 WALL_CLOCK = WallClock()

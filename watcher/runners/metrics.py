@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Protocol
@@ -10,6 +9,7 @@ from typing import Protocol
 from prometheus_client import CollectorRegistry, Counter, Gauge, make_wsgi_app
 
 from watcher.http_server import HttpServer
+from watcher.spanner.timestamps import measure_age
 
 
 class MetricFamilies:
@@ -91,7 +91,7 @@ class Metrics:
     def __init__(self, consumer: str, families: MetricFamilies | None = None) -> None:
         self.families = families or MetricFamilies()
         self._consumer = consumer
-        self._end = 0.0
+        self._end = 0
         self._estimate_now: Callable[[], int | None] = lambda: None
         self.families.lag.labels(consumer).set_function(self._measure_lag)
 
@@ -102,9 +102,9 @@ class Metrics:
 
     def count_window(self, rows: Mapping[str, int], end: int) -> None:
         """A window was delivered; ``end`` in microseconds since 1970."""
-        self._end = end / 1_000_000
+        self._end = end
         self.families.windows.labels(self._consumer).inc()
-        self.families.position.labels(self._consumer).set(self._end)
+        self.families.position.labels(self._consumer).set(end / 1_000_000)
         for table, count in rows.items():
             self.families.rows.labels(self._consumer, table).inc(count)
 
@@ -129,10 +129,7 @@ class Metrics:
         self.families.restarts.labels(self._consumer).set_function(lambda: stream.restarts)
 
     def _measure_lag(self) -> float:
-        now = self._estimate_now()
-        if not self._end:
-            return 0.0
-        return max(0.0, (now / 1_000_000 if now is not None else time.time()) - self._end)
+        return measure_age(self._end, self._estimate_now()) if self._end else 0.0
 
     def count_cleared(self, table: str, rows: int) -> None:
         """Rows of a table were cleared from its index."""

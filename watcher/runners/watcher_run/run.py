@@ -209,10 +209,8 @@ class WatcherRun:
         the window is in progress is for the next one."""
         lifecycle = self._settings.lifecycle
         until = lifecycle.drain_to
-        if (
-            self._deliver(self._fixed_end if until is None else until)
-            or until != lifecycle.drain_to
-        ):
+        end = self._fixed_end if until is None else until
+        if self._deliver(end) or until != lifecycle.drain_to:
             return True
         if until is not None:
             lifecycle.note_drained()
