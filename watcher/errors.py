@@ -236,6 +236,13 @@ class ReplicaError(WatcherError):
     exit_code = 6
 
 
+class StoreUnavailableError(ReplicaError):
+    """The disk of a replica is full, or its object store does not answer. The window is delivered
+    again."""
+
+    exit_code = 3
+
+
 class CopyConflictError(ReplicaError):
     """Another writer has changed a copy since it was read. The window is tried again: an instance
     that was taken over then finds that its lease is lost."""

@@ -1,5 +1,6 @@
-"""A run with a replica: the replicator is killed, its schema changes, others compact and write its
-copies, and start twins by mistake. Exact cuts are compared with what the writers have written."""
+"""A run with a replica: the replicator is killed, its schema changes, its disk is full, others
+compact and write its copies, and twins are started by mistake. Exact cuts are compared with what
+the writers have written."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ class ReplicaWorld(World):
     @property
     def lake(self) -> Path:
         """The folder of the copies."""
-        return self.folder / "lake"
+        return (self.disk.path if self.disk is not None else self.folder) / "lake"
 
     def _configure(self, database: Database) -> Path:
         chosen = self.randomness
@@ -139,7 +140,6 @@ class ReplicaWorld(World):
 
     def _list_blows(self) -> dict[Callable[[], None], int]:
         blows = super()._list_blows()
-        del blows[self.fill_disk]
         own = {self.compact: 3, self.vacuum: 1, self.write_outside: 1, self.load_again: 1}
         return blows | own
 

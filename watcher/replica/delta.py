@@ -21,7 +21,7 @@ from watcher.replica.copies import CopyState, OpenTableCopy, OutsideCommit, find
 from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_log import LOAD, METADATA, DeltaLog
 from watcher.replica.merge_sql import DATAFUSION, SOURCE, TARGET
-from watcher.replica.stored_files import READ_OPTIONS, scan_dataset
+from watcher.replica.stored_files import READ_OPTIONS, explain_store_error, scan_dataset
 from watcher.spanner.timestamps import format_timestamp
 
 SMALL_GROUPS = WriterProperties(compression="SNAPPY", max_row_group_size=131_072)
@@ -62,7 +62,7 @@ class DeltaCopy:
                 writer_properties=SMALL_GROUPS,
                 commit_properties=self._mark(LOAD, end, replaced=table.version()),
             )
-        except DeltaError as error:
+        except (DeltaError, OSError) as error:
             if source.error is not None:
                 raise source.error from error
             raise self._translate(error) from error
@@ -83,6 +83,8 @@ class DeltaCopy:
             except CommitFailedError as error:
                 if attempt == MERGES_MAX:
                     raise self._translate(error) from error
+            except (DeltaError, OSError) as error:
+                raise self._translate(error) from error
         self._known_end = self._read_end(table)
         return self._describe(table)
 
@@ -156,16 +158,18 @@ class DeltaCopy:
             return DeltaTable(self._path)
         except TableNotFoundError:
             return None
+        except (DeltaError, OSError) as error:
+            raise self._translate(error) from error
 
     def _create(self, schema: pa.Schema) -> DeltaTable:
         """An empty table, whose version the load then names: writing a table that should not exist
         looks for it before it writes, not when it commits."""
         try:
             return DeltaTable.create(self._path, schema, mode="error")
-        except DeltaError:
+        except (DeltaError, OSError) as error:
             table = self._open()
             if table is None:
-                raise
+                raise self._translate(error) from error
             return table
 
     def _require(self) -> DeltaTable:
@@ -191,7 +195,7 @@ class DeltaCopy:
         """The error of a commit: a conflict is another writer's."""
         if isinstance(error, CommitFailedError):
             return self._conflict(self._read_end(self._require()))
-        return ReplicaError(f"cannot write {self._path}: {error}")
+        return explain_store_error(self._path, error)
 
     def _conflict(self, end: int) -> CopyConflictError:
         return CopyConflictError(

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from watcher.replica.copies import OutsideCommit
-from watcher.replica.stored_files import open_file_system
+from watcher.replica.stored_files import open_file_system, read_whole
 
 LOG = "_delta_log"
 DIGITS = 20
@@ -60,10 +60,10 @@ class DeltaLog:
         """The actions of a commit; None where the clean-up of the log has removed it."""
         path = str(self._folder / f"{version:0{DIGITS}d}.json")
         try:
-            with self._files.open_input_stream(path) as stream:
-                return [json.loads(line) for line in stream.read().splitlines() if line]
+            lines = read_whole(self._files, path).split("\n")
         except FileNotFoundError:
             return None
+        return [json.loads(line) for line in lines if line]
 
 
 def read_mark(actions: Actions) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from watcher.errors import ReplicaError
 from watcher.replica.cuts import FORMAT, Cut, parse_stored
 from watcher.replica.owner import Owner, OwnerFile
-from watcher.replica.stored_files import list_names, open_file_system, write_whole
+from watcher.replica.stored_files import list_names, open_file_system, read_whole, write_whole
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 FOLDER, VERIFIED = "_cuts", "_verified"
@@ -137,8 +137,7 @@ class Manifest:
         """The end of the cut at which a copy was noted as equal; 0 for none."""
         path = str(self._verified / f"{table}{SUFFIX}")
         try:
-            with self._files.open_input_stream(path) as stream:
-                return int(parse_stored(stream.read().decode(), path)["end"])
+            return int(parse_stored(read_whole(self._files, path), path)["end"])
         except FileNotFoundError:
             return 0
 
@@ -159,8 +158,7 @@ class Manifest:
 
     def _read(self, name: str) -> Cut:
         path = str(self._base / name)
-        with self._files.open_input_stream(path) as stream:
-            return Cut.from_text(stream.read().decode(), path)
+        return Cut.from_text(read_whole(self._files, path), path)
 
 
 def name_of(end: int) -> str:

@@ -14,7 +14,7 @@ from pyarrow.fs import LocalFileSystem
 from watcher.errors import ConfigurationError, CopyConflictError
 from watcher.private_files import make_folder, write_new
 from watcher.replica.cuts import FORMAT, Cut, parse_stored
-from watcher.replica.stored_files import SHARED_MODE, open_file_system, write_whole
+from watcher.replica.stored_files import SHARED_MODE, open_file_system, read_whole, write_whole
 
 NAME = "_owner.json"
 
@@ -58,8 +58,7 @@ class OwnerFile:
     def read(self) -> Owner | None:
         """The owner; None for a folder without one, as an earlier release has left it."""
         try:
-            with self._files.open_input_stream(self._path) as stream:
-                return Owner.from_text(stream.read().decode(), self._path)
+            return Owner.from_text(read_whole(self._files, self._path), self._path)
         except FileNotFoundError:
             return None
 

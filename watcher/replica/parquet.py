@@ -19,6 +19,7 @@ from watcher.replica.stored_files import (
     PARQUET_FORMAT,
     list_names,
     open_file_system,
+    read_whole,
     scan_dataset,
     write_whole,
 )
@@ -92,8 +93,7 @@ class VersionStore:
         """A version. Raises ReplicaError where there is none."""
         path = str(self._base / VERSIONS / name_version(end))
         try:
-            with self._files.open_input_stream(path) as stream:
-                return ParquetVersion.from_text(stream.read().decode(), path)
+            return ParquetVersion.from_text(read_whole(self._files, path), path)
         except FileNotFoundError as error:
             raise self.unreadable(end, "it was removed") from error
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
@@ -14,8 +17,8 @@ from pyarrow.dataset import (
 )
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
-from watcher.errors import ConfigurationError
-from watcher.private_files import make_folder, replace_file
+from watcher.errors import ConfigurationError, ReplicaError, StoreUnavailableError
+from watcher.private_files import FULL, make_folder, replace_file
 
 BATCH_ROWS = 16_384
 SHARED_MODE = 0o666
@@ -43,6 +46,46 @@ def open_file_system(folder: str) -> tuple[FileSystem, str]:
     return files, path
 
 
+AWAY = (*FULL, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EREMOTEIO)
+"""Errors of the system that may go away by themselves, or once somebody has made room."""
+OS_ERROR = re.compile(r"\(os error (\d+)\)")
+"""How delta-rs writes an error of the system."""
+STORE_ERROR = re.compile(r"Generic \w+ error|AWS Error|google::cloud::Status|Azure")
+"""How delta-rs and Arrow begin what they say of an object store, after retries of their own."""
+DENIED = re.compile(r"denied|forbidden|unauthenticated|unauthorized|credential", re.IGNORECASE)
+
+
+def is_store_away(error: Exception) -> bool:
+    """Whether the error of a disk or an object store may go away."""
+    text = str(error)
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None and (written := OS_ERROR.search(text)) is not None:
+        number = int(written[1])
+    if number is not None:
+        return number in AWAY
+    return STORE_ERROR.search(text) is not None and DENIED.search(text) is None
+
+
+def explain_store_error(path: str, error: Exception) -> ReplicaError:
+    """What delta-rs or Arrow could not do with a folder or a file: StoreUnavailableError for what
+    may go away, ReplicaError for all else. Raise it from the error."""
+    if is_store_away(error):
+        return StoreUnavailableError(f"the store of {path} is full or does not answer: {error}")
+    return ReplicaError(f"cannot read or write {path}: {error}")
+
+
+@contextmanager
+def explain_store(path: str) -> Iterator[None]:
+    """As ``explain_store_error``, for all errors of the system but that of a file that is not
+    there."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise explain_store_error(path, error) from error
+
+
 def scan_dataset(dataset: Dataset, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of Parquet files. Without limits Arrow reads ahead as fast as it can: a table would
     be in memory before a slower reader has seen its first rows."""
@@ -62,9 +105,17 @@ def write_whole(files: FileSystem, folder: PurePosixPath, name: str, content: by
         make_folder(Path(folder))
         replace_file(Path(folder / name), content, SHARED_MODE)
         return
-    files.create_dir(str(folder), recursive=True)
-    with files.open_output_stream(str(folder / name)) as stream:  # shown when it is whole
-        stream.write(content)
+    with explain_store(str(folder / name)):
+        files.create_dir(str(folder), recursive=True)
+        with files.open_output_stream(str(folder / name)) as stream:  # shown when it is whole
+            stream.write(content)
+
+
+def read_whole(files: FileSystem, path: str) -> str:
+    """The text of a file. Raises FileNotFoundError where there is none."""
+    with explain_store(path), files.open_input_stream(path) as stream:
+        content: bytes = stream.read()
+    return content.decode()
 
 
 def remove_folder(folder: str, name: str) -> None:
@@ -77,7 +128,8 @@ def remove_folder(folder: str, name: str) -> None:
 
 def list_names(files: FileSystem, folder: PurePosixPath, suffix: str) -> list[str]:
     """The names of the files in a folder, in order; those that begin with a dot are not whole."""
-    infos = files.get_file_info(FileSelector(str(folder), allow_not_found=True))
+    with explain_store(str(folder)):
+        infos = files.get_file_info(FileSelector(str(folder), allow_not_found=True))
     return sorted(
         info.base_name
         for info in infos

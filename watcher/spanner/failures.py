@@ -30,6 +30,7 @@ from watcher.errors import (
     ResumptionError,
     SchemaChangedError,
     SinkUnavailableError,
+    StoreUnavailableError,
     UnavailableError,
     VersionExpiredError,
 )
@@ -51,6 +52,7 @@ TRANSIENT = (
     RetryError,
     ServiceUnavailable,
     SinkUnavailableError,
+    StoreUnavailableError,
     UnavailableError,
     Unknown,
     VersionExpiredError,
