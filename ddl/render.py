@@ -187,7 +187,7 @@ def render_add_check(step: steps.AddCheck, spelling: Spelling) -> str:
 @_render.register
 def render_drop_constraint(step: steps.DropConstraint, spelling: Spelling) -> str:
     """DROP CONSTRAINT."""
-    action = f"DROP CONSTRAINT {spelling.quote_name(step.name)}"
+    action = f"DROP CONSTRAINT {spelling.quote_column(step.name)}"
     return render_alter_table(step.table, action, spelling)
 
 

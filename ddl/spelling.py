@@ -188,7 +188,7 @@ class Spelling(ABC):
 
     def write_constraint_name(self, name: str | None) -> str:
         """CONSTRAINT n with a blank after it, or nothing."""
-        return f"CONSTRAINT {self.quote_name(name)} " if name else ""
+        return f"CONSTRAINT {self.quote_column(name)} " if name else ""
 
     def write_interleave(self, interleave: Interleave) -> str:
         """INTERLEAVE IN ..."""

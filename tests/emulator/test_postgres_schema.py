@@ -138,6 +138,23 @@ def test_options_are_reset(create_postgres: CreatePostgres) -> None:
     assert "e real[] vector length 3" in ddl[0]
 
 
+@pytest.mark.parametrize("name", ["a.b", "a b", 'a"b', "A", "select", "é", "1a"])
+def test_a_column_of_any_name_is_told_so_that_the_statement_runs_again(
+    create_postgres: CreatePostgres, name: str
+) -> None:
+    quoted = '"' + name.replace('"', '""') + '"'
+    database = create_postgres(
+        f"""CREATE TABLE t (id bigint PRIMARY KEY, {quoted} bigint DEFAULT 2,
+           doubled bigint GENERATED ALWAYS AS ({quoted} * 2) STORED,
+           CONSTRAINT positive CHECK ({quoted} > 0))"""
+    )
+    database.reload()
+    again = create_postgres(*database.ddl_statements)
+    with again.batch() as batch:
+        batch.insert("t", ["id", name], [[1, 21]])
+    assert query(again, "SELECT doubled FROM t") == [[42]]
+
+
 def test_expressions_are_told_with_their_types(create_postgres: CreatePostgres) -> None:
     database = create_postgres(
         """CREATE TABLE t (id bigint PRIMARY KEY, name varchar(20), r double precision,

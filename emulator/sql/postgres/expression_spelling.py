@@ -33,7 +33,7 @@ BARE = {
 CAPITALS = {"COALESCE", "NULLIF", "GREATEST", "LEAST"}
 KEYWORDS = {"substring", "position", "overlay", "trim", "normalize"}
 """Functions whose names are words of PostgreSQL's grammar: they are told in quotes."""
-QUOTE = PostgreSqlSpelling().quote_name
+QUOTE = PostgreSqlSpelling().quote_column
 
 
 class NoSpellingError(Exception):
