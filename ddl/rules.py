@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ddl.column_types import COLUMN_TYPES
 from ddl.errors import InvalidDefinitionError, SchemaError
 from ddl.limits import check_index_key
 from ddl.names import require_column, require_table, same_name
@@ -9,14 +10,6 @@ from ddl.references import find_referenced_columns
 from ddl.schema import ChangeStream, Column, Dialect, Index, Schema, Table, Type, TypeCode
 
 COMMIT_TIMESTAMP = "PENDING_COMMIT_TIMESTAMP()"
-NO_KEY_TYPES = frozenset(
-    {
-        *(TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.FLOAT32, TypeCode.TOKENLIST),
-        *(TypeCode.PG_NUMERIC, TypeCode.PG_JSONB),
-    }
-)
-"""The types that a primary key, an index and a foreign key cannot have. DDL
-names an ENUM, which may be a key, as it names a PROTO, which may not: only the server knows."""
 
 
 def check_table(schema: Schema, table: Table) -> None:
@@ -46,7 +39,7 @@ def check_primary_key(table: Table) -> None:
                 f"Table {table.name} references key column {column.name} more than once."
             )
         seen.add(column.name.casefold())
-        if column.type.code in NO_KEY_TYPES:
+        if not COLUMN_TYPES[column.type.code].key:
             raise InvalidDefinitionError(
                 f"Column {table.name}.{column.name} has type {column.type.code.value}, but is part"
                 " of the primary key."
@@ -235,7 +228,7 @@ def check_index(table: Table, index: Index) -> None:
             )
     for part in index.parts:
         type_ = require_column(table, part.column).type
-        if type_.code in NO_KEY_TYPES:
+        if not COLUMN_TYPES[type_.code].key:
             raise SchemaError(
                 f"Cannot reference {name_type(type_)} {part.column} in the creation of index"
                 f" {index.name}."

@@ -46,12 +46,15 @@ class TypeCode(Enum):
     PG_NUMERIC = "PG_NUMERIC"
     PG_JSONB = "PG_JSONB"
 
+    PG_OID = "PG_OID"
+
     @property
     def is_json(self) -> bool:
         """Whether values are JSON texts."""
         return self in (TypeCode.JSON, TypeCode.PG_JSONB)
 
-    PG_OID = "PG_OID"
+    # A member is one object: its identity tells it, faster than the hash of its name.
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)

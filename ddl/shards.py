@@ -6,47 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ddl.column_types import COLUMN_TYPES
 from ddl.errors import PlanError
 from ddl.render import quote_column, render_type
 from ddl.schema import Column, Dialect, Table, TypeCode
 
-# How a value of each type becomes a STRING, injectively and without regard to time zones.
-TEXT = {
-    TypeCode.STRING: "{0}",
-    TypeCode.BYTES: "TO_HEX({0})",
-    TypeCode.INT64: "CAST({0} AS STRING)",
-    TypeCode.BOOL: "CAST({0} AS STRING)",
-    TypeCode.NUMERIC: "CAST({0} AS STRING)",
-    TypeCode.FLOAT32: "CAST({0} AS STRING)",
-    TypeCode.FLOAT64: "CAST({0} AS STRING)",
-    TypeCode.DATE: "CAST({0} AS STRING)",
-    TypeCode.UUID: "CAST({0} AS STRING)",
-    TypeCode.TIMESTAMP: "CAST(UNIX_MICROS({0}) AS STRING)",
-    TypeCode.ENUM: "CAST(CAST({0} AS INT64) AS STRING)",
-}
-
-# The same in the PostgreSQL dialect. A timestamp as text depends on the time zone there, so it is
-# not immutable; bytea is hashed as it is, and cannot be a part of several.
-POSTGRESQL_TEXT = {
-    TypeCode.STRING: "{0}",
-    **dict.fromkeys(
-        (
-            TypeCode.INT64,
-            TypeCode.BOOL,
-            TypeCode.PG_NUMERIC,
-            TypeCode.FLOAT32,
-            TypeCode.FLOAT64,
-            TypeCode.DATE,
-            TypeCode.UUID,
-        ),
-        "{0}::text",
-    ),
-}
-# A timestamp without an immutable text has an error of its own.
-HASHED = {
-    Dialect.GOOGLESQL: frozenset(TEXT),
-    Dialect.POSTGRESQL: frozenset((*POSTGRESQL_TEXT, TypeCode.BYTES, TypeCode.TIMESTAMP)),
-}
+WITHOUT_IMMUTABLE_TEXT = frozenset({TypeCode.BYTES, TypeCode.TIMESTAMP})
+"""Types of the PostgreSQL dialect. A timestamp as text depends on the time zone."""
 
 MODULO = re.compile(r"MOD\(\(?MOD\(.*,\s*(\d+)\)\s*\+\s*(\d+)\)?,\s*(\d+)\)", re.I | re.S)
 SIGNED = re.compile(r"MOD\(.*,\s*(\d+)\)", re.I | re.S)
@@ -97,13 +63,14 @@ def write_postgresql_key(table: Table, columns: Sequence[Column]) -> str:
         return f"coalesce({names[0]}, ''::bytea)"
     texts = []
     for column, name in zip(columns, names, strict=True):
-        if column.type.code not in POSTGRESQL_TEXT:
+        text = COLUMN_TYPES[column.type.code].postgresql_text
+        if text is None:
             raise PlanError(
                 f"the key column {table.name}.{column.name} has type"
                 f" {render_type(column.type, Dialect.POSTGRESQL)}, which has no immutable text in"
                 " the PostgreSQL dialect: choose other columns with --shard-key"
             )
-        texts.append(POSTGRESQL_TEXT[column.type.code].format(name))
+        texts.append(text.format(name))
     if len(texts) == 1:
         return texts[0] if columns[0].not_null else f"coalesce({texts[0]}, '')"
     return join_parts([f"coalesce(length({t})::text || ':' || {t}, '-')" for t in texts])
@@ -145,7 +112,7 @@ def choose_hashed_columns(
         if column.type.code is TypeCode.PROTO and column.name in keys:
             # DDL names an ENUM as it names a PROTO, which cannot be in a key.
             column = replace(column, type=replace(column.type, code=TypeCode.ENUM))
-        if column.type.code not in HASHED[dialect]:
+        if not can_hash(column.type.code, dialect):
             raise PlanError(
                 f"the key column {table.name}.{column.name} has type"
                 f" {render_type(column.type, dialect)}, which cannot be hashed into shards:"
@@ -160,9 +127,20 @@ def choose_hashed_columns(
     return columns
 
 
+def can_hash(code: TypeCode, dialect: Dialect) -> bool:
+    """Whether columns of a type can be hashed; ``WITHOUT_IMMUTABLE_TEXT`` has an error of its
+    own."""
+    described = COLUMN_TYPES[code]
+    if dialect is Dialect.GOOGLESQL:
+        return described.text is not None
+    return described.postgresql_text is not None or code in WITHOUT_IMMUTABLE_TEXT
+
+
 def write_text(column: Column) -> str:
-    """A column as STRING."""
-    return TEXT[column.type.code].format(quote_column(column.name))
+    """A column as STRING, of a type that ``can_hash``."""
+    text = COLUMN_TYPES[column.type.code].text
+    assert text is not None
+    return text.format(quote_column(column.name))
 
 
 def write_part(column: Column) -> str:

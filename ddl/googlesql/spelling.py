@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ddl.column_types import COLUMN_TYPES, TypeSyntax
 from ddl.errors import DdlError
 from ddl.googlesql.reserved import QUOTED
 from ddl.names import split_name
@@ -66,14 +67,16 @@ class GoogleSqlSpelling(Spelling):
         if type_.code is TypeCode.ARRAY and type_.element is not None:
             vector = f"(vector_length=>{type_.vector_length})" if type_.vector_length else ""
             return f"ARRAY<{self.write_type(type_.element)}>{vector}"
-        if type_.code in {TypeCode.STRING, TypeCode.BYTES}:
-            return f"{type_.code.value}({'MAX' if type_.length is None else type_.length})"
         if type_.code in {TypeCode.PROTO, TypeCode.ENUM}:
             return quote_type_name(type_.proto_name or "")
         if type_.code is TypeCode.STRUCT:
             fields = (f"{field.name} {self.write_type(field.type)}" for field in type_.fields)
             return f"STRUCT<{', '.join(fields)}>"
-        return str(type_.code.value)
+        spelling = COLUMN_TYPES[type_.code].googlesql
+        if spelling is None:
+            raise DdlError(f"GoogleSQL has no type {type_.code.value}")
+        length = "MAX" if type_.length is None else type_.length
+        return str(type_.code.value) + (f"({length})" if spelling is TypeSyntax.SIZED else "")
 
     def write_column_type(self, column: Column) -> str:
         return self.write_type(column.type)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from ddl.column_types import COLUMN_TYPES, TypeSyntax
 from ddl.reader import TokenReader
 from ddl.schema import StructField, Type, TypeCode
 from ddl.tokens import TokenKind
 
-SIZED_TYPES = {"STRING": TypeCode.STRING, "BYTES": TypeCode.BYTES}
-COMPOSED_TYPES = frozenset({TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.PROTO, TypeCode.ENUM})
-PLAIN_TYPES = {
-    code.value: code
-    for code in TypeCode
-    if code not in COMPOSED_TYPES and code.value not in SIZED_TYPES
+WORDS = {
+    code.value: (code, each.googlesql)
+    for code, each in COLUMN_TYPES.items()
+    if each.googlesql in (TypeSyntax.PLAIN, TypeSyntax.SIZED)
 }
 
 
@@ -31,13 +30,11 @@ def read_type(reader: TokenReader) -> Type:
             reader.expect(">")
             return Type(code, proto_name=name)
     word = reader.token.text.upper()
-    if word in SIZED_TYPES:
-        reader.advance()
-        return Type(SIZED_TYPES[word], length=read_length(reader))
-    if word in PLAIN_TYPES:
-        reader.advance()
-        return Type(PLAIN_TYPES[word])
-    return read_named_type(reader)
+    if word not in WORDS:
+        return read_named_type(reader)
+    reader.advance()
+    code, spelling = WORDS[word]
+    return Type(code, length=read_length(reader) if spelling is TypeSyntax.SIZED else None)
 
 
 def read_named_type(reader: TokenReader) -> Type:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import TypeVar
 
+from ddl.column_types import COLUMN_TYPES
 from ddl.errors import DdlError
 from ddl.names import split_name
 from ddl.postgres.parts import COLUMNAR_POLICY, LOCALITY_GROUP, read_expression
 from ddl.postgres.reserved import QUOTED
-from ddl.postgres.types import COMMIT_TIMESTAMP, NAMES
+from ddl.postgres.types import COMMIT_TIMESTAMP
 from ddl.reader import TokenReader
 from ddl.schema import (
     ChangeStream,
@@ -104,13 +105,14 @@ class PostgreSqlSpelling(Spelling):
         if type_.code is TypeCode.ARRAY and type_.element is not None:
             vector = f" vector length {type_.vector_length}" if type_.vector_length else ""
             return f"{self.write_type(type_.element)}[]{vector}"
-        if type_.code not in NAMES:
+        names = COLUMN_TYPES[type_.code].postgresql
+        if not names:
+            known = ", ".join(t.postgresql[0] for t in COLUMN_TYPES.values() if t.postgresql)
             raise DdlError(
-                f"the PostgreSQL dialect has no type {type_.code.value}: use one of"
-                f" {', '.join(NAMES.values())}"
+                f"the PostgreSQL dialect has no type {type_.code.value}: use one of {known}"
             )
         sized = type_.code is TypeCode.STRING and type_.length is not None
-        return NAMES[type_.code] + (f"({type_.length})" if sized else "")
+        return names[0] + (f"({type_.length})" if sized else "")
 
     def write_column_type(self, column: Column) -> str:
         return COMMIT_TIMESTAMP if column.allow_commit_timestamp else self.write_type(column.type)

@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from ddl.column_types import COLUMN_TYPES
 from ddl.reader import TokenReader
 from ddl.schema import Type, TypeCode
 
 COMMIT_TIMESTAMP = "spanner.commit_timestamp"
 
-# The words of each type, longest first.
-WORDS: tuple[tuple[tuple[str, ...], TypeCode], ...] = (
-    (("TIMESTAMP", "WITH", "TIME", "ZONE"), TypeCode.TIMESTAMP),
-    (("DOUBLE", "PRECISION"), TypeCode.FLOAT64),
-    (("CHARACTER", "VARYING"), TypeCode.STRING),
-    (("VARCHAR",), TypeCode.STRING),
-    (("TEXT",), TypeCode.STRING),
-    (("BOOLEAN",), TypeCode.BOOL),
-    (("BOOL",), TypeCode.BOOL),
-    (("BIGINT",), TypeCode.INT64),
-    (("INT8",), TypeCode.INT64),
-    (("INTEGER",), TypeCode.INT64),
-    (("INT",), TypeCode.INT64),
-    (("REAL",), TypeCode.FLOAT32),
-    (("FLOAT4",), TypeCode.FLOAT32),
-    (("FLOAT8",), TypeCode.FLOAT64),
-    (("FLOAT",), TypeCode.FLOAT64),
-    (("NUMERIC",), TypeCode.PG_NUMERIC),
-    (("DECIMAL",), TypeCode.PG_NUMERIC),
-    (("BYTEA",), TypeCode.BYTES),
-    (("DATE",), TypeCode.DATE),
-    (("TIMESTAMPTZ",), TypeCode.TIMESTAMP),
-    (("JSONB",), TypeCode.PG_JSONB),
-    (("UUID",), TypeCode.UUID),
-    (("INTERVAL",), TypeCode.INTERVAL),
-    (("SPANNER", ".", "TOKENLIST"), TypeCode.TOKENLIST),
+WORDS = sorted(
+    (
+        (tuple(re.findall(r"\w+|\.", name.upper())), code)
+        for code, described in COLUMN_TYPES.items()
+        for name in described.postgresql
+    ),
+    key=lambda each: -len(each[0]),
 )
-
-NAMES = {
-    TypeCode.STRING: "character varying",
-    TypeCode.BOOL: "boolean",
-    TypeCode.INT64: "bigint",
-    TypeCode.FLOAT32: "real",
-    TypeCode.FLOAT64: "double precision",
-    TypeCode.PG_NUMERIC: "numeric",
-    TypeCode.BYTES: "bytea",
-    TypeCode.DATE: "date",
-    TypeCode.TIMESTAMP: "timestamp with time zone",
-    TypeCode.PG_JSONB: "jsonb",
-    TypeCode.UUID: "uuid",
-    TypeCode.INTERVAL: "interval",
-    TypeCode.TOKENLIST: "spanner.tokenlist",
-}
+"""The words of each name, the longest first."""
 
 
 def read_type(reader: TokenReader) -> tuple[Type, bool]:

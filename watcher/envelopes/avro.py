@@ -18,28 +18,9 @@ from watcher.envelopes.message import Json
 from watcher.envelopes.schema_files import schema_text
 from watcher.errors import EnvelopeError
 from watcher.extras import require_extras
-from watcher.spanner.results.columns import UnsupportedTypeError
 from watcher.spanner.timestamps import to_micros
+from watcher.value_types import describe_values
 
-AVRO_TYPES: dict[TypeCode, Json] = {
-    TypeCode.BOOL: "boolean",
-    TypeCode.INT64: "long",
-    TypeCode.FLOAT32: "float",
-    TypeCode.FLOAT64: "double",
-    TypeCode.NUMERIC: {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 9},
-    TypeCode.STRING: "string",
-    TypeCode.BYTES: "bytes",
-    TypeCode.DATE: {"type": "int", "logicalType": "date"},
-    TypeCode.TIMESTAMP: {"type": "long", "logicalType": "timestamp-micros"},
-    TypeCode.JSON: {"type": "string", "logicalType": "json"},
-    TypeCode.PG_NUMERIC: "string",
-    TypeCode.PG_JSONB: {"type": "string", "logicalType": "json"},
-    TypeCode.UUID: {"type": "string", "logicalType": "uuid"},
-    TypeCode.INTERVAL: "string",
-    TypeCode.PROTO: "bytes",
-    TypeCode.ENUM: "long",
-}
-"""Datastream's unified types."""
 FRACTION_DIGITS = 6
 
 
@@ -66,11 +47,8 @@ def avro_type(type_: Type) -> Json:
     UnsupportedTypeError."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         return {"type": "array", "items": ["null", avro_type(type_.element)]}
-    if type_.code not in AVRO_TYPES:
-        raise UnsupportedTypeError(
-            f"Avro events have no type for columns of type {type_.code.value}: leave the column out"
-        )
-    return AVRO_TYPES[type_.code]
+    avro = describe_values(type_).avro
+    return avro if isinstance(avro, str) else dict(avro)
 
 
 @lru_cache(maxsize=1024)

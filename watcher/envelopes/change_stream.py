@@ -11,9 +11,7 @@ from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_
 from watcher.envelopes.values import JsonFormat
 from watcher.errors import ConfigurationError, EnvelopeError
 from watcher.spanner.timestamps import format_timestamp
-
-ANNOTATED = {TypeCode.PG_NUMERIC: "NUMERIC", TypeCode.PG_JSONB: "JSON"}
-"""Types of the PostgreSQL dialect, by the types of GoogleSQL that they are written like."""
+from watcher.value_types import ANNOTATIONS
 
 MOD_TYPES = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 
@@ -99,6 +97,6 @@ def type_json(type_: Type) -> dict[str, Json]:
     """A type as Spanner's API writes it."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         return {"code": "ARRAY", "array_element_type": type_json(type_.element)}
-    if type_.code in ANNOTATED:
-        return {"code": ANNOTATED[type_.code], "type_annotation": type_.code.value}
+    if type_.code in ANNOTATIONS:
+        return {"code": ANNOTATIONS[type_.code].value, "type_annotation": type_.code.value}
     return {"code": type_.code.value}

@@ -7,25 +7,8 @@ from functools import lru_cache
 from ddl.schema import Type, TypeCode
 from watcher.change import Shape
 from watcher.envelopes.message import Json
-from watcher.spanner.results.columns import UnsupportedTypeError
+from watcher.value_types import describe_values
 
-CONNECT_TYPES = {
-    TypeCode.BOOL: "boolean",
-    TypeCode.INT64: "int64",
-    TypeCode.FLOAT32: "float",
-    TypeCode.FLOAT64: "double",
-    TypeCode.NUMERIC: "string",
-    TypeCode.STRING: "string",
-    TypeCode.BYTES: "bytes",
-    TypeCode.DATE: "string",
-    TypeCode.TIMESTAMP: "string",
-    TypeCode.JSON: "string",
-    TypeCode.PG_NUMERIC: "string",
-    TypeCode.PG_JSONB: "string",
-    TypeCode.INTERVAL: "string",
-    TypeCode.PROTO: "bytes",
-    TypeCode.ENUM: "int64",
-}
 SNAPSHOT: dict[str, Json] = {
     "type": "string",
     "optional": True,
@@ -154,15 +137,8 @@ def type_schema(type_: Type, optional: bool) -> dict[str, Json]:
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         items = type_schema(type_.element, optional=True)
         return {"type": "array", "items": items, "optional": optional}
-    if type_.code is TypeCode.UUID:
-        return {
-            "type": "string",
-            "optional": optional,
-            "name": "io.debezium.data.Uuid",
-            "version": 1,
-        }
-    if type_.code not in CONNECT_TYPES:
-        raise UnsupportedTypeError(
-            f"debezium has no type for columns of type {type_.code.value}: leave the column out"
-        )
-    return {"type": CONNECT_TYPES[type_.code], "optional": optional}
+    described = describe_values(type_)
+    schema: dict[str, Json] = {"type": described.connect, "optional": optional}
+    if described.connect_name is not None:
+        schema |= {"name": described.connect_name, "version": 1}
+    return schema

@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from ddl.schema import Type, TypeCode
 from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH
 from watcher.spanner.timestamps import to_micros
+from watcher.value_types import Form, describe_values
 
 Part = tuple[Any, ...]
 """A value of a key: ``(0,)`` for NULL, ``(1,)`` for NaN, else ``(2, value)``."""
@@ -57,18 +58,23 @@ def decode_wire(value: Any, type_: Type) -> Any:
     """A value of Spanner's JSON as Arrow has it."""
     if value is None:
         return None
-    code = type_.code
-    if code in (TypeCode.INT64, TypeCode.ENUM):
-        return int(value)
-    if code is TypeCode.FLOAT32:
-        return float(np.float32(float(value)))
-    if code is TypeCode.FLOAT64:
-        return float(value)
-    if code in (TypeCode.NUMERIC, TypeCode.PG_NUMERIC):
-        return Decimal(value)
-    if code is TypeCode.UUID:
-        return str(value).lower()
-    return b64decode(value) if code in (TypeCode.BYTES, TypeCode.PROTO) else value
+    form = describe_values(type_).form
+    match form:
+        case Form.INTEGER:
+            return int(value)
+        case Form.FLOAT32:
+            return float(np.float32(float(value)))
+        case Form.FLOAT64:
+            return float(value)
+        case Form.NUMERIC | Form.WIDE_NUMERIC:
+            return Decimal(value)
+        case Form.BYTES:
+            return b64decode(value)
+        case Form.TEXT:
+            return str(value).lower() if type_.code is TypeCode.UUID else value
+        case Form.BOOL | Form.DATE | Form.TIMESTAMP | Form.JSON:
+            return value
+    assert_never(form)
 
 
 def normalize(value: Any, type_: Type) -> Part:

@@ -17,19 +17,14 @@ from google.cloud.spanner_v1 import Type as TypePb
 from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 from google.protobuf.struct_pb2 import Struct
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import Type
 from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.read_options import DirectedRead, ReadOptions, Replica
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import to_datetime
+from watcher.value_types import ANNOTATIONS, UNANNOTATED
 
 Request = ExecuteSqlRequest | ReadRequest
-
-ANNOTATIONS = {
-    TypeCode.PG_NUMERIC: TypeAnnotationCode.PG_NUMERIC,
-    TypeCode.PG_JSONB: TypeAnnotationCode.PG_JSONB,
-}
-"""Types of the PostgreSQL dialect whose values are not those of GoogleSQL's."""
 
 
 def build_read_only(read_timestamp_micros: int | None) -> dict[str, object]:
@@ -67,8 +62,9 @@ def build_param_types(statement: Statement) -> dict[str, TypePb]:
 def build_type(type_: Type) -> TypePb:
     """A type of a parameter. What is the same for every query is made once: a poll of thousands of
     tables has thousands of parameters."""
-    annotation = ANNOTATIONS.get(type_.code, TypeAnnotationCode.TYPE_ANNOTATION_CODE_UNSPECIFIED)
-    code = getattr(TypeCodePb, type_.code.value.removeprefix("PG_").replace("JSONB", "JSON"))
+    written = ANNOTATIONS.get(type_.code)
+    annotation = getattr(TypeAnnotationCode, type_.code.value if written else UNANNOTATED)
+    code = getattr(TypeCodePb, (written or type_.code).value)
     if type_.element is None:
         name = type_.proto_name or ""
         return TypePb(code=code, type_annotation=annotation, proto_type_fqn=name)

@@ -29,10 +29,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, assert_never
 
-from ddl.schema import Dialect, Type, TypeCode
+from ddl.schema import Dialect, Type
 from watcher.spanner.dialects import GOOGLESQL, POSTGRESQL, SqlDialect
+from watcher.value_types import Form, describe_values, get_compared, write_compared
 
 LOW_BITS = 0xFFFFFFFF
 FLOAT_FORMAT = "%.16e"
@@ -44,10 +45,6 @@ NULL_PART = "~"
 END = ";"
 """The end of a part: no text has it but those whose length stands before them."""
 SECOND_DAY = "CAST('0001-01-02 00:00:00+00' AS timestamptz)"
-MEASURED = frozenset(
-    {TypeCode.STRING, TypeCode.BYTES, TypeCode.PROTO, TypeCode.JSON, TypeCode.PG_JSONB}
-)
-"""The types whose texts may have any character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ class CanonicalText(ABC):
             parts = self.render_elements(value, column.element)
             return f"CASE WHEN {value} IS NULL THEN '{NULL_PART}' ELSE CONCAT({parts}, '{END}') END"
         text = self.render_text(value, column)
-        if column.type.code not in MEASURED:
+        if not is_measured(column):
             return f"COALESCE(CONCAT({text}, '{END}'), '{NULL_PART}')"
         measured = f"CONCAT({self.sql.to_text(f'{self.byte_length}({text})')}, ':', {text})"
         # The text of a JSON that is NULL need not be NULL.
@@ -85,10 +82,37 @@ class CanonicalText(ABC):
 
     byte_length: ClassVar[str]
 
-    @abstractmethod
     def render_text(self, value: str, column: ComparedColumn) -> str:
         """The expression of the text of a value that is not an ARRAY. NULL for NULL, except for
-        the ``MEASURED`` types."""
+        measured types. Raises UnsupportedTypeError."""
+        text = write_compared(column.type, self.sql.dialect).format(value)
+        form = describe_values(column.type).form
+        match form:
+            case Form.FLOAT32 | Form.FLOAT64:
+                return self.render_float(text, column.one_zero)
+            case Form.WIDE_NUMERIC:
+                return text if column.exact else self.trim_fraction(text)
+            case Form.TIMESTAMP:
+                nanos = self.sql.to_text(self.render_nanoseconds(value))
+                return f"CONCAT({text}, '.', {nanos})" if column.exact else text
+            case Form.BOOL | Form.INTEGER | Form.NUMERIC | Form.DATE:
+                return text
+            case Form.TEXT | Form.BYTES | Form.JSON:
+                return text
+        assert_never(form)
+
+    @abstractmethod
+    def render_float(self, value: str, one_zero: bool) -> str:
+        """The text of a FLOAT64."""
+
+    @abstractmethod
+    def render_nanoseconds(self, value: str) -> str:
+        """The nanoseconds of the microsecond of a TIMESTAMP, an INT64."""
+
+    def trim_fraction(self, text: str) -> str:
+        """The text of a decimal without trailing zeros."""
+        trimmed = f"RTRIM(RTRIM({text}, '0'), '.')"
+        return f"CASE WHEN STRPOS({text}, '.') > 0 THEN {trimmed} ELSE {text} END"
 
     @abstractmethod
     def render_elements(self, value: str, element: ComparedColumn) -> str:
@@ -115,31 +139,11 @@ class GoogleSqlText(CanonicalText):
         rows = f"SELECT {part} FROM UNNEST({value}) AS e WITH OFFSET AS o ORDER BY o"  # noqa: S608
         return f"ARRAY_TO_STRING(ARRAY({rows}), '')"
 
-    def render_text(self, value: str, column: ComparedColumn) -> str:
-        """As ``CanonicalText.render_text``."""
-        code = column.type.code
-        if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-            return self._render_float(f"CAST({value} AS FLOAT64)", column.one_zero)
-        if code is TypeCode.BYTES:
-            return f"TO_HEX({value})"
-        if code is TypeCode.PROTO:
-            return f"TO_HEX(CAST({value} AS BYTES))"
-        if code is TypeCode.ENUM:
-            return self.sql.to_text(f"CAST({value} AS INT64)")
-        if code is TypeCode.JSON:
-            return f"TO_JSON_STRING({value})"
-        if code is TypeCode.STRING:
-            return value
-        if code is not TypeCode.TIMESTAMP:
-            return self.sql.to_text(value)
-        micros = self.sql.to_text(f"UNIX_MICROS({value})")
-        if not column.exact:
-            return micros
-        # In the default zone the year 1 would begin in the year 0, which there is none of.
-        nanos = f"MOD(EXTRACT(NANOSECOND FROM {value} AT TIME ZONE 'UTC'), 1000)"
-        return f"CONCAT({micros}, '.', {self.sql.to_text(nanos)})"
+    def render_nanoseconds(self, value: str) -> str:
+        """In the default zone the year 1 would begin in the year 0, which there is none of."""
+        return f"MOD(EXTRACT(NANOSECOND FROM {value} AT TIME ZONE 'UTC'), 1000)"
 
-    def _render_float(self, value: str, one_zero: bool) -> str:
+    def render_float(self, value: str, one_zero: bool) -> str:
         """FORMAT writes zero without its sign."""
         text = f"FORMAT('{FLOAT_FORMAT}', {value})"
         if one_zero:
@@ -171,26 +175,7 @@ class PostgreSqlText(CanonicalText):
         parts = f"ARRAY(SELECT {part} FROM {source} ORDER BY {self.place})"  # noqa: S608 (our own text)
         return f"COALESCE(ARRAY_TO_STRING({parts}, ''), '')"
 
-    def render_text(self, value: str, column: ComparedColumn) -> str:
-        """As ``CanonicalText.render_text``."""
-        code = column.type.code
-        if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-            return self._render_float(f"CAST({value} AS double precision)")
-        if code is TypeCode.PG_NUMERIC:
-            return self._render_numeric(self.sql.to_text(value), column.exact)
-        text = self.sql.to_text(value)
-        if code is TypeCode.BYTES:
-            return f"SUBSTR({text}, 3)"  # what follows \\x
-        if code is TypeCode.STRING:
-            return value
-        if code is not TypeCode.TIMESTAMP:
-            return text
-        micros = self.sql.to_text(f"CAST(FLOOR(EXTRACT(EPOCH FROM {value}) * 1000000) AS bigint)")
-        if not column.exact:
-            return micros
-        return f"CONCAT({micros}, '.', {self.sql.to_text(self._render_nanoseconds(value))})"
-
-    def _render_nanoseconds(self, value: str) -> str:
+    def render_nanoseconds(self, value: str) -> str:
         """Those of the microsecond, from the text. In the default zone the first day of the year 1
         is in the year 0, which has no text: there they are taken as 0, and a row that has others
         there is reported as changed."""
@@ -199,13 +184,8 @@ class PostgreSqlText(CanonicalText):
         nanos = f"CAST(SUBSTR(RPAD({fraction}, 9, '0'), 7, 3) AS bigint)"
         return f"CASE WHEN {value} < {SECOND_DAY} THEN 0 ELSE {nanos} END"
 
-    def _render_numeric(self, text: str, exact: bool) -> str:
-        if exact:
-            return text
-        trimmed = f"RTRIM(RTRIM({text}, '0'), '.')"
-        return f"CASE WHEN STRPOS({text}, '.') > 0 THEN {trimmed} ELSE {text} END"
-
-    def _render_float(self, value: str) -> str:
+    def render_float(self, value: str, one_zero: bool) -> str:  # noqa: ARG002 (of both dialects)
+        """Both zeros have one text."""
         return (
             f"CASE WHEN {value} = 'NaN' THEN 'nan' WHEN {value} = 'Infinity' THEN 'inf'"
             f" WHEN {value} = '-Infinity' THEN '-inf' WHEN {value} = 0 THEN '{ZERO}'"
@@ -226,6 +206,11 @@ TEXTS: Mapping[Dialect, CanonicalText] = {
     Dialect.GOOGLESQL: GoogleSqlText(),
     Dialect.POSTGRESQL: PostgreSqlText(),
 }
+
+
+def is_measured(column: ComparedColumn) -> bool:
+    """Whether the text of a value may have any character, so that its length is part of it."""
+    return column.element is None and get_compared(column.type).measured
 
 
 def render_parts(columns: Iterable[ComparedColumn], dialect: Dialect) -> list[str]:

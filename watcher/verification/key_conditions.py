@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ddl.schema import Type
 from watcher.spanner.keys import Key
 from watcher.spanner.sql import RowCondition, WireValue, all_of, any_of
+from watcher.value_types import is_float
 from watcher.verification.key_order import KeyOrder
 
 NAN_TEXT = "NaN"
@@ -42,7 +43,7 @@ class Bound:
     def is_nan(self, place: int) -> bool:
         """Whether a part of the key is NaN, which compares with nothing."""
         column = self.order.columns[place]
-        return column.type.code.value.startswith("FLOAT") and self.key[place] == NAN_TEXT
+        return is_float(column.type) and self.key[place] == NAN_TEXT
 
     def is_plain(self, place: int) -> bool:
         """Whether a part of the key is neither NULL nor NaN."""
@@ -90,7 +91,7 @@ def list_less(bound: Bound, place: int) -> list[str]:
     if bound.is_nan(place):
         numbers = [f"NOT ({sql.is_nan(name)})"] if sql.nan_is_greatest else []
         return [*numbers, f"{name} IS NULL"]
-    of_float = bound.order.columns[place].type.code.value.startswith("FLOAT")
+    of_float = is_float(bound.order.columns[place].type)
     nan = [sql.is_nan(name)] if of_float and not sql.nan_is_greatest else []
     return [f"{name} < {bound.parameter(place)}", *nan, f"{name} IS NULL"]
 

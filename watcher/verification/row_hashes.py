@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ddl.schema import TypeCode
 from watcher.captures.changes import format_numeric
 from watcher.spanner.results.timestamp_columns import MICROSECONDS, truncate_timestamps
+from watcher.value_types import Form, describe_values
 from watcher.verification.canonical import (
     END,
     FLOAT_FORMAT,
-    MEASURED,
     NULL_PART,
     ComparedColumn,
+    is_measured,
 )
 from watcher.verification.column_groups import ColumnGroup
 
@@ -78,7 +78,7 @@ def render_parts(values: pa.Array, column: ComparedColumn) -> pa.Array:
         texts = join_elements(values, column.element)
     else:
         texts = render_texts(values, column)
-    if column.type.code in MEASURED:
+    if is_measured(column):
         lengths = pc.binary_length(texts).cast(pa.string())
         return pc.fill_null(pc.binary_join_element_wise(lengths, texts, ":"), NULL_PART)
     return pc.fill_null(pc.binary_join_element_wise(texts, END, ""), NULL_PART)
@@ -86,18 +86,22 @@ def render_parts(values: pa.Array, column: ComparedColumn) -> pa.Array:
 
 def render_texts(values: pa.Array, column: ComparedColumn) -> pa.Array:
     """The text of each cell; NULL for NULL."""
-    code = column.type.code
-    if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-        # A sum with zero takes the sign of zero away.
-        sign = 0.0 if column.one_zero else -0.0
-        return map_texts(values, lambda value: FLOAT_FORMAT % (value + sign))
-    if code in (TypeCode.BYTES, TypeCode.PROTO):
-        return map_texts(values, bytes.hex)
-    if code in (TypeCode.NUMERIC, TypeCode.PG_NUMERIC) and pa.types.is_decimal(values.type):
-        return map_texts(values, format_units)
-    if code is TypeCode.TIMESTAMP:
-        return render_timestamps(values, column.exact)
-    return values.cast(pa.string())
+    form = describe_values(column.type).form
+    match form:
+        case Form.FLOAT32 | Form.FLOAT64:
+            # A sum with zero takes the sign of zero away.
+            sign = 0.0 if column.one_zero else -0.0
+            return map_texts(values, lambda value: FLOAT_FORMAT % (value + sign))
+        case Form.BYTES:
+            return map_texts(values, bytes.hex)
+        case Form.NUMERIC | Form.WIDE_NUMERIC:
+            decimal = pa.types.is_decimal(values.type)
+            return map_texts(values, format_units) if decimal else values.cast(pa.string())
+        case Form.TIMESTAMP:
+            return render_timestamps(values, column.exact)
+        case Form.BOOL | Form.INTEGER | Form.TEXT | Form.DATE | Form.JSON:
+            return values.cast(pa.string())
+    assert_never(form)
 
 
 def format_units(value: Decimal) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddl import steps
+from ddl.column_types import COLUMN_TYPES
 from ddl.names import same_name
-from ddl.rules import NO_KEY_TYPES, name_type
+from ddl.rules import name_type
 from ddl.schema import Column, ForeignKey, Schema, Table, TypeCode
 from emulator.catalog.constraint_names import name_managed_index
 from emulator.engine.schema_rules.change import SchemaChange
@@ -76,7 +77,7 @@ def check_side(table: Table, columns: list[Column], key: ForeignKey) -> None:
                 f" key `{key.label}`."
             )
         seen.add(column.name.casefold())
-        if column.type.code in NO_KEY_TYPES | {TypeCode.PROTO}:
+        if column.type.code is TypeCode.PROTO or not COLUMN_TYPES[column.type.code].key:
             raise failed_precondition(
                 f"Column `{column.name}` for foreign key `{key.label}` on table `{table.name}` has"
                 " an unsupported type."

@@ -14,7 +14,6 @@ from google.cloud.spanner_v1.types import ChangeStreamRecord
 
 from ddl.schema import Type, TypeCode
 from watcher.captures.change_stream.record_values import (
-    ANNOTATED,
     DataRecord,
     Heartbeat,
     MovingRecord,
@@ -25,6 +24,7 @@ from watcher.captures.change_stream.record_values import (
 )
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.spanner.results.wire import ResultPart, join_chunks, parse_cell
+from watcher.value_types import find_code
 
 Message: TypeAlias = Any
 """A message of protocol buffers, which has no types of its own."""
@@ -110,11 +110,11 @@ def decode_shape(table: str, columns: tuple[bytes, ...]) -> Shape:
 
 def decode_type(type_: Message) -> Type:
     """A ``google.spanner.v1.Type``."""
-    code = TypeCode(TYPE_CODES.values_by_number[type_.code].name)
+    annotation = TypeAnnotationCode(type_.type_annotation).name
+    code = find_code(TYPE_CODES.values_by_number[type_.code].name, annotation)
     if code is TypeCode.ARRAY:
         return Type(code, element=decode_type(type_.array_element_type))
-    annotation = TypeAnnotationCode(type_.type_annotation).name
-    return Type(ANNOTATED.get(annotation, code), proto_name=type_.proto_type_fqn or None)
+    return Type(code, proto_name=type_.proto_type_fqn or None)
 
 
 def decode_time(stamp: Message) -> int:

@@ -6,12 +6,10 @@ import json
 from dataclasses import dataclass, replace
 from itertools import compress
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import Type
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.tables.column_choice import ColumnChoice
-
-ANNOTATED = {"PG_NUMERIC": TypeCode.PG_NUMERIC, "PG_JSONB": TypeCode.PG_JSONB}
-"""Types of the PostgreSQL dialect with values of their own."""
+from watcher.value_types import find_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +127,10 @@ def choose_values(values: str | None, names: frozenset[str]) -> str | None:
 def decode_type(described: dict[str, object]) -> Type:
     """A type as a record describes it: ``{"code": "ARRAY", "array_element_type": {...}}``; in the
     PostgreSQL dialect some have a ``type_annotation``."""
-    code = TypeCode(str(described["code"]))
+    annotation = described.get("type_annotation")
+    code = find_code(str(described["code"]), None if annotation is None else str(annotation))
     element = described.get("array_element_type")
     if isinstance(element, dict):
         return Type(code, element=decode_type(element))
     name = described.get("proto_type_fqn")
-    annotated = ANNOTATED.get(str(described.get("type_annotation")), code)
-    return Type(annotated, proto_name=str(name) if name else None)
+    return Type(code, proto_name=str(name) if name else None)

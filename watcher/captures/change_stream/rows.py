@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
+from typing import assert_never
 
 import pyarrow as pa
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import Type
 from watcher.captures import StreamRows
 from watcher.captures.change_stream.record_values import DataRecord
 from watcher.captures.digests import hash_text
@@ -19,6 +20,7 @@ from watcher.change import Change, Operation, Origin, Shape, Value, ValueCapture
 from watcher.spanner.key_values import merge_zeros
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.timestamps import format_timestamp
+from watcher.value_types import FORMS, Form, refuse_values
 from watcher.window import Window
 
 BATCH_ROWS = 10_000
@@ -173,17 +175,35 @@ def decode_cell(value: object, type_: Type) -> Value:
         return None
     if isinstance(value, list) and type_.element is not None:
         return [decode_cell(item, type_.element) for item in value]
-    code = type_.code
-    if code is TypeCode.BOOL:
-        return bool(value)
-    if code in (TypeCode.INT64, TypeCode.ENUM):
-        return int(str(value))
-    if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-        return float(str(value))
-    if code in (TypeCode.NUMERIC, TypeCode.PG_NUMERIC):
-        return Decimal(str(value))
-    if code in (TypeCode.BYTES, TypeCode.PROTO):
-        return b64decode(str(value))
-    if code is TypeCode.DATE:
-        return date.fromisoformat(str(value))
+    decode = CELL_DECODERS.get(type_.code)
+    if decode is None:
+        refuse_values(type_)
+    return decode(value)
+
+
+def read_text(value: object) -> str:
+    """A text; what JSON has in place of one as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def choose_cell_decoder(form: Form) -> Callable[[object], Value]:
+    """The function of ``decode_cell`` for values of a form."""
+    match form:
+        case Form.BOOL:
+            return bool
+        case Form.INTEGER:
+            return lambda value: int(str(value))
+        case Form.FLOAT32 | Form.FLOAT64:
+            return lambda value: float(str(value))
+        case Form.NUMERIC | Form.WIDE_NUMERIC:
+            return lambda value: Decimal(str(value))
+        case Form.BYTES:
+            return lambda value: b64decode(str(value))
+        case Form.DATE:
+            return lambda value: date.fromisoformat(str(value))
+        case Form.TEXT | Form.TIMESTAMP | Form.JSON:
+            return read_text
+    assert_never(form)
+
+
+CELL_DECODERS = {code: choose_cell_decoder(form) for code, form in FORMS.items()}

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watcher.change import Shape
+from watcher.value_types import is_float
 from watcher.window import Window
 
 CellColumns = dict[str, pa.Array]
@@ -51,7 +52,7 @@ class ChangeColumns(Protocol):
 
 def merge_zeros(shape: Shape, cells: CellColumns) -> CellColumns:
     """The cells of a key: -0.0 is written as 0.0, because both are the same key to Spanner."""
-    floats = {name for name, type_ in shape.columns if type_.code.value.startswith("FLOAT")}
+    floats = {name for name, type_ in shape.columns if is_float(type_)}
     for name in floats & cells.keys():
         negative = pc.equal(cells[name], "-0.0")
         cells[name] = pc.if_else(negative, "0.0", cells[name])

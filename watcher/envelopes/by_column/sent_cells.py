@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from itertools import chain
+from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,8 +22,8 @@ from watcher.json_columns.objects import NULL, join_lists
 from watcher.json_columns.scalars import render_floats
 from watcher.json_columns.strings import quote_strings, wrap
 from watcher.spanner.results.columns import trim_scale
+from watcher.value_types import FLOATS, Form, describe_values
 
-NUMBERS = frozenset({TypeCode.FLOAT32, TypeCode.FLOAT64})
 NUMERIC_TEXT = r"^-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"
 BASE64_TEXT = (
     r"^([A-Za-z0-9+/]{4})*"
@@ -88,9 +89,10 @@ def choose_sent_type(type_: Type) -> pa.DataType:
     """The Arrow type of the values of JSON that a column's values are sent as."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         return pa.list_(choose_sent_type(type_.element))
-    if type_.code is TypeCode.BOOL:
+    form = describe_values(type_).form
+    if form is Form.BOOL:
         return pa.bool_()
-    return pa.float64() if type_.code in NUMBERS else pa.string()
+    return pa.float64() if form in FLOATS else pa.string()
 
 
 def pass_on(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array | None:
@@ -98,25 +100,38 @@ def pass_on(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array | None:
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         items = pass_on(column.flatten(), type_.element, style)
         return None if items is None else join_lists(column, items, style.punctuation.comma)
-    if type_.code is TypeCode.BOOL:
-        return column.cast(pa.string())
-    if type_.code in NUMBERS:
-        return render_floats(column)
-    if type_.code in CHECKS:
-        if not is_written_so(column, type_.code):
-            return None
-        integer = type_.code in (TypeCode.INT64, TypeCode.ENUM)
-        return quote_integers(column, type_, style) if integer else wrap(column, '"', '"')
-    if type_.code.is_json and style.format.json_nested:
-        return render_nested(column)
-    if type_.code is TypeCode.PG_NUMERIC:
-        return wrap(trim_scale(column), '"', '"')
-    return quote_strings(column)
+    form = describe_values(type_).form
+    match form:
+        case Form.BOOL:
+            return column.cast(pa.string())
+        case Form.FLOAT32 | Form.FLOAT64:
+            return render_floats(column)
+        case Form.INTEGER:
+            same = is_written_so(column, pa.int64())
+            return quote_integers(column, type_, style) if same else None
+        case Form.DATE:
+            return quote_plain(column, pa.date32())
+        case Form.NUMERIC:
+            return quote_plain(column, NUMERIC_TEXT)
+        case Form.BYTES:
+            return quote_plain(column, BASE64_TEXT)
+        case Form.JSON:
+            return render_nested(column) if style.format.json_nested else quote_strings(column)
+        case Form.WIDE_NUMERIC:
+            return wrap(trim_scale(column), '"', '"')
+        case Form.TEXT | Form.TIMESTAMP:
+            return quote_strings(column)
+    assert_never(form)
 
 
-def is_written_so(column: pa.Array, code: TypeCode) -> bool:
-    """Whether every text of a column is what its value is written as again."""
-    check = CHECKS[code]
+def quote_plain(column: pa.Array, check: pa.DataType | str) -> pa.Array | None:
+    """Texts that nothing has to be escaped in; None if one is written in another way."""
+    return wrap(column, '"', '"') if is_written_so(column, check) else None
+
+
+def is_written_so(column: pa.Array, check: pa.DataType | str) -> bool:
+    """Whether every text of a column is what its value is written as again: ``check`` is a type
+    that Arrow reads and writes, or the pattern of the one form."""
     if isinstance(check, str):
         same = pc.match_substring_regex(column, check)
     else:
@@ -125,14 +140,3 @@ def is_written_so(column: pa.Array, code: TypeCode) -> bool:
         except pa.ArrowInvalid:
             return False
     return pc.all(same).as_py() is not False
-
-
-CHECKS: dict[TypeCode, pa.DataType | str] = {
-    TypeCode.INT64: pa.int64(),
-    TypeCode.ENUM: pa.int64(),
-    TypeCode.DATE: pa.date32(),
-    TypeCode.NUMERIC: NUMERIC_TEXT,
-    TypeCode.BYTES: BASE64_TEXT,
-    TypeCode.PROTO: BASE64_TEXT,
-}
-"""Types whose texts have one form: it is one that Arrow reads and writes again, or a pattern."""

@@ -32,18 +32,9 @@ from ddl.schema import Type, TypeCode
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.sql import RowCondition, WireValue
 from watcher.spanner.timestamps import format_timestamp, to_micros
+from watcher.value_types import FORMS, VALUE_TYPES, Form
 
-COMPARED = {
-    TypeCode.BOOL,
-    TypeCode.INT64,
-    TypeCode.STRING,
-    TypeCode.BYTES,
-    TypeCode.DATE,
-    TypeCode.TIMESTAMP,
-    TypeCode.NUMERIC,
-    TypeCode.PG_NUMERIC,
-}
-DECIMALS = {TypeCode.NUMERIC, TypeCode.PG_NUMERIC}
+DECIMALS = {Form.NUMERIC, Form.WIDE_NUMERIC}
 COMPARISONS: dict[type[Filter], str] = {
     GreaterThan: ">",
     GreaterThanOrEqual: ">=",
@@ -94,7 +85,8 @@ class FilterTranslator:
             return RowCondition(f"{self.sql.quote_column(name)} IS NULL")
         if isinstance(each, IsNotNull):
             return RowCondition(f"{self.sql.quote_column(name)} IS NOT NULL")
-        if code not in COMPARED:
+        described = VALUE_TYPES[code]
+        if described is None or not described.pushed:
             return None
         return self._compare(each, self.sql.quote_column(name), code)
 
@@ -180,9 +172,9 @@ def encode_parameter(value: object, code: TypeCode) -> WireValue | None:
     if isinstance(value, bool):
         return value if code is TypeCode.BOOL else None
     if isinstance(value, int):
-        return str(value) if code in {TypeCode.INT64, *DECIMALS} else None
+        return str(value) if FORMS[code] in {Form.INTEGER, *DECIMALS} else None
     if isinstance(value, Decimal):
-        return f"{value:f}" if code in DECIMALS else None
+        return f"{value:f}" if FORMS[code] in DECIMALS else None
     if isinstance(value, str):
         return value if code is TypeCode.STRING else None
     if isinstance(value, bytes | bytearray):

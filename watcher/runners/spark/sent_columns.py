@@ -16,26 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
-from ddl.schema import Type, TypeCode
+from ddl.schema import Type
 from watcher.envelopes.by_column.sent_cells import convert_sent_values
 from watcher.envelopes.by_column.sent_members import read_members
 from watcher.envelopes.by_column.sent_objects import SentObject, parse_objects
-from watcher.spanner.results.base64_column import decode_base64
 from watcher.spanner.results.columns import (
     choose_decoder,
     choose_nanoseconds,
-    convert_decimals,
+    convert_sent,
     convert_type,
 )
 from watcher.spanner.results.supported_types import Nanoseconds
-from watcher.spanner.results.timestamp_columns import (
-    normalize_timestamps,
-    refuse_finer,
-    truncate_timestamps,
-)
-
-CAST = frozenset({TypeCode.INT64, TypeCode.ENUM, TypeCode.NUMERIC, TypeCode.DATE})
-FLOATS = frozenset({TypeCode.FLOAT32, TypeCode.FLOAT64})
+from watcher.value_types import describe_values
 
 
 class SentRows:
@@ -122,29 +114,10 @@ def convert_column(
     sent: pa.Array, type_: Type, nanoseconds: Nanoseconds, of_key: bool = False
 ) -> pa.Array:
     """A column of values as they were sent, in the type that Arrow keeps them in."""
-    code, target = type_.code, convert_type(type_, choose_nanoseconds(nanoseconds, type_, of_key))
-    if code is TypeCode.ARRAY and type_.element is not None:
+    if type_.element is not None:
+        target = convert_type(type_, nanoseconds)
         return convert_lists(sent, type_.element, nanoseconds).cast(target)
-    if code in FLOATS:
-        return sent.cast(target, safe=False)
-    if code is TypeCode.PG_NUMERIC:
-        return convert_decimals(sent)
-    if code in CAST:
-        return sent.cast(target)
-    if code in (TypeCode.BYTES, TypeCode.PROTO):
-        return decode_base64(sent.cast(pa.binary()))
-    if code is TypeCode.TIMESTAMP:
-        return convert_timestamps(sent, nanoseconds, of_key)
-    return sent
-
-
-def convert_timestamps(texts: pa.Array, nanoseconds: Nanoseconds, of_key: bool) -> pa.Array:
-    """TIMESTAMPs as ``columns.TIMESTAMP_DECODERS`` and ``KEY_DECODERS`` give them."""
-    if nanoseconds is Nanoseconds.STRING:
-        return texts
-    if nanoseconds is Nanoseconds.REFUSE:
-        texts = refuse_finer(texts)
-    return normalize_timestamps(texts) if of_key else truncate_timestamps(texts)
+    return convert_sent(sent, describe_values(type_).form, nanoseconds, of_key)
 
 
 def convert_lists(lists: pa.Array, element: Type, nanoseconds: Nanoseconds) -> pa.Array:

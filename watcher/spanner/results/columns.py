@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ddl.schema import Type, TypeCode
-from watcher.errors import LossyNumericError, WatcherError
+from watcher.errors import LossyNumericError
 from watcher.spanner.results import base64_column
 from watcher.spanner.results.cells import (
     decode_booleans,
@@ -29,6 +30,7 @@ from watcher.spanner.results.timestamp_columns import (
     truncate_timestamps,
 )
 from watcher.spanner.results.wire import ResultPart, collect_rows, parse_elements
+from watcher.value_types import Form, describe_values
 
 Decoder = Callable[[Sequence[bytes]], pa.Array]
 
@@ -37,41 +39,28 @@ NUMERIC = pa.decimal128(38, 9)
 FITS = r"^-?0*\d{1,29}(\.\d{0,9}0*)?$"
 """Decimal texts that fit into it."""
 
-ARROW = {
-    TypeCode.BOOL: pa.bool_(),
-    TypeCode.INT64: pa.int64(),
-    TypeCode.FLOAT32: pa.float32(),
-    TypeCode.FLOAT64: pa.float64(),
-    TypeCode.NUMERIC: NUMERIC,
-    TypeCode.STRING: pa.string(),
-    TypeCode.BYTES: pa.binary(),
-    TypeCode.DATE: pa.date32(),
-    TypeCode.TIMESTAMP: TIMESTAMP,
-    TypeCode.JSON: pa.string(),
-    TypeCode.UUID: pa.string(),
-    TypeCode.INTERVAL: pa.string(),
-    TypeCode.PG_NUMERIC: NUMERIC,
-    TypeCode.PG_JSONB: pa.string(),
-    TypeCode.PROTO: pa.binary(),
-    TypeCode.ENUM: pa.int64(),
+ARROW: Mapping[Form, pa.DataType] = {
+    Form.BOOL: pa.bool_(),
+    Form.INTEGER: pa.int64(),
+    Form.FLOAT32: pa.float32(),
+    Form.FLOAT64: pa.float64(),
+    Form.NUMERIC: NUMERIC,
+    Form.WIDE_NUMERIC: NUMERIC,
+    Form.TEXT: pa.string(),
+    Form.BYTES: pa.binary(),
+    Form.DATE: pa.date32(),
+    Form.TIMESTAMP: TIMESTAMP,
+    Form.JSON: pa.string(),
 }
 
 
-class UnsupportedTypeError(WatcherError):
-    """A column of a type that cannot be converted to Arrow."""
-
-
 def convert_type(type_: Type, nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE) -> pa.DataType:
-    """The Arrow type of a Spanner type."""
+    """The Arrow type of a Spanner type. Raises UnsupportedTypeError."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         return pa.list_(convert_type(type_.element, nanoseconds))
     if type_.code is TypeCode.TIMESTAMP and nanoseconds is Nanoseconds.STRING:
         return pa.string()
-    if type_.code not in ARROW:
-        raise UnsupportedTypeError(
-            f"columns of type {type_.code.value} cannot be delivered; leave the column out"
-        )
-    return ARROW[type_.code]
+    return ARROW[describe_values(type_).form]
 
 
 def build_schema(
@@ -127,9 +116,56 @@ def choose_decoder(
     """The function that decodes a column of a type; a TIMESTAMP of a key as normalized text."""
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         return make_array_decoder(type_, nanoseconds)
-    if type_.code is TypeCode.TIMESTAMP:
-        return (KEY_DECODERS if of_key else TIMESTAMP_DECODERS)[nanoseconds]
-    return DECODERS[type_.code]
+    form = describe_values(type_).form
+    return lambda values: convert_sent(scan_sent(values, form), form, nanoseconds, of_key)
+
+
+def scan_sent(values: Sequence[bytes], form: Form) -> pa.Array:
+    """Values in Spanner's messages as booleans, doubles or texts; base64 as binary."""
+    cells = scan_cells(values)
+    match form:
+        case Form.BOOL:
+            return decode_booleans(cells)
+        case Form.FLOAT32 | Form.FLOAT64:
+            return decode_numbers(cells)
+        case Form.BYTES:
+            cells.check_kind(TEXT)
+            return cells.extract_payloads()
+        case (Form.INTEGER | Form.NUMERIC | Form.WIDE_NUMERIC) | (
+            Form.DATE | Form.TIMESTAMP | Form.TEXT | Form.JSON
+        ):
+            return decode_texts(cells)
+    assert_never(form)
+
+
+def convert_sent(
+    sent: pa.Array, form: Form, nanoseconds: Nanoseconds, of_key: bool = False
+) -> pa.Array:
+    """A column of values as they were sent (booleans, doubles, texts) in the type that Arrow keeps
+    them in."""
+    match form:
+        case Form.BOOL | Form.FLOAT64 | Form.TEXT | Form.JSON:
+            return sent
+        case Form.INTEGER | Form.DATE | Form.NUMERIC:
+            return sent.cast(ARROW[form])
+        case Form.FLOAT32:
+            return sent.cast(pa.float32(), safe=False)
+        case Form.WIDE_NUMERIC:
+            return convert_decimals(sent)
+        case Form.BYTES:
+            return base64_column.decode_base64(sent.cast(pa.binary()))
+        case Form.TIMESTAMP:
+            return convert_timestamps(sent, nanoseconds, of_key)
+    assert_never(form)
+
+
+def convert_timestamps(texts: pa.Array, nanoseconds: Nanoseconds, of_key: bool) -> pa.Array:
+    """TIMESTAMPs as Arrow's or as texts; of a key as normalized texts."""
+    if nanoseconds is Nanoseconds.STRING:
+        return texts
+    if nanoseconds is Nanoseconds.REFUSE:
+        texts = refuse_finer(texts)
+    return normalize_timestamps(texts) if of_key else truncate_timestamps(texts)
 
 
 def decode_strings(values: Sequence[bytes]) -> pa.Array:
@@ -137,29 +173,14 @@ def decode_strings(values: Sequence[bytes]) -> pa.Array:
     return decode_texts(scan_cells(values))
 
 
-def make_cast_decoder(target: pa.DataType) -> Decoder:
-    """A type whose text Arrow reads by itself, a whole column at a time."""
-    return lambda values: decode_strings(values).cast(target)
-
-
 def decode_timestamps(values: Sequence[bytes]) -> pa.Array:
     """TIMESTAMP: what is finer than microseconds is cut off."""
     return truncate_timestamps(decode_strings(values))
 
 
-def decode_exact_timestamps(values: Sequence[bytes]) -> pa.Array:
-    """TIMESTAMP: zeros may be finer than microseconds, nothing else."""
-    return truncate_timestamps(refuse_finer(decode_strings(values)))
-
-
-def decode_decimals(values: Sequence[bytes]) -> pa.Array:
+def convert_decimals(texts: pa.Array) -> pa.Array:
     """numeric of the PostgreSQL dialect, of those values that DECIMAL(38, 9) has. Raises
     LossyNumericError for any other: NaN, more than 29 digits before the point, 9 behind it."""
-    return convert_decimals(decode_strings(values))
-
-
-def convert_decimals(texts: pa.Array) -> pa.Array:
-    """As ``decode_decimals``, of texts."""
     if (wide := find_wide(texts)) is not None:
         raise LossyNumericError(
             f"the numeric {wide} does not fit into DECIMAL(38, 9); read such columns as text: name"
@@ -179,18 +200,6 @@ def find_wide(texts: pa.Array) -> str | None:
     fits = pc.match_substring_regex(texts, FITS)
     wide = texts.filter(pc.invert(pc.fill_null(fits, True)))
     return wide[0].as_py() if len(wide) else None
-
-
-def decode_bytes(values: Sequence[bytes]) -> pa.Array:
-    """BYTES, and the messages of PROTO: base64 on the wire."""
-    column = scan_cells(values)
-    column.check_kind(TEXT)
-    return base64_column.decode_base64(column.extract_payloads())
-
-
-def make_float_decoder(target: pa.DataType) -> Decoder:
-    """FLOAT64 and FLOAT32: numbers, or the words NaN, Infinity and -Infinity."""
-    return lambda values: decode_numbers(scan_cells(values)).cast(target, safe=False)
 
 
 def make_array_decoder(type_: Type, nanoseconds: Nanoseconds) -> Decoder:
@@ -222,34 +231,3 @@ def count_elements(items: Sequence[bytes], ends: NDArray[np.int32]) -> NDArray[n
     lengths = np.fromiter(map(len, items), np.int64, len(items))
     headers = 2 + sum((lengths >= step).astype(np.int64) for step in VARINT_STEPS)
     return np.searchsorted(np.cumsum(lengths + headers), ends, side="right")
-
-
-DECODERS: dict[TypeCode, Decoder] = {
-    TypeCode.BOOL: lambda values: decode_booleans(scan_cells(values)),
-    TypeCode.INT64: make_cast_decoder(pa.int64()),
-    TypeCode.FLOAT32: make_float_decoder(pa.float32()),
-    TypeCode.FLOAT64: make_float_decoder(pa.float64()),
-    TypeCode.NUMERIC: make_cast_decoder(NUMERIC),
-    TypeCode.STRING: decode_strings,
-    TypeCode.BYTES: decode_bytes,
-    TypeCode.DATE: make_cast_decoder(pa.date32()),
-    TypeCode.JSON: decode_strings,
-    TypeCode.UUID: decode_strings,
-    TypeCode.INTERVAL: decode_strings,
-    TypeCode.PG_NUMERIC: decode_decimals,
-    TypeCode.PG_JSONB: decode_strings,
-    TypeCode.PROTO: decode_bytes,
-    TypeCode.ENUM: make_cast_decoder(pa.int64()),
-}
-
-TIMESTAMP_DECODERS: dict[Nanoseconds, Decoder] = {
-    Nanoseconds.TRUNCATE: decode_timestamps,
-    Nanoseconds.REFUSE: decode_exact_timestamps,
-    Nanoseconds.STRING: decode_strings,
-}
-
-KEY_DECODERS: dict[Nanoseconds, Decoder] = {
-    Nanoseconds.TRUNCATE: lambda values: normalize_timestamps(decode_strings(values)),
-    Nanoseconds.REFUSE: lambda values: normalize_timestamps(refuse_finer(decode_strings(values))),
-    Nanoseconds.STRING: decode_strings,
-}

@@ -11,12 +11,7 @@ from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 from ddl.schema import Type, TypeCode
 from watcher.errors import SchemaChangedError
 from watcher.spanner.results.wire import ResultPart
-
-ANNOTATED = {
-    TypeAnnotationCode.PG_NUMERIC: "PG_NUMERIC",
-    TypeAnnotationCode.PG_JSONB: "PG_JSONB",
-}
-"""Types of the PostgreSQL dialect; PG_OID has the values of INT64."""
+from watcher.value_types import find_code
 
 
 def check_types(
@@ -37,13 +32,13 @@ def name_sent_type(type_: Any) -> str:
     """The name of a type of the API, as ARRAY<INT64>."""
     if type_.code == TypeCodePb.ARRAY:
         return f"ARRAY<{name_sent_type(type_.array_element_type)}>"
-    annotated = ANNOTATED.get(type_.type_annotation)
-    return annotated or str(TypeCodePb(type_.code).name)
+    annotation = TypeAnnotationCode(type_.type_annotation).name
+    return find_code(TypeCodePb(type_.code).name, annotation).value
 
 
 def is_expected(sent: str, expected: str) -> bool:
     """A numeric may be read as text: that is what is sent."""
-    return sent == expected or sent.replace("PG_NUMERIC", "STRING") == expected
+    return expected in (sent, sent.replace("PG_NUMERIC", "STRING"))
 
 
 def name_type(type_: Type) -> str:

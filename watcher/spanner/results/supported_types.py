@@ -4,36 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ddl.schema import Type, TypeCode
-
-SUPPORTED = frozenset(
-    {
-        TypeCode.BOOL,
-        TypeCode.INT64,
-        TypeCode.FLOAT32,
-        TypeCode.FLOAT64,
-        TypeCode.NUMERIC,
-        TypeCode.STRING,
-        TypeCode.BYTES,
-        TypeCode.DATE,
-        TypeCode.TIMESTAMP,
-        TypeCode.JSON,
-        TypeCode.UUID,
-        TypeCode.INTERVAL,
-        TypeCode.PG_NUMERIC,
-        TypeCode.PG_JSONB,
-        TypeCode.PROTO,
-        TypeCode.ENUM,
-    }
-)
-"""Those of ``columns.ARROW``; arrays of them, too."""
+from ddl.schema import Type
+from watcher.value_types import FORMS
 
 
 def is_supported(type_: Type) -> bool:
-    """True for a type that can be decoded: not TOKENLIST, or an unknown type."""
-    if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return is_supported(type_.element)
-    return type_.code in SUPPORTED
+    """True for a type that can be decoded: not TOKENLIST, for instance."""
+    return (type_ if type_.element is None else type_.element).code in FORMS
 
 
 class Nanoseconds(StrEnum):
