@@ -4,7 +4,7 @@ cleared, rolled back; with what the application reads itself as the truth."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -250,8 +250,10 @@ class Way:
             left_out = self._left_out(table)
             if self._streams:
                 written, first = self.application.read(table), before[table.name]
-                # Their values are no part of a stream.
-                left_out |= {c.name for c in table.columns.values() if c.generated}
+                # Their values are no part of a stream: those of before may be of older rows.
+                computed = {c.name for c in table.columns.values() if c.generated} - set(table.key)
+                left_out |= computed
+                first = {key: drop_columns(row, computed) for key, row in first.items()}
                 written, first = self._show_as_streamed(written), self._show_as_streamed(first)
             else:
                 written, first = show_rows(table, self._read_stamped(table)), {}
@@ -379,6 +381,11 @@ def list_numerics(table: TableFacts) -> list[str]:
     """The columns of PostgreSQL's numeric, and of its arrays."""
     kinds = {c.name: (c.type.element or c.type).kind for c in table.columns.values()}
     return [name for name, kind in kinds.items() if kind == "PG_NUMERIC"]
+
+
+def drop_columns(row: Row, names: Collection[str]) -> Row:
+    """A row without some of its columns that are not in its key."""
+    return {name: cell for name, cell in row.items() if name not in names}
 
 
 def drop_signs(row: Row) -> Row:
