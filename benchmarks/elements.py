@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from benchmarks.charts import Chart
 from benchmarks.plots import COLOURS, svg
-from benchmarks.result import Chart
 from benchmarks.wording import name_in_words
 
 WIDE_COLUMNS = 4
@@ -113,3 +113,8 @@ def render_legend(chart: Chart) -> str:
         for number, name in enumerate(names)
     )
     return f'<ul class="legend">{items}</ul>'
+
+
+def render_page(plot: Chart) -> str:
+    """A plot as a page of its own."""
+    return render_document(plot.title, f"<main>{render_charts([('model', plot)])}</main>")

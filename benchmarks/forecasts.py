@@ -9,9 +9,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.elements import render_charts, render_document
 from benchmarks.model import Assumptions, Forecast
-from benchmarks.result import Chart
 from watcher.errors import ConfigurationError
 from watcher.settings.fields import unknown_option
 
@@ -72,8 +70,3 @@ def print_model(
         "tail: load of the server with the busiest tail; all: load of all servers. "
         f"{setup.nodes} nodes cost ${forecasts[0].dollars_a_day:,.0f} a day."
     )
-
-
-def render_page(plot: Chart) -> str:
-    """A page of its own."""
-    return render_document(plot.title, f"<main>{render_charts([('model', plot)])}</main>")

@@ -16,7 +16,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullLocator
 
-from benchmarks.result import Chart
+from benchmarks.charts import Chart
 from benchmarks.wording import SECONDS, count_decimals, find_column, format_column, name_in_words
 
 WIDTH_INCHES, HEIGHT_INCHES = 5.0, 2.75

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 import psutil
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from benchmarks.charts import Chart, Value
 from benchmarks.client_times import ClientTimes
 from benchmarks.index import ScanTotals
 from benchmarks.latency import Latency
@@ -33,12 +34,6 @@ PACKAGES = (
     "apsw",
     "protobuf",
 )
-
-
-class Value(BaseModel):
-    """Frozen, with nothing unknown in it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Environment(Value):
@@ -142,28 +137,6 @@ class RunResult(Value):
 def other_process(name: str) -> bool:
     """True for the processes of a run that deliver nothing."""
     return name == "server" or name.startswith("writer")
-
-
-class Line(Value):
-    """A line of a chart; a None leaves a gap."""
-
-    label: str
-    points: tuple[tuple[float, float | None], ...]
-
-
-class Chart(Value):
-    """A plot of a report."""
-
-    title: str
-    x: str
-    y: str
-    lines: tuple[Line, ...]
-    log_x: bool = False
-    log_y: bool = False
-    bars: bool = False
-    """A bar for the one point of each line."""
-    percentiles: bool = False
-    """x is 1 / (1 - percentile): 10 is p90, 100 is p99."""
 
 
 class ScenarioResult(Value):

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from benchmarks import experiment
+from benchmarks.charts import Chart, Line
 from benchmarks.experiment import Show, ignore_progress
-from benchmarks.result import Cell, Chart, Line, RunResult
+from benchmarks.result import Cell, RunResult
 from benchmarks.run_settings import PEERS, RunPlan
 from benchmarks.workload import Workload
 from watcher.errors import ConfigurationError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from benchmarks.charts import Chart
 from benchmarks.elements import (
     TableColumn,
     fold,
@@ -24,7 +25,7 @@ from benchmarks.headline import (
     list_runs,
 )
 from benchmarks.overrides import list_settings
-from benchmarks.result import Chart, RunResult, ScenarioResult
+from benchmarks.result import RunResult, ScenarioResult
 from benchmarks.scenario import make_run_charts
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.wording import SECONDS, name_in_words

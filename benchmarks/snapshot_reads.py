@@ -23,12 +23,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from benchmarks.form_tables import COUNTED_ROWS
-from benchmarks.local_spark import session
 from benchmarks.processes import RunError
 from benchmarks.scenario import Figure
 from benchmarks.served_table import OPTIONS
 from benchmarks.shaped_rows import COLUMNS
 from watcher import register
+from watcher.demo.local_spark import session
 
 ColumnSet = Literal["all", "stored", "short"]
 CHOSEN: dict[ColumnSet, tuple[str, ...]] = {

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import distribution
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -68,9 +71,14 @@ def parse_module(name: str) -> ast.Module:
     return ast.parse(MODULES[name].read_text())
 
 
+def is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
 @cache
 def read_imports(name: str) -> frozenset[str]:
-    """The modules of ours that a module imports, also for typing alone."""
+    """The modules of ours that a module imports, also for typing alone, or loads by their names
+    (``import_module("module")``, ``"module:object"``)."""
     targets: set[str] = set()
     for node in ast.walk(parse_module(name)):
         if isinstance(node, ast.Import):
@@ -79,6 +87,10 @@ def read_imports(name: str) -> frozenset[str]:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 targets.add(inner if inner in MODULES else node.module)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            targets.add(node.value.partition(":")[0] if ":" in node.value else "")
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            targets |= {ast.literal_eval(each) for each in node.args if is_text(each)}
     return frozenset(module for module in targets if module in MODULES and module != name)
 
 
@@ -173,6 +185,20 @@ def test_only_one_module_of_watcher_opens_a_client() -> None:
                 if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("spanner.Client")
             ]
             assert not calls, f"{name} opens a client; only watcher.spanner.database may"
+
+
+def test_the_command_line_and_its_entry_points_name_functions_and_groups_that_are_there() -> None:
+    """What nothing imports: names in the code, and in pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = project["entry-points"]["spanner_watcher.commands"]
+    assert {name: resolve_name(each) for name, each in named.items()}.keys() == {
+        "bench",
+        "conformance",
+    }
+    installed = distribution("spanner-watcher").entry_points.select(
+        group="spanner_watcher.commands"
+    )
+    assert {each.name: each.value for each in installed} == named, "run make setup again"
 
 
 def test_the_server_is_driven_through_its_wire_only() -> None:

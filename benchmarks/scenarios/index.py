@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from benchmarks.result import Chart
+from benchmarks.charts import Chart
 from benchmarks.run_settings import Consumer, IndexName, RunPlan
 from benchmarks.scenario import (
     Bench,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.result import Chart
+from benchmarks.charts import Chart
 from benchmarks.run_settings import Consumer, RunPlan
 from benchmarks.scenario import (
     Bench,

@@ -18,19 +18,19 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from benchmarks.checkpoint import (
-    convert_to_micros,
-    list_committed_batches,
-    list_files,
-    read_windows,
-)
 from benchmarks.files import write_atomically
-from benchmarks.local_spark import session
 from benchmarks.processes import RunError
 from benchmarks.records import DELIVERED, WINDOWS, Appender
 from benchmarks.run_settings import Run
 from watcher import register
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
+from watcher.demo.checkpoints import (
+    convert_to_micros,
+    list_committed_batches,
+    list_files,
+    read_windows,
+)
+from watcher.demo.local_spark import session
 from watcher.spanner.address import DatabaseAddress
 
 PROCESS = "spark"

@@ -7,7 +7,6 @@ from typing import Any
 
 import typer.main
 
-from benchmarks.cli import app as bench_app
 from reference_pages.markdown import code, format_prose, make_page, make_table, require_text
 from watcher.cli import app
 
@@ -19,8 +18,6 @@ VERBATIM = "\b"
 def iterate_commands(name: str = PROGRAM, command: Any = None) -> Iterator[tuple[str, Any]]:
     """Every command by its whole name, a group before its commands."""
     command = typer.main.get_command(app) if command is None else command
-    if name == f"{PROGRAM} bench":
-        command = typer.main.get_command(bench_app)
     yield name, command
     for inner, each in getattr(command, "commands", {}).items():
         yield from iterate_commands(f"{name} {inner}", each)
@@ -36,7 +33,7 @@ def list_parameters(name: str, command: Any) -> Iterator[tuple[str, str]]:
         what = record[0]
         if each.param_type_name == "argument":
             what = what.partition(" ")[0]
-        require_text(each.help, f"{name} {what}", "watcher/cli or benchmarks/cli.py")
+        require_text(each.help, f"{name} {what}", "the file of the command")
         yield code(what), format_prose(" ".join(record[1].split()))
 
 

@@ -11,7 +11,7 @@ import pytest
 from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 
-from benchmarks.cli import pair_results
+from benchmarks.cli.results import pair_results
 from benchmarks.comparison import compare_results, find_different_settings
 from benchmarks.conduct import conduct
 from benchmarks.report import report

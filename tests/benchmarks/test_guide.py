@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.cli import app, short_set
+from benchmarks.cli import app
+from benchmarks.cli.run import short_set
 from benchmarks.guide import list_sections
 from benchmarks.overrides import change_settings, flat
 from benchmarks.scenarios import SCENARIOS, find_scenario

@@ -12,12 +12,14 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from benchmarks.cli import app, compare_command
-from benchmarks.forecasts import render_page
+from benchmarks.charts import Chart, Line
+from benchmarks.cli import app
+from benchmarks.cli.results import compare
+from benchmarks.elements import render_page
 from benchmarks.machine_load import CpuUse
 from benchmarks.model import Assumptions, chart
 from benchmarks.report import report
-from benchmarks.result import Chart, Line, ScenarioResult, Series
+from benchmarks.result import ScenarioResult, Series
 from benchmarks.scenario import list_problems
 from benchmarks.screen import print_result
 
@@ -378,7 +380,7 @@ def test_a_comparison_warns_of_the_result_of_a_busy_machine(
     lean: ScenarioResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     disturbed = change(lean, cpu=DISTURBED).save(tmp_path)
-    compare_command(OLDER, disturbed)
+    compare(OLDER, disturbed)
     printed = capsys.readouterr().out
     assert "the second result of latency: the machine was busy" in printed
     assert "38 % of its CPU time" in printed

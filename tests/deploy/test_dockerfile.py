@@ -120,11 +120,12 @@ WITHOUT_THEM = """
 import sys
 from importlib import import_module
 sys.modules |= dict.fromkeys({removed!r})
-from watcher.cli import actions
-needs = {removed!r} | {{"bench", "demo", "trial"}}
-for name in actions.EXTRAS:
-    if name not in needs and not actions.EXTRAS[name]:
-        import_module("watcher.cli.actions." + name)
+from watcher.cli import COMMANDS
+from watcher.terminal.loading import declare
+for name, where in COMMANDS.items():
+    module = where.partition(":")[0]
+    if not getattr(declare(module), "EXTRAS", ()):
+        import_module(module)
         print(name)
 """
 

@@ -13,7 +13,7 @@ from fixtures.same_values import Key, Row, key_of, read_copied_cell, read_line_c
 from fixtures.table_facts import TableFacts
 
 from watcher.change import Change
-from watcher.cli.actions.watch import make_sink
+from watcher.cli.watch import make_sink
 from watcher.runners.watcher import Watcher
 from watcher.settings.watcher import parse_watch_config
 

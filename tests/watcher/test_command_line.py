@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args, get_type_hints
 
 import pytest
+import typer.main
 from fixtures.commands import run_command
 from fixtures.singers import address_of, capture_of, write_singers
 from fixtures.warm_python import SOCKET
@@ -19,9 +20,10 @@ from google.cloud.spanner_v1.database import Database
 from ddl.apply import read_schema
 from emulator.__main__ import DEFAULT_PORT
 from emulator.ports import find_port
-from watcher.cli import clear, emulator, options
+from watcher.cli import app, clear, emulator, options
 from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
+from watcher.extras import EXTRAS
 from watcher.failpoints import VARIABLE
 from watcher.window import Window
 
@@ -217,7 +219,19 @@ HEAVY = {"google.cloud.spanner_v1", "numpy", "pyarrow", "pydantic", "pyspark", "
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("watch",), ("clear",), ("emulator",), ("demo",), ("ddl", "plan"), ("ctl",)]
+    "command",
+    [
+        (),
+        ("watch",),
+        ("clear",),
+        ("emulator",),
+        ("demo",),
+        ("ddl",),
+        ("ddl", "plan"),
+        ("ctl",),
+        ("bench",),
+        ("conformance",),
+    ],
 )
 def test_help_loads_nothing_that_a_command_needs_to_run(command: tuple[str, ...]) -> None:
     program = (
@@ -231,7 +245,7 @@ def test_help_loads_nothing_that_a_command_needs_to_run(command: tuple[str, ...]
         check=True,
     )
     modules = set(result.stderr.split())
-    assert "watcher.cli.watch" in modules
+    assert "watcher.cli" in modules
     assert not HEAVY & modules
 
 
@@ -264,21 +278,67 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = HidingFinder
 @pytest.mark.parametrize(
     ("command", "modules", "advice"),
     [
-        ("try", ("apsw",), "run pip install 'spanner-watcher[emulator]'"),
+        (("try",), ("apsw",), "run pip install 'spanner-watcher[emulator]'"),
         (
-            "emulator",
+            ("emulator",),
             ("apsw",),
             "run pip install 'spanner-watcher[emulator]'",
         ),
-        ("demo", ("apsw", "pyspark"), "run pip install 'spanner-watcher[emulator,spark]'"),
-        ("bench", ("psutil",), "run pip install 'spanner-watcher[bench]'"),
+        (("conformance",), ("apsw",), "run pip install 'spanner-watcher[emulator]'"),
+        (("demo",), ("apsw", "pyspark"), "run pip install 'spanner-watcher[emulator,spark]'"),
+        (("bench", "list"), ("psutil",), "run pip install 'spanner-watcher[bench]'"),
     ],
 )
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(
-    command: str, modules: Sequence[str], advice: str, tmp_path: Path
+    command: Sequence[str], modules: Sequence[str], advice: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text(HIDE.format(modules=modules))
-    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    result = run(command, PYTHONPATH=path, **{SOCKET: ""})
+    result = run_without(modules, tmp_path, *command)
     assert result.returncode == 2
-    assert f"missing libraries ({', '.join(modules)}): {advice}" in result.stderr
+    assert result.stderr == f"error: missing libraries ({', '.join(modules)}): {advice}\n"
+
+
+def run_without(
+    modules: Sequence[str], folder: Path, *command: str
+) -> subprocess.CompletedProcess[str]:
+    (folder / "sitecustomize.py").write_text(HIDE.format(modules=tuple(modules)))
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    return run(*command, PYTHONPATH=path, **{SOCKET: ""})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("bench", "--help"), ("bench", "run", "--help"), ("bench", "model", "--nodes", "200")],
+)
+def test_the_model_and_the_help_of_benchmarks_need_no_extra(
+    command: Sequence[str], tmp_path: Path
+) -> None:
+    result = run_without(EXTRAS["bench"], tmp_path, *command)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_packages_that_are_not_installed_are_no_commands(tmp_path: Path) -> None:
+    """As in the image, which has none of them."""
+    shown = run_without(("benchmarks", "conformance", "emulator"), tmp_path, "--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "watch" in shown.stdout
+    assert "bench " not in shown.stdout
+    refused = run_without(("benchmarks",), tmp_path, "bench", "model")
+    assert refused.returncode == 2
+    assert "No such command 'bench'" in refused.stderr
+
+
+def iterate_commands(command: Any) -> Iterator[Any]:
+    yield command
+    for each in getattr(command, "commands", {}).values():
+        yield from iterate_commands(each)
+
+
+def test_no_option_has_a_type_of_its_own_command() -> None:
+    """The parser and the command that runs have two modules of one file: a value of the one is
+    not a value of the other's type."""
+    commands = list(iterate_commands(typer.main.get_command(app)))
+    assert len(commands) > 30
+    for command in commands:
+        hints = get_type_hints(command.callback) if command.callback is not None else {}
+        types = [each for hint in hints.values() for each in (hint, *get_args(hint))]
+        assert not [each for each in types if "declared" in getattr(each, "__module__", "")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.api_core.exceptions import Forbidden, GoogleAPICallError, InvalidArgument, NotFound
 
-from watcher.cli.actions.failures import explain_answer
+from watcher.cli.failures import explain_answer
 from watcher.errors import AccessDeniedError, DatabaseNotFoundError, SchemaChangedError
 from watcher.spanner.failures import suggest_fix
 

@@ -33,7 +33,6 @@ from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 from pydantic.alias_generators import to_camel
 
-from benchmarks.cli import app as bench_app
 from ddl.errors import DdlError
 from ddl.options import WatchFile
 from ddl.parse import parse_schema, parse_script
@@ -89,8 +88,6 @@ def parse_command(arguments: list[str]) -> None:
     while arguments and arguments[0] in getattr(command, "commands", {}):
         name, command = f"{name} {arguments[0]}", command.commands[arguments[0]]  # type: ignore[attr-defined]
         arguments = arguments[1:]
-        if name.endswith(" bench"):
-            command = typer.main.get_command(bench_app)
     assert not hasattr(command, "commands"), f"{name} has no command {arguments[:1]}"
     command.make_context(name, list(arguments))
 

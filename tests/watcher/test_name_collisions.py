@@ -11,7 +11,7 @@ from google.cloud.spanner_v1.database import Database
 from ddl.apply import read_schema
 from ddl.status import count_index_rows, list_statuses
 from watcher import Change
-from watcher.cli.actions.ddl.lint import count_sampled_rows
+from watcher.cli.ddl.lint import count_sampled_rows
 from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.positions import SpannerPositions
 from watcher.tables.discovery import discover_table

@@ -81,7 +81,10 @@ READING = (
 )
 WRITING = frozenset({"ctl pause", "ctl resume", "ctl drain", "ctl stop"})
 """They store a command, in every form."""
-WITHOUT_A_DATABASE_OF_THE_USER = frozenset({"try", "conformance", "emulator", "demo", "bench"})
+WITHOUT_A_DATABASE_OF_THE_USER = frozenset(
+    {"try", "conformance", "emulator", "demo"}
+    | {f"bench {each}" for each in ("run", "list", "model", "report", "compare")}
+)
 """They make one, or are one."""
 PREVIEWS = {"--dry-run", "--explain", "--apply"}
 """Options that say that a command also has a form that only reads: without ``--apply``."""

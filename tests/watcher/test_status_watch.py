@@ -12,7 +12,7 @@ from fixtures.consumers import watcher_of, write
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
-from watcher.cli.actions.status_watch import format_span
+from watcher.cli.status_watch import format_span
 
 WATCH = ("status", "--watch", "--staleness", "0s", "--every", "100ms")
 

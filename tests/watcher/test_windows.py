@@ -16,11 +16,11 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.keyset import KeySet
 from google.cloud.spanner_v1.transaction import Transaction
 
-from benchmarks.demo.verification import MicroBatch, Version, verify
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.positions import MemoryPositions, Position
+from watcher.demo.verification import MicroBatch, Version, verify
 from watcher.errors import VersionExpiredError
 from watcher.planning.limits import WindowLimit
 from watcher.spanner.timestamps import to_micros

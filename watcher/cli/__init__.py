@@ -1,35 +1,35 @@
-"""The command ``spanner-watcher``: options and help. What the commands do is in actions."""
+"""The command ``spanner-watcher``. Each command is a file, loaded when it is asked for."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 import typer
 
-from watcher.cli import (
-    actions,
-    bench,
-    check,
-    clear,
-    conformance,
-    ctl,
-    ddl,
-    demo,
-    emulator,
-    page,
-    replay,
-    replicate,
-    status,
-    trial,
-    verify,
-    watch,
-)
 from watcher.errors import WatcherError
 from watcher.terminal.commands import CommandApp, run_commands, show_version
 
-app = CommandApp(
-    name="spanner-watcher",
-)
+COMMANDS = {
+    "try": "watcher.cli.trial:command",
+    "watch": "watcher.cli.watch:command",
+    "replicate": "watcher.cli.replicate:command",
+    "verify": "watcher.cli.verify:command",
+    "check": "watcher.cli.check:command",
+    "status": "watcher.cli.status:command",
+    "page": "watcher.cli.page:command",
+    "ctl": "watcher.cli.ctl:app",
+    "clear": "watcher.cli.clear:command",
+    "replay": "watcher.cli.replay:command",
+    "ddl": "watcher.cli.ddl:app",
+    "emulator": "watcher.cli.emulator:command",
+    "demo": "watcher.cli.demo:command",
+}
+ENTRY_POINTS = "spanner_watcher.commands"
+"""The group of entry points (pyproject.toml) under which packages that are not below this one
+register their commands."""
+
+app = CommandApp(COMMANDS, ENTRY_POINTS, name="spanner-watcher", add_completion=True)
 
 
 @app.callback()
@@ -45,33 +45,9 @@ def describe(
     """
 
 
-app.command("try")(trial.command)
-app.command("watch")(watch.command)
-app.command("replicate")(replicate.command)
-app.command("verify")(verify.command)
-app.command("check")(check.command)
-app.command("status")(status.command)
-app.command("page")(page.command)
-app.add_typer(ctl.app, name="ctl")
-app.command("clear")(clear.command)
-app.command("replay")(replay.command)
-app.add_typer(ddl.app, name="ddl")
-app.command("conformance")(conformance.command)
-app.command("emulator")(emulator.command)
-app.command("demo")(demo.command)
-app.command(
-    "bench",
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "help_option_names": [],
-    },
-)(bench.command)
-
-
 def explain(error: Exception) -> WatcherError | None:
     """What an error of a library means; loaded when there is one."""
-    explained: WatcherError | None = actions.failures.explain_error(error)
+    explained: WatcherError | None = import_module("watcher.cli.failures").explain_error(error)
     return explained
 
 

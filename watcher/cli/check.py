@@ -1,8 +1,11 @@
-"""``spanner-watcher check``."""
+"""``spanner-watcher check``: whether everything is ready to be watched."""
 
 from __future__ import annotations
 
-from watcher.cli import actions
+from collections.abc import Sequence
+
+import typer
+
 from watcher.cli.options import (
     ConfigOption,
     ConsumerOption,
@@ -11,6 +14,13 @@ from watcher.cli.options import (
     StreamOption,
     TablesOption,
 )
+from watcher.cli.output import CONSOLE, print_json
+from watcher.terminal.console import label
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from watcher.cli.config import load_config
+    from watcher.runners.preflight import Finding, check
 
 
 def command(
@@ -34,4 +44,24 @@ def command(
         "capture": "change-stream" if stream is not None else None,
         "stream.name": stream,
     }
-    actions.check.check_readiness(config, flags, json_output)
+    findings = list(check(load_config(config, flags)))
+    if json_output:
+        print_json(
+            [
+                {"name": f.name, "ok": f.ok, "detail": f.detail, "advice": "" if f.ok else f.advice}
+                for f in findings
+            ]
+        )
+    else:
+        print_findings(findings)
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(1)
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Prints a line for each check, and what to do if it failed."""
+    for finding in findings:
+        word, style = ("ok", "green") if finding.ok else ("no", "red")
+        CONSOLE.print(label(word, style, f"  {finding.name}: {finding.detail}"))
+        if not finding.ok and finding.advice:
+            CONSOLE.print(f"    {finding.advice}")

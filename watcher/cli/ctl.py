@@ -1,20 +1,27 @@
-"""``spanner-watcher ctl``."""
+"""``spanner-watcher ctl``: commands to a running consumer, through the database."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from watcher.cli import actions
-from watcher.cli.options import (
-    POSITIONS_TABLE,
-    DatabaseOption,
-    DryRunOption,
-    PositionsTableOption,
-)
+from watcher.cli.options import POSITIONS_TABLE, DatabaseOption, DryRunOption, PositionsTableOption
+from watcher.cli.output import CONSOLE
 from watcher.consumers.states import Command
 from watcher.terminal.commands import CommandApp
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from watcher.consumers.leases import Consumers, not_found
+    from watcher.consumers.merging import merge_parts
+    from watcher.consumers.positions import SpannerPositions
+    from watcher.consumers.positions.tables import list_names
+    from watcher.consumers.positions.unregister import unregister
+    from watcher.spanner.address import DatabaseAddress
+    from watcher.spanner.database import connect
+    from watcher.spanner.timestamps import format_timestamp
 
 app = CommandApp(
     help="Pause, resume, drain or stop a running consumer.\n\n"
@@ -32,7 +39,7 @@ def pause(
     """Deliver nothing until resumed.
 
     The consumer keeps its name, and clearing waits for it."""
-    actions.ctl.send_command(database, name, positions_table, Command.PAUSE)
+    send_command(database, name, positions_table, Command.PAUSE)
 
 
 @app.command()
@@ -42,7 +49,7 @@ def resume(
     positions_table: PositionsTableOption = POSITIONS_TABLE,
 ) -> None:
     """Continue after a pause, or take back a drain that is not done."""
-    actions.ctl.send_command(database, name, positions_table, Command.RESUME)
+    send_command(database, name, positions_table, Command.RESUME)
 
 
 @app.command()
@@ -52,7 +59,7 @@ def drain(
     positions_table: PositionsTableOption = POSITIONS_TABLE,
 ) -> None:
     """Deliver everything up to now, then stop."""
-    actions.ctl.send_command(database, name, positions_table, Command.DRAIN)
+    send_command(database, name, positions_table, Command.DRAIN)
 
 
 @app.command()
@@ -62,7 +69,7 @@ def stop(
     positions_table: PositionsTableOption = POSITIONS_TABLE,
 ) -> None:
     """Stop after the current window."""
-    actions.ctl.send_command(database, name, positions_table, Command.STOP)
+    send_command(database, name, positions_table, Command.STOP)
 
 
 @app.command()
@@ -84,7 +91,7 @@ def forget(
     be cleared from the index. Fails for a running consumer, except for tables that it no longer
     watches.
     """
-    actions.ctl.unregister_consumer(database, name, positions_table, table, dry_run)
+    unregister_consumer(database, name, positions_table, table, dry_run)
 
 
 @app.command()
@@ -100,4 +107,38 @@ def merge(
     again. The next start may divide it into another number of parts, or run as a single instance.
     Fails while an instance runs.
     """
-    actions.ctl.merge_consumer(database, name, positions_table, dry_run)
+    merge_consumer(database, name, positions_table, dry_run)
+
+
+def send_command(database: str, consumer: str, positions_table: str, command: Command) -> None:
+    """Stores a command where the consumer reads it when it renews its lease."""
+    client = connect(DatabaseAddress.parse(database))
+    consumers = Consumers(client, positions_table)
+    consumers.create()
+    for name in consumers.ask(consumer, command):
+        CONSOLE.print(f"{name}: command {command} sent")
+
+
+def unregister_consumer(
+    database: str, consumer: str, positions_table: str, tables: Sequence[str] | None, dry_run: bool
+) -> None:
+    """Removes the positions of a consumer, or of all parts of a shared one, or shows them."""
+    client = connect(DatabaseAddress.parse(database))
+    removed = unregister(client, positions_table, consumer, tables, dry_run)
+    if not removed:
+        raise not_found(consumer, list_names(client, positions_table))
+    for name, gone in removed.items():
+        if dry_run:
+            shown = ", ".join(sorted(gone)) or "none"
+            CONSOLE.print(f"{name}: positions that would be removed: {shown}")
+        else:
+            CONSOLE.print(f"{name}: {len(gone)} positions removed")
+
+
+def merge_consumer(database: str, consumer: str, positions_table: str, dry_run: bool) -> None:
+    """Merges the parts of a shared consumer, or shows where it would be."""
+    positions = SpannerPositions(connect(DatabaseAddress.parse(database)), positions_table)
+    merged = merge_parts(positions, consumer, dry_run)
+    done = "would be" if dry_run else "is"
+    for table, micros in sorted(merged.items()):
+        CONSOLE.print(f"{consumer}: its position in {table} {done} {format_timestamp(micros)}")

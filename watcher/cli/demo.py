@@ -1,23 +1,24 @@
-"""``spanner-watcher demo``."""
+"""``spanner-watcher demo``: runs the demo: the whole data path on this machine."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from ddl.schema import Dialect
-from watcher.cli import actions
 from watcher.cli.options import JsonOption
+from watcher.terminal.console import print_error
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from watcher.demo.processes import ChildError
+    from watcher.demo.run import Demo
+    from watcher.demo.settings import DemoOptions
 
 
-class DemoTarget(StrEnum):
-    """Where Spark writes."""
-
-    PARQUET = "parquet"
-    DELTA = "delta"
+EXTRAS = ("emulator", "spark")
 
 
 def command(
@@ -53,12 +54,12 @@ def command(
         ),
     ] = 5.0,
     to: Annotated[
-        DemoTarget,
+        Literal["parquet", "delta"],
         typer.Option(
             metavar="FORMAT",
             help="parquet: every change, in files; delta: a replica, which is verified.",
         ),
-    ] = DemoTarget.PARQUET,
+    ] = "parquet",
     dialect: Annotated[
         Dialect, typer.Option(metavar="DIALECT", help="googlesql or postgresql.")
     ] = Dialect.GOOGLESQL,
@@ -80,16 +81,21 @@ def command(
     Spark streams its changes into Parquet and the index is cleared, then compares everything.
     Exits with 0 only if Parquet holds exactly what was written.
     """
-    options = {
-        "rows": rows,
-        "mutations_per_second": rate,
-        "write_seconds": seconds,
-        "driver_kills": kill_driver,
-        "shards": shards,
-        "shard_groups": shard_groups,
-        "clear_every_seconds": clear_every,
-        "seed": seed,
-        "to": to.value,
-        "dialect": dialect,
-    }
-    actions.demo.run_demo(options, keep, json_output)
+    options = DemoOptions(
+        rows=rows,
+        mutations_per_second=rate,
+        write_seconds=seconds,
+        driver_kills=kill_driver,
+        shards=shards,
+        shard_groups=shard_groups,
+        clear_every_seconds=clear_every,
+        seed=seed,
+        to=to,
+        dialect=dialect,
+    )
+    try:
+        summary = Demo(options, keep, json_output).run()
+    except ChildError as error:
+        print_error(str(error))
+        raise typer.Exit(1) from error
+    raise typer.Exit(0 if summary.verified else 1)

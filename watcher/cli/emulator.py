@@ -1,16 +1,29 @@
-"""``spanner-watcher emulator``."""
+"""``spanner-watcher emulator``: runs the embedded Spanner until it is stopped."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ddl.schema import Dialect
-from watcher.cli import actions
 from watcher.cli.options import OptionalDatabaseOption
+from watcher.terminal.loading import to_run
 
+if to_run(__name__):
+    from ddl.parse import parse_script
+    from ddl.render import render_step
+    from emulator.__main__ import serve
+    from emulator.errors import SpannerError
+    from emulator.faults import Faults, parse_faults
+    from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
+    from watcher.spanner.database import create_on_emulator
+    from watcher.text_files import read_text_file
+
+EXTRAS = ("emulator",)
 STRICT = "strict_pending_timestamps"
 """The fault that --strict-pending-timestamps sets."""
 DEFAULT_PORT = 9010
@@ -81,7 +94,22 @@ def command(
     if schema is not None and database is None:
         raise typer.BadParameter("--schema needs --database, the database to create")
     strict = [f"{STRICT}=1"] if strict_pending_timestamps else []
-    faults = [*(fault or []), *strict]
-    actions.emulator.run_emulator(
-        host, port, data_dir, ready_file, database, schema, dialect, faults
-    )
+    injected = read_faults([*(fault or []), *strict])
+    address = DatabaseAddress.parse(database) if database is not None else None
+    script = read_text_file(schema) if schema is not None else ""
+    statements = [render_step(step, dialect) for step in parse_script(script, dialect)]
+
+    def create_database(listening: str) -> None:
+        if address is not None:
+            os.environ[EMULATOR_HOST] = listening
+            create_on_emulator(address, statements, dialect)
+
+    raise typer.Exit(serve(host, port, data_dir, ready_file, create_database, faults=injected))
+
+
+def read_faults(pairs: Sequence[str]) -> Faults:
+    """The faults of --fault. Raises BadParameter for an unknown one."""
+    try:
+        return parse_faults(pairs)
+    except SpannerError as error:
+        raise typer.BadParameter(error.message, param_hint="--fault") from error

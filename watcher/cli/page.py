@@ -1,18 +1,27 @@
-"""``spanner-watcher page``."""
+"""``spanner-watcher page``: serves the live page until a signal stops it."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from watcher.cli import actions
-from watcher.cli.options import (
-    POSITIONS_TABLE,
-    OptionalDatabaseOption,
-    PositionsTableOption,
-)
+from watcher.cli.logs import configure_logging
+from watcher.cli.options import POSITIONS_TABLE, OptionalDatabaseOption, PositionsTableOption
+from watcher.cli.output import CONSOLE, ERRORS
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from watcher.cli.config import load_config
+    from watcher.cli.interruption import parse_interval, until_interrupted
+    from watcher.page.access import is_loopback
+    from watcher.page.service import PageService, hide_token
+    from watcher.settings.sections import PageConfig
+    from watcher.settings.watcher import check_page
+
+WAKE_SECONDS = 1.0
 
 
 def command(
@@ -91,7 +100,36 @@ def command(
         "page.port": port,
         "page.control": control or None,
         "page.token_file": token_file,
+        "page.every": parse_interval(every) if every is not None else None,
         "page.staleness": staleness,
         "positions.table": positions_table if positions_table != POSITIONS_TABLE else None,
     }
-    actions.page.serve_page(config, flags, every)
+    settings = load_config(config, flags)
+    check_page(settings)
+    configure_logging(settings.log_format, verbose=False)
+    page = settings.page or PageConfig()
+    with until_interrupted():
+        service = PageService(page, settings.address, settings.positions.table)
+        service.read()
+        service.start()
+        print_address(str(settings.address), page, service)
+        while True:
+            # A wait without an end would miss a signal that comes just before it.
+            time.sleep(WAKE_SECONDS)
+
+
+def print_address(database: str, page: PageConfig, service: PageService) -> None:
+    """Prints where the page is."""
+    address, advice = hide_token(service.link)
+    if CONSOLE.is_terminal:
+        address, advice = service.link, None
+    CONSOLE.print(f"the page of {database} is at {address}")
+    if advice is not None:
+        ERRORS.print(advice)
+    if not is_loopback(page.host):
+        port = service.port
+        CONSOLE.print(
+            "others can reach it, without encryption: put it behind a proxy with TLS, or use"
+            f" 'ssh -L {port}:localhost:{port}' and --host 127.0.0.1"
+        )
+    CONSOLE.print("Ctrl-C stops it")

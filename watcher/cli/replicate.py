@@ -1,13 +1,15 @@
-"""``spanner-watcher replicate``."""
+"""``spanner-watcher replicate``: keeps a replica, and prints its cuts."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from importlib import import_module
+from typing import Annotated
 
 import typer
 
-from watcher.cli import actions
+from watcher.cli.logs import configure_logging
 from watcher.cli.options import (
     POSITIONS_TABLE,
     ConfigOption,
@@ -23,10 +25,21 @@ from watcher.cli.options import (
     StreamOption,
     TablesOption,
 )
+from watcher.cli.output import CONSOLE, print_json
+from watcher.extras import require_extras
+from watcher.terminal.loading import to_run
 
-if TYPE_CHECKING:
+if to_run(__name__):
+    from watcher.cli.config import load_config
     from watcher.replica.commits import CutReport
+    from watcher.runners.replicator import Replicator
     from watcher.settings.watcher import WatchConfig
+    from watcher.spanner.timestamps import format_timestamp
+
+EXTRAS = ("delta",)
+SPARK = "spark"
+
+PrintCut = Callable[["CutReport"], None]
 
 
 def command(
@@ -102,20 +115,78 @@ def command(
         "replica.to": to,
         "replica.engine": engine,
     }
-    actions.replicate.replicate(
-        config,
-        flags,
-        once=once,
-        take_over=take_over,
-        dry_run=dry_run,
-        json_output=json_output,
-        verbose=verbose,
-        run_spark=run_spark,
-    )
+    settings = load_config(config, flags)
+    configure_logging(settings.log_format, verbose)
+    printer: PrintCut = print_json_cut if json_output else CutPrinter().print
+    if settings.replica is not None and settings.replica.engine == SPARK and not dry_run:
+        replicate_with_spark(settings, printer, once, take_over)
+        return
+    replicator = Replicator(settings, printer, take_over)
+    if dry_run:
+        print_plan(replicator, json_output)
+    elif once:
+        replicator.run_once()
+    else:
+        replicator.stop_on_signals()
+        replicator.run()
 
 
-def run_spark(
-    config: WatchConfig, report: Callable[[CutReport], None], once: bool, take_over: bool
+def replicate_with_spark(
+    config: WatchConfig, report: PrintCut, once: bool, take_over: bool
 ) -> None:
-    """Replicates with Spark, which is loaded now."""
-    actions.replicate_spark.replicate(config, report, once, take_over)
+    """Replicates with Spark, which only who asks for it loads, until SIGTERM or SIGINT, or ``once``
+    up to now."""
+    require_extras("spark")
+    job = import_module("watcher.runners.spark_job")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    job.run_job(config, report, once, take_over)
+
+
+def print_plan(replicator: Replicator, json_output: bool) -> None:
+    """Prints what a start would do with each table."""
+    plans = list(replicator.plan())
+    if json_output:
+        tables = [{"table": p.table, "action": p.action, "reason": p.reason} for p in plans]
+        print_json({"consumer": replicator.consumer, "tables": tables})
+        return
+    CONSOLE.print(f"consumer {replicator.consumer}")
+    for plan in plans:
+        CONSOLE.print(f"{plan.table}: {plan.action} ({plan.reason})")
+
+
+def print_json_cut(report: CutReport) -> None:
+    """A cut for machines."""
+    print_json(describe_cut(report))
+
+
+def describe_cut(report: CutReport) -> dict[str, object]:
+    """A cut with its lag: how old it was when it was written, in seconds."""
+    cut = report.cut
+    return {
+        "cut": format_timestamp(cut.end),
+        "exact": cut.exact,
+        "not_exact": cut.explain(),
+        "phase": "loading" if report.loaded else "following",
+        "lag_seconds": round(report.lag_seconds, 3),
+        "loaded": dict(report.loaded),
+        "merged": dict(report.merged),
+        "tables": {name: each.version for name, each in sorted(cut.tables.items())},
+    }
+
+
+class CutPrinter:
+    """A line for each cut in which something changed; the others only advance it."""
+
+    def __init__(self) -> None:
+        self._first = True
+
+    def print(self, report: CutReport) -> None:
+        """Prints the line."""
+        changes = [f"{name} {rows} rows loaded" for name, rows in sorted(report.loaded.items())]
+        changes += [f"{name} {rows} rows merged" for name, rows in sorted(report.merged.items())]
+        if not changes and not self._first:
+            return
+        self._first = False
+        exact = "" if report.cut.exact else f" (not exact: {report.cut.explain()})"
+        text = ", ".join(changes) or "nothing changed"
+        CONSOLE.print(f"cut {format_timestamp(report.cut.end)}{exact}: {text}")

@@ -1,12 +1,12 @@
-"""``spanner-watcher status``."""
+"""``spanner-watcher status``: the state of each consumer, and how far behind it is."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
 
-from watcher.cli import actions
 from watcher.cli.options import (
     POSITIONS_TABLE,
     ConsumerOption,
@@ -16,7 +16,32 @@ from watcher.cli.options import (
     PositionsTableOption,
     StalenessOption,
 )
-from watcher.errors import ConfigurationError
+from watcher.cli.output import CONSOLE, print_json
+from watcher.consumers.states import ConsumerStatus, StoredError
+from watcher.errors import (
+    ConfigurationError,
+    NotWatchableError,
+    TableNotFoundError,
+)
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from google.cloud.spanner_v1.database import Database
+
+    from watcher.captures.poll import PollCapture
+    from watcher.cli.status_watch import check_name, format_count, watch_status
+    from watcher.consumers.positions import Position
+    from watcher.overview.assembly import describe_state
+    from watcher.overview.reader import StaleReader
+    from watcher.overview.stored import read_errors, read_own_columns, read_stored_state
+    from watcher.spanner.address import DatabaseAddress
+    from watcher.spanner.database import connect
+    from watcher.spanner.queries import QueryClient
+    from watcher.spanner.timestamps import format_timestamp
+    from watcher.tables.discovery import discover_table
+    from watcher.tables.shards import group_shards
+    from watcher.terminal.tables import TableColumn, print_table
+    from watcher.window import Window
 
 
 def command(
@@ -57,17 +82,131 @@ def command(
     if watch:
         if errors or by_shard_group:
             raise ConfigurationError("--errors and --shard-groups do not go with --watch")
-        actions.status_watch.watch_status(
-            actions.status_watch.StatusWatch(
-                database=database,
-                consumer=consumer,
-                every=every,
-                staleness=staleness,
-                positions_table=positions_table,
-                json_output=json_output,
-            )
+        watch_status(
+            database=database,
+            consumer=consumer,
+            every=every,
+            staleness=staleness,
+            positions_table=positions_table,
+            json_output=json_output,
         )
         return
-    actions.status.show_status(
-        database, consumer, errors, by_shard_group, positions_table, json_output
+    address = DatabaseAddress.parse(database)
+    client = connect(address)
+    reader = StaleReader(client, QueryClient(address).fetch_read_timestamp())
+    columns = read_own_columns(reader, positions_table)
+    state = read_stored_state(reader, positions_table, columns)
+    statuses, positions = state.statuses, state.positions
+    check_name(consumer, {*statuses, *(position.consumer for position in positions)})
+    rows = [
+        describe_position(
+            client, address, position, statuses.get(position.consumer), by_shard_group, reader.at
+        )
+        for position in positions
+        if consumer in (None, position.consumer)
+    ]
+    names = sorted({str(row["consumer"]) for row in rows})
+    asked = names if errors else []
+    found = [each for name in asked for each in read_errors(reader, positions_table, columns, name)]
+    stored = [describe_error(each) for each in found]
+    if json_output:
+        print_json({"consumers": rows, "errors": stored})
+        return
+    print_status(rows)
+    for error in stored:
+        CONSOLE.print(f"{error['at']}  {error['consumer']}  {error['kind']}: {error['message']}")
+
+
+def describe_error(error: StoredError) -> dict[str, str]:
+    """A stored error, for JSON."""
+    return {
+        "consumer": error.consumer,
+        "at": format_timestamp(error.occurred_at),
+        "kind": error.kind,
+        "message": error.message,
+    }
+
+
+def describe_position(
+    client: Database,
+    address: DatabaseAddress,
+    position: Position,
+    status: ConsumerStatus | None,
+    shard_groups: int,
+    now: int,
+) -> dict[str, object]:
+    """One table of a consumer, for JSON; ``now`` is Spanner's time."""
+    progress = status.progress if status else None
+    ended = status is not None and status.ended
+    row: dict[str, object] = {
+        "consumer": position.consumer,
+        "table": position.table,
+        "state": describe_state(status),
+        "alive": status.alive if status else False,
+        "ended_at": format_timestamp(status.updated_at) if status and ended else None,
+        "reason": status.reason if status and ended else None,
+        "position": format_timestamp(position.micros),
+        "lag_seconds": None if ended else round((now - position.micros) / 1_000_000, 3),
+        "lag_rows": None,
+        "delivered_rows": progress.rows if progress else None,
+        "rows_per_second": round(progress.rows_per_second, 3) if progress else None,
+        "dead_letters": progress.dead_letters if progress else None,
+    }
+    try:
+        table = discover_table(client, position.table)
+    except (NotWatchableError, TableNotFoundError) as error:
+        return row | {"note": str(error)}
+    capture = PollCapture(QueryClient(address), table, ())
+    window, changed = capture.look(position.micros)
+    row["lag_rows"] = capture.count(window) if changed else 0
+    if shard_groups:
+        row["lag_rows_by_shard_group"] = count_by_group(capture, window, shard_groups)
+    return row
+
+
+def count_by_group(capture: PollCapture, window: Window, count: int) -> dict[str, int]:
+    """Counts the rows of a window in each group of shards."""
+    return {
+        str(group.number): capture.count(window, group)
+        for group in group_shards(capture.table.shard_values, count)
+    }
+
+
+def print_status(rows: Sequence[Mapping[str, object]]) -> None:
+    """The rows as a table for people; below it, when and why consumers have ended."""
+    if not rows:
+        CONSOLE.print("no consumer is registered: start one with 'watch --consumer NAME'")
+        return
+    columns = (
+        TableColumn("consumer"),
+        TableColumn("table"),
+        TableColumn("state"),
+        TableColumn("position", drop=2),
+        TableColumn("lag", right=True),
+        TableColumn("rows behind", drop=1, right=True),
+        TableColumn("delivered", drop=3, right=True),
+    )
+    print_table(CONSOLE, columns, [make_cells(row) for row in rows], "--json has them")
+    for line in dict.fromkeys(describe_end(row) for row in rows if row["ended_at"] is not None):
+        CONSOLE.print(line)
+
+
+def describe_end(row: Mapping[str, object]) -> str:
+    """When a consumer has ended, and why."""
+    reason = row["reason"] or "no reason is stored"
+    return f"{row['consumer']}: {row['state']} since {row['ended_at']}: {reason}"
+
+
+def make_cells(row: Mapping[str, object]) -> tuple[str, ...]:
+    """The cells of a row. One that has ended has no lag: it is not meant to follow."""
+    alive = "" if row["alive"] or row["ended_at"] else " (not alive)"
+    lag = row["lag_seconds"]
+    return (
+        str(row["consumer"]),
+        str(row["table"]),
+        f"{row['state']}{alive}",
+        str(row["position"]),
+        "-" if lag is None else f"{lag} s",
+        format_count(row["lag_rows"]),
+        format_count(row["delivered_rows"]),
     )

@@ -1,13 +1,33 @@
-"""``spanner-watcher verify``."""
+"""``spanner-watcher verify``: compares a replica with Spanner, and prints what differs."""
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
 
-from watcher.cli import actions
+from watcher.cli.logs import configure_logging
 from watcher.cli.options import JsonOption, OptionalDatabaseOption, TablesOption
+from watcher.cli.output import CONSOLE, print_json
+from watcher.errors import ConfigurationError
+from watcher.terminal.console import label
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from watcher.replica.cuts import Cut
+    from watcher.replica.manifest import Manifest, parse_timestamp
+    from watcher.replica.stored_copies import open_copies
+    from watcher.settings.fields import LATEST
+    from watcher.settings.sections import check_replica_address
+    from watcher.spanner.address import DatabaseAddress
+    from watcher.spanner.queries import QueryClient
+    from watcher.spanner.read_options import Priority, ReadOptions
+    from watcher.spanner.timestamps import format_timestamp
+    from watcher.verification.replicas import EVERY_TABLE, VerifyOptions, verify
+    from watcher.verification.report import Report, TableReport
+
+EXIT_DIFFERS = 10
 
 
 def command(
@@ -52,13 +72,75 @@ def command(
 
     Example: spanner-watcher verify --to delta:/lake/music
     """
-    actions.verify.verify_replica(
-        to=to,
-        database=database,
-        at=at,
-        tables=tuple(table or ()),
-        ignored_columns=tuple(ignore_column or ()),
-        data_boost=data_boost,
-        json_output=json_output,
-        verbose=verbose,
+    configure_logging("logfmt", verbose)
+    folder = parse_folder(to)
+    manifest = Manifest(folder)
+    cut = find_cut(manifest, at)
+    queries = QueryClient(
+        DatabaseAddress.parse(database or cut.database), ReadOptions(priority=Priority.LOW)
     )
+    options = VerifyOptions(
+        tuple(table or EVERY_TABLE), tuple(ignore_column or ()), data_boost, at == LATEST
+    )
+    report = verify(queries, open_copies(cut.copies, folder, cut.consumer), cut, options)
+    if not ignore_column:
+        settle(manifest, cut, report)
+    print_json(report.to_json()) if json_output else print_report(report)
+    if not (report.equal and report.untouched):
+        raise typer.Exit(EXIT_DIFFERS)
+
+
+def settle(manifest: Manifest, cut: Cut, report: Report) -> None:
+    """What others had written to copies that are equal all the same does not matter any more."""
+    settled = cut
+    for table in report.tables:
+        if table.equal and settled.settle(table.table) != settled:
+            settled = settled.settle(table.table)
+            manifest.note_verified(cut, table.table)
+    if settled != cut:
+        manifest.write(settled)
+
+
+def parse_folder(to: str) -> str:
+    """The folder of ``FORMAT:FOLDER``. Raises ConfigurationError."""
+    try:
+        return check_replica_address(to).partition(":")[2]
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def find_cut(manifest: Manifest, at: str) -> Cut:
+    """The cut that is meant: the newest that can be compared, exact or not. Raises
+    ReplicaError."""
+    return manifest.find_comparable(None if at == LATEST else parse_timestamp(at))
+
+
+def print_report(report: Report) -> None:
+    """Prints a line for each table, and one for each row that differs."""
+    CONSOLE.print(f"as of {format_timestamp(report.at)}")
+    if report.reasons:
+        CONSOLE.print(f"  the cut is not exact: {report.reasons}")
+    for table in report.tables:
+        print_table(table)
+
+
+def print_table(table: TableReport) -> None:
+    """Prints what was found in a table."""
+    word, style = ("equal", "green") if table.equal else ("differs", "red")
+    counts = f"{table.rows:,} rows in Spanner, {table.copy_rows:,} in the copy"
+    CONSOLE.print(label(word, style, f"  {table.table}: {table.problem or counts}"))
+    if table.uncompared:
+        CONSOLE.print(f"    not compared: {', '.join(table.uncompared)}")
+    for commit in table.outside:
+        CONSOLE.print(f"    written by others since: {commit}")
+    if table.left_out:
+        CONSOLE.print(f"    not in the copy: {', '.join(table.left_out)}")
+    for caveat in table.caveats:
+        CONSOLE.print(f"    note: {caveat}")
+    for each in table.differences:
+        key = json.dumps(each.key, ensure_ascii=False)
+        CONSOLE.print(f"    {each.kind.value} {key}")
+    if len(table.differences) < table.found:
+        CONSOLE.print(f"    and {table.found - len(table.differences):,} more")
+    if not table.complete:
+        CONSOLE.print("    more ranges differ than were looked at")

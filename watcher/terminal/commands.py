@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import typer
+import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from ddl.errors import DdlError
@@ -21,6 +23,7 @@ from watcher.terminal.console import (
     print_error,
     silence,
 )
+from watcher.terminal.loading import declare, defer, read_entry_points
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXIT_USAGE = 2
@@ -34,12 +37,51 @@ Explain = Callable[[Exception], WatcherError | None]
 """What an error of a library means to a user; None for a fault of the program."""
 
 
+class LoadedCommands(MutableMapping[str, Any]):
+    """The commands of a group by name. A file is loaded when somebody looks its command up;
+    entry points are read for a name that ``files`` does not have, and to list all."""
+
+    def __init__(self, own: Mapping[str, Any], files: Mapping[str, str], group: str) -> None:
+        self._loaded = dict(own)
+        self._files = files
+        self._group = group
+
+    @cached_property
+    def _registered(self) -> Mapping[str, str]:
+        return read_entry_points(self._group) if self._group else {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            where = self._files.get(name) or self._registered[name]
+            self._loaded[name] = load_command(name, where)
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._files, *self._registered, *self._loaded)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
 class CommandGroup(TyperGroup):
     """Shows its help if there is no command.
 
     Ignores its own options if a command comes first: to check options, typer loads pydantic, which
     doubles the time of ``COMMAND --help``.
     """
+
+    files: ClassVar[Mapping[str, str]] = {}
+    entry_points: ClassVar[str] = ""
+
+    def __init__(self, *, commands: Any = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = LoadedCommands(commands or {}, self.files, self.entry_points)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As ``TyperGroup.parse_args``."""
@@ -87,20 +129,46 @@ class PlainCommand(TyperCommand):
 
 
 class CommandApp(typer.Typer):
-    """A group of commands in the one style of help that the project has."""
+    """A group of commands in the one style of help that the project has.
 
-    def __init__(self, **options: Any) -> None:
+    ``files`` has functions (``module:function``) and groups (``module:app``) by the names of the
+    commands. ``EXTRAS`` of such a module names the extras that its commands need to run. Those that
+    other packages register under the group ``entry_points`` come after them.
+    """
+
+    def __init__(
+        self, files: Mapping[str, str] | None = None, entry_points: str = "", **options: Any
+    ) -> None:
+        where = {"files": files or {}, "entry_points": entry_points}
         super().__init__(
-            cls=CommandGroup,
+            cls=type("CommandGroup", (CommandGroup,), where),
             context_settings=HELP_SETTINGS,
             pretty_exceptions_enable=False,
             rich_markup_mode=None,
-            **options,
+            **({"add_completion": False} | options),
         )
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Command], Command]:
         """As ``Typer.command``."""
         return super().command(name, **({"cls": PlainCommand} | options))
+
+
+def load_command(name: str, where: str) -> Any:
+    """The command, or the group, of a file (``module:function``, ``module:app``). Its module is
+    imported when it runs."""
+    module_name, _, attribute = where.partition(":")
+    module = declare(module_name)
+    found = getattr(module, attribute)
+    app = found if isinstance(found, CommandApp) else CommandApp()
+    if app is not found:
+        app.command(name)(found)
+    extras = getattr(module, "EXTRAS", ())
+    for each in app.registered_commands:
+        if each.callback is not None:
+            each.callback = defer(module_name, extras, each.callback)
+    command = typer.main.get_command(app)
+    command.name = name
+    return command
 
 
 def show_version(wanted: bool) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from watcher.cli.ddl import advise, change_stream, changelog, lint, migrate, rollback, status
 from watcher.terminal.commands import CommandApp
 
-app = CommandApp(help="Make the tables of a database watchable.")
-app.command("status")(status.command)
-app.command("plan")(migrate.plan)
-app.command("apply")(migrate.apply)
-app.command("rollback")(rollback.command)
-app.command("lint")(lint.command)
-app.command("advise")(advise.command)
-app.command("changelog")(changelog.command)
-app.add_typer(change_stream.app, name="change-stream")
+app = CommandApp(
+    {
+        "status": "watcher.cli.ddl.status:command",
+        "plan": "watcher.cli.ddl.migrate:plan",
+        "apply": "watcher.cli.ddl.migrate:apply",
+        "rollback": "watcher.cli.ddl.rollback:command",
+        "lint": "watcher.cli.ddl.lint:command",
+        "advise": "watcher.cli.ddl.advise:command",
+        "changelog": "watcher.cli.ddl.changelog:command",
+        "change-stream": "watcher.cli.ddl.change_stream:app",
+    },
+)
+
+
+@app.callback()
+def describe() -> None:
+    """Make the tables of a database watchable."""

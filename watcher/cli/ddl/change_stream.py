@@ -1,13 +1,14 @@
-"""``ddl change-stream create|alter|drop``."""
+"""``ddl change-stream``: the statements that create, alter and drop a change stream."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from ddl.change_streams import CAPTURE_TYPES, FLAGS
-from watcher.cli import actions
+from ddl.schema import ChangeStream, Schema
 from watcher.cli.options import (
     ApplyOption,
     DialectOption,
@@ -15,7 +16,17 @@ from watcher.cli.options import (
     OptionalDatabaseOption,
     SchemaOption,
 )
+from watcher.cli.output import CONSOLE, print_json
 from watcher.terminal.commands import CommandApp
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from ddl import change_streams
+    from ddl.apply import run_statements
+    from ddl.errors import PlanError
+    from ddl.render import render_step
+    from ddl.steps import Step
+    from watcher.cli.ddl.request import load_schema
 
 app = CommandApp(
     help="Create, alter and drop change streams.\n\nChecks them against Spanner's limits first.",
@@ -62,9 +73,12 @@ def create(
     json_output: JsonOption = False,
 ) -> None:
     """Create a change stream."""
-    target = actions.ddl.change_stream.StreamTarget(database, schema, dialect, apply, json_output)
-    choices = actions.ddl.change_stream.StreamChoices(watch, everything, retention, capture, flags)
-    actions.ddl.change_stream.create(name, choices, target)
+    loaded, _ = load_schema(database, schema, dialect)
+    if everything == bool(watch):
+        raise PlanError("nothing to watch: use either --all, or --watch with a table")
+    stream = make_stream(name, watch, everything, retention, capture, flags)
+    step = change_streams.create(loaded, stream)
+    show_and_run(loaded, [step], database, apply, json_output)
 
 
 @app.command()
@@ -82,9 +96,17 @@ def alter(
     json_output: JsonOption = False,
 ) -> None:
     """Change what a change stream watches, or its options."""
-    target = actions.ddl.change_stream.StreamTarget(database, schema, dialect, apply, json_output)
-    choices = actions.ddl.change_stream.StreamChoices(watch, everything, retention, capture, flags)
-    actions.ddl.change_stream.alter(name, choices, target)
+    loaded, _ = load_schema(database, schema, dialect)
+    stream = make_stream(name, watch, everything, retention, capture, flags)
+    changes = set[str]()
+    if watch or everything:
+        changes.add("watches")
+    if stream.options:
+        changes.add("options")
+    if not changes:
+        raise PlanError("nothing to change: use --watch, --all, or an option")
+    steps = change_streams.alter(loaded, stream, frozenset(changes))
+    show_and_run(loaded, steps, database, apply, json_output)
 
 
 @app.command()
@@ -97,5 +119,38 @@ def drop(
     json_output: JsonOption = False,
 ) -> None:
     """Drop a change stream and all its records."""
-    target = actions.ddl.change_stream.StreamTarget(database, schema, dialect, apply, json_output)
-    actions.ddl.change_stream.drop(name, target)
+    loaded, _ = load_schema(database, schema, dialect)
+    show_and_run(loaded, [change_streams.drop(loaded, name)], database, apply, json_output)
+
+
+def make_stream(
+    name: str,
+    watch: Sequence[str] | None,
+    everything: bool,
+    retention: str | None,
+    capture: str | None,
+    flags: Sequence[str] | None,
+) -> ChangeStream:
+    """The stream that the options describe. Raises PlanError for invalid values."""
+    options = change_streams.make_stream_options(retention, capture, flags or ())
+    watches = tuple(change_streams.parse_watch(text) for text in watch or ())
+    return ChangeStream(name, watches, everything, options)
+
+
+def show_and_run(
+    schema: Schema, steps: Sequence[Step], database: str | None, apply: bool, json_output: bool
+) -> None:
+    """Shows statements, and runs them if ``apply`` is set."""
+    statements = [render_step(step, schema.dialect) for step in steps]
+    if json_output:
+        print_json({"statements": statements, "applied": apply})
+    else:
+        for statement in statements:
+            CONSOLE.print(statement)
+    if not apply:
+        return
+    if database is None:
+        raise PlanError("--apply needs a database: name it with --database")
+    _, client = load_schema(database, None)
+    if client is not None:
+        run_statements(client, statements)

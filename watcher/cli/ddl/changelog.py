@@ -1,4 +1,4 @@
-"""``ddl changelog``."""
+"""``ddl changelog``: shows the audit table of a table, and creates it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from watcher.cli import actions
 from watcher.cli.options import (
     ApplyOption,
     DialectOption,
@@ -15,6 +14,14 @@ from watcher.cli.options import (
     SchemaOption,
     TableOption,
 )
+from watcher.cli.output import CONSOLE, print_json
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from ddl.apply import run_statements
+    from ddl.changelog import make_history_table
+    from ddl.render import render_step
+    from watcher.cli.ddl.request import load_schema
 
 
 def command(
@@ -54,11 +61,19 @@ def command(
     first, it would be a hot spot. Applications insert a row into the audit table in the same
     transaction as the change.
     """
-    actions.ddl.changelog.show_history_table(
-        actions.ddl.changelog.HistoryTable(table, name, timestamp, interleaved, keep_days),
-        database,
-        schema,
-        dialect,
-        apply,
-        json_output,
+    loaded, client = load_schema(database, schema, dialect)
+    step = make_history_table(
+        loaded,
+        table,
+        interleaved=interleaved,
+        name=name,
+        timestamp=timestamp,
+        keep_days=keep_days,
     )
+    statement = render_step(step, loaded.dialect)
+    if json_output:
+        print_json({"table": step.table.name, "statements": [statement], "applied": apply})
+    else:
+        CONSOLE.print(statement)
+    if apply and client is not None:
+        run_statements(client, [statement])

@@ -1,13 +1,15 @@
-"""``ddl plan`` and ``ddl apply``."""
+"""``ddl plan`` and ``ddl apply``: plans what makes tables watchable, shows it and applies it."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from watcher.cli import actions
+from ddl.schema import Schema
 from watcher.cli.ddl.options import (
     ConfigOption,
     HiddenOption,
@@ -34,7 +36,23 @@ from watcher.cli.options import (
     SchemaOption,
     TablesOption,
 )
+from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.errors import NotWatchableError
+from watcher.terminal.console import print_error, show_controls
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from google.cloud.spanner_v1.database import Database
+    from rich.progress import Progress
+
+    from ddl.apply import apply_plan
+    from ddl.errors import PlanError
+    from ddl.files import write_files
+    from ddl.plan import Plan, PlanStatement, make_plan
+    from ddl.record import read_ownership
+    from ddl.selection import select_tables
+    from ddl.status import TableStatus, list_statuses
+    from watcher.cli.ddl.request import WatchRequest, load_schema
 
 LEFT_OUT = NotWatchableError.exit_code
 """Some tables cannot be watched as they are."""
@@ -95,8 +113,20 @@ def plan(
         "shard": shard,
         "take_over": take_over,
     }
-    request = actions.ddl.request.WatchRequest(tables, exclude, config, flags, strict)
-    migration = actions.ddl.migrate.plan(request, database, schema, dialect, out, sql, json_output)
+    request = WatchRequest(tables, exclude, config, flags, strict)
+    if sql and json_output:
+        raise PlanError("--sql and --json exclude each other: use one of them")
+    loaded, client = load_schema(database, schema, dialect)
+    names = select_tables(loaded, request.include, request.exclude)
+    migration = plan_tables(loaded, client, names, request)
+    if sql:
+        print_statements(migration)
+    else:
+        show_plan(migration, json_output)
+    report_rest(migration, loaded, names, json_output)
+    if out is not None and not migration.empty:
+        for path in write_files(migration, out):
+            ERRORS.print(f"written: {path}")
     if migration.left_out:
         raise typer.Exit(LEFT_OUT)
     if check and not migration.empty:
@@ -147,7 +177,92 @@ def apply(
         "shard": shard,
         "take_over": take_over,
     }
-    request = actions.ddl.request.WatchRequest(tables, exclude, config, flags, strict)
-    migration = actions.ddl.migrate.apply(request, database, dry_run, json_output)
+    request = WatchRequest(tables, exclude, config, flags, strict)
+    migration = apply_migration(request, database, dry_run, json_output)
     if migration.left_out:
         raise typer.Exit(LEFT_OUT)
+
+
+def apply_migration(
+    request: WatchRequest, database: str | None, dry_run: bool, json_output: bool
+) -> Plan:
+    """Shows a plan and applies it to the database. Raises PlanError."""
+    if database is None:
+        raise PlanError("no database: name it with --database")
+    loaded, client = load_schema(database, None)
+    names = select_tables(loaded, request.include, request.exclude)
+    migration = plan_tables(loaded, client, names, request)
+    show_plan(migration, json_output)
+    report_rest(migration, loaded, names, json_output)
+    if dry_run or migration.empty or client is None:
+        return migration
+    with Progress(console=ERRORS, disable=json_output or not ERRORS.is_terminal) as progress:
+        task = progress.add_task("applying", total=len(migration.statements))
+        apply_plan(client, migration, lambda done: progress.update(task, completed=done))
+    if not json_output:
+        ERRORS.print(f"applied {len(migration.statements)} statements")
+    return migration
+
+
+def plan_tables(
+    schema: Schema, client: Database | None, names: Sequence[str], request: WatchRequest
+) -> Plan:
+    """The plan, by what the database has recorded as ours. Raises PlanError, SchemaError."""
+    owned = read_ownership(client, schema) if client is not None else {}
+    return make_plan(schema, names, request.options, owned, request.strict)
+
+
+def show_plan(migration: Plan, json_output: bool) -> None:
+    """Prints a plan as SQL with comments, or as JSON."""
+    if json_output:
+        print_json(migration.as_json())
+        return
+    for each in migration.taken_over:
+        CONSOLE.print(f"-- takes over {each.table}.{each.name}: {each.effect}", style="bold")
+    for note in migration.notes:
+        CONSOLE.print(f"-- note: {note}")
+    if migration.notes:
+        CONSOLE.print()
+    for number, statement in enumerate(migration.statements, 1):
+        print_statement(number, len(migration.statements), statement)
+    sys.stdout.flush()
+
+
+def report_rest(migration: Plan, schema: Schema, names: Sequence[str], json_output: bool) -> None:
+    """Says so, beside the output, when there is nothing to do, how the tables are watched, and
+    which of them the plan leaves out."""
+    if json_output:
+        return
+    left_out = {each.table for each in migration.left_out}
+    if migration.empty:
+        kept = [name for name in names if name not in left_out]
+        states = "; ".join(describe_status(each) for each in list_statuses(schema, kept))
+        ERRORS.print(f"nothing to do: {states}")
+    for each in migration.left_out:
+        print_error(f"{each.table} is left out: {each.reason}")
+    if left_out:
+        ERRORS.print(f"{len(left_out)} of {len(names)} tables are left out (--strict refuses them)")
+
+
+def describe_status(status: TableStatus) -> str:
+    """How a table is watched, in words."""
+    shards = f", {status.shards} shards" if status.shards else ""
+    index = f", {status.index}" if status.index else ""
+    return f"{status.table} is watched ({status.strategy}{shards}{index})"
+
+
+def print_statement(number: int, count: int, statement: PlanStatement) -> None:
+    """Prints a statement whole, under its reason and its cost."""
+    kind = "long-running: " if statement.long_running else ""
+    if number > 1:
+        CONSOLE.print()
+    CONSOLE.print(f"-- {number} of {count}, {statement.table}: {statement.reason}", style="dim")
+    CONSOLE.print(f"-- cost: {kind}{statement.cost}", style="dim")
+    CONSOLE.print(f"{statement.sql};")
+
+
+def print_statements(migration: Plan) -> None:
+    """Prints the statements alone, as a script; nothing if there is nothing to do."""
+    for statement in migration.statements:
+        sql = show_controls(statement.sql) if sys.stdout.isatty() else statement.sql
+        sys.stdout.write(f"{sql};\n")

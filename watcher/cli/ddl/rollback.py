@@ -1,4 +1,4 @@
-"""``ddl rollback``."""
+"""``ddl rollback``: removes what ``ddl apply`` added."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from typing import Annotated
 
 import typer
 
-from watcher.cli import actions
 from watcher.cli.options import DatabaseOption, DryRunOption, JsonOption
+from watcher.cli.output import CONSOLE, ERRORS, print_json
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from rich.progress import Progress
+
+    from ddl.apply import plan_rollback, roll_back
+    from watcher.spanner.address import DatabaseAddress
+    from watcher.spanner.database import connect
 
 
 def command(
@@ -29,4 +37,19 @@ def command(
     Rows and other columns stay. Where other objects depend on what would be dropped, names them and
     changes nothing. Safe to run again.
     """
-    actions.ddl.rollback.remove_tracking(database, tables or (), dry_run, json_output)
+    client = connect(DatabaseAddress.parse(database))
+    statements, selected = plan_rollback(client, tables or ())
+    if json_output:
+        print_json({"tables": selected, "statements": statements, "dry_run": dry_run})
+    else:
+        for statement in statements:
+            CONSOLE.print(f"{statement};")
+    if dry_run:
+        return
+    if not selected:
+        if not json_output:
+            ERRORS.print("nothing to do: 'ddl apply' has recorded nothing that is still there")
+        return
+    with Progress(console=ERRORS, disable=json_output or not ERRORS.is_terminal) as progress:
+        task = progress.add_task("rolling back", total=len(statements))
+        roll_back(client, selected, lambda done: progress.update(task, completed=done))

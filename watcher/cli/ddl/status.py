@@ -1,8 +1,9 @@
-"""``ddl status``."""
+"""``ddl status``: shows whether each table is watchable, and what is missing."""
 
 from __future__ import annotations
 
-from watcher.cli import actions
+from dataclasses import asdict, replace
+
 from watcher.cli.options import (
     DialectOption,
     ExcludeOption,
@@ -11,6 +12,14 @@ from watcher.cli.options import (
     SchemaOption,
     TablesOption,
 )
+from watcher.cli.output import CONSOLE, print_json
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from ddl.selection import select_tables
+    from ddl.status import TableStatus, count_index_rows, list_statuses
+    from watcher.cli.ddl.request import load_schema
+    from watcher.terminal.tables import TableColumn, print_table
 
 
 def command(
@@ -26,4 +35,33 @@ def command(
     Shows the strategy, what is missing, and the rows in the index. Counts rows in databases of the
     GoogleSQL dialect.
     """
-    actions.ddl.status.show_status(tables, exclude, database, schema, dialect, json_output)
+    loaded, client = load_schema(database, schema, dialect)
+    names = select_tables(loaded, tables or ("*",), exclude or ())
+    rows = list_statuses(loaded, names)
+    if client is not None:
+        rows = [replace(row, index_rows=count_index_rows(client, loaded, row)) for row in rows]
+    if json_output:
+        print_json([asdict(row) for row in rows])
+        return
+    columns = (
+        TableColumn("table"),
+        TableColumn("watched by"),
+        TableColumn("shards", drop=2, right=True),
+        TableColumn("index", drop=3),
+        TableColumn("rows in it", drop=1, right=True),
+        TableColumn("missing"),
+    )
+    print_table(CONSOLE, columns, [make_row(row) for row in rows], "--json has them")
+
+
+def make_row(row: TableStatus) -> tuple[str, ...]:
+    """The cells of a table's line."""
+    missing = row.problem or (f"{len(row.missing)} steps: ddl plan" if row.missing else "")
+    return (
+        row.table,
+        row.strategy or "not watched",
+        str(row.shards or ""),
+        row.index or "",
+        f"{row.index_rows:,}" if row.index_rows is not None else "",
+        missing,
+    )

@@ -1,0 +1,78 @@
+"""``bench model``, which needs no extra but for a plot."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from watcher.cli.output import CONSOLE
+from watcher.extras import require_extras
+from watcher.terminal.loading import to_run
+
+if to_run(__name__):
+    from benchmarks.forecasts import convert_to_json, parse_assumptions, print_model
+    from benchmarks.model import (
+        Assumptions,
+        Setup,
+        chart,
+        find_fewest_nodes,
+        find_fewest_shards,
+        forecast,
+    )
+
+COUNTS = (1, 4, 16, 64, 128, 256, 512, 1024)
+
+
+def command(
+    nodes: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Nodes of the instance.")
+    ] = 100,
+    writes: Annotated[
+        float, typer.Option(min=1, metavar="NUMBER", help="Rows written per second.")
+    ] = 200_000,
+    shards: Annotated[
+        list[int] | None,
+        typer.Option(metavar="NUMBER", help="Shard counts to compare; repeatable."),
+    ] = None,
+    tables: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Tables that share the write rate.")
+    ] = 1,
+    interval: Annotated[
+        float, typer.Option(min=0.01, metavar="SECONDS", help="Seconds between polls.")
+    ] = 1.0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An assumption; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the plot as an HTML page.")
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Model an instance that is too large to measure.
+
+    Shows how many shards a write rate needs. The assumptions are in benchmarks/model.py and
+    docs/benchmarks.md. Exits with 1 if no number of shards carries the rate.
+    """
+    assumptions = Assumptions.model_validate(parse_assumptions(settings or ()))
+    fewest = find_fewest_shards(nodes, writes, interval, assumptions, tables)
+    counts = tuple(shards or COUNTS)
+    forecasts = [
+        forecast(Setup(nodes, writes, count, interval, tables=tables), assumptions)
+        for count in counts
+    ]
+    if json_output:
+        CONSOLE.print_json(json.dumps(convert_to_json(fewest, forecasts), default=str))
+    else:
+        print_model(
+            CONSOLE, fewest, find_fewest_nodes(writes, interval, assumptions, tables), forecasts
+        )
+    if out is not None:
+        require_extras("bench")
+        page = import_module("benchmarks.elements").render_page(chart(nodes, counts, assumptions))
+        out.write_text(page)
+    raise typer.Exit(0 if fewest is not None else 1)
