@@ -55,6 +55,8 @@ def test_what_a_contributor_is_sent_to_is_there() -> None:
         ("watcher/captures/__init__.py", "class Capture"),
         ("watcher/runners/delivery/sinks.py", "class ChangeSink"),
         ("watcher/extras.py", "EXTRAS"),
+        ("watcher/settings/destinations.py", "DESTINATIONS"),
+        ("watcher/settings/destinations.py", "class QueueSections"),
         ("ddl/column_types.py", "COLUMN_TYPES"),
         ("watcher/value_types.py", "VALUE_TYPES"),
         ("ddl/lint.py", "RULES"),

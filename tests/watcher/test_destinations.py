@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import sys
+import tomllib
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,16 +16,29 @@ from fixtures.envelope_examples import example_change
 
 from watcher.change import Change, Operation
 from watcher.envelopes.lines import JsonLines
-from watcher.envelopes.table_keys import TABLE_FIELD, add_table
+from watcher.envelopes.table_keys import TABLE_FIELD, TableKeys, add_table
 from watcher.errors import ConfigurationError
 from watcher.extras import EXTRAS, MissingExtraError
+from watcher.runners.delivery.kafka import make_sink
 from watcher.runners.delivery.kafka_producer import load_confluent_kafka
 from watcher.runners.delivery.pubsub import load_pubsub
-from watcher.runners.delivery.queues import make_kafka_sink, open_queue
+from watcher.runners.delivery.queues import open_queue
+from watcher.runners.delivery.traced import describe_sink
 from watcher.runners.preflight import check_queue
-from watcher.settings.destinations import KafkaDestination, PubSubDestination, parse_destination
+from watcher.settings.destinations import (
+    DESTINATIONS,
+    Destination,
+    KafkaDestination,
+    PubSubDestination,
+    QueueOptions,
+    QueueSections,
+    parse_destination,
+)
+from watcher.settings.sections import DeliveryConfig
 from watcher.settings.watcher import WatchConfig, parse_watch_config
 
+ROOT = Path(__file__).resolve().parents[2]
+BARRIERS = {"virtual_timestamps": True, "barriers": True}
 DATABASE = "projects/p/instances/i/databases/d"
 
 
@@ -85,7 +103,7 @@ def test_the_topic_of_a_table_follows_from_the_template() -> None:
                 "delivery": {
                     "to": "pubsub://p-1",
                     "envelope": "ydb",
-                    "envelope_options": {"virtual_timestamps": True, "barriers": True},
+                    "envelope_options": BARRIERS,
                 },
             },
             "has barriers, and Pub/Sub has no order over several keys",
@@ -109,7 +127,7 @@ def test_each_consumer_has_a_transactional_id_of_its_own() -> None:
     queue = KafkaDestination(("127.0.0.1:1",))
     kafka = {"transactional": True}
     config = config_of({"to": "kafka://127.0.0.1:1", "kafka": kafka}, consumer="mine")
-    sink = make_kafka_sink(config, queue)
+    sink = make_sink(config, queue)
     assert sink.transactional_id == "spanner-watcher.p.i.d.mine"
 
 
@@ -126,6 +144,66 @@ def test_a_missing_client_is_named_with_the_command_that_installs_it(
     finding = check_queue(config)
     assert not finding.ok
     assert extra in finding.detail
+
+
+# Each queue has everything about it in its class, and its module.
+
+
+def test_every_queue_is_registered_as_a_whole() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "docs/sinks.md").read_text()
+    reference = (ROOT / "docs/reference/commands.md").read_text()
+    assert set(DESTINATIONS) == set(QueueSections.model_fields)
+    for scheme, kind in DESTINATIONS.items():
+        assert kind.scheme == scheme
+        assert kind.spelling.startswith(f"{scheme}://")
+        assert QueueSections.model_fields[scheme].annotation is kind.options
+        assert scheme in EXTRAS
+        assert scheme in extras["optional-dependencies"]
+        assert f"pip install 'spanner-watcher[{scheme}]'" in page
+        assert kind.spelling in reference
+        assert find_spec(f"watcher.runners.delivery.{scheme}") is not None
+    for name in ("spelling", "service", "messaging_system"):
+        assert len({getattr(kind, name) for kind in DESTINATIONS.values()}) == len(DESTINATIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class ListDestination(Destination):
+    """A queue that this module adds."""
+
+    scheme = "list"
+    spelling = "list://PLACE/TOPIC"
+    service = "A list"
+    messaging_system = "list"
+    ordered = False
+    compacted = True
+    options = QueueOptions
+
+    place: str
+    topic: str = "{table}"
+
+    @classmethod
+    def parse(cls, place: str, topic: str) -> ListDestination | None:
+        return cls(place, topic)
+
+    def name_topic(self, table: str) -> str:
+        return table
+
+
+def test_a_queue_that_is_added_is_taken_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Destination] = []
+    module = ModuleType("watcher.runners.delivery.list")
+    module.open_sink = lambda _, queue: opened.append(queue)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(DESTINATIONS, "list", ListDestination)
+    monkeypatch.setattr(DeliveryConfig, "list", QueueOptions(), raising=False)
+    config = config_of({"to": "list://here/all"})
+    open_queue(config)
+    assert opened == [ListDestination("here", "all")] == [config.delivery.queue]
+    assert describe_sink(config)["messaging.system"] == "list"
+    assert isinstance(config.message_format, TableKeys)
+    with pytest.raises(ConfigurationError, match="A list has no order over several keys"):
+        config_of({"to": "list://here", "envelope": "ydb", "envelope_options": BARRIERS})
 
 
 # Keys of several tables in one place.

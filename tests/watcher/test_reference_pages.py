@@ -18,6 +18,7 @@ from reference_pages.markdown import MissingDescriptionError
 from reference_pages.metrics import list_metrics
 
 from ddl.options import WatchFile, WatchOptions
+from watcher.settings.destinations import DESTINATIONS
 from watcher.settings.spark import SourceOptions
 from watcher.settings.watcher import SECTIONS, WatchConfig, list_options
 
@@ -51,7 +52,7 @@ def test_every_setting_is_in_the_reference() -> None:
     sections = re.findall(r"^## `\[(.*)\]`$", (FOLDER / "configuration.md").read_text(), re.M)
     for path in [*SECTIONS, "directed_read", "endpoint", "table.NAME"]:
         assert path in sections
-        assert set(list_options(path.split("."))) - {"kafka", "pubsub"} <= shown, path
+        assert set(list_options(path.split("."))) - DESTINATIONS.keys() <= shown, path
     named = {section.split(".")[0] for section in sections}
     assert set(WatchConfig.model_fields) <= shown | named
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 
-from watcher.settings.destinations import Destination, KafkaDestination
 from watcher.settings.watcher import WatchConfig
 
 SETTINGS = (
@@ -34,12 +33,5 @@ def describe_common_settings(config: WatchConfig) -> dict[str, str]:
         inside = values.get(section) or {}
         common |= {f"{section}.{name}": inside[name] for name in names if name in inside}
     if config.delivery.queue is not None:
-        common["delivery.to"] = describe_queue(config.delivery.queue)
+        common["delivery.to"] = config.delivery.queue.identity
     return {name: json.dumps(value, sort_keys=True) for name, value in common.items()}
-
-
-def describe_queue(queue: Destination) -> str:
-    """The topic; brokers may be named in several ways."""
-    if isinstance(queue, KafkaDestination):
-        return f"kafka, topic {queue.topic}"
-    return f"{queue}, topic {queue.topic}"

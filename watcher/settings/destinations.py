@@ -1,11 +1,12 @@
-"""Where changes go besides lines and callbacks: Kafka and Pub/Sub, and their options."""
+"""Where changes go besides lines and callbacks: each queue with all that depends on which it is."""
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, field_validator
 
@@ -25,73 +26,64 @@ PUBSUB_TOPIC = re.compile(r"(?!goog)[A-Za-z][A-Za-z0-9._~+%-]{2,254}\Z", re.IGNO
 EXAMPLE_TABLE = "Singers"
 
 
-@dataclass(frozen=True, slots=True)
-class KafkaDestination:
-    """Brokers, and the template of topics: ``{table}`` stands for the name of a change's table."""
+class QueueOptions(Section):
+    """The options of a queue, in the section of its scheme."""
 
-    SPELLING: ClassVar[str] = "kafka://BROKER:PORT,BROKER:PORT/TOPIC"
+    def check(self, consumer: str | None) -> None:
+        """Raises ConfigurationError for options that do not work together, or not with a consumer
+        of this name; None is one without a name."""
 
-    brokers: tuple[str, ...]
-    topic: str = TABLE_FIELD
-
-    def __str__(self) -> str:
-        return f"kafka://{','.join(self.brokers)}"
-
-    def name_topic(self, table: str) -> str:
-        """The topic of a table. Raises ConfigurationError for a name that Kafka refuses."""
-        return check_topic(self.topic.replace(TABLE_FIELD, table), KAFKA_TOPIC, "Kafka")
-
-
-@dataclass(frozen=True, slots=True)
-class PubSubDestination:
-    """A project, and the template of topics as ``KafkaDestination`` has it."""
-
-    SPELLING: ClassVar[str] = "pubsub://PROJECT/TOPIC"
-
-    project: str
-    topic: str = TABLE_FIELD
-
-    def __str__(self) -> str:
-        return f"pubsub://{self.project}"
-
-    def name_topic(self, table: str) -> str:
-        """The topic's path. Raises ConfigurationError for a name that Pub/Sub refuses."""
-        topic = check_topic(self.topic.replace(TABLE_FIELD, table), PUBSUB_TOPIC, "Pub/Sub")
-        return f"projects/{self.project}/topics/{topic}"
-
-
-Destination = KafkaDestination | PubSubDestination
-"""A queue: it takes keys, tombstones and binary values."""
-SPELLINGS = {"kafka": KafkaDestination.SPELLING, "pubsub": PubSubDestination.SPELLING}
-
-
-def parse_destination(text: str) -> Destination | None:
-    """The queue that ``delivery.to`` names; None for a file or the standard output.
-
-    Raises ConfigurationError that says how to write it.
-    """
-    match = SCHEME.match(text)
-    if match is None:
+    @property
+    def one_owner(self) -> str | None:
+        """The option that lets one instance at a time write, if it is given."""
         return None
-    scheme, rest = match.groups()
-    shown = hide_credentials(text)
-    if scheme not in SPELLINGS:
-        hint = suggest_name(scheme, SPELLINGS, "use a path, or one of")
-        raise ConfigurationError(f"delivery.to = '{shown}': unknown destination '{scheme}'; {hint}")
-    place, _, topic = rest.partition("/")
-    topic = topic or TABLE_FIELD
-    queue: Destination
-    if scheme == "kafka":
-        brokers = tuple(each.strip() for each in place.split(","))
-        valid = all(BROKER.match(each) for each in brokers)
-        queue = KafkaDestination(brokers, topic)
-    else:
-        valid = PROJECT.match(place) is not None
-        queue = PubSubDestination(place, topic)
-    if not valid:
-        raise ConfigurationError(f"delivery.to = '{shown}' is invalid: write {SPELLINGS[scheme]}")
-    queue.name_topic(EXAMPLE_TABLE)
-    return queue
+
+
+class Destination(ABC):
+    """A queue: it takes keys, tombstones and binary values.
+
+    ``topic`` is a template: ``{table}`` stands for the name of a change's table. A queue is a
+    subclass in ``DESTINATIONS``. Its ``scheme`` also names its section of ``delivery``, its extra,
+    and the module of ``runners.delivery`` that opens it.
+    """
+
+    __slots__ = ()
+
+    scheme: ClassVar[str]
+    spelling: ClassVar[str]
+    """How ``delivery.to`` is written."""
+    service: ClassVar[str]
+    """Its name in messages."""
+    messaging_system: ClassVar[str]
+    """Its name in OpenTelemetry's conventions."""
+    ordered: ClassVar[bool]
+    """Whether messages of several keys have an order."""
+    compacted: ClassVar[bool]
+    """Whether a topic may keep the last message of each key alone: then keys of two tables in it
+    must differ."""
+    options: ClassVar[type[QueueOptions]]
+
+    topic: str
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, place: str, topic: str) -> Self | None:
+        """The queue at a place, which stands between the scheme and the topic; None if that is not
+        how a place is written."""
+
+    @abstractmethod
+    def name_topic(self, table: str) -> str:
+        """The topic of a table. Raises ConfigurationError for a name that the service refuses."""
+
+    @property
+    def server_address(self) -> str | None:
+        """The host that spans name, where there is one."""
+        return None
+
+    @property
+    def identity(self) -> str:
+        """What instances of a shared consumer have in common."""
+        return f"{self}, topic {self.topic}"
 
 
 def check_topic(topic: str, allowed: re.Pattern[str], service: str) -> str:
@@ -113,7 +105,7 @@ RESERVED = {
 """Properties of librdkafka that are set here, and what to do instead."""
 
 
-class KafkaOptions(Section):
+class KafkaOptions(QueueOptions):
     """How to write to Kafka."""
 
     transactional: bool = False
@@ -132,8 +124,63 @@ class KafkaOptions(Section):
                 raise ValueError(f"'{name}' cannot be set: {RESERVED[name]}")
         return properties
 
+    def check(self, consumer: str | None) -> None:
+        """As ``QueueOptions.check``."""
+        if self.transactional_id is not None and not self.transactional:
+            raise ConfigurationError("delivery.kafka.transactional_id needs transactional = true")
+        if self.transactional and consumer is None:
+            raise ConfigurationError(
+                "delivery.kafka.transactional needs 'consumer', a name for this watcher: Kafka"
+                " fences the former instance by it"
+            )
 
-class PubSubOptions(Section):
+    @property
+    def one_owner(self) -> str | None:
+        """As ``QueueOptions.one_owner``."""
+        return "transactional" if self.transactional else None
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaDestination(Destination):
+    """Brokers of Kafka."""
+
+    scheme = "kafka"
+    spelling = "kafka://BROKER:PORT,BROKER:PORT/TOPIC"
+    service = "Kafka"
+    messaging_system = "kafka"
+    ordered = True
+    compacted = True
+    options = KafkaOptions
+
+    brokers: tuple[str, ...]
+    topic: str = TABLE_FIELD
+
+    def __str__(self) -> str:
+        return f"kafka://{','.join(self.brokers)}"
+
+    @classmethod
+    def parse(cls, place: str, topic: str) -> Self | None:
+        """As ``Destination.parse``."""
+        brokers = tuple(each.strip() for each in place.split(","))
+        return cls(brokers, topic) if all(BROKER.match(each) for each in brokers) else None
+
+    def name_topic(self, table: str) -> str:
+        """As ``Destination.name_topic``."""
+        return check_topic(self.topic.replace(TABLE_FIELD, table), KAFKA_TOPIC, self.service)
+
+    @property
+    def server_address(self) -> str | None:
+        """As ``Destination.server_address``."""
+        host, _, port = self.brokers[0].rpartition(":")
+        return (host or port) if len(self.brokers) == 1 else None
+
+    @property
+    def identity(self) -> str:
+        """As ``Destination.identity``; brokers may be named in several ways."""
+        return f"kafka, topic {self.topic}"
+
+
+class PubSubOptions(QueueOptions):
     """How to write to Pub/Sub."""
 
     ordering_groups: Annotated[int, Field(ge=0)] = 16
@@ -145,3 +192,72 @@ class PubSubOptions(Section):
     """How many bytes may wait for an acknowledgement."""
     endpoint: Text | None = None
     """The endpoint of a region: Pub/Sub keeps the order of what is published in one region."""
+
+
+@dataclass(frozen=True, slots=True)
+class PubSubDestination(Destination):
+    """A project of Google Cloud Pub/Sub."""
+
+    scheme = "pubsub"
+    spelling = "pubsub://PROJECT/TOPIC"
+    service = "Pub/Sub"
+    messaging_system = "gcp_pubsub"
+    ordered = False
+    compacted = False
+    options = PubSubOptions
+
+    project: str
+    topic: str = TABLE_FIELD
+
+    def __str__(self) -> str:
+        return f"pubsub://{self.project}"
+
+    @classmethod
+    def parse(cls, place: str, topic: str) -> Self | None:
+        """As ``Destination.parse``."""
+        return cls(place, topic) if PROJECT.match(place) else None
+
+    def name_topic(self, table: str) -> str:
+        """As ``Destination.name_topic``: the topic's path."""
+        topic = check_topic(self.topic.replace(TABLE_FIELD, table), PUBSUB_TOPIC, self.service)
+        return f"projects/{self.project}/topics/{topic}"
+
+
+DESTINATIONS: dict[str, type[Destination]] = {
+    kind.scheme: kind for kind in (KafkaDestination, PubSubDestination)
+}
+
+
+class QueueSections(Section):
+    """A section for the options of each queue."""
+
+    kafka: KafkaOptions = KafkaOptions()
+    """How to write to Kafka."""
+    pubsub: PubSubOptions = PubSubOptions()
+    """How to write to Pub/Sub."""
+
+    def list_queue_options(self) -> dict[str, QueueOptions]:
+        """The options of each queue by its scheme."""
+        return {scheme: getattr(self, scheme) for scheme in DESTINATIONS}
+
+
+def parse_destination(text: str) -> Destination | None:
+    """The queue that ``delivery.to`` names; None for a file or the standard output.
+
+    Raises ConfigurationError that says how to write it.
+    """
+    match = SCHEME.match(text)
+    if match is None:
+        return None
+    scheme, rest = match.groups()
+    shown = hide_credentials(text)
+    if scheme not in DESTINATIONS:
+        hint = suggest_name(scheme, DESTINATIONS, "use a path, or one of")
+        raise ConfigurationError(f"delivery.to = '{shown}': unknown destination '{scheme}'; {hint}")
+    kind = DESTINATIONS[scheme]
+    place, _, topic = rest.partition("/")
+    queue = kind.parse(place, topic or TABLE_FIELD)
+    if queue is None:
+        raise ConfigurationError(f"delivery.to = '{shown}' is invalid: write {kind.spelling}")
+    queue.name_topic(EXAMPLE_TABLE)
+    return queue

@@ -11,12 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from watcher.change import Operation
 from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
-from watcher.settings.destinations import (
-    Destination,
-    KafkaOptions,
-    PubSubOptions,
-    parse_destination,
-)
+from watcher.settings.destinations import Destination, QueueSections, parse_destination
 from watcher.settings.fields import Duration, PositionsTable, Section, Text
 from watcher.settings.secret_values import Secret, hide_credentials
 
@@ -65,7 +60,7 @@ class ClearingConfig(Section):
     chooses the cheaper one."""
 
 
-class DeliveryConfig(Section):
+class DeliveryConfig(QueueSections):
     """Where changes go, in which format, and what happens to those that are refused."""
 
     to: Text = "-"
@@ -89,10 +84,6 @@ class DeliveryConfig(Section):
     """After the last retry: stop, or write the change to ``dead_letters`` and go on."""
     dead_letters: Path | None = None
     """The file of refused changes, which ``spanner-watcher replay`` delivers again."""
-    kafka: KafkaOptions = KafkaOptions()
-    """How to write to Kafka."""
-    pubsub: PubSubOptions = PubSubOptions()
-    """How to write to Pub/Sub."""
 
     @property
     def queue(self) -> Destination | None:

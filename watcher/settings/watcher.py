@@ -16,13 +16,7 @@ from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
 from watcher.envelopes import AnyEnvelope, Envelope, Known, make_envelope
 from watcher.envelopes.table_keys import TableKeys
 from watcher.errors import ConfigurationError
-from watcher.settings.destinations import (
-    TABLE_FIELD,
-    KafkaDestination,
-    KafkaOptions,
-    PubSubDestination,
-    PubSubOptions,
-)
+from watcher.settings.destinations import DESTINATIONS, TABLE_FIELD
 from watcher.settings.fields import (
     EARLIEST,
     LATEST,
@@ -133,12 +127,10 @@ class WatchConfig(SharedSettings):
 
     @property
     def message_format(self) -> Envelope:
-        """The envelope of what is written: keys name the table where a topic of Kafka, or lines,
-        may have rows of several. Not in Pub/Sub, where nothing is removed by its key."""
+        """The envelope of what is written: keys name the table where lines, or a topic that may be
+        compacted, may have rows of several."""
         queue = self.delivery.queue
-        mixed = queue is None or (
-            isinstance(queue, KafkaDestination) and TABLE_FIELD not in queue.topic
-        )
+        mixed = queue is None or (queue.compacted and TABLE_FIELD not in queue.topic)
         return TableKeys(self.format) if mixed and self.names_several_tables else self.format
 
     @property
@@ -172,8 +164,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "positions": PositionsConfig,
     "clearing": ClearingConfig,
     "delivery": DeliveryConfig,
-    "delivery.kafka": KafkaOptions,
-    "delivery.pubsub": PubSubOptions,
+    **{f"delivery.{scheme}": kind.options for scheme, kind in DESTINATIONS.items()},
     "metrics": MetricsConfig,
     "page": PageConfig,
     "replica": ReplicaConfig,
@@ -258,9 +249,14 @@ def check_parts(config: WatchConfig) -> None:
         "transactions": config.transactions,
         "standby": config.standby,
         "replica": config.replica is not None,
-        "delivery.kafka.transactional": delivery.kafka.transactional,
         "delivery.envelope_options": config.format.needs_order,
     }
+    for scheme, options in delivery.list_queue_options().items():
+        if options.one_owner is not None:
+            raise ConfigurationError(
+                f"'parts' and 'delivery.{scheme}.{options.one_owner}' do not work together: its"
+                " transactions have one owner; remove one of them"
+            )
     for name, given in refused.items():
         if given:
             raise ConfigurationError(
@@ -274,7 +270,6 @@ PARTS_WHY = {
     "transactions": "a transaction may have rows in several parts; remove one of them",
     "standby": "each instance takes over the parts of one that dies; remove 'standby'",
     "replica": "a copy is written by one process; remove 'parts'",
-    "delivery.kafka.transactional": "its transactions have one owner; remove one of them",
     "delivery.envelope_options": "barriers speak of all rows, an instance has some; remove them",
 }
 
@@ -327,25 +322,19 @@ def check_stream(config: WatchConfig) -> None:
 
 
 def check_queue(config: WatchConfig) -> None:
-    """Checks the options of Kafka and Pub/Sub. Raises ConfigurationError."""
+    """Checks the options of queues. Raises ConfigurationError."""
     delivery = config.delivery
     queue = delivery.queue
-    if not isinstance(queue, KafkaDestination) and delivery.kafka != KafkaOptions():
-        raise ConfigurationError(f"[delivery.kafka] needs to = '{KafkaDestination.SPELLING}'")
-    if not isinstance(queue, PubSubDestination) and delivery.pubsub != PubSubOptions():
-        raise ConfigurationError(f"[delivery.pubsub] needs to = '{PubSubDestination.SPELLING}'")
+    for scheme, options in delivery.list_queue_options().items():
+        kind = DESTINATIONS[scheme]
+        if not isinstance(queue, kind) and options != kind.options():
+            raise ConfigurationError(f"[delivery.{scheme}] needs to = '{kind.spelling}'")
     if queue is not None and delivery.callback is not None:
         raise ConfigurationError(
             f"delivery.callback and delivery.to = '{delivery.to}' do not work together: use one"
         )
-    kafka = delivery.kafka
-    if kafka.transactional_id is not None and not kafka.transactional:
-        raise ConfigurationError("delivery.kafka.transactional_id needs transactional = true")
-    if kafka.transactional and config.consumer is None:
-        raise ConfigurationError(
-            "delivery.kafka.transactional needs 'consumer', a name for this watcher: Kafka fences"
-            " the former instance by it"
-        )
+    for options in delivery.list_queue_options().values():
+        options.check(config.consumer)
 
 
 def check_envelope(config: WatchConfig) -> None:
@@ -370,10 +359,10 @@ def check_envelope(config: WatchConfig) -> None:
             f"the envelope '{name}' is binary and cannot be written as lines: use 'datastream', or"
             " a queue, or call watcher.envelopes.encode in a callback"
         )
-    if envelope.needs_order and isinstance(queue, PubSubDestination):
+    if envelope.needs_order and queue is not None and not queue.ordered:
         raise ConfigurationError(
-            f"the envelope '{name}' has barriers, and Pub/Sub has no order over several keys: turn"
-            " them off in delivery.envelope_options"
+            f"the envelope '{name}' has barriers, and {queue.service} has no order over several"
+            " keys: turn them off in delivery.envelope_options"
         )
     if queue is not None and TABLE_FIELD in queue.topic:
         return

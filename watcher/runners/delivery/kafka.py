@@ -24,6 +24,7 @@ from watcher.runners.delivery.kafka_producer import load_confluent_kafka, make_p
 from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
 from watcher.settings.destinations import KafkaDestination
 from watcher.settings.secret_values import Secret
+from watcher.settings.watcher import WatchConfig
 from watcher.spanner.outages import Outages
 
 if TYPE_CHECKING:
@@ -342,3 +343,26 @@ class KafkaSink:
         if isinstance(words, SinkUnavailableError):
             self._outages.record_failure(words)
         return words
+
+
+def open_sink(config: WatchConfig, destination: KafkaDestination) -> KafkaSink:
+    """As ``queues.open_queue``."""
+    sink = make_sink(config, destination)
+    sink.connect()
+    return sink
+
+
+def make_sink(config: WatchConfig, destination: KafkaDestination) -> KafkaSink:
+    """The sink of a watcher; it has connected to nobody yet."""
+    options = config.delivery.kafka
+    transactional_id = None
+    if options.transactional:
+        transactional_id = options.transactional_id or name_transactions(config)
+    return KafkaSink(destination, config.message_format, options.properties, transactional_id)
+
+
+def name_transactions(config: WatchConfig) -> str:
+    """The transactional id of a consumer: no other consumer or database has it."""
+    address = config.address
+    parts = ("spanner-watcher", address.project, address.instance, address.database)
+    return ".".join((*parts, str(config.consumer)))

@@ -36,6 +36,7 @@ from watcher.extras import require_extras
 from watcher.runners.delivery.pubsub_messages import Sent, make_sent
 from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
 from watcher.settings.destinations import PubSubDestination, PubSubOptions
+from watcher.settings.watcher import WatchConfig
 from watcher.spanner.outages import NO_ANSWER, Outages
 
 if TYPE_CHECKING:
@@ -276,3 +277,8 @@ def describe(error: BaseException) -> str:
         status = error.grpc_status_code
         return f"{status.name if status else ''} {error.message}".strip()
     return str(error) or type(error).__name__
+
+
+def open_sink(config: WatchConfig, destination: PubSubDestination) -> PubSubSink:
+    """As ``queues.open_queue``."""
+    return PubSubSink(destination, config.message_format, config.delivery.pubsub)

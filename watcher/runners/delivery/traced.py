@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from watcher.captures import Changed
 from watcher.captures.poll import PollCapture
 from watcher.runners.delivery.sinks import Sink, WindowSink
-from watcher.settings.destinations import TABLE_FIELD, KafkaDestination
+from watcher.settings.destinations import TABLE_FIELD
 from watcher.settings.watcher import WatchConfig
 from watcher.tracing import OWN, Kind, Value, span
 
@@ -73,13 +73,12 @@ def describe_sink(config: WatchConfig) -> dict[str, Value]:
         return {f"{OWN}envelope": config.delivery.envelope}
     templated = TABLE_FIELD in queue.topic
     attributes: dict[str, Value] = {
-        "messaging.system": "kafka" if isinstance(queue, KafkaDestination) else "gcp_pubsub",
+        "messaging.system": queue.messaging_system,
         "messaging.operation.name": "send",
         "messaging.operation.type": "send",
         f"messaging.destination.{'template' if templated else 'name'}": queue.topic,
         f"{OWN}envelope": config.delivery.envelope,
     }
-    if isinstance(queue, KafkaDestination) and len(queue.brokers) == 1:
-        host, _, port = queue.brokers[0].rpartition(":")
-        attributes["server.address"] = host or port
+    if queue.server_address is not None:
+        attributes["server.address"] = queue.server_address
     return attributes
