@@ -89,6 +89,15 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Common:
+    """What changes of one shape in one window have in common, and nothing of a single change."""
+
+    database: str
+    shape: Shape
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A row that changed. ``commit_timestamp`` is in microseconds since 1970.
 
@@ -114,3 +123,8 @@ class Change:
     def table(self) -> str:
         """The name of the row's table."""
         return self.shape.table
+
+    @property
+    def common(self) -> Common:
+        """What it has in common with others."""
+        return Common(self.database, self.shape, self.window)

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from ddl.schema import Type, TypeCode
 from watcher.change import Shape
+from watcher.envelopes.debezium_source import SOURCE
 from watcher.envelopes.message import Json
 from watcher.value_types import describe_values
 
@@ -34,36 +35,8 @@ TRANSACTION: dict[str, Json] = {
     "field": "transaction",
 }
 """Every envelope has it; the connector for Spanner leaves it null."""
-SOURCE = "com.google.spanner.connector.Source"
+SOURCE_NAME = "com.google.spanner.connector.Source"
 ENVELOPE_VERSION = 2
-SOURCE_FIELDS = (
-    ("version", "string", False),
-    ("connector", "string", False),
-    ("name", "string", False),
-    ("ts_ms", "int64", False),
-    ("snapshot", "enum", True),
-    ("db", "string", False),
-    ("sequence", "string", True),
-    ("ts_us", "int64", True),
-    ("ts_ns", "int64", True),
-    ("project_id", "string", False),
-    ("instance_id", "string", False),
-    ("database_id", "string", False),
-    ("change_stream_name", "string", False),
-    ("table", "string", False),
-    ("server_transaction_id", "string", True),
-    ("low_watermark", "int64", True),
-    ("read_at_timestamp", "int64", True),
-    ("number_records_in_transaction", "int64", True),
-    ("transaction_tag", "string", True),
-    ("system_transaction", "boolean", True),
-    ("value_capture_type", "string", True),
-    ("partition_token", "string", True),
-    ("mod_number", "int32", True),
-    ("is_last_record_in_transaction_in_partition", "boolean", True),
-    ("number_of_partitions_in_transaction", "int64", True),
-)
-"""Name, type and whether it may be missing, in the order of the connector's own schema."""
 
 
 @lru_cache(maxsize=1024)
@@ -92,7 +65,7 @@ def event_schema(connector: str, shape: Shape, nulls: frozenset[str]) -> dict[st
     fields: list[Json] = [
         struct(f"{shape.table}.Value", row, "before", optional=True),
         struct(f"{shape.table}.Value", row, "after", optional=True),
-        struct(SOURCE, source_fields(), "source", optional=False) | {"version": 1},
+        struct(SOURCE_NAME, source_fields(), "source", optional=False) | {"version": 1},
         {"type": "string", "optional": False, "field": "op"},
         {"type": "int64", "optional": True, "field": "ts_ms"},
         {"type": "int64", "optional": True, "field": "ts_us"},
@@ -122,8 +95,10 @@ def struct(name: str, fields: list[dict[str, Json]], field: str, optional: bool)
 def source_fields() -> list[dict[str, Json]]:
     """The fields of ``source``."""
     return [
-        SNAPSHOT if type_ == "enum" else {"type": type_, "optional": optional, "field": name}
-        for name, type_, optional in SOURCE_FIELDS
+        SNAPSHOT
+        if each.type == "enum"
+        else {"type": each.type, "optional": each.optional, "field": each.name}
+        for each in SOURCE.fields
     ]
 
 

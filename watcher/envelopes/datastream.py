@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from uuid import UUID, uuid5
 
 from ddl.names import split_name
-from watcher.change import Change, Operation, Shape
+from watcher.change import Change, Common, Operation, Shape
 from watcher.envelopes.avro import convert_row, load_fastavro, write_container, write_datum
 from watcher.envelopes.change_stream import type_json
 from watcher.envelopes.images import has_whole_last_row, last_row, refuse_part
@@ -126,29 +126,45 @@ def check_whole_rows(known: Known, or_else: str) -> None:
 
 def generic_metadata(change: Change, stream_name: str | None) -> dict[str, Json]:
     """The fields that all events have. ``uuid`` is the same on every delivery of a change."""
+    alike = alike_metadata(change.common, stream_name)
     return {
-        "stream_name": stream_name or change.database,
+        "stream_name": alike["stream_name"],
         "read_method": "backfill" if change.operation is Operation.READ else "cdc",
-        "object": change.table,
-        "schema_key": schema_key(change.shape),
+        **alike,
         "uuid": str(uuid5(NAMESPACE, f"{change.database}/{change.id}")),
+    }
+
+
+def alike_metadata(common: Common, stream_name: str | None) -> dict[str, Json]:
+    """Those of them that all changes of a batch have alike."""
+    return {
+        "stream_name": stream_name or common.database,
+        "object": common.shape.table,
+        "schema_key": schema_key(common.shape),
     }
 
 
 def source_metadata(change: Change) -> dict[str, Json]:
     """Where a change comes from, and what it is. UPSERT is polling's: insert or update."""
     origin = change.origin
-    schema, table = split_name(change.table)
     return {
-        "database": change.database.rpartition("/")[2],
-        "schema": schema,
-        "table": table,
-        "primary_keys": list(change.shape.primary_key),
+        **alike_source(change.common),
         "is_deleted": change.operation is Operation.DELETE,
         "change_type": str(change.operation),
         "tx_id": origin.transaction_id if origin else None,
         "record_sequence": origin.record_sequence if origin else None,
         "mod_number": origin.mod_number if origin else None,
+    }
+
+
+def alike_source(common: Common) -> dict[str, Json]:
+    """What of it all changes of a batch have alike."""
+    schema, table = split_name(common.shape.table)
+    return {
+        "database": common.database.rpartition("/")[2],
+        "schema": schema,
+        "table": table,
+        "primary_keys": list(common.shape.primary_key),
     }
 
 

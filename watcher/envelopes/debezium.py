@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
-from watcher.change import Change, Operation
+from watcher.change import Change, Common, Operation
 from watcher.envelopes.connect_schema import event_schema, key_schema
+from watcher.envelopes.debezium_source import SOURCE, SharedSource
 from watcher.envelopes.images import (
     Row,
     describe_change,
@@ -20,8 +20,6 @@ from watcher.envelopes.images import (
 from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
 from watcher.envelopes.values import JsonFormat
 from watcher.errors import ConfigurationError, EnvelopeError
-from watcher.extras import read_version
-from watcher.spanner.address import DatabaseAddress
 
 FORMAT = JsonFormat()
 OPS = {
@@ -31,10 +29,12 @@ OPS = {
     Operation.DELETE: "d",
     Operation.READ: "r",
 }
-VERSION = read_version()
 
 
-parse_address = lru_cache(maxsize=64)(DatabaseAddress.parse)
+def read_times(common: Common) -> dict[str, Json]:
+    """The fields behind ``op``: when the changes were read."""
+    read = common.window.end
+    return {"ts_ms": read // 1000, "ts_us": read, "ts_ns": read * 1000, "transaction": None}
 
 
 class Debezium(EnvelopeOptions):
@@ -99,17 +99,21 @@ class Debezium(EnvelopeOptions):
         after, before = new_row(change), self._choose_before(change)
         if self.partial == "refuse":
             refuse_part(change, has_whole_new_row(change), "debezium's after needs the whole row")
-        read = change.window.end
+        common = change.common
         return {
             "before": None if before is None else dict(FORMAT.format_row(change.shape, before)),
             "after": None if after is None else dict(FORMAT.format_row(change.shape, after)),
-            "source": self._make_source(change),
+            "source": SOURCE.make(change, self.share(common)),
             "op": OPS[change.operation],
-            "ts_ms": read // 1000,
-            "ts_us": read,
-            "ts_ns": read * 1000,
-            "transaction": None,
+            **read_times(common),
         }
+
+    def share(self, common: Common) -> SharedSource:
+        """What ``source`` has alike in changes that have this in common."""
+        window = common.window
+        low = window.start if self.low_watermark else None
+        table = common.shape.table
+        return SharedSource(common.database, table, window.end, self.name, self.stream, low)
 
     def _choose_before(self, change: Change) -> Row | None:
         if self.before == "never":
@@ -122,38 +126,3 @@ class Debezium(EnvelopeOptions):
                 " required"
             )
         return before
-
-    def _make_source(self, change: Change) -> dict[str, Json]:
-        address = parse_address(change.database)
-        origin, commit = change.origin, change.commit_timestamp
-        return {
-            "version": VERSION,
-            "connector": "spanner",
-            "name": self.name,
-            "ts_ms": commit // 1000,
-            "snapshot": "true" if change.operation is Operation.READ else "false",
-            "db": address.database,
-            "sequence": str(int(origin.record_sequence)) if origin else None,
-            "ts_us": commit,
-            "ts_ns": commit * 1000,
-            "project_id": address.project,
-            "instance_id": address.instance,
-            "database_id": address.database,
-            "change_stream_name": self.stream,
-            "table": change.table,
-            "server_transaction_id": origin.transaction_id if origin else None,
-            "low_watermark": change.window.start // 1000 if self.low_watermark else None,
-            "read_at_timestamp": change.window.end // 1000,
-            "number_records_in_transaction": origin.records_in_transaction if origin else None,
-            "transaction_tag": origin.transaction_tag if origin else None,
-            "system_transaction": origin.system_transaction if origin else None,
-            "value_capture_type": str(change.captured),
-            "partition_token": origin.partition_token if origin else None,
-            "mod_number": origin.mod_number if origin else None,
-            "is_last_record_in_transaction_in_partition": (
-                origin.last_in_transaction_in_partition if origin else None
-            ),
-            "number_of_partitions_in_transaction": (
-                origin.partitions_in_transaction if origin else None
-            ),
-        }

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from fixtures.any_batch import batch_of
 from fixtures.documented import change_of, micros
 
 from ddl.schema import Type, TypeCode
-from watcher.change import Change, Operation, Shape, Value, ValueCapture
+from watcher.captures.change_stream.rows import CHANGES
+from watcher.captures.changes import iterate_changes
+from watcher.change import Change, Operation, Origin, Shape, Value, ValueCapture
 from watcher.envelopes import encode, make_envelope
+from watcher.envelopes.by_column.batches import encode_batch
+from watcher.envelopes.by_column.debezium import COLUMNS
+from watcher.envelopes.debezium_source import SOURCE, OfChange, OfOrigin, SourceBlock, SourceField
+from watcher.envelopes.schema_files import schema_text
 from watcher.errors import EnvelopeError
 
+DATABASE = "projects/p/instances/i/databases/d"
 SHAPE = Shape(
     "Everything",
     (
@@ -218,3 +226,40 @@ def test_schemas_say_what_the_payload_holds() -> None:
         },
         "payload": {"Id": 7},
     }
+
+
+# Each field of ``source`` stands once.
+
+
+def test_the_schema_has_the_fields_of_source() -> None:
+    described = json.loads(schema_text("debezium.json"))["$defs"]["payload"]["properties"]["source"]
+    names = [field.name for field in SOURCE.fields]
+    assert list(described["properties"]) == described["required"] == names
+
+
+def test_every_field_of_a_change_has_its_column() -> None:
+    of_change = {field.name for field in SOURCE.fields if isinstance(field.value, OfChange)}
+    assert set(COLUMNS) == of_change
+    of_origin = {
+        field.value.attribute for field in SOURCE.fields if isinstance(field.value, OfOrigin)
+    }
+    assert of_origin <= {field.name for field in fields(Origin)} & set(CHANGES.names)
+
+
+@pytest.mark.parametrize("value", [OfOrigin("mod_number"), OfChange(lambda each: each.id)])
+def test_a_field_that_is_added_has_no_value_of_another_change(
+    monkeypatch: pytest.MonkeyPatch, value: OfOrigin | OfChange
+) -> None:
+    added = SourceBlock((*SOURCE.fields, SourceField("added", "string", True, value)))
+    for module in ("debezium", "by_column.debezium"):
+        monkeypatch.setattr(f"watcher.envelopes.{module}.SOURCE", added)
+    rows, chosen = batch_of(Type(TypeCode.INT64), ["1", "2"]), make_envelope("debezium")
+    if isinstance(value, OfChange):
+        with pytest.raises(KeyError, match="added"):
+            encode_batch(rows, DATABASE, chosen)
+        return
+    changes = list(iterate_changes(rows, DATABASE))
+    sources = [event(each)["source"] for each in changes]
+    texts = encode_batch(rows, DATABASE, chosen).column("value").to_pylist()
+    assert [json.loads(text)["source"] for text in texts] == sources
+    assert sources[0]["added"] != sources[1]["added"]

@@ -45,6 +45,6 @@ def choose_style(chosen: AnyEnvelope) -> CellStyle:
 def encode_part(part: Part, database: str, chosen: AnyEnvelope) -> MessageColumns:
     """Keys and values of the changes of one table."""
     if isinstance(chosen, Debezium):
-        return debezium.encode_debezium(part.changes, part.rows, database, chosen)
+        return debezium.encode_debezium(part.changes, database, chosen)
     assert isinstance(chosen, Datastream)
-    return datastream.encode_datastream(part.changes, part.rows, database, chosen)
+    return datastream.encode_datastream(part.changes, database, chosen)

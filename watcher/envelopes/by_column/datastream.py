@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.captures import Changed
-from watcher.change import Operation
+from watcher.change import Common, Operation
 from watcher.envelopes.by_column.cells import NotByColumnError
 from watcher.envelopes.by_column.changes import CellColumns, ChangeColumns, keep_cells, merge_cells
 from watcher.envelopes.by_column.messages import (
     MessageColumns,
     choose_if,
-    dump_constants,
-    encode_first,
+    dump_fields,
     find_captured,
     find_deleted_rows,
     merge_new_row,
@@ -26,9 +23,16 @@ from watcher.envelopes.by_column.messages import (
     refuse_any,
     select_key,
 )
-from watcher.envelopes.datastream import NAMESPACE, Datastream
+from watcher.envelopes.datastream import (
+    NAMESPACE,
+    Datastream,
+    alike_metadata,
+    alike_source,
+    milliseconds_text,
+)
 from watcher.envelopes.images import OLD, ROWS
-from watcher.json_columns.objects import COMPACT, Cells, join_array, join_object
+from watcher.envelopes.message import json_text
+from watcher.json_columns.objects import COMPACT, NULL, Cells, join_array, join_object
 from watcher.json_columns.scalars import format_timestamps
 from watcher.json_columns.strings import wrap
 from watcher.spanner.results.columns import TIMESTAMP
@@ -38,21 +42,23 @@ UUID_BYTES = 16
 UUID_TEXT = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 
 
-def encode_datastream(
-    changes: ChangeColumns, rows: Changed, database: str, chosen: Datastream
-) -> MessageColumns:
+def encode_datastream(changes: ChangeColumns, database: str, chosen: Datastream) -> MessageColumns:
     """As ``Datastream.encode``. Raises NotByColumnError for what columns cannot do or the envelope
-    refuses; ``rows`` are the changes as they were captured."""
+    refuses."""
     if chosen.partial == "refuse":
         refuse_parts(changes)
-    event = encode_first(rows, database, chosen)
+    common = Common(database, changes.shape, changes.window)
+    alike = dump_fields(alike_metadata(common, chosen.stream_name))
     read = pc.equal(changes.operations, str(Operation.READ))
-    fields: Cells = dump_constants(event) | {
+    fields: Cells = {
+        "stream_name": alike["stream_name"],
         "read_method": choose_if(read, '"backfill"', '"cdc"'),
+        **alike,
         "uuid": wrap(compute_uuids(database, changes.ids), '"', '"'),
+        "read_timestamp": json_text(milliseconds_text(common.window.end)),
         "source_timestamp": render_milliseconds(changes.commits),
         "sort_keys": render_sort_keys(changes),
-        "source_metadata": describe_metadata(changes, event["source_metadata"]),
+        "source_metadata": render_metadata(changes, common),
         "payload": join_object(merge_last_row(changes), changes.rows, COMPACT),
     }
     keys = join_array(list(select_key(changes).values()), changes.rows, COMPACT.comma)
@@ -103,16 +109,19 @@ def render_sort_keys(changes: ChangeColumns) -> pa.Array:
     return join_array(cells, changes.rows, COMPACT.comma)
 
 
-def describe_metadata(changes: ChangeColumns, first: object) -> Cells:
-    """``source_metadata``: that of the first change, and columns of what differs."""
-    fields: dict[str, pa.Array | str] = dict(dump_constants(cast("dict[str, object]", first)))
-    fields["is_deleted"] = print_values(find_deleted_rows(changes))
-    fields["change_type"] = quote_or_null(changes.operations)
-    if changes.origin is not None:
-        fields["tx_id"] = quote_or_null(changes.origin.column("transaction_id"))
-        fields["record_sequence"] = quote_or_null(changes.origin.column("record_sequence"))
-        fields["mod_number"] = print_values(changes.origin.column("mod_number"))
-    return fields
+def render_metadata(changes: ChangeColumns, common: Common) -> Cells:
+    """``source_metadata``, as that of each change."""
+    origin = changes.origin
+    return {
+        **dump_fields(alike_source(common)),
+        "is_deleted": print_values(find_deleted_rows(changes)),
+        "change_type": quote_or_null(changes.operations),
+        "tx_id": NULL if origin is None else quote_or_null(origin.column("transaction_id")),
+        "record_sequence": (
+            NULL if origin is None else quote_or_null(origin.column("record_sequence"))
+        ),
+        "mod_number": NULL if origin is None else print_values(origin.column("mod_number")),
+    }
 
 
 def compute_uuids(database: str, ids: pa.Array) -> pa.Array:

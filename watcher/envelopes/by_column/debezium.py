@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.captures import Changed
-from watcher.change import Operation
+from watcher.change import Common, Operation
 from watcher.envelopes.by_column.cells import COMPACT_CELLS, NotByColumnError
 from watcher.envelopes.by_column.changes import ChangeColumns, keep_cells, merge_cells
 from watcher.envelopes.by_column.messages import (
     MessageColumns,
     choose_if,
     choose_texts,
-    dump_constants,
-    encode_first,
+    dump_fields,
     find_captured,
     find_deleted_rows,
     merge_new_row,
@@ -28,7 +26,8 @@ from watcher.envelopes.by_column.messages import (
     select_key,
 )
 from watcher.envelopes.connect_schema import event_schema, key_schema
-from watcher.envelopes.debezium import OPS, Debezium
+from watcher.envelopes.debezium import OPS, Debezium, read_times
+from watcher.envelopes.debezium_source import SOURCE, Alike, OfChange, SharedSource, SourceField
 from watcher.envelopes.images import OLD, ROWS
 from watcher.envelopes.message import Json, json_text
 from watcher.json_columns.objects import COMPACT, NULL, Cells, join_object
@@ -37,23 +36,21 @@ from watcher.json_columns.strings import wrap
 STYLE = COMPACT_CELLS
 EXISTED = (Operation.UPDATE, Operation.DELETE, Operation.UPSERT)
 """The operations on a row that was there before."""
+Texts: TypeAlias = pa.Array | str
+"""JSON texts of a field: one a change, or one for all."""
 
 
-def encode_debezium(
-    changes: ChangeColumns, rows: Changed, database: str, chosen: Debezium
-) -> MessageColumns:
+def encode_debezium(changes: ChangeColumns, database: str, chosen: Debezium) -> MessageColumns:
     """As ``Debezium.encode``. Raises NotByColumnError for what columns cannot do or the envelope
-    refuses; ``rows`` are the changes as they were captured."""
-    first = encode_first(rows, database, chosen)
-    payload = first["payload"] if chosen.with_schema else first
-    assert isinstance(payload, dict)
-    constants = dump_constants(payload)
+    refuses."""
+    common = Common(database, changes.shape, changes.window)
     keys = join_object(select_key(changes), changes.rows, COMPACT)
-    fields: Cells = constants | {
+    fields: Cells = {
         "before": render_before(changes, chosen),
         "after": render_after(changes, chosen),
-        "source": describe_source(changes, payload["source"]),
+        "source": render_source(changes, chosen.share(common)),
         "op": choose_texts(changes.operations, {op: f'"{name}"' for op, name in OPS.items()}),
+        **dump_fields(read_times(common)),
     }
     values = join_object(fields, changes.rows, COMPACT)
     if chosen.with_schema:
@@ -92,20 +89,22 @@ def render_before(changes: ChangeColumns, chosen: Debezium) -> pa.Array | str:
     return pc.if_else(known, join_object(cells, changes.rows, COMPACT), NULL)
 
 
-def describe_source(changes: ChangeColumns, first: object) -> Cells:
-    """The fields of ``source``: those of the first change, and columns of what differs."""
-    fields: dict[str, pa.Array | str] = dict(dump_constants(cast("dict[str, object]", first)))
-    commits = changes.commits
-    fields["ts_ms"] = print_values(divide_floor(commits, 1000))
-    fields["ts_us"] = print_values(commits)
-    fields["ts_ns"] = print_nanoseconds(commits)
-    read = pc.equal(changes.operations, str(Operation.READ))
-    fields["snapshot"] = choose_if(read, '"true"', '"false"')
-    fields["value_capture_type"] = quote_or_null(changes.captured)
-    if changes.origin is not None:
-        for name, (column, render) in ORIGIN_FIELDS.items():
-            fields[name] = render(changes.origin.column(column))
-    return fields
+def render_source(changes: ChangeColumns, shared: SharedSource) -> Cells:
+    """The fields of ``source``, as ``SourceBlock.make`` of each change."""
+    return {each.name: render_field(each, changes, shared) for each in SOURCE.fields}
+
+
+def render_field(field: SourceField, changes: ChangeColumns, shared: SharedSource) -> Texts:
+    """One field: a text for all changes, or a column."""
+    value = field.value
+    if isinstance(value, Alike):
+        return json_text(value.read(shared))
+    if isinstance(value, OfChange):
+        return COLUMNS[field.name](changes)
+    if changes.origin is None:
+        return NULL
+    column = changes.origin.column(value.attribute)
+    return quote_or_null(column) if pa.types.is_string(column.type) else print_values(column)
 
 
 def print_nanoseconds(micros: pa.Array) -> pa.Array:
@@ -120,28 +119,30 @@ def divide_floor(values: pa.Array, divisor: int) -> pa.Array:
     return pc.subtract(pc.divide(values, divisor), below)
 
 
-def render_sequence(sequences: pa.Array) -> pa.Array:
+def render_sequence(changes: ChangeColumns) -> Texts:
     """Record sequences without leading zeros."""
+    if changes.origin is None:
+        return NULL
+    sequences = changes.origin.column("record_sequence")
     if not pc.all(pc.match_substring_regex(sequences, "^[0-9]{1,18}$")).as_py():
         raise NotByColumnError("a record sequence is not a number of up to 18 digits")
     return quote_or_null(sequences.cast(pa.int64()).cast(pa.string()))
 
 
-ORIGIN_FIELDS: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
-    "sequence": ("record_sequence", render_sequence),
-    "server_transaction_id": ("transaction_id", quote_or_null),
-    "number_records_in_transaction": ("records_in_transaction", print_values),
-    "transaction_tag": ("transaction_tag", quote_or_null),
-    "system_transaction": ("system_transaction", print_values),
-    "partition_token": ("partition_token", quote_or_null),
-    "mod_number": ("mod_number", print_values),
-    "is_last_record_in_transaction_in_partition": (
-        "last_in_transaction_in_partition",
-        print_values,
-    ),
-    "number_of_partitions_in_transaction": ("partitions_in_transaction", print_values),
+def render_snapshot(changes: ChangeColumns) -> Texts:
+    """Which changes are rows of a backfill."""
+    return choose_if(pc.equal(changes.operations, str(Operation.READ)), '"true"', '"false"')
+
+
+COLUMNS: Mapping[str, Callable[[ChangeColumns], Texts]] = {
+    "ts_ms": lambda changes: print_values(divide_floor(changes.commits, 1000)),
+    "ts_us": lambda changes: print_values(changes.commits),
+    "ts_ns": lambda changes: print_nanoseconds(changes.commits),
+    "snapshot": render_snapshot,
+    "sequence": render_sequence,
+    "value_capture_type": lambda changes: quote_or_null(changes.captured),
 }
-"""Fields of ``source``, from which column of a change stream each is, and how it is written."""
+"""The fields of ``source`` that are of each change."""
 
 
 def add_schemas(

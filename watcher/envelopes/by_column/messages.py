@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,13 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows, TableRows
-from watcher.captures.changes import iterate_changes
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN
 from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes.by_column.cells import NotByColumnError
 from watcher.envelopes.by_column.changes import CellColumns, ChangeColumns, merge_cells
-from watcher.envelopes.message import Envelope, json_text
-from watcher.errors import EnvelopeError
+from watcher.envelopes.message import Json, json_text
 from watcher.json_columns.objects import NULL
 from watcher.json_columns.strings import quote_strings
 from watcher.spanner.results.columns import TIMESTAMP
@@ -47,31 +44,9 @@ class MessageColumns:
     tombstones: pa.Array | None = None
 
 
-def encode_first(rows: Changed, database: str, chosen: Envelope) -> dict[str, object]:
-    """The value of the message of the first change: from it are the fields that others share.
-
-    Raises NotByColumnError where the envelope refuses the change.
-    """
-    (change,) = iterate_changes(select_first(rows), database)
-    try:
-        value = chosen.encode(change)[0].value
-    except EnvelopeError as error:
-        raise NotByColumnError("an envelope refuses the first change") from error
-    event: dict[str, object] = json.loads(value or NULL)
-    return event
-
-
-def select_first(rows: Changed) -> Changed:
-    """A batch of only the first row."""
-    first = rows.batch.slice(0, 1)
-    if isinstance(rows, TableRows):
-        return TableRows(rows.table, rows.window, first, rows.backfill)
-    return StreamRows(rows.window, first, rows.shapes)
-
-
-def dump_constants(fields: Mapping[str, object]) -> dict[str, str]:
-    """Fields as JSON texts."""
-    return {name: json_text(value) for name, value in fields.items()}  # type: ignore[arg-type]
+def dump_fields(fields: Mapping[str, Json]) -> dict[str, str]:
+    """Fields that all changes have alike, as JSON texts."""
+    return {name: json_text(value) for name, value in fields.items()}
 
 
 def list_messages(changes: ChangeColumns, messages: MessageColumns) -> pa.RecordBatch:

@@ -17,11 +17,10 @@ from watcher.envelopes.by_column.sent import SentChanges
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The changes of one shape in a batch: by column, as they were captured, and where they are in
-    the batch; None where they are all."""
+    """The changes of one shape in a batch by column, and where they are in the batch; None where
+    they are all."""
 
     changes: ChangeColumns
-    rows: Changed
     places: pa.Array | None = None
 
 
@@ -30,9 +29,9 @@ def split_by_shape(rows: Changed, style: CellStyle) -> Iterator[Part]:
     if not rows.batch.num_rows:
         return
     if isinstance(rows, TableRows):
-        yield Part(PolledChanges(rows, style), rows)
+        yield Part(PolledChanges(rows, style))
     elif len(rows.shapes) == 1:
-        yield Part(SentChanges(rows.batch, rows.shapes[0], rows.window, style), rows)
+        yield Part(SentChanges(rows.batch, rows.shapes[0], rows.window, style))
     else:
         yield from split_stream(rows, style)
 
@@ -43,8 +42,8 @@ def split_stream(rows: StreamRows, style: CellStyle) -> Iterator[Part]:
     for number, shape in enumerate(rows.shapes):
         places = pa.array(np.flatnonzero(numbers == number))
         if len(places):
-            some = StreamRows(rows.window, rows.batch.take(places), rows.shapes)
-            yield Part(SentChanges(some.batch, shape, rows.window, style), some, places)
+            some = rows.batch.take(places)
+            yield Part(SentChanges(some, shape, rows.window, style), places)
 
 
 def merge_parts(parts: list[tuple[pa.RecordBatch, pa.Array | None]]) -> pa.RecordBatch:
