@@ -10,9 +10,10 @@ import pytest
 
 from watcher.errors import ConfigurationError
 from watcher.replica.packages import make_format_settings
-from watcher.runners.spark_job import choose_format_settings, make_request
+from watcher.runners.spark_job import SECTIONS, choose_format_settings, make_request
+from watcher.runners.spark_replica import ReplicaRequest
 from watcher.settings.spark import parse_source_options
-from watcher.settings.watcher import parse_watch_config
+from watcher.settings.watcher import WatchConfig, parse_watch_config
 
 DATABASE = "spanner://projects/p/instances/i/databases/d"
 PLACE = {"project": "p", "instance": "i", "database": "d"}
@@ -55,6 +56,78 @@ def test_a_change_stream_is_read_with_whole_rows() -> None:
 def test_settings_that_a_query_cannot_follow_are_refused(more: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"replica\.engine = 'spark'"):
         make_request(parse_watch_config(FILE | more), print, once=False)
+
+
+OTHERS: dict[str, Any] = {
+    "database": "spanner://projects/p/instances/i/databases/other",
+    "consumer": "mine",
+    "nanoseconds": "string",
+    "priority": "low",
+    "directed_read": {"include": [{"location": "us-east1"}]},
+    "tables": ["Others"],
+    "exclude": ["Albums"],
+    "capture": "change-stream",
+    "start": "earliest",
+    "backfill": ["*"],
+    "backfill_rows": 5,
+    "interval": "3s",
+    "adaptive": True,
+    "max_rows": 7,
+    "shard_groups": 2,
+    "parts": 2,
+    "transactions": True,
+    "refresh": "3s",
+    "lease": "20s",
+    "standby": True,
+    "grace": "3s",
+    "on_missing_index": "scan",
+    "index_wait": "3s",
+    "log_values": True,
+    "table": {"Singers": {"shard": "none"}},
+    "endpoint": {"address": "127.0.0.1:1"},
+    "clearing": {"every": "1h"},
+    "delivery": {"to": "changes.jsonl"},
+    "metrics": {"port": 1},
+    "page": {"port": 1},
+    "replica": {"to": "delta:/lake/music", "engine": "spark", "keep_cuts": "1h"},
+    "positions.keep": "memory",
+    "positions.table": "Others",
+    "positions.database": "spanner://projects/p/instances/i/databases/other",
+    "positions.path": "positions.json",
+    "stream.name": "S",
+    "stream.placements": ["a"],
+    "stream.operations": ["INSERT"],
+    "stream.tag": "t",
+    "stream.push": True,
+}
+"""A value of each setting that is not the one of ``FILE``."""
+ELSEWHERE = {"log_format", "stream.whole_rows"}
+"""The first is the command's, and a copy has whole rows in any case."""
+
+
+def list_settings() -> list[str]:
+    names = [name for name in WatchConfig.model_fields if name not in SECTIONS]
+    of_sections = ((s, WatchConfig.model_fields[s].annotation) for s in SECTIONS)
+    names += [f"{s}.{name}" for s, kind in of_sections for name in kind.model_fields]  # type: ignore[union-attr]
+    return [name for name in names if name not in ELSEWHERE]
+
+
+def requested(more: dict[str, Any]) -> ReplicaRequest:
+    request = make_request(parse_watch_config(FILE | more), print, once=False)
+    request.resolve()
+    return request
+
+
+@pytest.mark.parametrize("name", list_settings())
+def test_every_setting_reaches_the_query_or_is_refused(name: str) -> None:
+    section, _, field = name.rpartition(".")
+    more = {section: {field: OTHERS[name]}} if section else {name: OTHERS[name]}
+    streamed = {"capture": "change-stream"} if section == "stream" else {}
+    try:
+        request, refusal = requested(streamed | more), ""
+    except ConfigurationError as error:
+        request, refusal = None, str(error)
+    assert field in refusal if request is None else request != requested(streamed)
 
 
 @pytest.mark.parametrize(

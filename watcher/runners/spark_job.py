@@ -44,24 +44,24 @@ LOCAL_SETTINGS = {
 }
 """Of a session on this machine only: as many partitions as it has cores, where Spark makes 200, and
 Delta 50 of its log; each is a task."""
-UNUSED = (
-    "start",
-    "backfill",
-    "backfill_rows",
-    "adaptive",
-    "transactions",
-    "refresh",
-    "standby",
-    "grace",
-    "on_missing_index",
-    "log_values",
-    "endpoint",
-    "clearing",
-    "delivery",
-    "metrics",
-    "page",
+OPTIONS: Mapping[str, tuple[str, Callable[[WatchConfig], object]]] = {
+    "nanoseconds": ("nanoseconds", lambda config: config.nanoseconds.value),
+    "priority": ("priority", lambda config: config.priority and config.priority.value),
+    "lease": ("leaseSeconds", lambda config: config.lease),
+    "shard_groups": ("shardGroups", lambda config: config.shard_groups),
+    "max_rows": ("maxRowsPerBatch", lambda config: config.max_rows),
+}
+"""Fields of a watcher's file, the options of the source that they become, and their values."""
+READ = frozenset(
+    {
+        *("database", "tables", "exclude", "consumer", "capture", "interval", "table", "replica"),
+        *("positions.keep", "positions.table", "stream.name", "stream.placements"),
+        "stream.whole_rows",  # a copy has whole rows in any case
+        "log_format",  # of the command
+    }
 )
-"""Fields of a watcher's file that a query of Spark has no use for."""
+"""The other fields that a query of Spark takes; what is in neither is refused."""
+SECTIONS = ("positions", "stream")
 
 
 def run_job(
@@ -168,11 +168,20 @@ def make_request(
 
 def check_unused(config: WatchConfig) -> None:
     """Raises ConfigurationError for settings that would have no effect."""
-    given = [name for name in UNUSED if name in config.model_fields_set]
-    if config.positions.keep != "spanner" or config.positions.database is not None:
-        given.append("positions")
-    if config.stream.operations or config.stream.tag or config.stream.push:
-        given.append("stream.operations, tag and push")
+    given = [
+        name
+        for name in WatchConfig.model_fields
+        if name in config.model_fields_set and name not in (*OPTIONS, *READ, *SECTIONS)
+    ]
+    for section in SECTIONS:
+        values = getattr(config, section)
+        given += [
+            f"{section}.{name}"
+            for name, field in type(values).model_fields.items()
+            if f"{section}.{name}" not in READ and getattr(values, name) != field.default
+        ]
+    if config.positions.keep != "spanner":
+        given.append("positions.keep")
     if config.capture == "change-set":
         given.append("capture = 'change-set'")
     if given:
@@ -220,16 +229,12 @@ def make_options(config: WatchConfig) -> dict[str, object]:
     options: dict[str, object] = {"positionsTable": config.positions.table}
     if polling := describe_polling(config.table):
         options["tableOptions"] = json.dumps(polling)
-    given = config.model_fields_set
-    names = {
-        "nanoseconds": ("nanoseconds", config.nanoseconds.value),
-        "lease": ("leaseSeconds", config.lease),
-        "shard_groups": ("shardGroups", config.shard_groups),
-        "max_rows": ("maxRowsPerBatch", config.max_rows),
+    if config.stream.placements:
+        options["placements"] = ",".join(config.stream.placements)
+    given = {
+        option: value(config)
+        for name, (option, value) in OPTIONS.items()
+        if name in config.model_fields_set
     }
-    options |= {option: value for name, (option, value) in names.items() if name in given}
-    if config.priority is not None:
-        options["priority"] = config.priority.value
-    if config.directed_read is not None:
-        raise ConfigurationError("replica.engine = 'spark' does not work with directed_read")
+    options |= {option: value for option, value in given.items() if value is not None}
     return options
