@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ddl.references import find_referenced_columns
@@ -54,6 +54,15 @@ SKEW_MAX = 3.0
 
 
 @dataclass(frozen=True, slots=True)
+class Problem:
+    """What a rule finds: the place, why it matters, and how to fix it."""
+
+    place: str
+    why: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
 class LintFinding:
     """What is wrong: the name of the rule, the place, why it matters, and how to fix it."""
 
@@ -79,46 +88,45 @@ class LintContext:
     queries: tuple[str, ...] = ()
 
 
-Rule = Callable[[Schema, LintContext], Iterator[LintFinding]]
+Rule = Callable[[Schema, LintContext], Iterator[Problem]]
 
 
 def lint_schema(schema: Schema, context: LintContext | None = None) -> list[LintFinding]:
     """All findings of all rules."""
     known = context or LintContext()
-    return [finding for rule in RULES for finding in rule(schema, known)]
+    return [
+        LintFinding(name, problem.place, problem.why, problem.fix)
+        for name, rule in RULES.items()
+        for problem in rule(schema, known)
+    ]
 
 
-def check_commit_timestamp_is_not_first(
-    schema: Schema, context: LintContext
-) -> Iterator[LintFinding]:
+def check_commit_timestamp_is_not_first(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """A commit timestamp first in a key or index: every write goes to the same end."""
     for place, table, parts in list_keys(schema):
         column = table.column(parts[0].column) if parts else None
         if column is not None and column.allow_commit_timestamp:
-            yield LintFinding(
-                "commit-timestamp-first",
+            yield Problem(
                 place,
                 f"{column.name} grows with every commit: all writes go to one split",
                 "put a shard (hash modulo N) before it: run spanner-watcher ddl plan",
             )
 
 
-def check_key_is_not_monotonic(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_key_is_not_monotonic(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """A key that only grows: an ordinary timestamp, or a sequence that is not bit-reversed."""
     for place, table, parts in list_keys(schema):
         column = table.column(parts[0].column) if parts else None
         if column is None or column.allow_commit_timestamp:
             continue
         if column.type.code is TypeCode.TIMESTAMP:
-            yield LintFinding(
-                "monotonic-key-first",
+            yield Problem(
                 place,
                 f"{column.name} is a timestamp: new rows all go to one split",
                 "put a shard (hash modulo N) before it, or use a UUID",
             )
         elif takes_plain_sequence(schema, column):
-            yield LintFinding(
-                "monotonic-key-first",
+            yield Problem(
                 place,
                 f"{column.name} comes from a sequence that is not bit-reversed",
                 f"use {SPELLINGS[schema.dialect].bit_reversed}, or a UUID",
@@ -147,7 +155,7 @@ def list_keys(schema: Schema) -> Iterator[tuple[str, Table, tuple[KeyPart, ...]]
             yield f"{index.table}, index {index.name}", owner, index.parts
 
 
-def check_interleaved_options(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_interleaved_options(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """Spanner: allow_commit_timestamp must agree between a parent's key and its children's."""
     for table in schema.tables:
         parent = schema.table(table.interleave.parent) if table.interleave else None
@@ -157,8 +165,7 @@ def check_interleaved_options(schema: Schema, context: LintContext) -> Iterator[
             own, above = table.column(part.column), parent.column(part.column)
             if own and above and own.allow_commit_timestamp != above.allow_commit_timestamp:
                 why, fix = DIFFERENCES[schema.dialect]
-                yield LintFinding(
-                    "interleaved-option-differs",
+                yield Problem(
                     f"{table.name}.{own.name}",
                     why.format(parent.name),
                     fix,
@@ -176,12 +183,11 @@ def list_poll_indexes(schema: Schema) -> Iterator[tuple[Table, Index, Column, Co
             yield table, index, shard, stamp
 
 
-def check_index_is_null_filtered(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_index_is_null_filtered(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """Clearing can remove rows from a null-filtered index only."""
     for table, index, _, _ in list_poll_indexes(schema):
         if not is_null_filtered(index):
-            yield LintFinding(
-                "index-not-null-filtered",
+            yield Problem(
                 f"{table.name}, index {index.name}",
                 "cleared rows stay in it: it grows with the table",
                 "make it "
@@ -189,14 +195,13 @@ def check_index_is_null_filtered(schema: Schema, context: LintContext) -> Iterat
             )
 
 
-def check_proof_is_possible(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_proof_is_possible(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """Polls prove NOT NULL for shard and timestamp; a third key part has no such proof."""
     for table, index, _, _ in list_poll_indexes(schema):
         if is_null_filtered(index) and len(index.parts) > 2:
             names = (part.column for part in index.parts[2:])
             others = SPELLINGS[schema.dialect].quote_columns(names)
-            yield LintFinding(
-                "null-filtered-without-proof",
+            yield Problem(
                 f"{table.name}, index {index.name}",
                 f"polls do not prove that {others} is not NULL, so Spanner rejects FORCE_INDEX;"
                 " rows where it is NULL are not in the index",
@@ -204,29 +209,37 @@ def check_proof_is_possible(schema: Schema, context: LintContext) -> Iterator[Li
             )
 
 
-def check_shard_count(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
-    """Fewer shards than nodes leave nodes idle; very many make each poll expensive."""
+def list_shard_counts(schema: Schema) -> Iterator[tuple[str, int]]:
+    """The computed shards of polled tables, and how many values each has."""
     for table, _, shard, _ in list_poll_indexes(schema):
         values = shard_values(shard.generated or "")
-        if values is None:
-            continue
-        if len(values) < context.nodes:
-            yield LintFinding(
-                "fewer-shards-than-nodes",
-                f"{table.name}.{shard.name}",
-                f"{len(values)} shards for {context.nodes} nodes: some nodes never write the index",
+        if values is not None:
+            yield f"{table.name}.{shard.name}", len(values)
+
+
+def check_shards_are_enough(schema: Schema, context: LintContext) -> Iterator[Problem]:
+    """Fewer shards than nodes leave nodes idle."""
+    for place, count in list_shard_counts(schema):
+        if count < context.nodes:
+            yield Problem(
+                place,
+                f"{count} shards for {context.nodes} nodes: some nodes never write the index",
                 "run spanner-watcher ddl advise, and use more shards",
             )
-        if len(values) > SHARDS_MAX:
-            yield LintFinding(
-                "too-many-shards",
-                f"{table.name}.{shard.name}",
-                f"{len(values)} shards: every poll seeks once in each",
+
+
+def check_shards_are_few(schema: Schema, context: LintContext) -> Iterator[Problem]:
+    """Very many shards make each poll expensive."""
+    for place, count in list_shard_counts(schema):
+        if count > SHARDS_MAX:
+            yield Problem(
+                place,
+                f"{count} shards: every poll seeks once in each",
                 f"use at most {SHARDS_MAX}",
             )
 
 
-def check_shards_are_even(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_shards_are_even(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """Most rows are in few shards of a sample of the database."""
     for table, _, shard, _ in list_poll_indexes(schema):
         counts = context.shard_rows.get(table.name, {})
@@ -236,15 +249,14 @@ def check_shards_are_even(schema: Schema, context: LintContext) -> Iterator[Lint
             continue
         number, rows = max(counts.items(), key=lambda item: item[1])
         if rows * len(values) > SKEW_MAX * total:
-            yield LintFinding(
-                "skewed-shards",
+            yield Problem(
                 f"{table.name}.{shard.name}",
                 f"shard {number} has {rows} of {total} sampled rows, {len(values)} shards in all",
                 "hash the primary key or more columns with --shard-key",
             )
 
 
-def check_processed_may_be_null(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_processed_may_be_null(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """If Processed is NOT NULL, inserts that do not set it fail."""
     for table, _, shard, _ in list_poll_indexes(schema):
         if not (shard.generated or "").lstrip().upper().startswith("CASE"):
@@ -252,23 +264,21 @@ def check_processed_may_be_null(schema: Schema, context: LintContext) -> Iterato
         for name in find_referenced_columns(shard.generated or "", table, schema.dialect):
             column = table.column(name)
             if column and column.type.code is TypeCode.BOOL and column.not_null:
-                yield LintFinding(
-                    "processed-not-null",
+                yield Problem(
                     f"{table.name}.{column.name}",
                     "applications that do not set the column cannot insert rows",
                     "drop NOT NULL: NULL counts as not processed",
                 )
 
 
-def check_on_update_is_set(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_on_update_is_set(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """Without ON UPDATE a poll misses changes that do not set the timestamp."""
     for table, _, _, stamp in list_poll_indexes(schema):
         if context.written_by_others and stamp.on_update is None:
             pending = SPELLINGS[schema.dialect].commit_timestamp
             default = SetDefault(table.name, stamp.name, pending)
             on_update = SetOnUpdate(table.name, stamp.name, pending)
-            yield LintFinding(
-                "on-update-missing",
+            yield Problem(
                 f"{table.name}.{stamp.name}",
                 "no poll sees an UPDATE that does not set it; with the fix each one overwrites its"
                 " value",
@@ -276,7 +286,7 @@ def check_on_update_is_set(schema: Schema, context: LintContext) -> Iterator[Lin
             )
 
 
-def check_columns_are_not_all_key(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_columns_are_not_all_key(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """ON UPDATE is for writes of columns outside the key: a row without any is written once."""
     for table, _, _, stamp in list_poll_indexes(schema):
         key = {part.column.casefold() for part in table.primary_key}
@@ -288,8 +298,7 @@ def check_columns_are_not_all_key(schema: Schema, context: LintContext) -> Itera
             and not column.allow_commit_timestamp
         ]
         if stamp.on_update is not None and not own:
-            yield LintFinding(
-                "only-key-columns",
+            yield Problem(
                 table.name,
                 f"all its columns are key: an INSERT sets {stamp.name}, but an insert-or-update of"
                 " a row that exists does not, so that no poll sees it",
@@ -297,13 +306,12 @@ def check_columns_are_not_all_key(schema: Schema, context: LintContext) -> Itera
             )
 
 
-def check_history_is_deleted(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_history_is_deleted(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """A table with a commit timestamp last in its key grows with every change."""
     for table in schema.tables:
         last = table.column(table.primary_key[-1].column) if len(table.primary_key) > 1 else None
         if last and last.allow_commit_timestamp and table.row_deletion_policy is None:
-            yield LintFinding(
-                "history-without-deletion-policy",
+            yield Problem(
                 table.name,
                 "it grows with every change, and nothing deletes old rows",
                 render_step(
@@ -313,7 +321,7 @@ def check_history_is_deleted(schema: Schema, context: LintContext) -> Iterator[L
             )
 
 
-def check_version_retention(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_version_retention(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """A replay cannot read at a timestamp older than version garbage collection."""
     text = schema.options.get("version_retention_period", "")
     match = RETENTION.search(text)
@@ -321,8 +329,7 @@ def check_version_retention(schema: Schema, context: LintContext) -> Iterator[Li
         int(match.group(1)) * SECONDS[match.group(2)] if match else RETENTION_DEFAULT_SECONDS
     )
     if retention_seconds < context.longest_replay:
-        yield LintFinding(
-            "version-retention-too-short",
+        yield Problem(
             "the database",
             f"versions are kept for {retention_seconds} s, but the longest replay needs"
             f" {context.longest_replay:.0f} s",
@@ -332,7 +339,7 @@ def check_version_retention(schema: Schema, context: LintContext) -> Iterator[Li
         )
 
 
-def check_queries_without_or(schema: Schema, context: LintContext) -> Iterator[LintFinding]:
+def check_queries_without_or(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """With an OR beside the commit timestamp Spanner does not use its optimization for it."""
     stamps = {
         column.name.casefold()
@@ -344,26 +351,27 @@ def check_queries_without_or(schema: Schema, context: LintContext) -> Iterator[L
         without_strings = STRINGS[schema.dialect].sub("''", query)
         words = {word.casefold() for word in re.findall(r"\w+", without_strings)}
         if "or" in words and words & stamps:
-            yield LintFinding(
-                "or-beside-commit-timestamp",
+            yield Problem(
                 query,
                 "Spanner scans the whole table: with an OR it does not read the newest rows alone",
                 "use only AND, or write two queries",
             )
 
 
-RULES: tuple[Rule, ...] = (
-    check_commit_timestamp_is_not_first,
-    check_key_is_not_monotonic,
-    check_interleaved_options,
-    check_index_is_null_filtered,
-    check_proof_is_possible,
-    check_shard_count,
-    check_shards_are_even,
-    check_processed_may_be_null,
-    check_on_update_is_set,
-    check_columns_are_not_all_key,
-    check_history_is_deleted,
-    check_version_retention,
-    check_queries_without_or,
-)
+RULES: Mapping[str, Rule] = {
+    "commit-timestamp-first": check_commit_timestamp_is_not_first,
+    "monotonic-key-first": check_key_is_not_monotonic,
+    "interleaved-option-differs": check_interleaved_options,
+    "index-not-null-filtered": check_index_is_null_filtered,
+    "null-filtered-without-proof": check_proof_is_possible,
+    "fewer-shards-than-nodes": check_shards_are_enough,
+    "too-many-shards": check_shards_are_few,
+    "skewed-shards": check_shards_are_even,
+    "processed-not-null": check_processed_may_be_null,
+    "on-update-missing": check_on_update_is_set,
+    "only-key-columns": check_columns_are_not_all_key,
+    "history-without-deletion-policy": check_history_is_deleted,
+    "version-retention-too-short": check_version_retention,
+    "or-beside-commit-timestamp": check_queries_without_or,
+}
+"""The rules by their names, in the order of their findings."""

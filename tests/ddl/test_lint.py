@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from fixtures.singers import SINGERS
 
@@ -123,4 +126,10 @@ def test_what_plan_makes_has_no_finding(strategy: Strategy) -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    assert len({rule for rule, _, _ in CASES}) >= len(RULES)
+    assert {rule for rule, _, _ in CASES} == set(RULES)
+
+
+def test_the_page_names_every_rule() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/ddl.md").read_text()
+    _, _, section = page.partition("## Rules of `ddl lint`\n")
+    assert re.findall(r"`([a-z]+(?:-[a-z]+)+)`", section.partition("\n## ")[0]) == list(RULES)
