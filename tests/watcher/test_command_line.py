@@ -249,6 +249,28 @@ def test_help_loads_nothing_that_a_command_needs_to_run(command: tuple[str, ...]
     assert not HEAVY & modules
 
 
+WALK = """
+import sys, typer.main
+from watcher.cli import app
+
+def walk(command):
+    return [command.help, *map(walk, getattr(command, "commands", {}).values())]
+
+walk(typer.main.get_command(app))
+print(*[each.replace(" (declared)", "") for each in sys.modules if "(declared)" in each])
+print(*sys.modules)
+"""
+
+
+def test_no_file_of_a_command_loads_what_it_needs_to_run() -> None:
+    shown = subprocess.run([sys.executable, "-c", WALK], capture_output=True, text=True, check=True)
+    declared, loaded = shown.stdout.splitlines()
+    assert {"watcher.cli.ddl.migrate", "benchmarks.cli.run", "conformance.cli"} <= {
+        *declared.split()
+    }
+    assert not HEAVY & {*loaded.split()}
+
+
 def test_what_the_help_repeats_is_what_the_code_says() -> None:
     assert options.POSITIONS_TABLE == TABLE
     assert get_args(clear.MethodName) == tuple(Method)
