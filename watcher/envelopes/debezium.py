@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
-from watcher.change import Change, Common, Operation
+from watcher.change import Change, Operation
 from watcher.envelopes.connect_schema import event_schema, key_schema
 from watcher.envelopes.debezium_source import SOURCE, SharedSource
 from watcher.envelopes.images import (
@@ -20,6 +20,7 @@ from watcher.envelopes.images import (
 from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
 from watcher.envelopes.values import JsonFormat
 from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.window import Window
 
 FORMAT = JsonFormat()
 OPS = {
@@ -31,9 +32,9 @@ OPS = {
 }
 
 
-def read_times(common: Common) -> dict[str, Json]:
+def read_times(window: Window) -> dict[str, Json]:
     """The fields behind ``op``: when the changes were read."""
-    read = common.window.end
+    read = window.end
     return {"ts_ms": read // 1000, "ts_us": read, "ts_ns": read * 1000, "transaction": None}
 
 
@@ -99,21 +100,18 @@ class Debezium(EnvelopeOptions):
         after, before = new_row(change), self._choose_before(change)
         if self.partial == "refuse":
             refuse_part(change, has_whole_new_row(change), "debezium's after needs the whole row")
-        common = change.common
         return {
             "before": None if before is None else dict(FORMAT.format_row(change.shape, before)),
             "after": None if after is None else dict(FORMAT.format_row(change.shape, after)),
-            "source": SOURCE.make(change, self.share(common)),
+            "source": SOURCE.make(change, self.share(change.database, change.table, change.window)),
             "op": OPS[change.operation],
-            **read_times(common),
+            **read_times(change.window),
         }
 
-    def share(self, common: Common) -> SharedSource:
-        """What ``source`` has alike in changes that have this in common."""
-        window = common.window
+    def share(self, database: str, table: str, window: Window) -> SharedSource:
+        """What ``source`` has alike in changes of a table in a window."""
         low = window.start if self.low_watermark else None
-        table = common.shape.table
-        return SharedSource(common.database, table, window.end, self.name, self.stream, low)
+        return SharedSource(database, table, window.end, self.name, self.stream, low)
 
     def _choose_before(self, change: Change) -> Row | None:
         if self.before == "never":

@@ -8,7 +8,7 @@ from typing import TypeAlias, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.change import Common, Operation
+from watcher.change import Operation
 from watcher.envelopes.by_column.cells import COMPACT_CELLS, NotByColumnError
 from watcher.envelopes.by_column.changes import ChangeColumns, keep_cells, merge_cells
 from watcher.envelopes.by_column.messages import (
@@ -43,14 +43,14 @@ Texts: TypeAlias = pa.Array | str
 def encode_debezium(changes: ChangeColumns, database: str, chosen: Debezium) -> MessageColumns:
     """As ``Debezium.encode``. Raises NotByColumnError for what columns cannot do or the envelope
     refuses."""
-    common = Common(database, changes.shape, changes.window)
+    shared = chosen.share(database, changes.shape.table, changes.window)
     keys = join_object(select_key(changes), changes.rows, COMPACT)
     fields: Cells = {
         "before": render_before(changes, chosen),
         "after": render_after(changes, chosen),
-        "source": render_source(changes, chosen.share(common)),
+        "source": render_source(changes, shared),
         "op": choose_texts(changes.operations, {op: f'"{name}"' for op, name in OPS.items()}),
-        **dump_fields(read_times(common)),
+        **dump_fields(read_times(changes.window)),
     }
     values = join_object(fields, changes.rows, COMPACT)
     if chosen.with_schema:
