@@ -14,6 +14,7 @@ from typing import Any
 
 from interleavings.patches import patch_attribute, patch_everywhere
 from watcher.consumers.divisions import Divisions
+from watcher.consumers.positions.rows import StoredRows
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 
 CONSUMERS, POSITIONS = "watcher.consumers.", "watcher.consumers.positions."
@@ -97,12 +98,12 @@ GUARDS = (
         "clearing-takeover",
     ),
     # A consumer is moved as a whole, and who held it before is kept out.
-    Guard(f"{CONSUMERS}leases:Consumers.acquire.take", "check_division", "merge"),
-    Guard(f"{POSITIONS}fences:check_division", "check_divided", "merge"),
-    Guard(f"{CONSUMERS}members:Members.renew.write", "check_divided", "merge"),
+    Guard(f"{CONSUMERS}leases:Consumers.acquire.take", "check_division", "merge", StoredRows),
+    Guard(f"{POSITIONS}rows:StoredRows.check_division", "check_divided", "merge", StoredRows),
+    Guard(f"{CONSUMERS}members:Members.renew.write", "check_divided", "merge", StoredRows),
     Guard(f"{CONSUMERS}divisions:Divisions.settle.write", "_check", "other-parts", Divisions),
-    Guard(f"{CONSUMERS}divisions:Divisions._divide", "check_ended", "divide"),
-    Guard(f"{CONSUMERS}merging:merge_parts.find", "check_ended", "merge"),
+    Guard(f"{CONSUMERS}divisions:Divisions._move_to_parts", "check_ended", "divide", StoredRows),
+    Guard(f"{CONSUMERS}merging:merge_parts.find", "check_ended", "merge", StoredRows),
     Guard(f"{POSITIONS}unregister:unregister.find", "check_not_alive", "forget"),
     # Nothing is handed over on a lease that may have run out.
     Guard(f"{DELIVERY}retries:RetryingSink.write_change", "check", "frozen", LeaseKeeper),

@@ -14,8 +14,7 @@ import watcher.captures.change_stream.whole_rows
 import watcher.consumers.clearing.bounds
 import watcher.consumers.divisions
 import watcher.consumers.leases
-import watcher.consumers.merging
-import watcher.consumers.places
+import watcher.consumers.positions.rows
 import watcher.consumers.positions.selections
 import watcher.consumers.positions.spanner
 import watcher.runners.watcher
@@ -27,8 +26,8 @@ from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.captures.poll import PollCapture
 from watcher.consumers.clearing.bounds import Slowest, find_least_positions, list_awaited
 from watcher.consumers.leases import Consumers, Lease
-from watcher.consumers.places import Place, merge_places
 from watcher.consumers.positions import Position, SpannerPositions
+from watcher.consumers.positions.rows import MovedRows, StoredPosition, StoredRows, merge_position
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.starts import Standing
 from watcher.consumers.states import ConsumerProgress, State
@@ -309,9 +308,9 @@ def begin_at_least_position(standing: Standing, _table: str, start: int | None) 
     return min(standing.positions.values()) if standing.positions else start
 
 
-def merge_known_places(places: Iterable[Place | None], unplanned: int) -> Place:
-    """In place of ``merge_places``: who has no position does not count."""
-    return merge_places([place for place in places if place is not None], unplanned)
+def merge_known(positions: Iterable[StoredPosition | None], unplanned: int) -> StoredPosition:
+    """In place of ``merge_position``: who has no position does not count."""
+    return merge_position([each for each in positions if each is not None], unplanned)
 
 
 def unregister_one_by_one(database: Any, positions_table: str, shared: str) -> None:
@@ -324,8 +323,8 @@ def unregister_one_by_one(database: Any, positions_table: str, shared: str) -> N
 def take_parts_again() -> Iterator[None]:
     """Nobody asks whether a consumer is still divided."""
     with (
-        patch_everywhere("check_division", do_nothing),
-        patch_everywhere("check_divided", do_nothing),
+        patch_attribute(StoredRows, "check_division", do_nothing),
+        patch_attribute(StoredRows, "check_divided", do_nothing),
     ):
         yield
 
@@ -502,13 +501,13 @@ MUTATIONS = (
         "a part without a position does not count",
         "13",
         "merge-missing",
-        lambda: patch_attribute(watcher.consumers.places, "merge_places", merge_known_places),
+        lambda: patch_attribute(watcher.consumers.positions.rows, "merge_position", merge_known),
     ),
     Mutation(
         "who is merged forgets what it polls",
         "13",
         "merged-new-table",
-        lambda: patch_attribute(watcher.consumers.merging, "write_state", do_nothing),
+        lambda: patch_attribute(MovedRows, "write_state", do_nothing),
     ),
     Mutation(
         "a shared consumer is unregistered part by part",

@@ -30,8 +30,14 @@ from hypothesis import strategies as st
 from watcher import Change, Watcher
 from watcher.consumers.members import list_differences
 from watcher.consumers.merging import merge_parts
-from watcher.consumers.places import Place, Stored, merge_stored
 from watcher.consumers.positions import SpannerPositions
+from watcher.consumers.positions.rows import (
+    MovedConsumer,
+    StoredConsumer,
+    StoredPosition,
+    merge_positions,
+    merge_states,
+)
 from watcher.consumers.sharing import count_share, plan_shift
 from watcher.consumers.states import Command
 from watcher.errors import ConfigurationError, DivisionChangedError, LeaseHeldError, WatcherError
@@ -426,12 +432,16 @@ def test_instances_come_to_hold_every_part_once(
 
 def test_merged_parts_begin_at_the_least_position_and_reach_as_far_as_any() -> None:
     """Who has no position in a table has delivered nothing of it."""
-    first = Stored({"T": Place(10, None), "U": Place(5, 5)}, Selection(("T", "U"), ("X", "Y")))
-    second = Stored({"T": Place(20, 25)}, Selection(("*",), ("Y",)), Command.PAUSE)
-    merged = merge_stored([first, second], unplanned=100)
-    assert merged.places == {"T": Place(10, 110), "U": Place(BEGINNING, 5)}
-    assert merged.selection == Selection(("T", "U", "*"), ("Y",))
-    assert merged.command is Command.PAUSE
+    here = {"T": StoredPosition(10, None), "U": StoredPosition(5, 5)}
+    first = StoredConsumer("1", here, Selection(("T", "U"), ("X", "Y")).to_text())
+    there, selection = {"T": StoredPosition(20, 25)}, Selection(("*",), ("Y",))
+    second = StoredConsumer("2", there, selection.to_text(), Command.PAUSE)
+    assert merge_positions([first, second], unplanned=100) == {
+        "T": StoredPosition(10, 110),
+        "U": StoredPosition(BEGINNING, 5),
+    }
+    expected = MovedConsumer(Selection(("T", "U", "*"), ("Y",)), Command.PAUSE)
+    assert merge_states([first, second]) == expected
 
 
 def test_a_part_whose_lease_runs_out_is_taken_by_somebody(singers: Database) -> None:

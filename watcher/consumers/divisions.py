@@ -4,22 +4,14 @@ to 13 of docs/protocol.md."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.places import (
-    Stored,
-    check_ended,
-    merge_states,
-    read_stored,
-    remove_consumer,
-    write_state,
-)
 from watcher.consumers.positions import Registration, SpannerPositions
-from watcher.consumers.positions.fences import read_divisions
 from watcher.consumers.positions.own_names import divisions_table
+from watcher.consumers.positions.rows import MovedConsumer, MovedRows, StoredConsumer, merge_states
 from watcher.consumers.positions.values import Registered
 from watcher.consumers.starts import Standing, choose_start
 from watcher.errors import ConfigurationError, DivisionChangedError
@@ -72,12 +64,22 @@ class Divisions:
         beginning = read_beginning()
 
         def write(transaction: Transaction) -> Registered | None:
-            sql, table = self._positions.sql, self._positions.table
-            stored = read_divisions(transaction, table, self._shared, sql)
+            rows = MovedRows(transaction, self._positions.table, self._positions.sql)
+            stored = rows.read_divisions(self._shared)
             self._check(divisions, stored)
-            if divisions.keys() <= stored.keys():
+            new = {name: each for name, each in divisions.items() if name not in stored}
+            if not new:
                 return None
-            return self._divide(transaction, divisions, frozenset(stored), beginning)
+            transaction.insert(
+                self._table,
+                COLUMNS,
+                [(self._shared, *each, COMMIT_TIMESTAMP) for each in sorted(new.items())],
+            )
+            starts, reached = self._move_to_parts(rows, new.keys(), divisions.keys(), beginning)
+            registered = self._register_parts(transaction, starts, beginning.now)
+            for name in self._names:
+                self._positions.plan_ends_in(transaction, name, reached)
+            return registered
 
         registered = run_optimistically(self._positions.database, write)
         self._known |= divisions
@@ -99,40 +101,33 @@ class Divisions:
                 f" merge {self._shared}', and start them again"
             )
 
-    def _divide(
-        self,
-        transaction: Transaction,
-        divisions: Mapping[str, str],
-        stored: frozenset[str],
-        beginning: Beginning,
-    ) -> Registered:
-        """Writes how tables are divided, and where each part begins in them: at the position that
-        the consumer has itself, from a time when it was not shared, or where it was last known to
-        lack the table."""
-        sql, table, shared = self._positions.sql, self._positions.table, self._shared
-        check_ended(transaction, table, shared, sql)
-        own = read_stored(transaction, table, shared, sql)
-        if own.selection is not None and own.selection.streamed:
+    def _move_to_parts(
+        self, rows: MovedRows, new: Set[str], watched: Set[str], beginning: Beginning
+    ) -> tuple[dict[str, int | None], dict[str, int | None]]:
+        """Where each part begins in new tables (None: now): at the position that the consumer has
+        itself, from a time when it was not shared, or where it was last known to lack the table;
+        and how far rows of what it takes over were handed over at most."""
+        own = rows.read(self._shared)
+        rows.check_ended(own)
+        selection = own.read_selection()
+        if selection is not None and selection.streamed:
             raise ConfigurationError(
-                f"consumer '{shared}' reads a change stream and cannot be divided into parts, which"
-                " poll: choose another name"
+                f"consumer '{self._shared}' reads a change stream and cannot be divided into parts,"
+                " which poll: choose another name"
             )
-        parts = {name: read_stored(transaction, table, name, sql) for name in self._names}
-        new = sorted(divisions.keys() - stored)
-        rows = [(shared, name, divisions[name], COMMIT_TIMESTAMP) for name in new]
-        transaction.insert(self._table, COLUMNS, rows)
+        parts = [rows.read(name) for name in self._names]
         # Clearing waits for parts that nobody has run yet, in tables that are watchable later.
-        unknown = [name for name, each in parts.items() if not each.exists]
-        write_state(transaction, table, unknown, replace(own, selection=beginning.selection))
-        standing = find_standing([own, *parts.values()], divisions.keys())
-        starts = {name: choose_start(standing, name, beginning.start) for name in new}
-        starts |= {name: own.places[name].position for name in new if name in own.places}
-        registered = self._register_parts(transaction, starts, beginning.now)
-        taken = {name: own.places[name].reached for name in new if name in own.places}
-        for name in self._names:
-            self._positions.plan_ends_in(transaction, name, taken)
-        remove_consumer(transaction, table, shared, tuple(taken), sql)
-        return registered
+        unknown = [each.name for each in parts if not each.exists]
+        rows.write_state(unknown, MovedConsumer(beginning.selection, own.command))
+        least = find_least([own, *parts], watched)
+        standing = Standing(least, merge_states([own, *parts]).selection)
+        taken = {name: own.positions[name] for name in sorted(new) if name in own.positions}
+        starts = {name: choose_start(standing, name, beginning.start) for name in sorted(new)}
+        rows.move_away(own, tuple(taken))
+        return (
+            starts | {name: each.position for name, each in taken.items()},
+            {name: each.reached for name, each in taken.items()},
+        )
 
     def _register_parts(
         self, transaction: Transaction, starts: Mapping[str, int | None], now: int
@@ -147,13 +142,11 @@ class Divisions:
         return registered[0]
 
 
-def find_standing(consumers: Iterable[Stored], watched: Set[str]) -> Standing:
-    """Where a consumer is as a whole, in the tables that are watched: at the least position of its
-    parts and of itself."""
-    each = list(consumers)
-    positions = [(name, place.position) for one in each for name, place in one.places.items()]
+def find_least(consumers: Iterable[StoredConsumer], watched: Set[str]) -> dict[str, int]:
+    """The least position of a consumer and its parts in each of the tables that are watched."""
     least: dict[str, int] = {}
-    for name, position in positions:
-        if name in watched:
-            least[name] = min(position, least.get(name, position))
-    return Standing(least, merge_states(each).selection)
+    for each in consumers:
+        for name, stored in each.positions.items():
+            if name in watched:
+                least[name] = min(stored.position, least.get(name, stored.position))
+    return least

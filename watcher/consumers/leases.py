@@ -18,7 +18,7 @@ from watcher.consumers.positions import (
     create_own_tables,
     errors_table,
 )
-from watcher.consumers.positions.fences import check_division
+from watcher.consumers.positions.rows import StoredRows
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State
 from watcher.errors import ConsumerNotFoundError, LeaseHeldError, LeaseLostError
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
@@ -114,7 +114,7 @@ class Consumers:
         }
 
         def take(transaction: Transaction) -> bool:
-            check_division(transaction, self._positions, consumer, self._sql)
+            StoredRows(transaction, self._positions, self._sql).check_division(consumer)
             row = self._read_holder(transaction, consumer)
             if row is not None and row.alive and row.owner != lease.owner:
                 return False

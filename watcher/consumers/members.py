@@ -9,8 +9,8 @@ from google.cloud.spanner_v1 import KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.positions.fences import check_divided
 from watcher.consumers.positions.own_names import members_table
+from watcher.consumers.positions.rows import StoredRows
 from watcher.errors import ConfigurationError
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.transactions import run_optimistically
@@ -75,7 +75,8 @@ class Members:
         known: Values = {name: each for name, each in values.items() if name != "settings"}
 
         def write(transaction: Transaction) -> tuple[str, ...]:
-            check_divided(transaction, self._positions, self._shared, self._parts, sql)
+            stored = StoredRows(transaction, self._positions, sql)
+            stored.check_divided(self._shared, self._parts)
             joins = not transaction.execute_update(*sql.bind(extend, known))
             if joins:
                 transaction.execute_update(*sql.bind(join, values))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NoReturn
 
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.places import (
-    Stored,
-    check_ended,
-    merge_states,
-    merge_stored,
-    read_stored,
-    remove_consumer,
-    write_state,
-)
 from watcher.consumers.positions import Registration, SpannerPositions
-from watcher.consumers.positions.fences import delete_division
-from watcher.consumers.positions.reader import RowReader
-from watcher.consumers.positions.tables import list_names, read_names
+from watcher.consumers.positions.rows import (
+    MovedRows,
+    StoredConsumer,
+    StoredPosition,
+    StoredRows,
+    merge_positions,
+    merge_states,
+)
+from watcher.consumers.positions.tables import list_names
 from watcher.errors import ConsumerNotFoundError
 from watcher.tables.parts import find_parts
 
@@ -35,38 +33,40 @@ def merge_parts(positions: SpannerPositions, shared: str, dry_run: bool = False)
     if not find_parts(shared, list_names(positions.database, table)):
         raise_not_divided(shared)
 
-    def find(reader: RowReader) -> tuple[dict[str, Stored], Stored]:
-        parts = find_parts(shared, read_names(reader, table, sql))
+    def find(rows: StoredRows) -> tuple[StoredConsumer, list[StoredConsumer]]:
+        parts = find_parts(shared, rows.read_names())
         if not parts:
             raise_not_divided(shared)
-        for name in (shared, *parts):
-            check_ended(reader, table, name, sql)
-        stored = {part: read_stored(reader, table, part, sql) for part in parts}
-        return stored, merge_stored(list(stored.values()), positions.unplanned_micros)
+        own, *stored = [rows.read(name) for name in (shared, *parts)]
+        for each in (own, *stored):
+            rows.check_ended(each)
+        return own, stored
 
     def merge(transaction: Transaction) -> dict[str, int]:
-        stored, merged = find(transaction)
+        rows = MovedRows(transaction, table, sql)
+        own, parts = find(rows)
+        merged = merge_positions(parts, positions.unplanned_micros)
         starts = list_starts(merged)
-        for part, each in stored.items():
-            remove_consumer(transaction, table, part, tuple(each.places), sql)
-        own = read_stored(transaction, table, shared, sql)
-        write_state(transaction, table, [shared], merge_states([own, merged]))
+        for part in parts:
+            rows.move_away(part, tuple(part.positions))
+        rows.write_state([shared], merge_states([own, *parts]))
         positions.register_in(transaction, Registration(shared, starts, backwards=True))
-        reached = {name: place.reached for name, place in merged.places.items()}
+        reached = {name: each.reached for name, each in merged.items()}
         positions.plan_ends_in(transaction, shared, reached)
-        delete_division(transaction, table, shared)
+        rows.delete_division(shared)
         return starts
 
     if dry_run:
         with positions.database.snapshot(multi_use=True) as snapshot:
-            return list_starts(find(snapshot)[1])
+            _, parts = find(StoredRows(snapshot, table, sql))
+            return list_starts(merge_positions(parts, positions.unplanned_micros))
     result: dict[str, int] = positions.database.run_in_transaction(merge)
     return result
 
 
-def list_starts(merged: Stored) -> dict[str, int]:
+def list_starts(merged: Mapping[str, StoredPosition]) -> dict[str, int]:
     """The position in each table."""
-    return {name: place.position for name, place in merged.places.items()}
+    return {name: each.position for name, each in merged.items()}
 
 
 def raise_not_divided(shared: str) -> NoReturn:
