@@ -14,7 +14,7 @@ from benchmarks.overrides import list_settings, settings_of
 from benchmarks.processes import RunError
 from benchmarks.result import ScenarioResult, environment
 from benchmarks.scenario import Bench, Scenario, ScenarioOutcome
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 
 def conduct(

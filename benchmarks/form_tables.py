@@ -14,6 +14,7 @@ from benchmarks.shaped_rows import COLUMNS, make_row
 from ddl import apply
 from ddl.options import WatchOptions
 from ddl.plan import make_plan
+from watcher.model.window import Window
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures
@@ -21,7 +22,6 @@ from watcher.runners.spark.window_sources import make_window_source
 from watcher.settings.spark import parse_source_options
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.database import connect, create_on_emulator
-from watcher.window import Window
 
 ADDRESS = DatabaseAddress("benchmark", "benchmark", "forms")
 PLACE = {"project": ADDRESS.project, "instance": ADDRESS.instance, "database": ADDRESS.database}

@@ -12,13 +12,13 @@ from google.cloud.spanner_v1.database import Database
 from benchmarks.records import WINDOWS, read
 from benchmarks.run_settings import Run
 from watcher.captures import statements
+from watcher.model.window import Window
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
 from watcher.spanner.requests import build_param_types
 from watcher.spanner.timestamps import to_datetime
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import WatchedTable
-from watcher.window import Window
 
 EVERY_SECONDS = 1.0
 SHARE_OF_TIME = 0.05

@@ -21,14 +21,14 @@ import pyarrow as pa
 from ddl.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.envelopes import ENVELOPES, make_envelope
-from watcher.extras import require_extras
+from watcher.model.window import Window
+from watcher.process.extras import require_extras
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.delivery.sinks import EachChange
 from watcher.settings.destinations import KafkaDestination
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.tables.values import WatchedTable
-from watcher.window import Window
 
 BATCH_ROWS = 10_000
 WINDOW_ROWS = 50_000

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import describe_validation_error, unknown_option
 
 Settings = TypeVar("Settings", bound=BaseModel)

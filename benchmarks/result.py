@@ -22,7 +22,7 @@ from benchmarks.processes import Usage
 from benchmarks.query_costs import QueryCosts
 from benchmarks.run_settings import RunPlan
 from benchmarks.truth import RunVerdict
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 Cell = str | int | float | bool | None
 PACKAGES = (

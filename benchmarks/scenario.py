@@ -14,7 +14,7 @@ from benchmarks.experiment import Show, ignore_progress
 from benchmarks.result import Cell, RunResult
 from benchmarks.run_settings import PEERS, RunPlan
 from benchmarks.workload import Workload
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import describe_validation_error
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -12,10 +12,10 @@ from ddl.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, StreamRows, TableRows
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.captures.change_stream.rows import ChangeBuffer
-from watcher.change import Operation, Shape, ValueCapture
+from watcher.model.change import Operation, Shape, ValueCapture
+from watcher.model.window import Window
 from watcher.spanner.results.columns import TIMESTAMP, build_schema
 from watcher.tables.values import WatchedTable
-from watcher.window import Window
 
 DATABASE = "projects/p/instances/i/databases/d"
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -15,10 +15,10 @@ from google.protobuf.struct_pb2 import Value
 
 from emulator.engine.change_streams.partitions import StreamPartition
 from emulator.engine.change_streams.reading import child_record, heartbeat_record
+from watcher.model.window import Window
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.results.wire import ResultPart, parse_result_part
 from watcher.spanner.sql import Statement
-from watcher.window import Window
 
 STREAM = "Simulated"
 

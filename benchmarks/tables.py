@@ -38,7 +38,7 @@ from ddl.schema import (
 )
 from ddl.steps import CreateChangeStream, CreateTable
 from ddl.strategies import Strategy
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect, create_on_emulator
 from watcher.spanner.dialects import SqlDialect, find_dialect

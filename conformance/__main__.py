@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from conformance.run import run
 from conformance.settings import Settings
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 
 def main(folder: Path) -> int:

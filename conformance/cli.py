@@ -13,8 +13,8 @@ import typer
 
 from watcher.cli.options import JsonOption
 from watcher.cli.output import CONSOLE, ERRORS, print_json
-from watcher.errors import ConfigurationError
-from watcher.terminal.loading import to_run
+from watcher.model.errors import ConfigurationError
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from conformance.presets import PRESETS

@@ -21,7 +21,7 @@ from conformance.recording import Finding
 from conformance.run import SETTLES_MAX, Report, assess, read_recording
 from conformance.settings import Settings, split_command
 from conformance.verdict import KINDS
-from watcher.errors import ConfigurationError, UnavailableError, WatcherError
+from watcher.model.errors import ConfigurationError, UnavailableError, WatcherError
 
 EXTRA_SECONDS = 1_800.0
 """What a run may take beside its own times."""

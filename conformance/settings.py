@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from conformance.formats import FORMATS
 from conformance.recording import Promises
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 Prepared = Literal["stream", "poll"]
 STREAM = "Changes"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from conformance.output import Output
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 PIPE_SECONDS_MAX = 10.0
 """So long what a killed command has left in its pipe may take to be read."""

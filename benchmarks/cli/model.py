@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from watcher.cli.output import CONSOLE
-from watcher.extras import require_extras
-from watcher.terminal.loading import to_run
+from watcher.process.extras import require_extras
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from benchmarks.forecasts import convert_to_json, parse_assumptions, print_model

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from watcher.cli.output import CONSOLE
-from watcher.errors import ConfigurationError
-from watcher.terminal.loading import to_run
+from watcher.model.errors import ConfigurationError
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from benchmarks.comparison import compare_results, find_different_settings

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from watcher.cli.output import CONSOLE
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from benchmarks.cli.results import write_report

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from watcher.cli.output import CONSOLE
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from benchmarks.guide import list_sections

@@ -24,7 +24,7 @@ from benchmarks.scenarios import (
     sustained,
     sweeps,
 )
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import unknown_option
 
 ALL = (

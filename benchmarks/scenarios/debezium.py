@@ -21,7 +21,7 @@ from benchmarks.scenarios.java import (
     cpu_per_100k,
 )
 from benchmarks.workload import Workload
-from watcher.extras import MissingExtraError, require_extras
+from watcher.process.extras import MissingExtraError, require_extras
 
 SYSTEMS: tuple[SystemName, SystemName] = ("watcher", "debezium")
 

@@ -32,9 +32,9 @@ from benchmarks.shaped_rows import (
 from emulator.process import spawn
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows
 from watcher.captures.changes import iterate_changes
-from watcher.change import ValueCapture
 from watcher.envelopes import make_envelope
 from watcher.envelopes.by_column.messages import MESSAGE
+from watcher.model.change import ValueCapture
 from watcher.runners.spark.shapes import (
     ENVELOPE,
     ID_FIELD,

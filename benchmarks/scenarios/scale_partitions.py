@@ -25,8 +25,8 @@ from benchmarks.simulated_stream import (
     simulate,
 )
 from watcher.captures.change_stream import ChangeStreamCapture, WatchedStream
-from watcher.change import ValueCapture
-from watcher.window import Window
+from watcher.model.change import ValueCapture
+from watcher.model.window import Window
 
 READERS = 16
 WINDOW = Window(1_700_000_000_000_000, 1_700_000_010_000_000)

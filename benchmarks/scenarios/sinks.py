@@ -24,8 +24,8 @@ from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
 from benchmarks.singers import ROWS_A_COMMIT, commit, create_database
 from emulator.process import spawn
 from watcher import Watcher
-from watcher.change import Change
-from watcher.extras import MissingExtraError, require_extras
+from watcher.model.change import Change
+from watcher.process.extras import MissingExtraError, require_extras
 from watcher.runners.delivery.queues import open_queue
 from watcher.spanner.address import EMULATOR_HOST
 

@@ -13,7 +13,7 @@ from benchmarks.processes import start_module
 from benchmarks.scenario import Bench, Scenario, make_bar_chart
 from benchmarks.served_table import serve_table
 from benchmarks.snapshot_reads import SnapshotSettings
-from watcher.runners.java import JavaNotFoundError, ensure_java
+from watcher.process.spark.java import JavaNotFoundError, ensure_java
 
 
 def run(settings: SnapshotSettings, bench: Bench) -> None:

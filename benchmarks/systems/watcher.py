@@ -19,7 +19,7 @@ from benchmarks.run_settings import Run
 from watcher import Watcher
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows
 from watcher.consumers.states import State
-from watcher.pandas_import import keep_pandas_out
+from watcher.process.spark.pandas_import import keep_pandas_out
 
 LOOK_EVERY_SECONDS = 0.02
 START_LOOK_SECONDS = 0.001

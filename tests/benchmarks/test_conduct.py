@@ -19,7 +19,7 @@ from benchmarks.result import ScenarioResult
 from benchmarks.scenarios import find_scenario
 from benchmarks.screen import print_result
 from benchmarks.served_table import DRIVERS, is_installed
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 TINY = ("interval=0.1", "rows=200", "seconds=1.5", "transactions=20", "mutations=10", "shards=4")
 LATENCY = (*TINY, "rates=200")

@@ -12,7 +12,7 @@ from benchmarks.cli.run import short_set
 from benchmarks.guide import list_sections
 from benchmarks.overrides import change_settings, flat
 from benchmarks.scenarios import SCENARIOS, find_scenario
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.overrides import change_settings, flat, settings_of
 from benchmarks.run_settings import RunPlan
 from benchmarks.scenarios import SCENARIOS, backlog, find_scenario, published, sustained
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 
 def test_a_setting_is_found_by_its_last_name_and_the_others_stay() -> None:

@@ -11,7 +11,7 @@ from benchmarks.compiled import MissingToolsError
 from benchmarks.debezium import build
 from conformance.presets import PRESETS
 from conformance.runs import check_preset, run_in_process
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 
 def test_without_a_jdk_and_maven_it_is_skipped_and_says_so(

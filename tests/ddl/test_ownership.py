@@ -26,7 +26,7 @@ from ddl.status import list_statuses
 from ddl.strategies import Strategy
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import Position, SpannerPositions
-from watcher.errors import NotOursError, WatcherError
+from watcher.model.errors import NotOursError, WatcherError
 from watcher.tables.discovery import discover_table, find_table_to_clear
 from watcher.tables.discovery import read_schema as read_watched_schema
 

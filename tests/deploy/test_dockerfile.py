@@ -121,7 +121,7 @@ import sys
 from importlib import import_module
 sys.modules |= dict.fromkeys({removed!r})
 from watcher.cli import COMMANDS
-from watcher.terminal.loading import declare
+from watcher.process.terminal.loading import declare
 for name, where in COMMANDS.items():
     module = where.partition(":")[0]
     if not getattr(declare(module), "EXTRAS", ()):

@@ -24,7 +24,7 @@ from fixtures.pages import Page, read_link
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
-from watcher.page.access import is_loopback
+from watcher.overview.page.access import is_loopback
 from watcher.settings.watcher import parse_watch_config
 
 MANIFESTS = read_manifests("page")

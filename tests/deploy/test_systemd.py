@@ -14,7 +14,7 @@ import pytest
 from fixtures.commands import run_command
 from fixtures.deployed import PAGE_UNIT, UNIT_SETTINGS, WATCH_UNIT, read_unit
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.settings.watcher import parse_watch_config
 
 WATCH = read_unit(WATCH_UNIT)["Service"]

@@ -36,8 +36,8 @@ from kill_spark import descendants, end, find_newest  # noqa: E402
 
 from ddl.schema import Dialect  # noqa: E402
 from emulator.process import spawn  # noqa: E402
-from watcher.errors import ReplicaError  # noqa: E402
-from watcher.failpoints import NAMES  # noqa: E402
+from watcher.model.errors import ReplicaError  # noqa: E402
+from watcher.process.failpoints import NAMES  # noqa: E402
 from watcher.replica.manifest import Manifest  # noqa: E402
 
 TABLES = ("A", "B", "C")

@@ -14,7 +14,7 @@ from fixtures.copied_tables import KEY_VALUES, CopiedTable, ExpectedCopy
 from fixtures.replicas import CONSUMER
 from pyspark.sql import DataFrame, SparkSession
 
-from watcher.errors import CopyConflictError, ReplicaError
+from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState
 from watcher.replica.cuts import PARQUET
 from watcher.replica.frame_copies import make_open_copy

@@ -23,8 +23,8 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
 from watcher.envelopes import make_envelope
-from watcher.errors import DeliveryError, SinkUnavailableError
-from watcher.failpoints import VARIABLE
+from watcher.model.errors import DeliveryError, SinkUnavailableError
+from watcher.process.failpoints import VARIABLE
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.queues import open_queue
 from watcher.settings.destinations import KafkaDestination

@@ -14,7 +14,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from watcher.change import Operation
+from watcher.model.change import Operation
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

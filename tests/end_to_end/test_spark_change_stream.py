@@ -19,7 +19,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from watcher.change import Operation
+from watcher.model.change import Operation
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp, to_micros

@@ -17,7 +17,7 @@ from fixtures.spark import ROOT, link_spark_home, options_of
 from google.cloud.spanner_v1.database import Database
 
 from emulator.process import ServerProcess
-from watcher.runners.java import ensure_java
+from watcher.process.spark.java import ensure_java
 
 pytestmark = [pytest.mark.spark]
 

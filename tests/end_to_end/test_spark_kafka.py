@@ -23,8 +23,8 @@ from benchmarks.compiled import MissingToolsError
 from benchmarks.debezium import build
 from benchmarks.debezium.cluster import Ports, start_broker, wait_for_broker
 from benchmarks.processes import RunError
-from watcher.change import Operation
-from watcher.runners.java import ensure_java
+from watcher.model.change import Operation
+from watcher.process.spark.java import ensure_java
 
 pytestmark = [
     pytest.mark.spark,

@@ -13,7 +13,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql import DataFrame, SparkSession
 
 import watcher
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

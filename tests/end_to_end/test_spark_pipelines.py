@@ -14,7 +14,7 @@ import pytest
 from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 
-from watcher.runners.java import ensure_java
+from watcher.process.spark.java import ensure_java
 
 pytestmark = [
     pytest.mark.spark,

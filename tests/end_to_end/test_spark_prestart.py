@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from watcher.runners.java import ensure_java
+from watcher.process.spark.java import ensure_java
 
 SECONDS_MAX = 500
 JOB = """

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 import watcher
 from ddl.schema import Dialect
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.replica.cuts import ICEBERG, PARQUET
 from watcher.replica.manifest import Manifest
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fixtures.listings import DOCS, follow, read_listings
 
-from watcher.runners.java import ensure_java
+from watcher.process.spark.java import ensure_java
 
 pytestmark = [pytest.mark.spark]
 FIRST_STEPS = 4

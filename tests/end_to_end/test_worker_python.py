@@ -15,7 +15,7 @@ from fixtures.listings import read_listings
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
-from watcher.runners.java import ensure_java
+from watcher.process.spark.java import ensure_java
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 500

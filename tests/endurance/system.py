@@ -30,7 +30,7 @@ from endurance.gauges import Event, Sample, Sampler, StalenessLog, look_at_proce
 from endurance.load import SCHEMA
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions
-from watcher.errors import UnavailableError
+from watcher.model.errors import UnavailableError
 from watcher.tables.discovery import discover_table
 
 STEADY, KILLED, SERVER = "steady", "killed", "server"

@@ -15,9 +15,9 @@ from interleavings.scheduler import Crashed, Ended, current_scheduler, current_u
 from interleavings.world import World
 from watcher import Watcher
 from watcher.captures.changes import iterate_changes
-from watcher.change import Change, Operation
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import Position, SpannerPositions
+from watcher.model.change import Change, Operation
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import WatchedTable

@@ -31,7 +31,8 @@ from watcher.consumers.positions.rows import MovedRows, StoredPosition, StoredRo
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.starts import Standing
 from watcher.consumers.states import ConsumerProgress, State
-from watcher.errors import LeaseHeldError
+from watcher.model.errors import LeaseHeldError
+from watcher.model.window import BEGINNING, ShardGroup, ShardSlice, Window
 from watcher.planning.sources import SourceAnswers
 from watcher.planning.windows import Look, LookAt
 from watcher.runners.delivery.ends import LeastEnds
@@ -46,7 +47,6 @@ from watcher.tables.epochs import Epochs
 from watcher.tables.parts import Part, list_parts
 from watcher.tables.selection import Selection
 from watcher.tables.values import WatchedTable
-from watcher.window import BEGINNING, ShardGroup, ShardSlice, Window
 
 CLEARER = "a"
 """The consumer that clears, in every scenario."""

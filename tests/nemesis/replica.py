@@ -33,14 +33,14 @@ from nemesis.run import (
     write_and_strike,
 )
 from nemesis.surroundings import COMMAND
-from watcher.errors import ReplicaError
+from watcher.model.errors import ReplicaError
 from watcher.replica.cuts import Cause, Cut
 from watcher.replica.manifest import Manifest
 from watcher.replica.reading import ReplicaAt
 from watcher.replica.stored_copies import open_copies
+from watcher.replica.verification.replicas import verify
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
-from watcher.verification.replicas import verify
 
 
 class ReplicaWorld(World):

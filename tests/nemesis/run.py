@@ -46,11 +46,11 @@ from conformance.writers import (
 from ddl.schema import Dialect
 from emulator.ports import find_port
 from nemesis.surroundings import COMMAND, Surroundings
-from watcher.change import ValueCapture
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.states import Command
+from watcher.model.change import ValueCapture
 from watcher.spanner.dialects import DIALECTS
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.discovery import discover_table

@@ -30,7 +30,7 @@ from ddl.schema import Dialect  # noqa: E402 (the tests' folder has to be on the
 from nemesis.replica import run_replica  # noqa: E402
 from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402
-from watcher.line_files import append_line  # noqa: E402
+from watcher.process.line_files import append_line  # noqa: E402
 
 RUN_SECONDS_MAX = 300
 KEPT = ("changes.jsonl", "watcher.log", "watch.toml")

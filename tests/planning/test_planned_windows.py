@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from watcher.model.window import BEGINNING, Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.windows import (
     FindCut,
@@ -23,7 +24,6 @@ from watcher.planning.windows import (
     needs_window,
     plan_window,
 )
-from watcher.window import BEGINNING, Window
 
 LAST = 40
 TABLES = ("A", "B", "C")

@@ -111,7 +111,7 @@ def test_the_launcher_of_java_can_be_run_where_the_wheel_is_installed(
 ) -> None:
     """pip and uv make executable what the wheel has as executable."""
     with zipfile.ZipFile(distributions.wheel) as archive:
-        mode = archive.getinfo("watcher/runners/java_home/bin/java").external_attr >> 16
+        mode = archive.getinfo("watcher/process/spark/java_home/bin/java").external_attr >> 16
     assert mode & 0o777 == 0o755
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from fixtures.same_values import Key, Row, key_of, read_copied_cell, read_line_cell, read_row
 from fixtures.table_facts import TableFacts
 
-from watcher.change import Change
 from watcher.cli.watch import make_sink
+from watcher.model.change import Change
 from watcher.runners.watcher import Watcher
 from watcher.settings.watcher import parse_watch_config
 

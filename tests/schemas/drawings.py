@@ -18,8 +18,8 @@ from ddl.schema import Dialect
 from schemas.delivered import SinkKind
 from schemas.outcomes import SchemaOutcome
 from schemas.way import DDL_SECONDS_MAX, Choice, Subject, Way
-from watcher.change import ValueCapture
 from watcher.consumers.positions.tables import create_own_tables
+from watcher.model.change import ValueCapture
 
 TABLES_MAX = (1, 1, 2, 3)
 """At most so many tables: what goes wrong is seldom of several."""

@@ -12,12 +12,12 @@ import pytest
 from fixtures.pace import allow
 
 from watcher.consumers.states import Command
-from watcher.errors import TableNotFoundError
-from watcher.http_server import HttpServer
+from watcher.model.errors import TableNotFoundError
 from watcher.overview.observer import ExactCounts
-from watcher.page.access import Access
-from watcher.page.app import Operations, PageApp
-from watcher.page.feed import Feed
+from watcher.overview.page.access import Access
+from watcher.overview.page.app import Operations, PageApp
+from watcher.overview.page.feed import Feed
+from watcher.process.http_server import HttpServer
 
 TOKEN = "a-token-that-nobody-guesses"
 BEARER = f"Bearer {TOKEN}"

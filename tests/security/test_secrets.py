@@ -20,7 +20,7 @@ from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 from pydantic import BaseModel, ConfigDict
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.runners.delivery.kafka_producer import make_producer
 from watcher.runners.preflight import check
 from watcher.settings.secret_values import HIDDEN, Secret

@@ -12,8 +12,13 @@ from typing import Any
 import pytest
 from fixtures.pace import allow
 
-from watcher import http_server
-from watcher.http_server import ADDRESS_CONNECTIONS_MAX, CONNECTIONS_MAX, THREADS, HttpServer
+from watcher.process import http_server
+from watcher.process.http_server import (
+    ADDRESS_CONNECTIONS_MAX,
+    CONNECTIONS_MAX,
+    THREADS,
+    HttpServer,
+)
 from watcher.runners.metrics import MetricFamilies
 
 HALF = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Slow: "

@@ -9,8 +9,8 @@ import pytest
 from rich.text import Text
 
 from watcher.cli.logs import FORMATS
-from watcher.terminal.console import TextConsole, label, print_error
-from watcher.terminal.tables import TableColumn, print_table
+from watcher.process.terminal.console import TextConsole, label, print_error
+from watcher.process.terminal.tables import TableColumn, print_table
 
 EVIL = "a\x1b]52;c;Y3VybA==\x07b\x1b[2Jc\x9b2Jd\u202ee\rf\x08g\x7fh\x00"
 COMMANDS = set("\x1b\x07\x9b\u202e\r\x08\x7f\x00")

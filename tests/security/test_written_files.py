@@ -20,9 +20,9 @@ from fixtures.queue_records import account_changes
 from emulator.files import open_lock
 from emulator.files import replace_file as replace_server_file
 from watcher.consumers.positions import FilePositions, Move, Position
-from watcher.errors import ConfigurationError
-from watcher.line_files import LineFile, append_line, replace_lines
-from watcher.private_files import replace_file
+from watcher.model.errors import ConfigurationError
+from watcher.process.line_files import LineFile, append_line, replace_lines
+from watcher.process.private_files import replace_file
 from watcher.replica.owner import Owner, OwnerFile
 from watcher.replica.stored_files import open_file_system, write_whole
 from watcher.runners.delivery.retries import append_dead_letter
@@ -37,10 +37,10 @@ needs_root = pytest.mark.skipif(
 )
 
 WRITERS = {
-    "watcher/private_files.py": "outputs, dead letters, positions, locks, manifests",
+    "watcher/process/private_files.py": "outputs, dead letters, positions, locks, manifests",
     "watcher/replica/owner.py": "whose replica a folder is, by private_files",
     "watcher/replica/stored_files.py": "an object store's files; local ones by private_files",
-    "watcher/terminal/console.py": "/dev/null",
+    "watcher/process/terminal/console.py": "/dev/null",
     "watcher/demo/run.py": "the demo's folder: of tempfile, or a new one of the user's",
     "watcher/demo/processes.py": "logs of the demo, in its folder",
     "watcher/demo/settings.py": "the demo's settings, in its folder",

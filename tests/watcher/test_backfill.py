@@ -17,8 +17,8 @@ from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Change, Operation, Watcher
-from watcher.errors import ConfigurationError
-from watcher.failpoints import VARIABLE
+from watcher.model.errors import ConfigurationError
+from watcher.process.failpoints import VARIABLE
 
 ROWS = 25
 

@@ -15,8 +15,8 @@ from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
-from watcher.callbacks import Callback
-from watcher.errors import ConfigurationError, DeliveryError
+from watcher.model.errors import ConfigurationError, DeliveryError
+from watcher.runners.callbacks import Callback
 
 seen: list[object] = []
 """What the functions below have really taken."""

@@ -16,11 +16,11 @@ from watcher.captures.change_stream import ChangeStreamCapture, find_stream
 from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.captures.strong_reads import TWICE, read_or_strongly, stream_or_strongly
-from watcher.errors import VersionExpiredError
+from watcher.model.errors import VersionExpiredError
+from watcher.model.window import Window
 from watcher.spanner.keys import KeyRange
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import read_schema
-from watcher.window import Window
 
 pytestmark = pytest.mark.both_dialects
 

@@ -16,7 +16,7 @@ from watcher.change_sets import ChangeSets, ChangeSetTransaction
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import TABLE, Position, SpannerPositions
 from watcher.consumers.positions.unregister import unregister
-from watcher.errors import ConfigurationError, NotWatchableError, WatcherError
+from watcher.model.errors import ConfigurationError, NotWatchableError, WatcherError
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec
 

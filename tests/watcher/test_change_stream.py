@@ -37,12 +37,12 @@ from watcher.captures.change_stream import (
 )
 from watcher.captures.change_stream.lineage import Lineage, is_child_reader
 from watcher.captures.change_stream.record_values import ChildPartition
-from watcher.change import Change, Operation, ValueCapture
-from watcher.errors import NotWatchableError, StreamExpiredError
+from watcher.model.change import Change, Operation, ValueCapture
+from watcher.model.errors import NotWatchableError, StreamExpiredError
+from watcher.model.window import Window
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import read_schema
-from watcher.window import Window
 
 pytestmark = pytest.mark.both_dialects
 

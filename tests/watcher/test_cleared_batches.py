@@ -12,7 +12,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import Position, SpannerPositions
-from watcher.errors import ClearedError, ConfigurationError
+from watcher.model.errors import ClearedError, ConfigurationError
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.settings.spark import parse_source_options

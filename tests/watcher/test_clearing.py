@@ -30,8 +30,8 @@ from watcher.consumers.positions import (
     consumers_table,
 )
 from watcher.consumers.positions.cleared import read_cleared, write_cleared
-from watcher.errors import CheckpointError, ConfigurationError, LeaseLostError
-from watcher.failpoints import VARIABLE
+from watcher.model.errors import CheckpointError, ConfigurationError, LeaseLostError
+from watcher.process.failpoints import VARIABLE
 from watcher.spanner.dialects import GOOGLESQL
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import discover_table

@@ -18,13 +18,13 @@ from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.clearing.by_index import ByIndex
 from watcher.consumers.clearing.methods import TABLE_ROWS_PER_CLEARED, read_load
 from watcher.consumers.positions import MemoryPositions, Position, SpannerPositions
-from watcher.errors import IndexMissingError
+from watcher.model.errors import IndexMissingError
+from watcher.model.window import Window
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec, WatchedTable
-from watcher.window import Window
 
 METHODS = list(Method)
 PAIRS = """CREATE TABLE Pairs (

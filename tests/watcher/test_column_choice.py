@@ -18,7 +18,7 @@ from ddl.parse import parse_schema
 from ddl.schema import Type, TypeCode
 from watcher import Change, Operation, Watcher
 from watcher.captures.poll import PollCapture
-from watcher.errors import ConfigurationError, NotWatchableError, TableNotFoundError
+from watcher.model.errors import ConfigurationError, NotWatchableError, TableNotFoundError
 from watcher.runners.spark.resolution import make_shown_schema
 from watcher.runners.spark.scan import Scan
 from watcher.settings.spark import SourceOptions

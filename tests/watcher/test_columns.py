@@ -22,13 +22,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddl.schema import Type, TypeCode
+from watcher.model.value_types import UnsupportedTypeError
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.sent_values import UnexpectedValueError
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.timestamp_columns import LossyTimestampError
 from watcher.spanner.results.wire import parse_result_part
 from watcher.spanner.timestamps import format_timestamp, to_micros
-from watcher.value_types import UnsupportedTypeError
 
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(
     lambda moment: moment.replace(tzinfo=UTC)

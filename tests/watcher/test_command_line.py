@@ -23,9 +23,9 @@ from emulator.ports import find_port
 from watcher.cli import app, clear, emulator, options
 from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
-from watcher.extras import EXTRAS
-from watcher.failpoints import VARIABLE
-from watcher.window import Window
+from watcher.model.window import Window
+from watcher.process.extras import EXTRAS
+from watcher.process.failpoints import VARIABLE
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -18,12 +18,17 @@ from watcher.captures import Changed
 from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
-from watcher.change import Change
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import TABLE, Registration, SpannerPositions
 from watcher.consumers.states import ConsumerProgress, State
-from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError, PositionConflictError
+from watcher.model.change import Change
+from watcher.model.errors import (
+    ConfigurationError,
+    LeaseHeldError,
+    LeaseLostError,
+    PositionConflictError,
+)
 from watcher.runners.delivery.instance import Instance as Holder
 from watcher.runners.delivery.sinks import CallbackSink
 from watcher.runners.delivery.windows import WindowDelivery

@@ -17,10 +17,10 @@ from watcher.captures import sampling, statements
 from watcher.captures.poll import PollCapture, Wait
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.sampling import SampledCuts
+from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.spanner.requests import build_param_types
 from watcher.spanner.timestamps import to_micros
-from watcher.window import Window
 
 PROFILE = ExecuteSqlRequest.QueryMode.PROFILE
 ROWS = 200

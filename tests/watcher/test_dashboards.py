@@ -32,7 +32,7 @@ from emulator.ports import find_port
 from watcher.consumers.positions import TABLE
 from watcher.consumers.states import State
 from watcher.overview.observer import Observer
-from watcher.page.feed import Feed
+from watcher.overview.page.feed import Feed
 from watcher.runners.metrics import Metrics
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from watcher.errors import CopyConflictError, ReplicaError, VersionExpiredError
+from watcher.model.errors import CopyConflictError, ReplicaError, VersionExpiredError
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.replica.delta import DeltaCopy
 

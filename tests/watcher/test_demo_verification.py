@@ -18,7 +18,7 @@ from watcher.demo.verification import (
     select_newest_per_window,
     verify,
 )
-from watcher.window import Window
+from watcher.model.window import Window
 
 TRUTH = [
     Version(1, 10, "v1"),

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from fixtures.envelope_examples import example_change
 
-from watcher.change import Change, Operation
 from watcher.envelopes.lines import JsonLines
 from watcher.envelopes.table_keys import TABLE_FIELD, TableKeys, add_table
-from watcher.errors import ConfigurationError
-from watcher.extras import EXTRAS, MissingExtraError
+from watcher.model.change import Change, Operation
+from watcher.model.errors import ConfigurationError
+from watcher.process.extras import EXTRAS, MissingExtraError
 from watcher.runners.delivery.kafka import make_sink
 from watcher.runners.delivery.kafka_producer import load_confluent_kafka
 from watcher.runners.delivery.pubsub import load_pubsub

@@ -21,7 +21,7 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE
-from watcher.errors import DeliveryError, NotOursError
+from watcher.model.errors import DeliveryError, NotOursError
 from watcher.overview.observer import Observer
 from watcher.overview.values import Count
 from watcher.tables.discovery import discover_table

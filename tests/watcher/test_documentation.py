@@ -15,7 +15,7 @@ from fixtures.warm_python import WARM_PYTHON
 import watcher
 from ddl.errors import DdlError
 from emulator.ports import find_port
-from watcher.errors import WatcherError
+from watcher.model.errors import WatcherError
 from watcher.settings.watcher import parse_watch_config
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from fixtures.singers import SINGERS, make_watchable
 
 from emulator.process import ServerProcess
 from watcher import Change, Watcher
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.address import DatabaseAddress, Endpoint
 from watcher.spanner.database import connect, create_on_emulator

@@ -14,7 +14,7 @@ from watcher import Change, Watcher
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import MemoryPositions
 from watcher.consumers.states import State
-from watcher.errors import LeaseHeldError
+from watcher.model.errors import LeaseHeldError
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lifecycle import Lifecycle
 from watcher.runners.watcher_run.startup import retry_connected

@@ -6,7 +6,7 @@ import pytest
 from google.api_core.exceptions import Forbidden, GoogleAPICallError, InvalidArgument, NotFound
 
 from watcher.cli.failures import explain_answer
-from watcher.errors import AccessDeniedError, DatabaseNotFoundError, SchemaChangedError
+from watcher.model.errors import AccessDeniedError, DatabaseNotFoundError, SchemaChangedError
 from watcher.spanner.failures import suggest_fix
 
 PLACE = "projects/p/instances/i/databases/schema"

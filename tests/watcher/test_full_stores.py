@@ -14,7 +14,7 @@ from fixtures.singers import write_singers
 from fixtures.small_disk import SmallDisk
 from google.cloud.spanner_v1.database import Database
 
-from watcher.errors import ReplicaError, StoreUnavailableError
+from watcher.model.errors import ReplicaError, StoreUnavailableError
 from watcher.replica.stored_files import explain_store_error
 
 LARGE = "x" * 200

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from watcher.installed_spark import LIBRARY, find_zips
+from watcher.process.spark.installed_spark import LIBRARY, find_zips
 
 INSTALLED = Path(pyspark.__file__).parent
 ZIPS = sorted(map(str, (INSTALLED / LIBRARY).glob("py*.zip")))
@@ -21,8 +21,10 @@ SHOW = """
 import json, py4j, pyspark, sys
 print(json.dumps([pyspark.__file__, py4j.__file__, sys.argv]))
 """
-BECOME = "from watcher.installed_spark import run_python; run_python()"
-DAEMON = f"from watcher.installed_spark import use_installed_spark; use_installed_spark()\n{SHOW}"
+BECOME = "from watcher.process.spark.installed_spark import run_python; run_python()"
+DAEMON = (
+    f"from watcher.process.spark.installed_spark import use_installed_spark as use; use()\n{SHOW}"
+)
 
 
 def run_python(*arguments: str) -> list[object]:

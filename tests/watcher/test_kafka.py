@@ -20,10 +20,15 @@ from fixtures.writing import SingersWriter, run_beside
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
-from watcher.change import Change, Operation
 from watcher.envelopes import make_envelope
-from watcher.errors import ConfigurationError, DeliveryError, SinkUnavailableError, UnavailableError
-from watcher.failpoints import VARIABLE
+from watcher.model.change import Change, Operation
+from watcher.model.errors import (
+    ConfigurationError,
+    DeliveryError,
+    SinkUnavailableError,
+    UnavailableError,
+)
+from watcher.process.failpoints import VARIABLE
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.refusals import RefusedChangesError

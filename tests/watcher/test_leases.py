@@ -40,7 +40,7 @@ from watcher.consumers.positions import (
     consumers_table,
 )
 from watcher.consumers.states import ConsumerProgress, State
-from watcher.errors import LeaseHeldError, LeaseLostError
+from watcher.model.errors import LeaseHeldError, LeaseLostError
 from watcher.tables.discovery import discover_table
 
 SECONDS = 60

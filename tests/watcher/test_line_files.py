@@ -19,16 +19,16 @@ from fixtures.queue_records import account_changes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watcher import line_files
-from watcher.change import Change
-from watcher.errors import (
+from watcher.model.change import Change
+from watcher.model.errors import (
     ConfigurationError,
     FileInUseError,
     FileUnavailableError,
     FileWriteError,
 )
-from watcher.line_files import LineFile, append_line, begin_line, replace_lines
-from watcher.private_files import replace_file
+from watcher.process import line_files
+from watcher.process.line_files import LineFile, append_line, begin_line, replace_lines
+from watcher.process.private_files import replace_file
 from watcher.runners.delivery.sinks import RotatingFile
 
 WINDOW = 4

@@ -38,7 +38,7 @@ from ddl.options import WatchFile
 from ddl.parse import parse_schema, parse_script
 from emulator.process import ServerProcess
 from watcher.cli import app
-from watcher.errors import WatcherError
+from watcher.model.errors import WatcherError
 from watcher.settings.spark import SourceOptions
 from watcher.settings.watcher import WatchConfig, parse_watch_config
 

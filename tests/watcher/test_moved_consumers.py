@@ -32,7 +32,7 @@ from watcher.consumers.merging import merge_parts
 from watcher.consumers.positions import TABLE, Position, Registration, SpannerPositions
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State
-from watcher.errors import (
+from watcher.model.errors import (
     ConfigurationError,
     ConsumerNotFoundError,
     DivisionChangedError,
@@ -40,10 +40,10 @@ from watcher.errors import (
     LeaseLostError,
     WatcherError,
 )
+from watcher.model.window import BEGINNING
 from watcher.tables.discovery import discover_table
 from watcher.tables.parts import describe_division
 from watcher.tables.selection import Selection
-from watcher.window import BEGINNING
 
 FIRST, SECOND = "orders/1-of-2", "orders/2-of-2"
 KEYS = range(20)

@@ -21,8 +21,8 @@ from watcher.captures.change_stream.record_values import (
     PartitionStart,
 )
 from watcher.captures.change_stream.spans import SPAN_MICROS_MIN, SPANS_MAX, divide_window
-from watcher.change import Operation, Shape, ValueCapture
-from watcher.window import Window
+from watcher.model.change import Operation, Shape, ValueCapture
+from watcher.model.window import Window
 
 KeyChange = tuple[int, int]
 """A key, and when it changed."""

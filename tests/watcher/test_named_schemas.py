@@ -31,7 +31,7 @@ from watcher.change_sets import ChangeSets
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import TABLE, SpannerPositions
 from watcher.consumers.positions.unregister import unregister
-from watcher.errors import NotWatchableError, WatcherError
+from watcher.model.errors import NotWatchableError, WatcherError
 from watcher.overview.observer import Observer
 from watcher.overview.values import Count
 from watcher.runners.preflight import check

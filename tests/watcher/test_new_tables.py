@@ -21,8 +21,8 @@ from ddl.options import WatchOptions
 from ddl.plan import make_plan
 from watcher import Watcher
 from watcher.consumers.starts import Standing, choose_start
+from watcher.model.window import BEGINNING
 from watcher.tables.selection import Selection
-from watcher.window import BEGINNING
 
 KEPT: dict[str, dict[str, Any]] = {
     "in Spanner": {},

@@ -23,7 +23,7 @@ from watcher.captures.change_stream.record_values import (
     Record,
     StreamMod,
 )
-from watcher.change import Operation, Shape, ValueCapture
+from watcher.model.change import Operation, Shape, ValueCapture
 
 SECONDS = 30
 CHANGE_BYTES = 400

@@ -25,7 +25,7 @@ from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import TABLE
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.states import Command, ConsumerProgress, State
-from watcher.errors import LeaseHeldError, LeaseLostError, UnavailableError, WatcherError
+from watcher.model.errors import LeaseHeldError, LeaseLostError, UnavailableError, WatcherError
 from watcher.spanner.queries import QueryClient
 
 SECONDS = 60

@@ -20,9 +20,9 @@ from fixtures.watcher_threads import run_in_thread, run_without_error
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
-from watcher.change import Change
 from watcher.consumers.positions import FilePositions, Move, Position
-from watcher.errors import FileInUseError, FileUnavailableError, FileWriteError
+from watcher.model.change import Change
+from watcher.model.errors import FileInUseError, FileUnavailableError, FileWriteError
 from watcher.runners.delivery.sinks import RotatingFile
 
 LARGE = "x" * 150

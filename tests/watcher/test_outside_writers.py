@@ -25,7 +25,7 @@ from fixtures.replicas import (
 from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 
-from watcher.errors import ConfigurationError, CopyConflictError
+from watcher.model.errors import ConfigurationError, CopyConflictError
 from watcher.replica.copies import OutsideCommit
 from watcher.replica.cuts import Cause
 from watcher.replica.delta import DeltaCopy

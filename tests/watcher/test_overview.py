@@ -15,7 +15,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher.consumers.positions import TABLE, backfills_table, consumers_table, errors_table
 from watcher.consumers.states import Command, ConsumerProgress, State
-from watcher.errors import NotWatchableError, TableNotFoundError
+from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.overview import counts
 from watcher.overview.observer import Observer
 from watcher.overview.reader import StaleReader

@@ -21,7 +21,7 @@ from watcher.consumers.positions import SpannerPositions, own_tables
 from watcher.consumers.positions.own_names import LONGEST, check_positions_table
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.states import Command
-from watcher.errors import ConfigurationError, WatcherError
+from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.overview.reader import StaleReader
 from watcher.overview.stored import read_own_columns, read_stored_state
 from watcher.tables.discovery import discover_table

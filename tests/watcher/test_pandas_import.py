@@ -17,7 +17,7 @@ numbers = pa.array([1, 2]).to_numpy()
 pa.scalar("x").as_py(), pa.array(numbers)
 print("pandas" in sys.modules)
 """
-KEEP_OUT = "from watcher.pandas_import import keep_pandas_out; keep_pandas_out()"
+KEEP_OUT = "from watcher.process.spark.pandas_import import keep_pandas_out; keep_pandas_out()"
 
 
 def run_python(code: str) -> str:

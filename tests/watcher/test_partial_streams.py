@@ -11,7 +11,7 @@ from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
-from watcher.errors import NotWatchableError
+from watcher.model.errors import NotWatchableError
 from watcher.replica.commits import CutReport
 from watcher.replica.cuts import Cause, Cut
 

@@ -16,7 +16,7 @@ from watcher.consumers.positions import (
     Positions,
     SpannerPositions,
 )
-from watcher.errors import PositionConflictError, WatcherError
+from watcher.model.errors import PositionConflictError, WatcherError
 
 
 @pytest.fixture(params=["memory", "spanner"])

@@ -17,7 +17,7 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.schema import Dialect
 from watcher import Watcher
-from watcher.errors import ConfigurationError, LossyNumericError
+from watcher.model.errors import ConfigurationError, LossyNumericError
 
 pytestmark = pytest.mark.parametrize("dialect", [Dialect.POSTGRESQL], indirect=True, ids=str)
 TYPES = {

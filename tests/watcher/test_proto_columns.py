@@ -27,7 +27,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 from ddl.errors import PlanError
 from ddl.parse import parse_schema
 from watcher import Change, Watcher
-from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.model.errors import ConfigurationError, EnvelopeError
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable
 from watcher.runners.spark.streaming import ChangesReader

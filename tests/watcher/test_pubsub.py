@@ -21,10 +21,10 @@ from fixtures.writing import SingersWriter, run_beside
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
-from watcher.change import Operation
 from watcher.envelopes import make_envelope
-from watcher.errors import DeliveryError, SinkUnavailableError
-from watcher.failpoints import VARIABLE
+from watcher.model.change import Operation
+from watcher.model.errors import DeliveryError, SinkUnavailableError
+from watcher.process.failpoints import VARIABLE
 from watcher.runners.delivery.pubsub import PubSubSink, wait_for
 from watcher.runners.delivery.pubsub_messages import format_version
 from watcher.runners.delivery.queues import open_queue

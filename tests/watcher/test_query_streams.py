@@ -15,7 +15,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
 from watcher.captures import Changed, TableRows
-from watcher.errors import UnavailableError
+from watcher.model.errors import UnavailableError
 from watcher.spanner import resumption
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.sql import Statement

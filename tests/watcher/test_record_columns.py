@@ -33,10 +33,10 @@ from watcher.captures.change_stream.record_values import (
 )
 from watcher.captures.change_stream.records import decode_records
 from watcher.captures.change_stream.rows import ChangeBuffer, order_key
-from watcher.change import Operation
+from watcher.model.change import Operation
+from watcher.model.window import Window
 from watcher.spanner.results.wire import ResultPart, parse_result_part
 from watcher.spanner.timestamps import format_timestamp
-from watcher.window import Window
 
 WINDOW = Window(0, 10)
 KEYS = {"Singers": ("b", "a")}

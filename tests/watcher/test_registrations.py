@@ -34,8 +34,8 @@ from watcher.consumers.positions import (
 )
 from watcher.consumers.positions.cleared import write_cleared
 from watcher.consumers.positions.values import plan_registration
+from watcher.model.window import BEGINNING
 from watcher.spanner.dialects import GOOGLESQL
-from watcher.window import BEGINNING
 
 TABLES = tuple(f"T{number:02}" for number in range(25))
 SOME = st.sampled_from(TABLES[:6])

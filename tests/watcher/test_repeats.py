@@ -18,8 +18,8 @@ from watcher.captures.change_stream.record_columns import (
 )
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.captures.change_stream.repeats import DeliveredRecords, ReadPoint, Records, list_ids
-from watcher.change import Operation, Shape, ValueCapture
-from watcher.window import Window
+from watcher.model.change import Operation, Shape, ValueCapture
+from watcher.model.window import Window
 
 
 @pytest.fixture(scope="module", autouse=True)

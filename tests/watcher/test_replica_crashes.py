@@ -17,7 +17,7 @@ from fixtures.singers import address_of
 from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
-from watcher.failpoints import VARIABLE
+from watcher.process.failpoints import VARIABLE
 
 TABLES = ("A", "B", "C")
 PLACES = ("after-replica-table", "after-replica-tables", "after-delivery-before-position")

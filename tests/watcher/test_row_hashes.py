@@ -16,15 +16,15 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
 from ddl.schema import Dialect
+from watcher.replica.verification.canonical import ComparedColumn
+from watcher.replica.verification.column_groups import ColumnGroup
+from watcher.replica.verification.key_conditions import KeyInterval
+from watcher.replica.verification.key_order import KeyColumn, KeyOrder
+from watcher.replica.verification.row_hashes import hash_rows
+from watcher.replica.verification.spanner_sums import ComparedTable, RangeSum, read_sum
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import build_schema
 from watcher.tables.discovery import read_schema
-from watcher.verification.canonical import ComparedColumn
-from watcher.verification.column_groups import ColumnGroup
-from watcher.verification.key_conditions import KeyInterval
-from watcher.verification.key_order import KeyColumn, KeyOrder
-from watcher.verification.row_hashes import hash_rows
-from watcher.verification.spanner_sums import ComparedTable, RangeSum, read_sum
 
 TABLE = """CREATE TABLE T (Id INT64, B BOOL, R FLOAT32, D FLOAT64, N NUMERIC, S STRING(MAX),
 X BYTES(MAX), Da DATE, Ti TIMESTAMP, U UUID, Ds ARRAY<FLOAT64>, Ss ARRAY<STRING(MAX)>)

@@ -18,7 +18,7 @@ from fixtures.watcher_threads import ChangeCollector
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Change, Watcher
-from watcher.change import Operation, ValueCapture
+from watcher.model.change import Operation, ValueCapture
 from watcher.replica.copies import STAMP_COLUMN
 
 SEEDS = range(int(os.environ.get("SCHEMA_SEEDS", "1")))

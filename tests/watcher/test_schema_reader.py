@@ -30,7 +30,7 @@ from ddl.schema import (
 )
 from ddl.shards import shard_values
 from ddl.tracked import find_processed
-from watcher.errors import VersionExpiredError
+from watcher.model.errors import VersionExpiredError
 from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions
 from watcher.spanner.results.wire import ResultPart

@@ -40,10 +40,15 @@ from watcher.consumers.positions.rows import (
 )
 from watcher.consumers.sharing import count_share, plan_shift
 from watcher.consumers.states import Command
-from watcher.errors import ConfigurationError, DivisionChangedError, LeaseHeldError, WatcherError
+from watcher.model.errors import (
+    ConfigurationError,
+    DivisionChangedError,
+    LeaseHeldError,
+    WatcherError,
+)
+from watcher.model.window import BEGINNING
 from watcher.tables.parts import Part, list_parts
 from watcher.tables.selection import Selection
-from watcher.window import BEGINNING
 
 PARTS = 4
 SHARED = {"consumer": "orders", "parts": PARTS, "lease": "1s"}

@@ -18,6 +18,7 @@ from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.change_sets import ChangeSets
+from watcher.model.window import Window
 from watcher.runners.spark.resolution import make_shown_schema
 from watcher.runners.spark.scan import Scan
 from watcher.settings.spark import SourceOptions
@@ -25,7 +26,6 @@ from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import discover_table
 from watcher.tables.shards import group_shards
 from watcher.tables.values import TableSpec
-from watcher.window import Window
 
 EVENTS = (
     "CREATE TABLE Events (Region STRING(8) NOT NULL, `Day` TIMESTAMP NOT NULL, Name STRING(MAX),"

@@ -14,12 +14,12 @@ from google.cloud.spanner_v1.database import Database
 from ddl.schema import Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.snapshot import SnapshotCapture
-from watcher.errors import VersionExpiredError
+from watcher.model.errors import VersionExpiredError
+from watcher.model.window import Window
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_snapshot_scan
 from watcher.settings.spark import parse_source_options
 from watcher.spanner.sql import RowCondition
-from watcher.window import Window
 
 ROWS = 500
 

@@ -11,7 +11,7 @@ import pytest
 from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
-from watcher.runners.java import ensure_java
+from watcher.process.spark.java import ensure_java
 
 ROWS = 40
 SECONDS_MAX = 300

@@ -24,7 +24,7 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from watcher.consumers.positions import SpannerPositions
-from watcher.errors import NotWatchableError, SchemaChangedError
+from watcher.model.errors import NotWatchableError, SchemaChangedError
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable, ReadMaxRows

@@ -15,7 +15,7 @@ from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
 from emulator.process import ServerProcess
-from watcher.errors import UnavailableError
+from watcher.model.errors import UnavailableError
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable
 from watcher.runners.spark.streaming import ChangesReader

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.replica.packages import make_format_settings
 from watcher.runners.spark_job import SECTIONS, choose_format_settings, make_request
 from watcher.runners.spark_replica import ReplicaRequest

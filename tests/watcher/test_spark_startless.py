@@ -13,7 +13,7 @@ from fixtures.consumers import write
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable
 from watcher.runners.spark.startless import StartlessReader

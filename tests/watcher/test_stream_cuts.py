@@ -29,14 +29,14 @@ from watcher.captures.change_stream import (
 from watcher.captures.change_stream.cuts import StreamCuts, Tally, expect_span
 from watcher.captures.change_stream.sizes import RecordSize
 from watcher.captures.streamed_tables import StreamedTables
-from watcher.change import Operation
-from watcher.errors import ConfigurationError, StreamExpiredError
+from watcher.model.change import Operation
+from watcher.model.errors import ConfigurationError, StreamExpiredError
+from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.settings.spark import parse_source_options
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.wire import ResultPart
 from watcher.tables.discovery import read_schema
-from watcher.window import Window
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'OLD_AND_NEW_VALUES')"
 

@@ -34,12 +34,12 @@ from watcher.captures.change_stream import (
     use_placements,
 )
 from watcher.captures.change_stream.placements import choose_function
-from watcher.errors import StreamNotFoundError
+from watcher.model.errors import StreamNotFoundError
+from watcher.model.window import Window
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.settings.spark import parse_source_options
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import read_schema
-from watcher.window import Window
 
 IMMUTABLE, MUTABLE = PARTITION_MODES
 CHURN_SECONDS = 0.1

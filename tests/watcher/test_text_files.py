@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from fixtures.commands import run_command
 
-from watcher.errors import ConfigurationError
-from watcher.text_files import read_text_file
+from watcher.model.errors import ConfigurationError
+from watcher.process.text_files import read_text_file
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = "CREATE TABLE Größe (\r\n  Id INT64\r\n) PRIMARY KEY (Id);\r\n"

@@ -15,12 +15,12 @@ from watcher import Watcher
 from watcher.captures.balance import plan_balanced
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
+from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec
-from watcher.window import Window
 
 EVENTS = (
     "CREATE TABLE Events (Id INT64, `At` TIMESTAMP OPTIONS (allow_commit_timestamp=true),"

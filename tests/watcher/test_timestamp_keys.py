@@ -25,9 +25,10 @@ from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.progress import BackfillProgress
-from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes import encode, make_envelope
 from watcher.envelopes.order import select_newest
+from watcher.model.change import Operation, Shape, ValueCapture
+from watcher.model.window import Window
 from watcher.runners.spark.shapes import shape_stored, shape_typed
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
@@ -35,7 +36,6 @@ from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.timestamp_columns import LossyTimestampError, normalize_timestamps
 from watcher.tables.discovery import discover_table
 from watcher.tables.values import TableSpec, WatchedTable
-from watcher.window import Window
 
 EVENTS = (
     "CREATE TABLE Events (`At` TIMESTAMP, Id INT64, Seen TIMESTAMP,"

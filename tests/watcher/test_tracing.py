@@ -19,8 +19,9 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from watcher import Change, Watcher, tracing
-from watcher.errors import DeliveryError
+from watcher import Change, Watcher
+from watcher.model.errors import DeliveryError
+from watcher.process import tracing
 from watcher.runners.delivery.queues import open_queue
 
 OURS = tracing.TRACER
@@ -273,7 +274,7 @@ class Absent:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Absent())
-from watcher.tracing import follow, span, start_span
+from watcher.process.tracing import follow, span, start_span
 with span("window", {"a": 1}) as current:
     current.set("b", 2)
     print(list(follow(start_span("slice"), iter([1, 2]))))

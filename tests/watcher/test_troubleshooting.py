@@ -11,8 +11,8 @@ from functools import cache
 import pytest
 from fixtures.listings import DOCS, ROOT
 
-from watcher import errors
-from watcher.errors import WatcherError
+from watcher.model import errors
+from watcher.model.errors import WatcherError
 
 TEXT = (DOCS / "troubleshooting.md").read_text()
 GAP = "\x00"

@@ -23,7 +23,7 @@ from watcher.consumers.positions import (
 )
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.states import ConsumerProgress, State
-from watcher.errors import ConfigurationError, LeaseHeldError, LeaseLostError
+from watcher.model.errors import ConfigurationError, LeaseHeldError, LeaseLostError
 
 TABLES = ("Albums", "Singers", "Songs")
 

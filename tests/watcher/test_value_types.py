@@ -20,15 +20,15 @@ from watcher.envelopes.by_column.cells import SPACED_CELLS
 from watcher.envelopes.by_column.sent_cells import render_sent_values
 from watcher.envelopes.change_stream import type_json
 from watcher.envelopes.connect_schema import type_schema
+from watcher.model.value_types import VALUE_TYPES, Form, UnsupportedTypeError, find_code
+from watcher.replica.verification.canonical import ComparedColumn, render_parts
+from watcher.replica.verification.row_hashes import hash_rows
 from watcher.runners.spark.sent_columns import encode_value
 from watcher.spanner.key_values import decode_wire
 from watcher.spanner.requests import build_type
 from watcher.spanner.results.columns import choose_decoder, convert_type
 from watcher.spanner.results.sent_types import name_sent_type
 from watcher.spanner.results.supported_types import is_supported
-from watcher.value_types import VALUE_TYPES, Form, UnsupportedTypeError, find_code
-from watcher.verification.canonical import ComparedColumn, render_parts
-from watcher.verification.row_hashes import hash_rows
 
 NEVER_DELIVERED = {TypeCode.TOKENLIST, TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.PG_OID}
 NEVER_COMPARED = {TypeCode.INTERVAL}

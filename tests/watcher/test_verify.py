@@ -27,8 +27,8 @@ from google.cloud.spanner_v1.database import Database
 from benchmarks.query_costs import query_costs
 from ddl.schema import Dialect
 from emulator.process import spawn
-from watcher.errors import TableNotFoundError
-from watcher.verification.report import DifferenceKind, Report
+from watcher.model.errors import TableNotFoundError
+from watcher.replica.verification.report import DifferenceKind, Report
 
 ROWS = 200
 

@@ -31,8 +31,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ddl.schema import Dialect
-from watcher.verification.comparison import Depth
-from watcher.verification.report import TableReport
+from watcher.replica.verification.comparison import Depth
+from watcher.replica.verification.report import TableReport
 
 TINY = Depth(rows=4, parts=2, leaf_rows=1)
 EXAMPLES = int(os.environ.get("VERIFY_EXAMPLES", "8"))

@@ -33,7 +33,8 @@ from watcher.captures.streamed_tables import StreamedTables
 from watcher.cli import app
 from watcher.consumers.positions import MemoryPositions, Position, SpannerPositions
 from watcher.envelopes.plain import plain_change
-from watcher.errors import ConfigurationError, NotWatchableError
+from watcher.model.errors import ConfigurationError, NotWatchableError
+from watcher.model.window import BEGINNING
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.push import PushDelivery
 from watcher.runners.delivery.sinks import CallbackSink
@@ -42,7 +43,6 @@ from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner import resumption
 from watcher.spanner.queries import QueryClient
-from watcher.window import BEGINNING
 
 pytestmark = pytest.mark.both_dialects
 

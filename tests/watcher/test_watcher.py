@@ -26,7 +26,7 @@ from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import FilePositions, SpannerPositions
 from watcher.consumers.states import Command, State
-from watcher.errors import (
+from watcher.model.errors import (
     ConfigurationError,
     DeliveryError,
     LeaseHeldError,

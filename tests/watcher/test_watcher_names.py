@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import watcher
-from watcher import extras
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
+from watcher.process import extras
 
 
 def test_the_public_names_are_there() -> None:

@@ -19,12 +19,12 @@ from watcher.captures.change_stream import (
     iterate_stream_changes,
 )
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
-from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes import encode, make_envelope
+from watcher.model.change import Operation, Shape, ValueCapture
+from watcher.model.window import Window
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import read_schema
-from watcher.window import Window
 
 TABLE = "CREATE TABLE T (Id INT64, Version INT64, Text STRING(MAX)) PRIMARY KEY (Id)"
 STREAM = "CREATE CHANGE STREAM S FOR T OPTIONS (value_capture_type = 'OLD_AND_NEW_VALUES')"

@@ -16,7 +16,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher import Change, Watcher
 from watcher.consumers.positions import SpannerPositions
-from watcher.errors import DeliveryError
+from watcher.model.errors import DeliveryError
 
 TABLES = ("T0", "T1")
 OTHER = "CREATE TABLE Other (Id INT64, Version INT64) PRIMARY KEY (Id)"

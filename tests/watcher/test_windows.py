@@ -21,10 +21,10 @@ from watcher.captures.poll_tables import PolledTables
 from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.positions import MemoryPositions, Position
 from watcher.demo.verification import MicroBatch, Version, verify
-from watcher.errors import VersionExpiredError
+from watcher.model.errors import VersionExpiredError
+from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.spanner.timestamps import to_micros
-from watcher.window import Window
 
 KEYS = 40
 COMMITS_A_WRITER = 60

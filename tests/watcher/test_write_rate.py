@@ -8,8 +8,8 @@ import pytest
 from ddl.schema import Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.write_rate import WriteRate
+from watcher.model.window import Window
 from watcher.tables.values import WatchedTable
-from watcher.window import Window
 
 TABLE = WatchedTable("T", (("Id", Type(TypeCode.INT64)),), ("Id",), "At", None, None, None)
 SECOND = 1_000_000

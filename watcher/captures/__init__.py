@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from watcher.captures.statements import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
-from watcher.change import Shape
+from watcher.model.change import Shape
+from watcher.model.window import Slice, Window
 from watcher.planning.sources import PlannedSource
 from watcher.tables.values import WatchedTable
-from watcher.window import Slice, Window
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,10 +11,10 @@ from ddl.schema import Type, TypeCode
 from watcher.captures import statements
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import split_names
+from watcher.model.window import ShardGroup, ShardSlice, Window
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.sql import union_statements
 from watcher.tables.values import ShardValue
-from watcher.window import ShardGroup, ShardSlice, Window
 
 TABLES_PER_QUERY = 50
 HOT_SHARE = 1.5

@@ -23,8 +23,8 @@ from watcher.captures import (
 )
 from watcher.captures.change_stream import iterate_stream_changes
 from watcher.captures.digests import hash_texts
-from watcher.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.json_columns.scalars import format_timestamps
+from watcher.model.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.spanner.key_values import identify_column, merge_zeros
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
 from watcher.spanner.timestamps import format_timestamp, to_micros

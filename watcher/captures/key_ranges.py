@@ -18,11 +18,11 @@ from watcher.captures.poll import PollCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.strong_reads import TWICE, read_or_strongly, stream_or_strongly
+from watcher.model.window import BEGINNING, TableSlice, Window
 from watcher.spanner.keys import Key, KeyRange
 from watcher.spanner.results.columns import decode_batch
 from watcher.spanner.results.wire import ResultPart, collect_rows
 from watcher.tables.values import WatchedTable
-from watcher.window import BEGINNING, TableSlice, Window
 
 PAGE_ROWS = 10_000
 WHOLE_TABLE = KeyRange()

@@ -16,6 +16,7 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.statements import STAMPS
 from watcher.captures.strong_reads import LATER, read_or_strongly, stream_or_strongly
+from watcher.model.window import ShardGroup, ShardSlice, Window
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import Decoder, build_schema, choose_decoder, decode_batches
 from watcher.spanner.results.supported_types import Nanoseconds
@@ -23,7 +24,6 @@ from watcher.spanner.results.timestamp_columns import round_up_timestamps, trunc
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sql import RowCondition, Statement, filter_statement
 from watcher.tables.values import WatchedTable
-from watcher.window import ShardGroup, ShardSlice, Window
 
 Wait = Callable[[], int]
 """Waits for the number that a query answers with; the query is under way already."""

@@ -16,14 +16,14 @@ from watcher.captures import TableRows, statements
 from watcher.captures.poll import PollCapture, Wait, decode_values
 from watcher.captures.sampling import SampledCuts
 from watcher.captures.write_rate import WriteRate
-from watcher.errors import VersionExpiredError
+from watcher.model.errors import VersionExpiredError
+from watcher.model.window import ShardSlice, Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.windows import Look, shorten_window
+from watcher.process.tracing import OWN, Kind, describe_database, follow, start_span
 from watcher.spanner.failures import REFUSALS, is_schema_refusal
 from watcher.spanner.sql import Statement, union_statements
 from watcher.spanner.timestamps import format_timestamp
-from watcher.tracing import OWN, Kind, describe_database, follow, start_span
-from watcher.window import ShardSlice, Window
 
 LOG = logging.getLogger("watcher.poll")
 Item = TypeVar("Item")

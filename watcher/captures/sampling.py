@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 from watcher.captures.poll import PollCapture
+from watcher.model.window import Window
 from watcher.spanner.failures import REFUSALS, is_schema_refusal
 from watcher.spanner.timestamps import format_timestamp
-from watcher.window import Window
 
 LOG = logging.getLogger("watcher.poll")
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from watcher.captures import TableRows, statements
 from watcher.captures.poll import PollCapture
+from watcher.model.window import TableSlice, Window
 from watcher.spanner.partitions import QueryPartition
 from watcher.spanner.sql import RowCondition, Statement
-from watcher.window import TableSlice, Window
 
 if TYPE_CHECKING:
     import pyarrow as pa

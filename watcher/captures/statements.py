@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ddl.schema import Type, TypeCode
+from watcher.model.window import ShardGroup, Window
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.sql import Statement, WireValue
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import ShardValue, WatchedTable
-from watcher.window import ShardGroup, Window
 
 COMMIT_TIMESTAMP_COLUMN = "_commit_timestamp"
 SHARD_ID_COLUMN = "_shard_id"

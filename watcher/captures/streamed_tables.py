@@ -13,11 +13,11 @@ from watcher.captures.change_stream.cuts import StreamCuts
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.repeats import Records
 from watcher.captures.poll import PollCapture
+from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.windows import Look
+from watcher.process.tracing import Kind, Value, describe_database, follow, span, start_span
 from watcher.spanner.results.columns import TIMESTAMP
-from watcher.tracing import Kind, Value, describe_database, follow, span, start_span
-from watcher.window import Window
 
 FEW_ROWS = 10_000
 FEW_BYTES = 8 * 1024 * 1024

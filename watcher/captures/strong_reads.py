@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import TypeVar
 
-from watcher.errors import VersionExpiredError
+from watcher.model.errors import VersionExpiredError
 
 LOG = logging.getLogger("watcher.captures")
 

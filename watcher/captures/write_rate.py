@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from watcher.captures import TableRows
-from watcher.window import Window
+from watcher.model.window import Window
 
 UNCOUNTED_MICROSECONDS = 2_000_000
 """A longer window is always counted."""

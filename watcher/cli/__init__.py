@@ -7,8 +7,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from watcher.errors import WatcherError
-from watcher.terminal.commands import CommandApp, run_commands, show_version
+from watcher.model.errors import WatcherError
+from watcher.process.terminal.commands import CommandApp, run_commands, show_version
 
 COMMANDS = {
     "try": "watcher.cli.trial:command",

@@ -6,7 +6,7 @@ import os
 import sys
 from pkgutil import resolve_name
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.runners.delivery.sinks import OnChange
 
 

@@ -15,8 +15,8 @@ from watcher.cli.options import (
     TablesOption,
 )
 from watcher.cli.output import CONSOLE, print_json
-from watcher.terminal.console import label
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.console import label
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.cli.config import load_config

@@ -20,7 +20,7 @@ from watcher.cli.options import (
     TableOption,
 )
 from watcher.cli.output import CONSOLE, print_json
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.consumers.clearing import Cleared, Clearing, Explanation, Method

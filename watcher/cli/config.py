@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ddl.selection import is_glob
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.settings.watcher import WatchConfig, parse_watch_config, read_toml
 
 OF_TABLES = "table.*."

@@ -10,8 +10,8 @@ import typer
 from watcher.cli.options import POSITIONS_TABLE, DatabaseOption, DryRunOption, PositionsTableOption
 from watcher.cli.output import CONSOLE
 from watcher.consumers.states import Command
-from watcher.terminal.commands import CommandApp
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.commands import CommandApp
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.consumers.leases import Consumers, not_found

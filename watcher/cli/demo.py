@@ -9,8 +9,8 @@ import typer
 
 from ddl.schema import Dialect
 from watcher.cli.options import JsonOption
-from watcher.terminal.console import print_error
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.console import print_error
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.demo.processes import ChildError

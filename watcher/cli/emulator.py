@@ -11,7 +11,7 @@ import typer
 
 from ddl.schema import Dialect
 from watcher.cli.options import OptionalDatabaseOption
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from ddl.parse import parse_script
@@ -19,9 +19,9 @@ if to_run(__name__):
     from emulator.__main__ import serve
     from emulator.errors import SpannerError
     from emulator.faults import Faults, parse_faults
+    from watcher.process.text_files import read_text_file
     from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
     from watcher.spanner.database import create_on_emulator
-    from watcher.text_files import read_text_file
 
 EXTRAS = ("emulator",)
 STRICT = "strict_pending_timestamps"

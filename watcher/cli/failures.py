@@ -14,16 +14,16 @@ from google.api_core.exceptions import (
     Unauthenticated,
 )
 
-from watcher.errors import (
+from watcher.model.errors import (
     AccessDeniedError,
     DatabaseNotFoundError,
     SchemaChangedError,
     UnavailableError,
     WatcherError,
 )
+from watcher.process.terminal.commands import explain_system_error
 from watcher.spanner.address import EMULATOR_HOST
 from watcher.spanner.failures import FailureKind, classify_error, suggest_fix
-from watcher.terminal.commands import explain_system_error
 
 
 def explain_error(error: Exception) -> WatcherError | None:

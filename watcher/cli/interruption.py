@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.runners.signals import STOP_SIGNALS
 from watcher.settings.fields import duration_seconds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from watcher.terminal.console import TextConsole
+from watcher.process.terminal.console import TextConsole
 
 CONSOLE = TextConsole()
 ERRORS = TextConsole(stderr=True)

@@ -11,13 +11,13 @@ import typer
 from watcher.cli.logs import configure_logging
 from watcher.cli.options import POSITIONS_TABLE, OptionalDatabaseOption, PositionsTableOption
 from watcher.cli.output import CONSOLE, ERRORS
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.cli.config import load_config
     from watcher.cli.interruption import parse_interval, until_interrupted
-    from watcher.page.access import is_loopback
-    from watcher.page.service import PageService, hide_token
+    from watcher.overview.page.access import is_loopback
+    from watcher.overview.page.service import PageService, hide_token
     from watcher.settings.sections import PageConfig
     from watcher.settings.watcher import check_page
 

@@ -10,15 +10,15 @@ from typing import Annotated
 import typer
 
 from watcher.cli.options import DryRunOption
-from watcher.terminal.console import print_error
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.console import print_error
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
-    from watcher.callbacks import Callback
     from watcher.cli.callbacks import resolve_callback
-    from watcher.line_files import replace_lines
+    from watcher.process.line_files import replace_lines
+    from watcher.process.text_files import read_text_file
+    from watcher.runners.callbacks import Callback
     from watcher.runners.delivery.retries import parse_dead_letters
-    from watcher.text_files import read_text_file
 
 
 def command(

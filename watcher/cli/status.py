@@ -18,12 +18,12 @@ from watcher.cli.options import (
 )
 from watcher.cli.output import CONSOLE, print_json
 from watcher.consumers.states import ConsumerStatus, StoredError
-from watcher.errors import (
+from watcher.model.errors import (
     ConfigurationError,
     NotWatchableError,
     TableNotFoundError,
 )
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
@@ -31,17 +31,17 @@ if to_run(__name__):
     from watcher.captures.poll import PollCapture
     from watcher.cli.status_watch import check_name, format_count, watch_status
     from watcher.consumers.positions import Position
+    from watcher.model.window import Window
     from watcher.overview.assembly import describe_state
     from watcher.overview.reader import StaleReader
     from watcher.overview.stored import read_errors, read_own_columns, read_stored_state
+    from watcher.process.terminal.tables import TableColumn, print_table
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect
     from watcher.spanner.queries import QueryClient
     from watcher.spanner.timestamps import format_timestamp
     from watcher.tables.discovery import discover_table
     from watcher.tables.shards import group_shards
-    from watcher.terminal.tables import TableColumn, print_table
-    from watcher.window import Window
 
 
 def command(

@@ -12,15 +12,15 @@ from google.api_core.exceptions import GoogleAPICallError, RetryError
 from ddl.suggestions import suggest_name
 from watcher.cli.interruption import parse_interval, until_interrupted
 from watcher.cli.output import CONSOLE, ERRORS, print_json
-from watcher.errors import ConsumerNotFoundError, WatcherError
+from watcher.model.errors import ConsumerNotFoundError, WatcherError
 from watcher.overview.as_json import describe_overview
 from watcher.overview.observer import Observer
 from watcher.overview.values import BackfillOverview, ConsumerOverview, Count, Overview
+from watcher.process.terminal.tables import TableColumn, print_table
 from watcher.settings.fields import duration_seconds
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
 from watcher.spanner.timestamps import format_timestamp
-from watcher.terminal.tables import TableColumn, print_table
 
 CONSUMER_COLUMNS = (
     TableColumn("consumer"),

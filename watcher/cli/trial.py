@@ -16,9 +16,9 @@ import typer
 
 from watcher.cli.options import JsonOption
 from watcher.cli.output import CONSOLE
-from watcher.errors import OutputClosedError
+from watcher.model.errors import OutputClosedError
+from watcher.process.terminal.loading import to_run
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
-from watcher.terminal.loading import to_run
 
 if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
@@ -27,8 +27,8 @@ if to_run(__name__):
     from ddl.options import WatchOptions
     from ddl.plan import Plan, make_plan
     from emulator.server import start
-    from watcher.change import Change
     from watcher.envelopes.lines import JsonLines
+    from watcher.model.change import Change
     from watcher.runners.delivery.sinks import Lines
     from watcher.runners.signals import stop_when_closed
     from watcher.runners.watcher import Watcher

@@ -10,22 +10,22 @@ import typer
 from watcher.cli.logs import configure_logging
 from watcher.cli.options import JsonOption, OptionalDatabaseOption, TablesOption
 from watcher.cli.output import CONSOLE, print_json
-from watcher.errors import ConfigurationError
-from watcher.terminal.console import label
-from watcher.terminal.loading import to_run
+from watcher.model.errors import ConfigurationError
+from watcher.process.terminal.console import label
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.replica.cuts import Cut
     from watcher.replica.manifest import Manifest, parse_timestamp
     from watcher.replica.stored_copies import open_copies
+    from watcher.replica.verification.replicas import EVERY_TABLE, VerifyOptions, verify
+    from watcher.replica.verification.report import Report, TableReport
     from watcher.settings.fields import LATEST
     from watcher.settings.sections import check_replica_address
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.queries import QueryClient
     from watcher.spanner.read_options import Priority, ReadOptions
     from watcher.spanner.timestamps import format_timestamp
-    from watcher.verification.replicas import EVERY_TABLE, VerifyOptions, verify
-    from watcher.verification.report import Report, TableReport
 
 EXIT_DIFFERS = 10
 

@@ -23,17 +23,18 @@ from watcher.cli.options import (
     TablesOption,
 )
 from watcher.cli.output import ERRORS
-from watcher.errors import OutputClosedError
-from watcher.terminal.console import explain_output
-from watcher.terminal.loading import to_run
+from watcher.model.errors import OutputClosedError
+from watcher.process.terminal.console import explain_output
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.cli.callbacks import resolve_callback
     from watcher.cli.config import load_config
     from watcher.envelopes.lines import JsonLines
-    from watcher.line_files import begin_line
-    from watcher.page.service import hide_token
-    from watcher.pandas_import import keep_pandas_out
+    from watcher.model.window import BEGINNING
+    from watcher.overview.page.service import hide_token
+    from watcher.process.line_files import begin_line
+    from watcher.process.spark.pandas_import import keep_pandas_out
     from watcher.runners.delivery.queues import open_queue
     from watcher.runners.delivery.sinks import CallbackEach, ChangeSink, Lines, RotatingFile
     from watcher.runners.signals import stop_when_closed
@@ -42,7 +43,6 @@ if to_run(__name__):
     from watcher.runners.watcher_run.run import RunStart
     from watcher.settings.watcher import WatchConfig
     from watcher.spanner.timestamps import format_timestamp
-    from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher.page")
 TABLES_SHOWN_MAX = 8

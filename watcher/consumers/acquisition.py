@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from watcher.consumers.leases import Consumers, Lease
-from watcher.errors import LeaseHeldError
+from watcher.model.errors import LeaseHeldError
 
 
 @dataclass(frozen=True, slots=True)

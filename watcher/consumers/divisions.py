@@ -14,7 +14,7 @@ from watcher.consumers.positions.own_names import divisions_table
 from watcher.consumers.positions.rows import MovedConsumer, MovedRows, StoredConsumer, merge_states
 from watcher.consumers.positions.values import Registered
 from watcher.consumers.starts import Standing, choose_start
-from watcher.errors import ConfigurationError, DivisionChangedError
+from watcher.model.errors import ConfigurationError, DivisionChangedError
 from watcher.spanner.transactions import run_optimistically
 from watcher.tables.parts import Part, count_parts, list_parts
 from watcher.tables.selection import Selection

@@ -20,7 +20,7 @@ from watcher.consumers.positions import (
 )
 from watcher.consumers.positions.rows import StoredRows
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State
-from watcher.errors import ConsumerNotFoundError, LeaseHeldError, LeaseLostError
+from watcher.model.errors import ConsumerNotFoundError, LeaseHeldError, LeaseLostError
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.timestamps import to_micros
 from watcher.spanner.transactions import run_optimistically

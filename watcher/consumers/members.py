@@ -11,7 +11,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.consumers.positions.own_names import members_table
 from watcher.consumers.positions.rows import StoredRows
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.transactions import run_optimistically
 

@@ -17,7 +17,7 @@ from watcher.consumers.positions.rows import (
     merge_states,
 )
 from watcher.consumers.positions.tables import list_names
-from watcher.errors import ConsumerNotFoundError
+from watcher.model.errors import ConsumerNotFoundError
 from watcher.tables.parts import find_parts
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from watcher.model.window import BEGINNING
 from watcher.tables.selection import Selection
-from watcher.window import BEGINNING
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from watcher.window import Window
+from watcher.model.window import Window
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
-from watcher.installed_spark import find_worker_python
-from watcher.runners.java import ensure_java
+from watcher.process.spark.installed_spark import find_worker_python
+from watcher.process.spark.java import ensure_java
 
 # Verification reads the log of every batch, so none may be compacted away or purged meanwhile.
 KEEP_EVERY_BATCH = {

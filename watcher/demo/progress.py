@@ -13,7 +13,7 @@ from rich.table import Table
 
 from watcher.demo.checkpoints import list_committed_batches, list_files, read_windows
 from watcher.demo.settings import DemoSettings
-from watcher.window import BEGINNING
+from watcher.model.window import BEGINNING
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import watcher
 from watcher.demo.local_spark import SHORT_RUN, session
 from watcher.demo.settings import ADDRESS, CONSUMER, TABLE, DemoSettings
-from watcher.line_files import append_line
+from watcher.process.line_files import append_line
 from watcher.replica.commits import CutReport
 from watcher.replica.packages import make_format_settings
 

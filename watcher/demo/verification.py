@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from watcher.window import Window
+from watcher.model.window import Window
 
 Row = tuple[object, ...]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pydantic import ValidationError
 
 from ddl.suggestions import suggest_name
-from watcher.change import Change
 from watcher.envelopes.change_stream import ChangeStreamEnvelope
 from watcher.envelopes.datastream import Datastream, DatastreamAvro
 from watcher.envelopes.debezium import Debezium
@@ -15,7 +14,8 @@ from watcher.envelopes.message import Envelope, Known, Message
 from watcher.envelopes.plain import Plain
 from watcher.envelopes.ydb import Ydb
 from watcher.envelopes.ydb_debezium import YdbDebezium
-from watcher.errors import ConfigurationError
+from watcher.model.change import Change
+from watcher.model.errors import ConfigurationError
 
 __all__ = ["ENVELOPES", "AnyEnvelope", "Envelope", "Known", "Message", "encode", "make_envelope"]
 

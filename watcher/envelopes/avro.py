@@ -13,13 +13,13 @@ from types import ModuleType
 
 from ddl.schema import Type, TypeCode
 from watcher.captures.changes import format_numeric
-from watcher.change import Shape, Value
 from watcher.envelopes.message import Json
 from watcher.envelopes.schema_files import schema_text
-from watcher.errors import EnvelopeError
-from watcher.extras import require_extras
+from watcher.model.change import Shape, Value
+from watcher.model.errors import EnvelopeError
+from watcher.model.value_types import describe_values
+from watcher.process.extras import require_extras
 from watcher.spanner.timestamps import to_micros
-from watcher.value_types import describe_values
 
 FRACTION_DIGITS = 6
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from ddl.schema import Type, TypeCode
-from watcher.change import Change, Operation, Origin, Shape
 from watcher.envelopes.images import describe_change
 from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
 from watcher.envelopes.values import JsonFormat
-from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.model.change import Change, Operation, Origin, Shape
+from watcher.model.errors import ConfigurationError, EnvelopeError
+from watcher.model.value_types import ANNOTATIONS
 from watcher.spanner.timestamps import format_timestamp
-from watcher.value_types import ANNOTATIONS
 
 MOD_TYPES = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ddl.schema import Type, TypeCode
-from watcher.change import Shape
 from watcher.envelopes.debezium_source import SOURCE
 from watcher.envelopes.message import Json
-from watcher.value_types import describe_values
+from watcher.model.change import Shape
+from watcher.model.value_types import describe_values
 
 SNAPSHOT: dict[str, Json] = {
     "type": "string",

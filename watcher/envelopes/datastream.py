@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 from uuid import UUID, uuid5
 
 from ddl.names import split_name
-from watcher.change import Change, Common, Operation, Shape
 from watcher.envelopes.avro import convert_row, load_fastavro, write_container, write_datum
 from watcher.envelopes.change_stream import type_json
 from watcher.envelopes.images import has_whole_last_row, last_row, refuse_part
@@ -23,7 +22,8 @@ from watcher.envelopes.message import (
     json_text,
 )
 from watcher.envelopes.values import JsonColumns, JsonFormat
-from watcher.errors import ConfigurationError
+from watcher.model.change import Change, Common, Operation, Shape
+from watcher.model.errors import ConfigurationError
 from watcher.spanner.timestamps import format_timestamp
 
 FORMAT = JsonFormat(int64_as_text=True, json_nested=True)

@@ -6,7 +6,6 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
-from watcher.change import Change, Operation
 from watcher.envelopes.connect_schema import event_schema, key_schema
 from watcher.envelopes.debezium_source import SOURCE, SharedSource
 from watcher.envelopes.images import (
@@ -19,8 +18,9 @@ from watcher.envelopes.images import (
 )
 from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
 from watcher.envelopes.values import JsonFormat
-from watcher.errors import ConfigurationError, EnvelopeError
-from watcher.window import Window
+from watcher.model.change import Change, Operation
+from watcher.model.errors import ConfigurationError, EnvelopeError
+from watcher.model.window import Window
 
 FORMAT = JsonFormat()
 OPS = {

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from watcher.change import Change, Operation
 from watcher.envelopes.message import Json
-from watcher.extras import read_version
+from watcher.model.change import Change, Operation
+from watcher.process.extras import read_version
 from watcher.spanner.address import DatabaseAddress
 
 VERSION = read_version()

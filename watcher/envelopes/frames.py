@@ -11,7 +11,7 @@ from typing import Literal
 
 from watcher.envelopes import ENVELOPES
 from watcher.envelopes.order import Ordering, Path, find_ordering
-from watcher.extras import require_extras
+from watcher.process.extras import require_extras
 
 try:
     from pyspark.sql import Column, DataFrame, Window

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from watcher.change import Change, Operation, Value, ValueCapture
-from watcher.errors import EnvelopeError
+from watcher.model.change import Change, Operation, Value, ValueCapture
+from watcher.model.errors import EnvelopeError
 
 Row = dict[str, Value]
 

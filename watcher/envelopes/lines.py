@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from watcher.change import Change
 from watcher.envelopes.message import Envelope, Message
 from watcher.envelopes.plain import Plain
+from watcher.model.change import Change
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from watcher.change import Change, ValueCapture
+from watcher.model.change import Change, ValueCapture
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 Part = str | int
 Path = tuple[Part, ...]

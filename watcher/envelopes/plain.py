@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from watcher.captures.changes import to_json
-from watcher.change import Change
 from watcher.envelopes.message import EnvelopeOptions, Known, Message, id_header
+from watcher.model.change import Change
 from watcher.spanner.timestamps import format_timestamp
 
 ENCODER = json.JSONEncoder(ensure_ascii=False)

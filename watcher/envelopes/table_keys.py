@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from watcher.change import Change
 from watcher.envelopes.message import Envelope, Known, Message, json_bytes, json_text
+from watcher.model.change import Change
 
 TABLE_FIELD = "__dbz__physicalTableIdentifier"
 """What Debezium's router calls the table in the key of a topic of several tables."""

@@ -10,9 +10,9 @@ from typing import Literal
 
 from ddl.schema import Type, TypeCode
 from watcher.captures.changes import to_json
-from watcher.change import Shape, Value
 from watcher.envelopes.message import Json
-from watcher.errors import EnvelopeError
+from watcher.model.change import Shape, Value
+from watcher.model.errors import EnvelopeError
 
 JsonColumns = Literal["nested", "text"]
 """How an envelope writes JSON columns: as JSON, where the JSON null of a column looks like its

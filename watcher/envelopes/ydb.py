@@ -6,7 +6,6 @@ import hashlib
 from enum import StrEnum
 from typing import ClassVar
 
-from watcher.change import Change, Operation, Value, ValueCapture
 from watcher.envelopes.images import (
     Row,
     describe_change,
@@ -17,7 +16,8 @@ from watcher.envelopes.images import (
 )
 from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
 from watcher.envelopes.values import JsonColumns, JsonFormat
-from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.model.change import Change, Operation, Value, ValueCapture
+from watcher.model.errors import ConfigurationError, EnvelopeError
 
 FORMAT = JsonFormat(json_nested=True)
 DIGEST_BITS = 43

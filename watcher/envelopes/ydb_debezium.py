@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from pydantic import field_validator
 
-from watcher.change import Change, Operation
 from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
 from watcher.envelopes.values import JsonColumns
 from watcher.envelopes.ydb import (
@@ -17,6 +16,7 @@ from watcher.envelopes.ydb import (
     event_time,
     virtual_timestamp,
 )
+from watcher.model.change import Change, Operation
 
 CONNECTOR_VERSION = "1.0.0"
 

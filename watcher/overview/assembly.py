@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions import Position
 from watcher.consumers.states import ConsumerStatus, State
+from watcher.model.window import BEGINNING
 from watcher.overview.measurements import Measurements
 from watcher.overview.retention import seconds_left
 from watcher.overview.stored import StoredState
@@ -18,7 +19,6 @@ from watcher.overview.values import (
     Sample,
     TableOverview,
 )
-from watcher.window import BEGINNING
 
 
 def assemble(

@@ -11,14 +11,14 @@ from ddl.schema import Schema, Type, TypeCode
 from watcher.captures import statements
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.clearing.statements import indexed_table
+from watcher.model.window import Window
 from watcher.overview.reader import StaleReader
 from watcher.overview.values import Count, ShardCount
+from watcher.replica.verification.key_conditions import KeyInterval, render_interval
+from watcher.replica.verification.key_order import KeyColumn, KeyOrder
 from watcher.spanner.sql import Statement, WireValue, union_statements
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import ShardValue, WatchedTable
-from watcher.verification.key_conditions import KeyInterval, render_interval
-from watcher.verification.key_order import KeyColumn, KeyOrder
-from watcher.window import Window
 
 ROWS_BEHIND_MAX = 10_000
 """No more rows of a window are counted unasked."""

@@ -17,7 +17,7 @@ from ddl.names import list_user_tables
 from ddl.schema import Schema
 from watcher.consumers.clearing.bounds import find_slowest
 from watcher.consumers.states import StoredError
-from watcher.errors import ConfigurationError, NotWatchableError, TableNotFoundError
+from watcher.model.errors import ConfigurationError, NotWatchableError, TableNotFoundError
 from watcher.overview.counts import ROWS_BEHIND_MAX, count_behind, count_left, count_shards
 from watcher.overview.reader import StaleReader
 from watcher.overview.retention import find_stream_retention

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from google.cloud.spanner_v1.database import Database
 
 from ddl.schema import Schema
-from watcher.errors import NotWatchableError
+from watcher.model.errors import NotWatchableError
 from watcher.overview.assembly import assemble
 from watcher.overview.counts import count_index, count_left
 from watcher.overview.measurements import Measurements, Measuring, find_safe_end

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
-from watcher.errors import VersionExpiredError
+from watcher.model.errors import VersionExpiredError
+from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.windows import FindCut, FindFirstChange, Look, LookAt
-from watcher.window import Window
 
 SchemaT = TypeVar("SchemaT")
 

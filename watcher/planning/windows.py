@@ -11,8 +11,8 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
+from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
-from watcher.window import Window
 
 SchemaT = TypeVar("SchemaT")
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 from watcher.captures.poll import PollCapture
-from watcher.errors import VersionExpiredError
-from watcher.failpoints import failpoint
+from watcher.model.errors import VersionExpiredError
+from watcher.model.window import BEGINNING
+from watcher.process.failpoints import failpoint
 from watcher.replica.copies import CopyState, StoredCopy, find_stamp
 from watcher.replica.cuts import Cause, Cut, Reason, TableCut, describe_table
 from watcher.replica.manifest import Manifest
@@ -24,7 +25,6 @@ from watcher.replica.rows import has_copy_columns
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import format_timestamp, measure_age
 from watcher.tables.replaced import read_replaced
-from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher.replica")
 REFRESH_SECONDS = 300.0

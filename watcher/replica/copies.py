@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from watcher.errors import CopyConflictError, ReplicaError
+from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.spanner.timestamps import format_timestamp
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from watcher.errors import CheckpointError, ReplicaError
+from watcher.model.errors import CheckpointError, ReplicaError
 from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.values import WatchedTable
 

@@ -16,7 +16,7 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow.dataset import Dataset
 
-from watcher.errors import CopyConflictError, ReplicaError
+from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState, OpenTableCopy, OutsideCommit, find_stamp
 from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_log import LOAD, METADATA, DeltaLog

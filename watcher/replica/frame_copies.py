@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.replica.cuts import DELTA, ICEBERG, PARQUET
 from watcher.replica.frames import OpenFrameCopy
 from watcher.replica.spark_delta import SparkDeltaCopy, check_delta

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from watcher.arrow_schemas import convert_to_arrow_schema
+from watcher.process.spark.arrow_schemas import convert_to_arrow_schema
 from watcher.replica.copies import CopyState, StoredCopy
 from watcher.replica.merge_sql import SPARK
 

@@ -9,7 +9,7 @@ from pyiceberg.exceptions import NotInstalledError, ValidationError
 from pyiceberg.table import StaticTable
 from pyiceberg.table.snapshots import Snapshot
 
-from watcher.errors import ReplicaError
+from watcher.model.errors import ReplicaError
 from watcher.replica.copies import CopyState, OpenCopy, OutsideCommit
 from watcher.replica.cuts import CONSUMER, END, KIND
 from watcher.replica.iceberg_names import name_copy

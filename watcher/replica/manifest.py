@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
-from watcher.errors import ReplicaError
+from watcher.model.errors import ReplicaError
 from watcher.replica.cuts import FORMAT, Cut, parse_stored
 from watcher.replica.owner import Owner, OwnerFile
 from watcher.replica.stored_files import list_names, open_file_system, read_whole, write_whole

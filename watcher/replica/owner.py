@@ -11,8 +11,8 @@ from typing import Any
 
 from pyarrow.fs import LocalFileSystem
 
-from watcher.errors import ConfigurationError, CopyConflictError
-from watcher.private_files import make_folder, write_new
+from watcher.model.errors import ConfigurationError, CopyConflictError
+from watcher.process.private_files import make_folder, write_new
 from watcher.replica.cuts import FORMAT, Cut, parse_stored
 from watcher.replica.stored_files import SHARED_MODE, open_file_system, read_whole, write_whole
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import FileSelector, FileType
 
-from watcher.errors import ReplicaError
+from watcher.model.errors import ReplicaError
 from watcher.replica.copies import CopyState, OpenCopy, OutsideCommit, make_conflict
 from watcher.replica.cuts import FORMAT, parse_stored
 from watcher.replica.stored_files import (

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ddl.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.poll import PollCapture
-from watcher.change import Change, Operation, Shape, Value
+from watcher.model.change import Change, Operation, Shape, Value
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, find_stamp, same_columns
 from watcher.spanner.key_values import identify_column
 from watcher.spanner.results.columns import TIMESTAMP

@@ -13,7 +13,8 @@ from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture
-from watcher.change import Change
+from watcher.model.change import Change
+from watcher.model.window import BEGINNING, Window
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWindow, ReplicaWriter
 from watcher.replica.copies import STAMP_COLUMN, CopyState, TableCopy
 from watcher.replica.rows import (
@@ -23,7 +24,6 @@ from watcher.replica.rows import (
     fits_copy,
     reduce_changes,
 )
-from watcher.window import BEGINNING, Window
 
 
 @dataclass

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from watcher.errors import ConfigurationError, CopyConflictError, ReplicaError
+from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState, OutsideCommit
 from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_log import LOAD, DeltaLog

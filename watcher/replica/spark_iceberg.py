@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
-from watcher.errors import ConfigurationError, ReplicaError
+from watcher.model.errors import ConfigurationError, ReplicaError
 from watcher.replica.copies import CopyState, OutsideCommit, make_conflict
 from watcher.replica.cuts import CONSUMER, END, KIND
 from watcher.replica.frames import (

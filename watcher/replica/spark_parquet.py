@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from watcher.errors import ReplicaError
-from watcher.failpoints import failpoint
+from watcher.model.errors import ReplicaError
+from watcher.process.failpoints import failpoint
 from watcher.replica.copies import CopyState, find_stamp
 from watcher.replica.frames import arrow_schema, first_line, session_settings
 from watcher.replica.merge_sql import SOURCE, SPARK, TARGET

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from watcher.errors import ConfigurationError
-from watcher.extras import require_extras
+from watcher.model.errors import ConfigurationError
+from watcher.process.extras import require_extras
 from watcher.replica.copies import OpenCopy
 from watcher.replica.cuts import DELTA, ICEBERG, PARQUET
 

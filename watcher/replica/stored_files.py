@@ -17,8 +17,8 @@ from pyarrow.dataset import (
 )
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
-from watcher.errors import ConfigurationError, ReplicaError, StoreUnavailableError
-from watcher.private_files import FULL, make_folder, replace_file
+from watcher.model.errors import ConfigurationError, ReplicaError, StoreUnavailableError
+from watcher.process.private_files import FULL, make_folder, replace_file
 
 BATCH_ROWS = 16_384
 SHARED_MODE = 0o666

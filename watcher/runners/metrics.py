@@ -8,7 +8,7 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, make_wsgi_app
 
-from watcher.http_server import HttpServer
+from watcher.process.http_server import HttpServer
 from watcher.spanner.timestamps import measure_age
 
 

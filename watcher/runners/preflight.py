@@ -11,10 +11,11 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.names import split_name
 from watcher.consumers.clearing.guard import check_erasable
-from watcher.errors import ConfigurationError, NotOursError, WatcherError
+from watcher.model.errors import ConfigurationError, NotOursError, WatcherError
+from watcher.model.window import BEGINNING, Window
+from watcher.overview.page.service import choose_token
 from watcher.overview.reader import StaleReader
 from watcher.overview.stored import read_own_columns, read_stored_state
-from watcher.page.service import choose_token
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.sources import make_queries, resolve_streamed, select_polled
 from watcher.settings.sections import PageConfig
@@ -25,7 +26,6 @@ from watcher.spanner.failures import suggest_fix
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import read_schema
 from watcher.tables.values import WatchedTable
-from watcher.window import BEGINNING, Window
 
 
 @dataclass(frozen=True, slots=True)

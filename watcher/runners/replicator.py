@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from watcher.callbacks import Callback
 from watcher.captures.change_stream import require_complete
 from watcher.consumers.states import State
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.replica.commits import CutReport, ReplicaTarget
 from watcher.replica.copies import TableCopy
 from watcher.replica.cuts import DELTA
@@ -17,6 +16,7 @@ from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
 from watcher.replica.rows import has_copy_columns
 from watcher.replica.sink import ReplicaSink
+from watcher.runners.callbacks import Callback
 from watcher.runners.replica_settings import name_consumer, require_replica
 from watcher.runners.sources import WatchedTables
 from watcher.runners.watcher import Watcher

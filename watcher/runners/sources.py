@@ -18,7 +18,7 @@ from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.queries import QueryClient
 from watcher.tables.selection import Selection, select

@@ -15,10 +15,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from watcher.errors import ConfigurationError, WatcherError
+from watcher.model.errors import ConfigurationError, WatcherError
+from watcher.process.spark.java import ensure_java
 from watcher.replica.commits import CutReport
 from watcher.replica.packages import make_format_settings
-from watcher.runners.java import ensure_java
 from watcher.runners.replica_settings import require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED
 from watcher.runners.spark_replica import ReplicaRequest, start_replica

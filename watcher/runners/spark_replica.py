@@ -13,10 +13,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ddl.schema import Schema
-from watcher.callbacks import Callback
 from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
-from watcher.errors import ConfigurationError, VersionExpiredError
+from watcher.model.errors import ConfigurationError, VersionExpiredError
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter, is_readable
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
@@ -24,6 +23,7 @@ from watcher.replica.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
 from watcher.replica.stored_files import remove_folder
+from watcher.runners.callbacks import Callback
 from watcher.runners.replica_settings import name_consumer
 from watcher.runners.spark.newest import select_newest
 from watcher.runners.spark.registration import register_source

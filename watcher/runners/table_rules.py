@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from watcher.consumers.positions import Registered
-from watcher.errors import IndexDroppedError
+from watcher.model.errors import IndexDroppedError
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import WatchedTable
 

@@ -6,18 +6,18 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from watcher.callbacks import Callback, refuse_deferred
 from watcher.captures import Changed
 from watcher.consumers.positions import MemoryPositions
 from watcher.consumers.states import State
-from watcher.errors import (
+from watcher.model.errors import (
     ConfigurationError,
     FileInUseError,
     FileUnavailableError,
     NotStartedError,
     WatcherError,
 )
-from watcher.page.service import WatcherPage
+from watcher.overview.page.service import WatcherPage
+from watcher.runners.callbacks import Callback, refuse_deferred
 from watcher.runners.delivery.proto_texts import check_descriptors
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.delivery.sinks import (
@@ -73,7 +73,7 @@ class Watcher:
     # What to do with changes: one of these before ``run``.
 
     def on_change(self, callback: OnChange) -> OnChange:
-        """Calls a function with each ``watcher.change.Change``. Usable as a decorator."""
+        """Calls a function with each ``watcher.model.change.Change``. Usable as a decorator."""
         self._refuse_envelope()
         self.deliver_to(CallbackEach(callback))
         return callback

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, field_validator
 
 from ddl.suggestions import suggest_name
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import Section, Text
 from watcher.settings.secret_values import Secret, hide_credentials
 

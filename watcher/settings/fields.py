@@ -12,13 +12,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ddl.suggestions import suggest_name
 from watcher.consumers.positions.own_names import check_positions_table
 from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
+from watcher.model.window import BEGINNING
 from watcher.settings.secret_values import hide_credentials
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.values import TableSpec
-from watcher.window import BEGINNING
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

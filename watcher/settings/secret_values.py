@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from watcher.errors import ConfigurationError
-from watcher.text_files import read_text_file
+from watcher.model.errors import ConfigurationError
+from watcher.process.text_files import read_text_file
 
 HIDDEN = "(hidden)"
 CREDENTIALS = re.compile(r"(?<=://)[^/\s@']+@")

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from watcher.change import Operation
 from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
+from watcher.model.change import Operation
 from watcher.settings.destinations import Destination, QueueSections, parse_destination
 from watcher.settings.fields import Duration, PositionsTable, Section, Text
 from watcher.settings.secret_values import Secret, hide_credentials

@@ -12,10 +12,10 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_snake
 
 from ddl.strategies import ShardKind
-from watcher.change import Operation
 from watcher.consumers.leases import LEASE_SECONDS
 from watcher.consumers.positions import TABLE
-from watcher.errors import ConfigurationError
+from watcher.model.change import Operation
+from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import (
     EARLIEST,
     LATEST,

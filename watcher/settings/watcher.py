@@ -15,7 +15,8 @@ from watcher.consumers.leases import LEASE_SECONDS
 from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
 from watcher.envelopes import AnyEnvelope, Envelope, Known, make_envelope
 from watcher.envelopes.table_keys import TableKeys
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
+from watcher.process.text_files import read_text_file
 from watcher.settings.destinations import DESTINATIONS, TABLE_FIELD
 from watcher.settings.fields import (
     EARLIEST,
@@ -41,7 +42,6 @@ from watcher.spanner.address import DatabaseAddress, Endpoint
 from watcher.spanner.read_options import DirectedRead, Replica
 from watcher.tables.parts import Part
 from watcher.tables.values import TableSpec
-from watcher.text_files import read_text_file
 
 GRACE_SECONDS = 60.0
 PARTS_MAX = 1000

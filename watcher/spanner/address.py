@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from watcher.errors import AddressError
+from watcher.model.errors import AddressError
 
 if TYPE_CHECKING:
     from pydantic import ConfigDict

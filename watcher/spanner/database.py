@@ -22,7 +22,7 @@ from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.database import Database
 
 from ddl.schema import Dialect
-from watcher.errors import (
+from watcher.model.errors import (
     AccessDeniedError,
     ConfigurationError,
     DatabaseNotFoundError,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ddl.render import ROW, render_index_hint, row_alias
 from ddl.schema import Dialect
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from google.cloud.spanner_v1.database import Database

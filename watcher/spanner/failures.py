@@ -22,7 +22,7 @@ from google.api_core.exceptions import (
     Unknown,
 )
 
-from watcher.errors import (
+from watcher.model.errors import (
     CopyConflictError,
     FileUnavailableError,
     IndexMissingError,

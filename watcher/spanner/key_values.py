@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ddl.schema import Type, TypeCode
+from watcher.model.value_types import Form, describe_values
 from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH
 from watcher.spanner.timestamps import to_micros
-from watcher.value_types import Form, describe_values
 
 Part = tuple[Any, ...]
 """A value of a key: ``(0,)`` for NULL, ``(1,)`` for NaN, else ``(2, value)``."""

@@ -17,7 +17,7 @@ from google.api_core.exceptions import (
 )
 from google.api_core.retry import exponential_sleep_generator
 
-from watcher.errors import UnavailableError
+from watcher.model.errors import UnavailableError
 from watcher.spanner.failures import OUTAGE_SECONDS_MAX
 
 Answer = TypeVar("Answer")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from google.api_core.exceptions import NotFound
 from google.cloud.spanner_v1 import PartitionOptions, PartitionQueryRequest, TransactionSelector
 
-from watcher.errors import UnavailableError
+from watcher.model.errors import UnavailableError
 from watcher.spanner.requests import build_read_only
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sql import Statement

@@ -18,11 +18,11 @@ from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 from google.protobuf.struct_pb2 import Struct
 
 from ddl.schema import Type
+from watcher.model.value_types import ANNOTATIONS, UNANNOTATED
 from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.read_options import DirectedRead, ReadOptions, Replica
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import to_datetime
-from watcher.value_types import ANNOTATIONS, UNANNOTATED
 
 Request = ExecuteSqlRequest | ReadRequest
 

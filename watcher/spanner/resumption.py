@@ -16,7 +16,7 @@ from google.api_core.exceptions import (
     from_grpc_error,
 )
 
-from watcher.errors import ResumptionError, UnavailableError, VersionExpiredError
+from watcher.model.errors import ResumptionError, UnavailableError, VersionExpiredError
 from watcher.spanner.outages import CallRetries, Outages, retry_until_answered
 from watcher.spanner.requests import Request
 from watcher.spanner.results.wire import ResultPart

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from ddl.render import render_type
 from ddl.schema import Column, Table, Type, TypeCode
-from watcher.errors import ConfigurationError, NotWatchableError
+from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.spanner.results.supported_types import is_supported
 
 LOG = logging.getLogger("watcher.columns")

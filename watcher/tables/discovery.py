@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ddl.schema import Schema, Table, TypeCode
 from ddl.tracked import find_processed, find_set_rows, find_sets_table, is_poll_index, name_set_id
-from watcher.errors import TableNotFoundError
+from watcher.model.errors import TableNotFoundError
 from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions
 from watcher.spanner.sessions import SharedSession

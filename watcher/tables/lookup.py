@@ -9,7 +9,7 @@ from ddl.shards import shard_values
 from ddl.steps import CreateIndex
 from ddl.suggestions import suggest_name
 from ddl.tracked import find_own_trackings, is_null_filtered, is_poll_index, list_streams
-from watcher.errors import NotWatchableError, TableNotFoundError
+from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.values import ShardValue, TableSpec
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ddl.references import find_referenced_columns
 from ddl.schema import Schema
-from watcher.errors import NotWatchableError
+from watcher.model.errors import NotWatchableError
 from watcher.tables.shards import group_shards
 from watcher.tables.values import ShardValue, WatchedTable
 

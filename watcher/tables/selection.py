@@ -13,7 +13,7 @@ from ddl.schema import Schema
 from ddl.selection import is_glob, is_selected, matches_any
 from ddl.suggestions import suggest_name
 from ddl.tracked import find_set_rows
-from watcher.errors import NotWatchableError, TableNotFoundError
+from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.values import TableSpec, WatchedTable
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
+from watcher.model.window import ShardGroup
 from watcher.tables.values import ShardValue
-from watcher.window import ShardGroup
 
 
 def group_shards(values: Sequence[ShardValue] | None, count: int) -> tuple[ShardGroup, ...]:

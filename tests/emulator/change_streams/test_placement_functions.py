@@ -36,10 +36,10 @@ from watcher.captures.change_stream import (
     find_stream,
     iterate_stream_changes,
 )
+from watcher.model.window import Window
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import read_schema
-from watcher.window import Window
 
 IMMUTABLE, MUTABLE = PARTITION_MODES
 SEEDS = int(os.environ.get("PLACEMENT_SEEDS", "1"))

@@ -25,7 +25,7 @@ from watcher.consumers.positions import Position, SpannerPositions
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.consumers.states import ConsumerProgress, State
-from watcher.errors import (
+from watcher.model.errors import (
     ConfigurationError,
     ConsumerNotFoundError,
     DivisionChangedError,

@@ -14,7 +14,7 @@ from interleavings.scenarios.base import (
     watch_once,
 )
 from interleavings.scenarios.spark import drain_query, query
-from watcher.errors import IndexMissingError, NotWatchableError
+from watcher.model.errors import IndexMissingError, NotWatchableError
 
 INDEX_GONE = (NotWatchableError, IndexMissingError, InvalidArgument)
 """How a consumer may end whose index is dropped while it runs: it is started again after that."""

@@ -17,7 +17,7 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import Position, SpannerPositions
 from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.consumers.states import Command
-from watcher.errors import LeaseHeldError, WatcherError
+from watcher.model.errors import LeaseHeldError, WatcherError
 from watcher.spanner.timestamps import format_timestamp
 
 QUERY = {

@@ -14,7 +14,7 @@ from interleavings.scenarios.base import (
 )
 from interleavings.scenarios.spark import drain_query, query
 from interleavings.scenarios.watching import TAKEN_OVER, begin_slowly, instance, time_passes
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 STREAM = "CREATE CHANGE STREAM Everything FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
 STREAMED = {"capture": "change-stream", "start": "latest"}

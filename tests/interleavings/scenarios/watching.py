@@ -17,7 +17,7 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.consumers.states import Command, ConsumerProgress, State
-from watcher.errors import (
+from watcher.model.errors import (
     LeaseHeldError,
     LeaseLostError,
     PositionConflictError,

@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from ddl.schema import Type, TypeCode
-from watcher.change import Change, Operation, Value
 from watcher.envelopes import Envelope, Known, encode, make_envelope
 from watcher.envelopes.avro import event_schema
 from watcher.envelopes.datastream import DatastreamAvro
 from watcher.envelopes.images import last_row
 from watcher.envelopes.schema_files import schema_text
-from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.model.change import Change, Operation, Value
+from watcher.model.errors import ConfigurationError, EnvelopeError
 
 CHOICES: list[tuple[str, dict[str, Any]]] = [
     ("plain", {}),

@@ -15,13 +15,13 @@ from fixtures.documented import change_of, micros
 from ddl.schema import Type, TypeCode
 from watcher.captures.change_stream.rows import CHANGES
 from watcher.captures.changes import iterate_changes
-from watcher.change import Change, Operation, Origin, Shape, Value, ValueCapture
 from watcher.envelopes import encode, make_envelope
 from watcher.envelopes.by_column.batches import encode_batch
 from watcher.envelopes.by_column.debezium import COLUMNS
 from watcher.envelopes.debezium_source import SOURCE, OfChange, OfOrigin, SourceBlock, SourceField
 from watcher.envelopes.schema_files import schema_text
-from watcher.errors import EnvelopeError
+from watcher.model.change import Change, Operation, Origin, Shape, Value, ValueCapture
+from watcher.model.errors import EnvelopeError
 
 DATABASE = "projects/p/instances/i/databases/d"
 SHAPE = Shape(

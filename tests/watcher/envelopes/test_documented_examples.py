@@ -24,8 +24,8 @@ from fixtures.documented import (
     ydb_update_change,
 )
 
-from watcher.change import Change
 from watcher.envelopes import make_envelope
+from watcher.model.change import Change
 
 
 def test_an_insert_an_update_and_a_delete_are_the_events_of_datastream() -> None:

@@ -14,9 +14,9 @@ from watcher.captures.change_stream import ChangeStreamCapture, find_stream
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes import encode, make_envelope
 from watcher.envelopes.by_column.batches import encode_batch
+from watcher.model.window import Window
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import read_schema
-from watcher.window import Window
 
 TABLE = "CREATE TABLE J (Id INT64, J JSON, Js ARRAY<JSON>) PRIMARY KEY (Id)"
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"

@@ -15,11 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
-from watcher.change import Change, Operation, Shape, Value
 from watcher.envelopes import encode, frames, make_envelope
 from watcher.envelopes.lines import JsonLines
 from watcher.envelopes.order import select_newest
-from watcher.errors import ConfigurationError
+from watcher.model.change import Change, Operation, Shape, Value
+from watcher.model.errors import ConfigurationError
 
 FORMATS: list[tuple[str, dict[str, object]]] = [
     ("plain", {}),

@@ -26,7 +26,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 from watcher import Watcher
 from watcher.envelopes import order
 from watcher.envelopes.lines import JsonLines
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.runners.delivery.sinks import Lines
 from watcher.runners.preflight import check
 from watcher.settings.watcher import WatchConfig, parse_watch_config

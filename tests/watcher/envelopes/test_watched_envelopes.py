@@ -12,10 +12,10 @@ from fixtures.documented import account_change
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
-from watcher.change import ValueCapture
 from watcher.envelopes import make_envelope
 from watcher.envelopes.lines import JsonLines
-from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.model.change import ValueCapture
+from watcher.model.errors import ConfigurationError, EnvelopeError
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink, read_dead_letters
 from watcher.runners.delivery.sinks import Lines, RotatingFile
 from watcher.runners.watcher import Watcher

@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 
 from watcher.captures.change_stream.sizes import RecordSize
 from watcher.captures.change_stream.windows import ChangeStreamCapture
+from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
-from watcher.window import Window
 
 SPAN_MIN = 1_000_000
 SPAN_FIRST = 60_000_000

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ddl.references import find_referenced_columns
 from ddl.schema import ChangeStream, Column, Schema, Table
 from watcher.captures.change_stream.captured import list_streamed_columns, read_option
-from watcher.errors import NotWatchableError
+from watcher.model.errors import NotWatchableError
 from watcher.tables.values import WatchedTable
 
 EXCLUSIONS = {

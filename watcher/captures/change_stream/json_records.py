@@ -19,7 +19,7 @@ from watcher.captures.change_stream.record_values import (
     StreamMod,
     decode_type,
 )
-from watcher.change import Operation, Shape, ValueCapture
+from watcher.model.change import Operation, Shape, ValueCapture
 from watcher.spanner.timestamps import to_micros
 
 DUMP = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode

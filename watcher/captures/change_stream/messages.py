@@ -22,9 +22,9 @@ from watcher.captures.change_stream.record_values import (
     PartitionStart,
     StreamMod,
 )
-from watcher.change import Operation, Shape, ValueCapture
+from watcher.model.change import Operation, Shape, ValueCapture
+from watcher.model.value_types import find_code
 from watcher.spanner.results.wire import ResultPart, join_chunks, parse_cell
-from watcher.value_types import find_code
 
 Message: TypeAlias = Any
 """A message of protocol buffers, which has no types of its own."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from watcher.captures.change_stream.watched import WatchedStream
 from watcher.captures.statements import list_read_functions
-from watcher.errors import StreamNotFoundError
+from watcher.model.errors import StreamNotFoundError
 from watcher.spanner.results.wire import collect_rows, parse_cell
 from watcher.spanner.stream import QueryStream
 

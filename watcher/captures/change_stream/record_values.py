@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 from ddl.schema import Type
-from watcher.change import Operation, Shape, ValueCapture
+from watcher.model.change import Operation, Shape, ValueCapture
+from watcher.model.value_types import find_code
 from watcher.tables.column_choice import ColumnChoice
-from watcher.value_types import find_code
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from watcher.captures.change_stream.record_values import (
     StreamMod,
     decode_type,
 )
-from watcher.change import Operation, Shape, ValueCapture
+from watcher.model.change import Operation, Shape, ValueCapture
 from watcher.spanner.results.wire import ResultPart, join_chunks, merge_lists, parse_cell
 from watcher.spanner.timestamps import to_micros
 

@@ -16,12 +16,12 @@ from ddl.schema import Type
 from watcher.captures import StreamRows
 from watcher.captures.change_stream.record_values import DataRecord
 from watcher.captures.digests import hash_text
-from watcher.change import Change, Operation, Origin, Shape, Value, ValueCapture
+from watcher.model.change import Change, Operation, Origin, Shape, Value, ValueCapture
+from watcher.model.value_types import FORMS, Form, refuse_values
+from watcher.model.window import Window
 from watcher.spanner.key_values import merge_zeros
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.timestamps import format_timestamp
-from watcher.value_types import FORMS, Form, refuse_values
-from watcher.window import Window
 
 BATCH_ROWS = 10_000
 

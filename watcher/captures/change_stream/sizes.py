@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from watcher.captures.change_stream.json_records import decode_json
 from watcher.captures.change_stream.record_values import ChildPartition, DataRecord
 from watcher.captures.change_stream.records import decode_children, decode_timestamp, parse_list
-from watcher.change import Operation
+from watcher.model.change import Operation
 from watcher.spanner.results.wire import ResultPart, count_values, join_chunks, parse_cell
 
 Accepts = Callable[[str, Operation, str], bool]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from watcher.window import Window
+from watcher.model.window import Window
 
 SPAN_MICROS_MIN = 10_000_000
 """A shorter window is read whole: each part costs a call, and one for each of its partitions."""

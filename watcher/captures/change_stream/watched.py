@@ -14,8 +14,8 @@ from ddl.suggestions import suggest_name
 from watcher.captures.change_stream.captured import read_option
 from watcher.captures.change_stream.gaps import describe_gaps
 from watcher.captures.change_stream.record_values import DataRecord, choose_columns
-from watcher.change import Operation, ValueCapture
-from watcher.errors import NotWatchableError, StreamNotFoundError
+from watcher.model.change import Operation, ValueCapture
+from watcher.model.errors import NotWatchableError, StreamNotFoundError
 from watcher.tables.column_choice import ColumnChoice
 from watcher.tables.discovery import find_whole_table
 from watcher.tables.selection import Selection, select_streamed

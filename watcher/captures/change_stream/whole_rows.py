@@ -14,8 +14,8 @@ from google.protobuf.struct_pb2 import Value
 
 from ddl.schema import Schema, Table
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
-from watcher.change import Operation, Shape
-from watcher.errors import VersionExpiredError
+from watcher.model.change import Operation, Shape
+from watcher.model.errors import VersionExpiredError
 from watcher.spanner.failures import REFUSALS, is_schema_refusal
 from watcher.spanner.key_values import Parts, identify_key
 from watcher.spanner.queries import QueryClient

@@ -37,11 +37,11 @@ from watcher.captures.change_stream.sizes import RecordSize, decode_sizes
 from watcher.captures.change_stream.spans import divide_window
 from watcher.captures.change_stream.watched import ChangeFilter, WatchedStream
 from watcher.captures.change_stream.whole_rows import WholeRows
-from watcher.errors import StreamExpiredError, StreamNotFoundError
+from watcher.model.errors import StreamExpiredError, StreamNotFoundError
+from watcher.model.window import Slice, Window
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.timestamps import format_timestamp
-from watcher.window import Slice, Window
 
 HEARTBEAT_MILLISECONDS = 10_000
 OPEN_HEARTBEAT_MILLISECONDS = 1_000

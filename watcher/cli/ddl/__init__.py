@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watcher.terminal.commands import CommandApp
+from watcher.process.terminal.commands import CommandApp
 
 app = CommandApp(
     {

@@ -17,8 +17,8 @@ from watcher.cli.options import (
     SchemaOption,
 )
 from watcher.cli.output import CONSOLE, print_json
-from watcher.terminal.commands import CommandApp
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.commands import CommandApp
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from ddl import change_streams

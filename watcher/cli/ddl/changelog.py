@@ -15,7 +15,7 @@ from watcher.cli.options import (
     TableOption,
 )
 from watcher.cli.output import CONSOLE, print_json
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from ddl.apply import run_statements

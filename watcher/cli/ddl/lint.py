@@ -10,8 +10,8 @@ import typer
 from ddl.schema import Schema
 from watcher.cli.options import DialectOption, JsonOption, OptionalDatabaseOption, SchemaOption
 from watcher.cli.output import CONSOLE, print_json
-from watcher.terminal.console import label
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.console import label
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from google.cloud.spanner_v1.database import Database

@@ -37,9 +37,9 @@ from watcher.cli.options import (
     TablesOption,
 )
 from watcher.cli.output import CONSOLE, ERRORS, print_json
-from watcher.errors import NotWatchableError
-from watcher.terminal.console import print_error, show_controls
-from watcher.terminal.loading import to_run
+from watcher.model.errors import NotWatchableError
+from watcher.process.terminal.console import print_error, show_controls
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from google.cloud.spanner_v1.database import Database

@@ -13,11 +13,11 @@ from ddl.errors import PlanError
 from ddl.options import WatchFile, WatchOptions
 from ddl.parse import parse_schema
 from ddl.schema import Dialect, Schema
+from watcher.process.text_files import read_text_file
 from watcher.settings.fields import describe_validation_error
 from watcher.settings.watcher import read_toml
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
-from watcher.text_files import read_text_file
 
 
 class WatchRequest:

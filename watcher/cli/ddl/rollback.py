@@ -8,7 +8,7 @@ import typer
 
 from watcher.cli.options import DatabaseOption, DryRunOption, JsonOption
 from watcher.cli.output import CONSOLE, ERRORS, print_json
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from rich.progress import Progress

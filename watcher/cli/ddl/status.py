@@ -13,13 +13,13 @@ from watcher.cli.options import (
     TablesOption,
 )
 from watcher.cli.output import CONSOLE, print_json
-from watcher.terminal.loading import to_run
+from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from ddl.selection import select_tables
     from ddl.status import TableStatus, count_index_rows, list_statuses
     from watcher.cli.ddl.request import load_schema
-    from watcher.terminal.tables import TableColumn, print_table
+    from watcher.process.terminal.tables import TableColumn, print_table
 
 
 def command(

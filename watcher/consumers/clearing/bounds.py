@@ -21,13 +21,13 @@ from watcher.consumers.positions.cleared import write_cleared
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import SELECTION_COLUMN, read_selections
 from watcher.consumers.positions.tables import Columns, read_own_columns
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
+from watcher.model.window import BEGINNING
 from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.spanner.timestamps import to_micros
 from watcher.spanner.transactions import run_optimistically
 from watcher.tables.selection import Selection
 from watcher.tables.values import WatchedTable
-from watcher.window import BEGINNING
 
 
 @dataclass(frozen=True, slots=True)

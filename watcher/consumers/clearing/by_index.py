@@ -25,11 +25,11 @@ from watcher.consumers.clearing.statements import (
     key_columns,
     page_of_shard,
 )
+from watcher.model.window import BEGINNING
 from watcher.spanner.dialects import Values
 from watcher.spanner.timestamps import to_datetime
 from watcher.spanner.transactions import run_optimistically
 from watcher.tables.values import ShardValue, WatchedTable
-from watcher.window import BEGINNING
 
 ROWS_PER_TRANSACTION = 500
 """An application that changes one of them meanwhile aborts the transaction: few rows, few times.

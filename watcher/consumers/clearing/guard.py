@@ -17,7 +17,7 @@ from ddl.ownership import fold, is_ours
 from ddl.record import RECORDED_SCHEMA, TABLE, TAKEN_OVER, read_records
 from ddl.schema import Column, Type, TypeCode
 from watcher.consumers.positions.tables import read_columns
-from watcher.errors import NotOursError
+from watcher.model.errors import NotOursError
 from watcher.spanner.dialects import SqlDialect
 from watcher.tables.schema_rows import unwrap_expression
 from watcher.tables.values import WatchedTable

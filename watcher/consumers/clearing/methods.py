@@ -15,10 +15,10 @@ from watcher.consumers.clearing.statements import (
     count_table,
     latest_clearable,
 )
-from watcher.errors import IndexMissingError
+from watcher.model.errors import IndexMissingError
+from watcher.model.window import BEGINNING
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.values import WatchedTable
-from watcher.window import BEGINNING
 
 TABLE_ROWS_PER_CLEARED = 10
 """``auto`` goes by the index when the table has more than so many rows for each that is cleared.

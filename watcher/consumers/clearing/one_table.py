@@ -22,12 +22,12 @@ from watcher.consumers.clearing.methods import (
 )
 from watcher.consumers.clearing.statements import clearing_statement
 from watcher.consumers.positions import Positions
-from watcher.errors import ConfigurationError
-from watcher.failpoints import failpoint
+from watcher.model.errors import ConfigurationError
+from watcher.model.window import BEGINNING
+from watcher.process.failpoints import failpoint
+from watcher.process.tracing import OWN, Kind, describe_database, span
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.values import WatchedTable
-from watcher.tracing import OWN, Kind, describe_database, span
-from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher.clearing")
 MARGIN_SECONDS = 0.0

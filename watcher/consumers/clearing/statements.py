@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watcher.errors import NotWatchableError
+from watcher.model.errors import NotWatchableError
 from watcher.tables.values import WatchedTable
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions.content import Content, WholePositions
-from watcher.errors import CheckpointError
-from watcher.private_files import locked_beside, read_own, replace_file
+from watcher.model.errors import CheckpointError
+from watcher.process.private_files import locked_beside, read_own, replace_file
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 FILE_VERSION = 1

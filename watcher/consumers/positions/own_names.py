@@ -6,7 +6,7 @@ import re
 
 from ddl.names import DEFAULT_SCHEMA, NAME_LENGTH_MAX, join_name, same_name, split_name
 from ddl.schema import Dialect
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 POSITIONS = "Positions"
 CONSUMERS, ERRORS, BACKFILLS = "Consumers", "ConsumerErrors", "Backfills"

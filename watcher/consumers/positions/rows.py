@@ -24,12 +24,12 @@ from watcher.consumers.positions.selections import (
 )
 from watcher.consumers.positions.tables import Columns, own_tables, read_names, select_of_consumer
 from watcher.consumers.states import Command, State
-from watcher.errors import ConfigurationError, DivisionChangedError, LeaseHeldError
+from watcher.model.errors import ConfigurationError, DivisionChangedError, LeaseHeldError
+from watcher.model.window import BEGINNING
 from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.parts import count_parts, parse_part_name
 from watcher.tables.selection import Selection
-from watcher.window import BEGINNING
 
 STRICTEST = (Command.STOP, Command.PAUSE, Command.DRAIN)
 

@@ -10,7 +10,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 from watcher.consumers.positions.own_names import consumers_table
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.tables import own_tables
-from watcher.errors import CheckpointError
+from watcher.model.errors import CheckpointError
 from watcher.spanner.dialects import SqlDialect
 from watcher.tables.selection import STREAMED, Selection
 

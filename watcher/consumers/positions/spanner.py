@@ -26,7 +26,7 @@ from watcher.consumers.positions.values import (
     check_backfills,
     plan_registration,
 )
-from watcher.errors import LeaseLostError
+from watcher.model.errors import LeaseLostError
 from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.spanner.transactions import run_optimistically

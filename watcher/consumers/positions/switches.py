@@ -8,7 +8,7 @@ from watcher.consumers.positions.cleared import read_cleared
 from watcher.consumers.positions.own_names import consumers_table
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import SELECTION_COLUMN, parse_selection
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.timestamps import format_timestamp, to_micros
 

@@ -26,7 +26,7 @@ from watcher.consumers.positions.own_names import (
     members_table,
 )
 from watcher.consumers.positions.reader import RowReader
-from watcher.errors import ConfigurationError, WatcherError
+from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
 from watcher.spanner.failures import FailureKind, classify_error
 

@@ -10,7 +10,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 from ddl.suggestions import suggest_name
 from watcher.consumers.positions.rows import MovedRows, StoredConsumer, StoredRows
 from watcher.consumers.positions.tables import read_own_columns
-from watcher.errors import ConsumerNotFoundError, LeaseHeldError
+from watcher.model.errors import ConsumerNotFoundError, LeaseHeldError
 from watcher.spanner.dialects import find_dialect
 from watcher.tables.parts import find_parts
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from watcher.captures.progress import BackfillProgress
-from watcher.errors import PositionConflictError, WatcherError
+from watcher.model.errors import PositionConflictError, WatcherError
+from watcher.model.window import BEGINNING
 from watcher.spanner.timestamps import format_timestamp
-from watcher.window import BEGINNING
 
 TABLE = "SpannerWatcherPositions"
 

@@ -8,16 +8,16 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.change import Shape
-from watcher.value_types import is_float
-from watcher.window import Window
+from watcher.model.change import Shape
+from watcher.model.value_types import is_float
+from watcher.model.window import Window
 
 CellColumns = dict[str, pa.Array]
 """JSON texts of cells, by the names of their columns; no text where a change lacks the cell."""
 
 
 class ChangeColumns(Protocol):
-    """The columns of ``watcher.change.Change``; cells are JSON texts.
+    """The columns of ``watcher.model.change.Change``; cells are JSON texts.
 
     ``key`` is in the order of the primary key, ``old`` in that of the capture. ``knows_old`` says
     which changes have old values, be they empty. ``origin`` has the columns that only a change

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.change import Common, Operation
 from watcher.envelopes.by_column.cells import NotByColumnError
 from watcher.envelopes.by_column.changes import CellColumns, ChangeColumns, keep_cells, merge_cells
 from watcher.envelopes.by_column.messages import (
@@ -35,6 +34,7 @@ from watcher.envelopes.message import json_text
 from watcher.json_columns.objects import COMPACT, NULL, Cells, join_array, join_object
 from watcher.json_columns.scalars import format_timestamps
 from watcher.json_columns.strings import wrap
+from watcher.model.change import Common, Operation
 from watcher.spanner.results.columns import TIMESTAMP
 
 MILLISECONDS_LENGTH = len("YYYY-MM-DDTHH:MM:SS.fff")

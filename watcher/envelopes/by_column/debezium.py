@@ -8,7 +8,6 @@ from typing import TypeAlias, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.change import Operation
 from watcher.envelopes.by_column.cells import COMPACT_CELLS, NotByColumnError
 from watcher.envelopes.by_column.changes import ChangeColumns, keep_cells, merge_cells
 from watcher.envelopes.by_column.messages import (
@@ -32,6 +31,7 @@ from watcher.envelopes.images import OLD, ROWS
 from watcher.envelopes.message import Json, json_text
 from watcher.json_columns.objects import COMPACT, NULL, Cells, join_object
 from watcher.json_columns.strings import wrap
+from watcher.model.change import Operation
 
 STYLE = COMPACT_CELLS
 EXISTED = (Operation.UPDATE, Operation.DELETE, Operation.UPSERT)

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
-from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes.by_column.cells import NotByColumnError
 from watcher.envelopes.by_column.changes import CellColumns, ChangeColumns, merge_cells
 from watcher.envelopes.message import Json, json_text
 from watcher.json_columns.objects import NULL
 from watcher.json_columns.strings import quote_strings
+from watcher.model.change import Operation, Shape, ValueCapture
 from watcher.spanner.results.columns import TIMESTAMP
 
 CHANGE_ID_COLUMN = "_change_id"

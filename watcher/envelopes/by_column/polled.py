@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.changes import choose_operation, compute_change_ids
-from watcher.change import Operation, Shape, ValueCapture
 from watcher.envelopes.by_column.cells import CellStyle, NotByColumnError, render_cells
 from watcher.envelopes.by_column.changes import CellColumns, merge_zeros
-from watcher.window import Window
+from watcher.model.change import Operation, Shape, ValueCapture
+from watcher.model.window import Window
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from watcher.change import Shape
 from watcher.envelopes.by_column.cells import CellStyle, NotByColumnError
 from watcher.envelopes.by_column.changes import CellColumns, merge_zeros
 from watcher.envelopes.by_column.sent_cells import render_sent_cells
 from watcher.envelopes.by_column.sent_members import render_members
 from watcher.envelopes.by_column.sent_objects import SentObjects, read_objects
-from watcher.window import Window
+from watcher.model.change import Shape
+from watcher.model.window import Window
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.json_columns.objects import NULL, join_lists
 from watcher.json_columns.scalars import render_floats
 from watcher.json_columns.strings import quote_strings, wrap
+from watcher.model.value_types import FLOATS, Form, describe_values
 from watcher.spanner.results.columns import trim_scale
-from watcher.value_types import FLOATS, Form, describe_values
 
 NUMERIC_TEXT = r"^-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"
 BASE64_TEXT = (

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from watcher.captures.key_ranges import PAGE_ROWS, KeyRangeCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions import BackfillMove, Positions
-from watcher.failpoints import failpoint
+from watcher.process.failpoints import failpoint
+from watcher.process.tracing import OWN, span
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.sinks import Sink
 from watcher.spanner.timestamps import format_timestamp
-from watcher.tracing import OWN, span
 
 LOG = logging.getLogger("watcher.backfill")
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from watcher.change import Change
 from watcher.envelopes.message import Envelope, Message
-from watcher.errors import SinkUnavailableError, UnavailableError, WatcherError
+from watcher.model.change import Change
+from watcher.model.errors import SinkUnavailableError, UnavailableError, WatcherError
 from watcher.runners.delivery.kafka_errors import (
     BEING_MADE,
     Verdict,

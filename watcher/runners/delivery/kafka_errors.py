@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from watcher.errors import DeliveryError, SinkUnavailableError, WatcherError
+from watcher.model.errors import DeliveryError, SinkUnavailableError, WatcherError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError

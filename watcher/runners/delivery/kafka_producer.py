@@ -11,8 +11,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from watcher.errors import ConfigurationError
-from watcher.extras import require_extras
+from watcher.model.errors import ConfigurationError
+from watcher.process.extras import require_extras
 from watcher.settings.secret_values import Secret, hide_values, reveal_all
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from ddl.schema import Type, TypeCode
 from watcher.captures import Changed, StreamRows, TableRows
-from watcher.change import Shape
-from watcher.errors import ConfigurationError, EnvelopeError
+from watcher.model.change import Shape
+from watcher.model.errors import ConfigurationError, EnvelopeError
 from watcher.runners.delivery.sinks import Sink, WindowSink
 
 Convert = Callable[[Any], Any]

@@ -29,10 +29,10 @@ from google.api_core.exceptions import (
 )
 from google.api_core.retry import Retry
 
-from watcher.change import Change
 from watcher.envelopes.message import Envelope
-from watcher.errors import DeliveryError, SinkUnavailableError, WatcherError
-from watcher.extras import require_extras
+from watcher.model.change import Change
+from watcher.model.errors import DeliveryError, SinkUnavailableError, WatcherError
+from watcher.process.extras import require_extras
 from watcher.runners.delivery.pubsub_messages import Sent, make_sent
 from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
 from watcher.settings.destinations import PubSubDestination, PubSubOptions

@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from watcher.change import Change
 from watcher.envelopes.message import Message
+from watcher.model.change import Change
 from watcher.spanner.timestamps import format_timestamp
 
 ATTRIBUTE_BYTES_MAX = 1_024

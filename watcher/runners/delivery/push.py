@@ -12,8 +12,10 @@ from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.repeats import DeliveredRecords, find_newest
 from watcher.captures.streamed_tables import StreamedTables, drop_early
 from watcher.consumers.positions import Move, Position, Positions
-from watcher.failpoints import failpoint
+from watcher.model.window import Window
 from watcher.planning.windows import ReadSchema
+from watcher.process.failpoints import failpoint
+from watcher.process.tracing import OWN, span
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.sinks import Sink
 from watcher.runners.delivery.windows import (
@@ -24,8 +26,6 @@ from watcher.runners.delivery.windows import (
     describe_window,
 )
 from watcher.spanner.timestamps import format_timestamp
-from watcher.tracing import OWN, span
-from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
 SAVE_SECONDS = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.runners.delivery.sinks import ChangeSink
 from watcher.settings.watcher import WatchConfig
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from watcher.captures.changes import dump_cells
-from watcher.change import Change
-from watcher.errors import DeliveryError
+from watcher.model.change import Change
+from watcher.model.errors import DeliveryError
 
 NAMED_MAX = 3
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from watcher.change import Change
 from watcher.envelopes.plain import plain_change
-from watcher.errors import (
+from watcher.model.change import Change
+from watcher.model.errors import (
     ConfigurationError,
     DeliveryError,
     EnvelopeError,
@@ -20,11 +20,11 @@ from watcher.errors import (
     OutputWriteError,
     SinkUnavailableError,
 )
-from watcher.line_files import append_line
+from watcher.process.line_files import append_line
+from watcher.process.text_files import read_text_file
 from watcher.runners.delivery.refusals import RefusedChangesError
 from watcher.runners.delivery.sinks import ChangeSink
 from watcher.spanner.outages import iterate_pauses
-from watcher.text_files import read_text_file
 
 LOG = logging.getLogger("watcher.delivery")
 PAUSE_SECONDS_MAX = 60.0

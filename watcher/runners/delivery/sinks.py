@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol, TextIO, runtime_checkable
 
-from watcher.callbacks import Callback
 from watcher.captures import Changed
 from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
-from watcher.change import Change
 from watcher.envelopes.lines import JsonLines
-from watcher.line_files import LineFile
-from watcher.terminal.console import explain_output
+from watcher.model.change import Change
+from watcher.process.line_files import LineFile
+from watcher.process.terminal.console import explain_output
+from watcher.runners.callbacks import Callback
 
 OnChange = Callable[[Change], object]
 OnTransaction = Callable[[tuple[Change, ...]], object]

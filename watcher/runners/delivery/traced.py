@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from watcher.captures import Changed
 from watcher.captures.poll import PollCapture
+from watcher.process.tracing import OWN, Kind, Value, span
 from watcher.runners.delivery.sinks import Sink, WindowSink
 from watcher.settings.destinations import TABLE_FIELD
 from watcher.settings.watcher import WatchConfig
-from watcher.tracing import OWN, Kind, Value, span
 
 
 class TracedSink:

@@ -14,8 +14,8 @@ from watcher.captures import Source
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.positions import Move, Position, Positions
-from watcher.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
-from watcher.failpoints import failpoint
+from watcher.model.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
+from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.sources import SourceAnswers
 from watcher.planning.windows import (
@@ -27,6 +27,8 @@ from watcher.planning.windows import (
     needs_window,
     plan_window,
 )
+from watcher.process.failpoints import failpoint
+from watcher.process.tracing import OWN, Span, span
 from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.pace import Pace
@@ -34,8 +36,6 @@ from watcher.runners.delivery.sinks import Sink, WindowSink
 from watcher.runners.delivery.transactions import sort_by_transaction
 from watcher.spanner.failures import MAY_GO_AWAY, classify_error
 from watcher.spanner.timestamps import format_timestamp
-from watcher.tracing import OWN, Span, span
-from watcher.window import Window
 
 LOG = logging.getLogger("watcher")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from watcher.errors import LeaseHeldError, LeaseLostError, NotStartedError
+from watcher.model.errors import LeaseHeldError, LeaseLostError, NotStartedError
 from watcher.runners.watcher_run.settings import RunSettings
 from watcher.runners.watcher_run.startup import open_run
 from watcher.tables.parts import Part

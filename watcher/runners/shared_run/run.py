@@ -14,8 +14,8 @@ from watcher.consumers.divisions import Beginning, Divisions
 from watcher.consumers.members import Members
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.sharing import count_share, plan_shift
-from watcher.errors import ConfigurationError, NotStartedError
-from watcher.page.service import WatcherPage
+from watcher.model.errors import ConfigurationError, NotStartedError
+from watcher.overview.page.service import WatcherPage
 from watcher.runners.metrics import Metrics
 from watcher.runners.shared_run.dividing import Dividing
 from watcher.runners.shared_run.part_run import PartRun

@@ -3,7 +3,7 @@ partition a slice."""
 
 from __future__ import annotations
 
-from watcher.collector_pause import pause_collector
+from watcher.process.spark.collector_pause import pause_collector
 
 # Spark starts several Python processes for a first batch, and each imports all of this.
 with pause_collector():

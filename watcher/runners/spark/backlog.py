@@ -8,9 +8,9 @@ from functools import cached_property
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
-from watcher.errors import WatcherError
+from watcher.model.errors import WatcherError
+from watcher.model.window import Window
 from watcher.runners.spark.window_sources import WindowSource
-from watcher.window import Window
 
 LOG = logging.getLogger("watcher.spark")
 ROWS_BEHIND_MAX = 10_000

@@ -17,8 +17,9 @@ from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.consumers.positions import cleared_table
 from watcher.consumers.positions.cleared import read_cleared
-from watcher.errors import ClearedError, ConfigurationError
-from watcher.extras import check_version, read_version
+from watcher.model.errors import ClearedError, ConfigurationError
+from watcher.model.window import BEGINNING, ShardSlice, Window
+from watcher.process.extras import check_version, read_version
 from watcher.runners.spark.refusals import translate_errors
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
@@ -35,7 +36,6 @@ from watcher.spanner.resumption import convert_refusal
 from watcher.spanner.sql import combine_conditions
 from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.schema_reader import read_epoch
-from watcher.window import BEGINNING, ShardSlice, Window
 
 if PUSHES_FILTERS:
     from pyspark.sql.datasource import Filter

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from pyspark.sql.types import StructField, StructType
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 COPY_PREFIX = "option."
 """Spark adds a copy of each option under such a name where a table is created; what has none is a

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, TableRows
-from watcher.change import Operation
+from watcher.model.change import Operation
 
 CHANGE_TYPE_COLUMN = "_change_type"
 COMMIT_VERSION_COLUMN = "_commit_version"

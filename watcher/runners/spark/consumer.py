@@ -21,7 +21,7 @@ from watcher.consumers.positions import (
     SpannerPositions,
 )
 from watcher.consumers.states import Command, ConsumerProgress, State
-from watcher.errors import LeaseLostError, WatcherError
+from watcher.model.errors import LeaseLostError, WatcherError
 from watcher.runners.clock_jumps import WALL_CLOCK
 from watcher.runners.table_rules import warn_about_cleared
 from watcher.settings.spark import SourceOptions

@@ -29,10 +29,10 @@ from pyspark.sql.datasource import (
 )
 
 from ddl.schema import Type, TypeCode
+from watcher.model.value_types import FORMS, VALUE_TYPES, Form
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.sql import RowCondition, WireValue
 from watcher.spanner.timestamps import format_timestamp, to_micros
-from watcher.value_types import FORMS, VALUE_TYPES, Form
 
 DECIMALS = {Form.NUMERIC, Form.WIDE_NUMERIC}
 COMPARISONS: dict[type[Filter], str] = {

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.replica.merge_sql import SPARK
 
 ENVELOPE_KEY = ("table", "key")

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from watcher.errors import CheckpointError
+from watcher.model.errors import CheckpointError
 from watcher.settings.fields import EARLIEST
 from watcher.spanner.keys import Key
 from watcher.spanner.timestamps import format_timestamp, to_micros

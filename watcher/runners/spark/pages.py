@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from watcher.captures.key_ranges import KeyRangeCapture, KeyRangePage
-from watcher.errors import CheckpointError
+from watcher.model.errors import CheckpointError
+from watcher.model.window import Slice
 from watcher.planning.limits import WindowLimit
 from watcher.runners.spark.scan import Scan
 from watcher.spanner.keys import Key
-from watcher.window import Slice
 
 BackfillPlace = tuple[str, Key | None]
 """The table in progress, and its last key that was delivered."""

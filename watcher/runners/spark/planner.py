@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from google.api_core.exceptions import InvalidArgument, NotFound
 
-from watcher.errors import (
+from watcher.model.errors import (
     CheckpointError,
     VersionExpiredError,
 )
+from watcher.model.window import BEGINNING, Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.windows import (
     Look,
@@ -41,7 +42,6 @@ from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.outages import Outages
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.epochs import Epochs
-from watcher.window import BEGINNING, Window
 
 
 class BatchPlanner:

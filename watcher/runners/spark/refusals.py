@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
-from watcher.errors import IndexMissingError, WatcherError
+from watcher.model.errors import IndexMissingError, WatcherError
 from watcher.runners.spark.scan import Scan, schema_change_error
 from watcher.spanner.database import explain_error
 from watcher.spanner.failures import FailureKind, classify_error

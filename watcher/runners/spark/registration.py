@@ -12,8 +12,8 @@ from types import ModuleType
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
-from watcher.extras import DISTRIBUTION, read_version
-from watcher.installed_spark import find_worker_python
+from watcher.process.extras import DISTRIBUTION, read_version
+from watcher.process.spark.installed_spark import find_worker_python
 from watcher.runners.spark.source import FORMAT
 from watcher.runners.spark.worker_errors import HIDE_TRACEBACK
 
@@ -63,7 +63,7 @@ def make_entry(driver_python: str, driver_version: str) -> type[DataSource]:
     """
     source_module, extras_module, errors_module = (
         "watcher.runners.spark.source",
-        "watcher.extras",
+        "watcher.process.extras",
         "watcher.runners.spark.worker_errors",
     )
     distribution, format_name, hide_traceback = DISTRIBUTION, FORMAT, HIDE_TRACEBACK

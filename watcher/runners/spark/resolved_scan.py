@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ddl.schema import Schema
-from watcher.errors import NotWatchableError, TableNotFoundError
+from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.planning.sources import SourceAnswers
 from watcher.planning.windows import ReadSchema, Watched
 from watcher.runners.spark.offsets import OffsetPlace

@@ -20,6 +20,7 @@ from ddl.schema import Type
 from watcher.envelopes.by_column.sent_cells import convert_sent_values
 from watcher.envelopes.by_column.sent_members import read_members
 from watcher.envelopes.by_column.sent_objects import SentObject, parse_objects
+from watcher.model.value_types import describe_values
 from watcher.spanner.results.columns import (
     choose_decoder,
     choose_nanoseconds,
@@ -27,7 +28,6 @@ from watcher.spanner.results.columns import (
     convert_type,
 )
 from watcher.spanner.results.supported_types import Nanoseconds
-from watcher.value_types import describe_values
 
 
 class SentRows:

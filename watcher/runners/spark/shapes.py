@@ -14,13 +14,13 @@ from watcher.captures import (
     TableRows,
 )
 from watcher.captures.changes import compute_change_ids, dump_cells, iterate_changes
-from watcher.change import Change
-from watcher.change import Value as Cell
 from watcher.envelopes import AnyEnvelope, make_envelope
 from watcher.envelopes.by_column.batches import encode_batch
 from watcher.envelopes.by_column.cells import NotByColumnError
 from watcher.envelopes.by_column.messages import CHANGE_ID_COLUMN
-from watcher.errors import ConfigurationError
+from watcher.model.change import Change
+from watcher.model.change import Value as Cell
+from watcher.model.errors import ConfigurationError
 from watcher.runners.spark.change_columns import (
     CHANGE_TYPE_COLUMN,
     CHANGE_TYPES,

@@ -14,14 +14,14 @@ from watcher.captures import Capture
 from watcher.captures.change_stream import StreamSlice
 from watcher.captures.key_ranges import KeyRangeCapture, KeyRangeSlice
 from watcher.captures.poll import PollCapture
-from watcher.errors import TableNotFoundError
+from watcher.model.errors import TableNotFoundError
+from watcher.model.window import Slice, TableSlice
 from watcher.runners.spark.refusals import translate_errors
 from watcher.runners.spark.scan import Scan
 from watcher.settings.spark import SchemaChange
 from watcher.spanner.database import connect
 from watcher.spanner.failures import FailureKind, classify_error
 from watcher.tables.discovery import read_schema
-from watcher.window import Slice, TableSlice
 
 LOG = logging.getLogger("watcher.spark")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from watcher.errors import NotWatchableError, WatcherError
+from watcher.model.errors import NotWatchableError, WatcherError
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.catalog_tables import (
     attach_options,

@@ -11,7 +11,7 @@ import pyspark
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 
 PLANS_FROM_START = "start" in signature(DataSourceStreamReader.latestOffset).parameters
 """Spark says where a batch starts and what its limit is when it asks for the end, and that a query

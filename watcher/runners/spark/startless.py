@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import pyspark
 from pyspark.sql.datasource import InputPartition
 
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
 from watcher.runners.spark.offsets import Offset
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.spark_versions import ReadEverything

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from watcher.errors import WatcherError
+from watcher.model.errors import WatcherError
 from watcher.runners.spark.batch import SlicePartition
 from watcher.runners.spark.offsets import Offset
 from watcher.runners.spark.planner import BatchPlanner

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, StreamRows
 from watcher.captures.change_stream.rows import CHANGES
 from watcher.captures.poll import PollCapture
-from watcher.change import Operation, ValueCapture
+from watcher.model.change import Operation, ValueCapture
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.replica.rows import copy_schema, describe_columns, find_deleted, has_columns
 from watcher.runners.spark.sent_columns import SentRows

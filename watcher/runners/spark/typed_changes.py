@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ddl.schema import Type, TypeCode
 from watcher.captures import StreamRows
-from watcher.change import Shape
+from watcher.model.change import Shape
 from watcher.runners.spark.conversions import convert_column
 from watcher.runners.spark.sent_columns import SentRows
 from watcher.spanner.results.supported_types import Nanoseconds

@@ -9,12 +9,12 @@ from watcher.captures.balance import plan_balanced
 from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.change_stream.cuts import StreamCuts
 from watcher.captures.poll_tables import PolledTables
-from watcher.errors import VersionExpiredError
+from watcher.model.errors import VersionExpiredError
+from watcher.model.window import Slice, Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.sources import PlannedSource
 from watcher.planning.windows import Look
 from watcher.runners.spark.scan import Scan
-from watcher.window import Slice, Window
 
 
 class WindowSource(PlannedSource, Protocol):

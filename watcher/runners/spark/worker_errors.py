@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from watcher.errors import WatcherError
+from watcher.model.errors import WatcherError
 
 LOG = logging.getLogger("watcher.spark")
 HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"

@@ -9,7 +9,7 @@ from watcher.consumers.acquisition import Claim, acquire_lease
 from watcher.consumers.clearing import Fence
 from watcher.consumers.leases import Lease
 from watcher.consumers.states import Command
-from watcher.errors import LeaseExpiredError, LeaseHeldError, LeaseLostError, NotStartedError
+from watcher.model.errors import LeaseExpiredError, LeaseHeldError, LeaseLostError, NotStartedError
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.settings import RunSettings

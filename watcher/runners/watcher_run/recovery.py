@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterator
 
 from google.api_core.exceptions import GoogleAPICallError
 
-from watcher.errors import IndexDroppedError, LeaseExpiredError, SinkUnavailableError, WatcherError
+from watcher.model.errors import (
+    IndexDroppedError,
+    LeaseExpiredError,
+    SinkUnavailableError,
+    WatcherError,
+)
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.settings import RunSettings

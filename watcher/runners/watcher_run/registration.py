@@ -10,7 +10,8 @@ from dataclasses import replace
 from watcher.consumers.positions import Registration
 from watcher.consumers.positions.selections import parse_selection
 from watcher.consumers.starts import Standing, choose_start
-from watcher.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError
+from watcher.model.window import BEGINNING
 from watcher.runners.table_rules import map_change_sets, warn_about_cleared
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
@@ -18,7 +19,6 @@ from watcher.runners.watcher_run.table_resolver import TableResolver, Tables
 from watcher.settings.fields import resolve_start
 from watcher.tables.replaced import read_replaced
 from watcher.tables.selection import Selection
-from watcher.window import BEGINNING
 
 LOG = logging.getLogger("watcher")
 

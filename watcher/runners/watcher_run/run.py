@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from watcher.captures.streamed_tables import StreamedTables
-from watcher.errors import OutputClosedError
+from watcher.model.errors import OutputClosedError
 from watcher.runners.delivery.backfill import BackfillDelivery
 from watcher.runners.delivery.proto_texts import show_protos
 from watcher.runners.delivery.push import PushDelivery

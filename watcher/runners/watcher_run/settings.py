@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from watcher.consumers.positions import MemoryPositions
-from watcher.page.service import WatcherPage
+from watcher.overview.page.service import WatcherPage
 from watcher.runners.delivery.sinks import Sink
 from watcher.runners.metrics import Metrics
 from watcher.runners.watcher_run.lifecycle import Lifecycle

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from watcher.errors import NotStartedError, UnavailableError
+from watcher.model.errors import NotStartedError, UnavailableError
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.lifecycle import Lifecycle

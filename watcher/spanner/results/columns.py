@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ddl.schema import Type, TypeCode
-from watcher.errors import LossyNumericError
+from watcher.model.errors import LossyNumericError
+from watcher.model.value_types import Form, describe_values
 from watcher.spanner.results import base64_column
 from watcher.spanner.results.cells import (
     decode_booleans,
@@ -30,7 +31,6 @@ from watcher.spanner.results.timestamp_columns import (
     truncate_timestamps,
 )
 from watcher.spanner.results.wire import ResultPart, collect_rows, parse_elements
-from watcher.value_types import Form, describe_values
 
 Decoder = Callable[[Sequence[bytes]], pa.Array]
 

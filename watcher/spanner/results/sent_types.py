@@ -9,9 +9,9 @@ from google.cloud.spanner_v1 import ResultSetMetadata, TypeAnnotationCode
 from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 
 from ddl.schema import Type, TypeCode
-from watcher.errors import SchemaChangedError
+from watcher.model.errors import SchemaChangedError
+from watcher.model.value_types import find_code
 from watcher.spanner.results.wire import ResultPart
-from watcher.value_types import find_code
 
 
 def check_types(

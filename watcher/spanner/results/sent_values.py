@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from watcher.errors import WatcherError
+from watcher.model.errors import WatcherError
 
 Bytes = NDArray[np.uint8]
 Lengths = NDArray[np.int64]

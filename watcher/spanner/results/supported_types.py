@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from ddl.schema import Type
-from watcher.value_types import FORMS
+from watcher.model.value_types import FORMS
 
 
 def is_supported(type_: Type) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.errors import WatcherError
+from watcher.model.errors import WatcherError
 
 MICROSECONDS = pa.timestamp("us", tz="UTC")
 

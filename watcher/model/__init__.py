@@ -1,0 +1,1 @@
+"""What a change and a window are, and every error."""

@@ -1,0 +1,224 @@
+"""The routes of the page, as a WSGI application."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from importlib.resources import files
+from string import Template
+from typing import Any, TypeVar
+
+from google.api_core.exceptions import GoogleAPICallError, RetryError
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from watcher.consumers.states import Command
+from watcher.model.errors import (
+    ConsumerNotFoundError,
+    NotWatchableError,
+    TableNotFoundError,
+    WatcherError,
+)
+from watcher.overview.as_json import describe_exact, describe_overview
+from watcher.overview.observer import ExactCounts
+from watcher.overview.page.access import Access
+from watcher.overview.page.feed import Feed
+from watcher.overview.page.requests import (
+    Request,
+    RequestRefusedError,
+    Response,
+    make_json,
+    make_text,
+    read_json,
+    read_request,
+)
+
+LOG = logging.getLogger("watcher.page")
+COMMANDS_MAX = 2
+"""How many commands may wait for Spanner at once: the other threads still show the page."""
+SECURITY_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
+    " connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+ASSETS = {
+    "/page.css": "text/css; charset=utf-8",
+    "/page.js": "text/javascript; charset=utf-8",
+    "/icon.svg": "image/svg+xml",
+}
+"""What the page loads: files of the package, and nothing from elsewhere."""
+
+Handler = Callable[[Request], Response]
+SendCommand = Callable[[str, Command], None]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """What the page may ask for besides its overview. ``send_command`` is None where operators may
+    only look."""
+
+    count: Callable[[str], ExactCounts]
+    send_command: SendCommand | None
+
+
+@cache
+def read_asset(name: str) -> bytes:
+    """A file of the package."""
+    return files("watcher.overview.page").joinpath("assets", name).read_bytes()
+
+
+class PageApp:
+    """Answers requests from the latest overview of a feed."""
+
+    def __init__(
+        self, feed: Feed, access: Access, operations: Operations, poll_seconds: float
+    ) -> None:
+        self._feed = feed
+        self._access = access
+        self._operations = operations
+        self._poll_seconds = poll_seconds
+        self._counting = threading.Lock()
+        self._sending = threading.BoundedSemaphore(COMMANDS_MAX)
+        self._handlers: Mapping[tuple[str, str], Handler] = {
+            ("GET", "/"): self._show_page,
+            ("GET", "/api/status"): self._show_status,
+            ("GET", "/metrics"): self._show_metrics,
+            ("GET", "/healthz"): lambda _: make_text("ok"),
+            ("GET", "/readyz"): self._show_readiness,
+            ("POST", "/api/commands"): self._send_command,
+            ("POST", "/api/count"): self._count,
+            **{("GET", path): self._show_asset for path in ASSETS},
+        }
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        """As WSGI says."""
+        response = self._respond(environ)
+        headers = {
+            **SECURITY_HEADERS,
+            "Content-Type": response.content_type,
+            "Content-Length": str(len(response.body)),
+            **response.headers,
+        }
+        start_response(f"{response.status.value} {response.status.phrase}", list(headers.items()))
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [response.body]
+
+    def _respond(self, environ: dict[str, Any]) -> Response:
+        try:
+            request = read_request(environ)
+            link = self._access.accept_link(request)
+            if link is not None:
+                return link
+            request = self._access.check(request)
+            return self._find_handler(request)(request)
+        except RequestRefusedError as error:
+            return make_json({"error": str(error)}, error.status)
+
+    def _find_handler(self, request: Request) -> Handler:
+        method = "GET" if request.method == "HEAD" else request.method
+        handler = self._handlers.get((method, request.path))
+        if handler is not None:
+            return handler
+        if any(path == request.path for _, path in self._handlers):
+            raise RequestRefusedError(
+                HTTPStatus.METHOD_NOT_ALLOWED, f"{request.path} does not take {request.method}"
+            )
+        raise RequestRefusedError(HTTPStatus.NOT_FOUND, f"there is no {request.path}")
+
+    def _show_page(self, _: Request) -> Response:
+        """The page with its first data inside, so that it shows something at once."""
+        template = Template(read_asset("page.html").decode())
+        text = json.dumps(self._describe(), ensure_ascii=False)
+        first = text.replace("<", "\\u003c")  # the data must not end the element it is in
+        body = template.substitute(first=first).encode()
+        return Response(HTTPStatus.OK, body, "text/html; charset=utf-8")
+
+    def _show_asset(self, request: Request) -> Response:
+        body = read_asset(request.path.removeprefix("/"))
+        return Response(HTTPStatus.OK, body, ASSETS[request.path])
+
+    def _show_status(self, _: Request) -> Response:
+        return make_json(self._describe())
+
+    def _describe(self) -> dict[str, object]:
+        """The overview with what the page needs to know of itself."""
+        latest = self._feed.latest
+        overview = describe_overview(latest.overview) if latest.overview is not None else {}
+        return overview | {
+            "age_seconds": round(latest.age_seconds, 3),
+            "failure": latest.failure,
+            "control": self._operations.send_command is not None,
+            "poll_seconds": self._poll_seconds,
+        }
+
+    def _show_metrics(self, _: Request) -> Response:
+        body = generate_latest(self._feed.registry)
+        return Response(HTTPStatus.OK, body, CONTENT_TYPE_LATEST)
+
+    def _show_readiness(self, _: Request) -> Response:
+        if self._feed.ready:
+            return make_text("ready")
+        return make_text("the database could not be read lately", HTTPStatus.SERVICE_UNAVAILABLE)
+
+    def _send_command(self, request: Request) -> Response:
+        send = self._operations.send_command
+        if send is None:
+            raise RequestRefusedError(
+                HTTPStatus.FORBIDDEN,
+                "commands are off: start the page with --control, or use 'spanner-watcher ctl'",
+            )
+        values = read_json(request)
+        try:
+            consumer, command = values["consumer"], Command(values["command"])
+        except (KeyError, ValueError) as error:
+            names = ", ".join(Command)
+            raise RequestRefusedError(
+                HTTPStatus.BAD_REQUEST, f"name a consumer and a command: {names}"
+            ) from error
+        if not self._sending.acquire(blocking=False):
+            raise RequestRefusedError(
+                HTTPStatus.TOO_MANY_REQUESTS, "other commands are being sent: try again later"
+            )
+        try:
+            answer_errors(lambda: send(consumer, command))
+        finally:
+            self._sending.release()
+        LOG.warning("command %s sent to consumer '%s' through the page", command, consumer)
+        self._feed.refresh()
+        return make_json({"consumer": consumer, "command": str(command)})
+
+    def _count(self, request: Request) -> Response:
+        table = read_json(request).get("table", "")
+        if not self._counting.acquire(blocking=False):
+            raise RequestRefusedError(
+                HTTPStatus.TOO_MANY_REQUESTS, "a table is being counted: try again when it is done"
+            )
+        try:
+            counts = answer_errors(lambda: self._operations.count(table))
+        finally:
+            self._counting.release()
+        return make_json(describe_exact(counts))
+
+
+def answer_errors(work: Callable[[], Result]) -> Result:
+    """What ``work`` gives. Raises RequestRefusedError for an error of Spanner's or watcher's."""
+    try:
+        return work()
+    except (TableNotFoundError, ConsumerNotFoundError, NotWatchableError) as error:
+        raise RequestRefusedError(HTTPStatus.NOT_FOUND, str(error)) from error
+    except WatcherError as error:
+        raise RequestRefusedError(HTTPStatus.BAD_GATEWAY, str(error)) from error
+    except (GoogleAPICallError, RetryError) as error:
+        text = f"Spanner answered: {error.message or type(error).__name__}"
+        raise RequestRefusedError(HTTPStatus.BAD_GATEWAY, text) from error

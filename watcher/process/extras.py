@@ -1,0 +1,63 @@
+"""The distribution: its version, and the optional libraries that its extras install."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from watcher.model.errors import ConfigurationError
+
+DISTRIBUTION = "spanner-watcher"
+UNKNOWN_VERSION = "0+unknown"
+EXTRAS = {
+    "avro": ("fastavro",),
+    "bench": ("apsw", "farmhash", "hdrh", "matplotlib", "psutil", "pyspark"),
+    "delta": ("deltalake",),
+    "emulator": ("apsw", "farmhash", "grpc_status"),
+    "iceberg": ("pyiceberg",),
+    "kafka": ("confluent_kafka",),
+    "pubsub": ("google.cloud.pubsub_v1",),
+    "spark": ("pyspark",),
+    "tracing": ("opentelemetry.trace",),
+}
+"""The modules that each extra installs."""
+
+
+class MissingExtraError(ConfigurationError, ImportError):
+    """A library of an extra is not installed."""
+
+
+def require_extras(*names: str) -> None:
+    """Raises MissingExtraError, with the pip command, if a library of these extras is missing."""
+    missing = {name: [m for m in EXTRAS[name] if find_spec(m) is None] for name in names}
+    extras = [name for name, modules in missing.items() if modules]
+    if extras:
+        modules = ", ".join(module for name in extras for module in missing[name])
+        raise MissingExtraError(
+            f"missing libraries ({modules}): run pip install '{DISTRIBUTION}[{','.join(extras)}]'"
+        )
+
+
+class VersionMismatchError(ConfigurationError):
+    """A Spark worker has another version of the product than the driver."""
+
+
+def check_version(driver_version: str) -> None:
+    """Raises VersionMismatchError, in a worker, unless it has the driver's version. A source tree
+    or a zip of it has none, and is taken as it is."""
+    own = read_version()
+    if own != driver_version and UNKNOWN_VERSION not in (own, driver_version):
+        raise VersionMismatchError(
+            f"Spark's workers run {sys.executable} with {DISTRIBUTION} {own}, the driver has"
+            f" {driver_version}: install the same version for both, or set PYSPARK_PYTHON to the"
+            " driver's Python before the session is made"
+        )
+
+
+def read_version() -> str:
+    """The version of the installed distribution; ``0+unknown`` for a source tree on the path."""
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return UNKNOWN_VERSION

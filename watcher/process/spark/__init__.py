@@ -1,0 +1,1 @@
+"""Spark's own processes: its Java, its Python, what they import."""

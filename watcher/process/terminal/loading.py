@@ -1,0 +1,73 @@
+"""Files of commands, loaded when somebody asks for the command, and what it needs when it runs.
+
+A command is one file: options, help and what it does. Its help must not load what it does, which
+takes a second. So the file keeps those imports below ``if to_run(__name__):``, and is *declared*
+before it is imported: executed as another module, in which ``to_run`` is false.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from importlib import import_module
+from importlib.abc import InspectLoader
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from watcher.process.extras import DISTRIBUTION, require_extras
+
+DECLARED = " (declared)"
+"""How the name of such a module ends; the name of no file does."""
+
+
+def to_run(module_name: str) -> bool:
+    """False while a file is executed for its options and help alone."""
+    return not module_name.endswith(DECLARED)
+
+
+def declare(module_name: str) -> ModuleType:
+    """The options and help of a file, without what its commands need when they run."""
+    name = module_name + DECLARED
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = find_spec(module_name)
+    loader = spec.loader if spec is not None else None
+    code = loader.get_code(module_name) if isinstance(loader, InspectLoader) else None
+    if code is None:
+        raise ModuleNotFoundError(f"no code of a module '{module_name}'", name=module_name)
+    module = ModuleType(name)
+    sys.modules[name] = module
+    exec(code, module.__dict__)
+    return module
+
+
+def defer(
+    module_name: str, extras: Sequence[str], declared: Callable[..., object]
+) -> Callable[..., object]:
+    """A function with the signature of ``declared`` that imports its module and calls the function
+    of this name there. Raises MissingExtraError first."""
+
+    @wraps(declared)
+    def run(**values: Any) -> object:
+        require_extras(*extras)
+        return getattr(import_module(module_name), declared.__name__)(**values)
+
+    return run
+
+
+def read_entry_points(group: str) -> dict[str, str]:
+    """What this distribution registers under a group (``module:object``), by name, without packages
+    that an image has removed; nothing for a source tree that is not installed. Other distributions
+    cannot add commands to this program."""
+    try:
+        found = distribution(DISTRIBUTION).entry_points
+    except PackageNotFoundError:
+        return {}
+    return {
+        each.name: each.value
+        for each in found.select(group=group)
+        if find_spec(each.module.partition(".")[0]) is not None
+    }

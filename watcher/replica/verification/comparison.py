@@ -1,0 +1,157 @@
+"""Compares a table with its copy: sums of ranges, then of parts of those that differ, then rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import pyarrow as pa
+
+from watcher.captures.poll_tables import start_ahead
+from watcher.replica.verification.copy_sums import NOWHERE, RangeIndex, sum_ranges
+from watcher.replica.verification.key_conditions import KeyInterval
+from watcher.replica.verification.key_order import show_key
+from watcher.replica.verification.report import Difference, DifferenceKind, TableReport
+from watcher.replica.verification.spanner_sums import ComparedTable, RangeSum, join_sums, read_sum
+from watcher.spanner.key_values import Parts
+
+Scan = Callable[[], Iterable[pa.RecordBatch]]
+"""A pass over the rows of the copy: keys and hashes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How a comparison divides a table. Ranges of ``rows`` are divided by ``parts`` until they have
+    ``leaf_rows``; of each size ``ranges_max`` that differ are looked at. ``shown_max`` differences
+    are kept."""
+
+    rows: int = 50_000
+    parts: int = 25
+    leaf_rows: int = 1_000
+    ranges_max: int = 100
+    shown_max: int = 100
+
+
+@dataclass(slots=True)
+class Findings:
+    """Differences as they are found; ``shown_max`` are kept, all are counted."""
+
+    shown_max: int
+    count: int = 0
+    shown: list[tuple[DifferenceKind, Parts]] = field(default_factory=list)
+
+    def add(self, kind: DifferenceKind, key: Parts) -> None:
+        """Counts a difference."""
+        self.count += 1
+        if len(self.shown) < self.shown_max:
+            self.shown.append((kind, key))
+
+
+class Comparison:
+    """Of one table. ``scan`` reads the copy: once a size of ranges, and once for the rows."""
+
+    def __init__(self, table: ComparedTable, scan: Scan, depth: Depth, boost: bool = False) -> None:
+        self._table = table
+        self._scan = scan
+        self._depth = depth
+        self._boost = boost
+
+    def run(self, uncompared: Sequence[str]) -> TableReport:
+        """Compares the whole table."""
+        whole = list(self._table.split(KeyInterval(), self._depth.rows))
+        sums = self._sum_boosted(whole) if self._boost else self._sum(whole)
+        copy_sums = self._sum_copy(whole)
+        differing = select_differing(whole, sums, copy_sums)
+        rows, complete = self._depth.rows, True
+        while differing and rows > self._depth.leaf_rows:
+            rows = max(self._depth.leaf_rows, rows // self._depth.parts)
+            complete &= len(differing) <= self._depth.ranges_max
+            differing = self._divide(differing[: self._depth.ranges_max], rows)
+        complete &= len(differing) <= self._depth.ranges_max
+        findings = Findings(self._depth.shown_max)
+        if differing:
+            self._compare_rows(differing[: self._depth.ranges_max], findings)
+        return TableReport(
+            table=self._table.name,
+            rows=sum(each.rows for each in sums),
+            copy_rows=sum(each.rows for each in copy_sums),
+            ranges=len(whole),
+            found=findings.count,
+            differences=tuple(self._describe(findings)),
+            complete=complete,
+            uncompared=tuple(uncompared),
+            problem=self._explain_nothing_found(differing, findings),
+        )
+
+    def _explain_nothing_found(self, differing: Sequence[KeyInterval], findings: Findings) -> str:
+        """Sums that differ where no row does cannot be; if they do, nothing is proved."""
+        if not differing or findings.count:
+            return ""
+        return "the sums of a range differ, its rows do not: run it again, and report it"
+
+    def _sum(self, intervals: Sequence[KeyInterval]) -> list[RangeSum]:
+        groups = self._table.groups
+        started = (self._table.start_sum(each, group) for each in intervals for group in groups)
+        answers = (read_sum(answer) for answer in start_ahead(started))
+        return [join_sums([next(answers) for _ in groups]) for _ in intervals]
+
+    def _sum_boosted(self, intervals: Sequence[KeyInterval]) -> list[RangeSum]:
+        index = RangeIndex(self._table.order, intervals)
+        sums = [
+            sum_ranges(self._table.read_hashes_boosted(each), index, [each])
+            for each in self._table.groups
+        ]
+        return [join_sums(each) for each in zip(*sums, strict=True)]
+
+    def _sum_copy(self, intervals: Sequence[KeyInterval]) -> list[RangeSum]:
+        index = RangeIndex(self._table.order, intervals)
+        return sum_ranges(self._scan(), index, self._table.groups)
+
+    def _divide(self, intervals: Sequence[KeyInterval], rows: int) -> list[KeyInterval]:
+        """The parts that differ of ranges that differ."""
+        parts = [part for each in intervals for part in self._table.split(each, rows)]
+        return select_differing(parts, self._sum(parts), self._sum_copy(parts))
+
+    def _compare_rows(self, intervals: Sequence[KeyInterval], findings: Findings) -> None:
+        """The rows of ranges. Those of Spanner are held, those of the copy pass by."""
+        order = self._table.order
+        unseen = self._read_hashes(intervals)
+        index = RangeIndex(order, intervals)
+        names = [group.name for group in self._table.groups]
+        for batch in self._scan():
+            inside = batch.filter(pa.array(index.locate(batch) != NOWHERE))
+            hashes = zip(*(inside.column(name).to_pylist() for name in names), strict=True)
+            for key, hashed in zip(order.read_batch(inside), hashes, strict=True):
+                expected = unseen.pop(key, None)
+                if expected is None:
+                    findings.add(DifferenceKind.EXTRA, key)
+                elif expected != list(hashed):
+                    findings.add(DifferenceKind.CHANGED, key)
+        for key in unseen:
+            findings.add(DifferenceKind.MISSING, key)
+
+    def _read_hashes(self, intervals: Sequence[KeyInterval]) -> dict[Parts, list[int]]:
+        """The hashes of each row of ranges of Spanner's: one of each group."""
+        rows: defaultdict[Parts, list[int]] = defaultdict(list)
+        for group in self._table.groups:
+            answers = (self._table.read_hashes(each, group) for each in intervals)
+            for batch in chain.from_iterable(start_ahead(answers)):
+                hashes = batch.column(group.name).to_pylist()
+                for key, digest in zip(self._table.order.read_batch(batch), hashes, strict=True):
+                    rows[key].append(digest)
+        return dict(rows)
+
+    def _describe(self, findings: Findings) -> Iterator[Difference]:
+        order = self._table.order
+        for kind, key in sorted(findings.shown, key=lambda each: order.sort_key(each[1])):
+            yield Difference(kind, show_key(order, key))
+
+
+def select_differing(
+    intervals: Sequence[KeyInterval], sums: Sequence[RangeSum], others: Sequence[RangeSum]
+) -> list[KeyInterval]:
+    """The ranges whose sums differ."""
+    triples = zip(intervals, sums, others, strict=True)
+    return [interval for interval, left, right in triples if left != right]

@@ -1,0 +1,192 @@
+"""Compares a replica with Spanner at a cut."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from ddl.schema import Dialect, Schema, Table, TypeCode
+from ddl.selection import matches_any
+from watcher.model.errors import TableNotFoundError
+from watcher.replica.copies import STAMP_COLUMNS, OpenCopy, StoredCopy, check_version
+from watcher.replica.cuts import Cut, TableCut
+from watcher.replica.verification.canonical import ComparedColumn
+from watcher.replica.verification.column_groups import ColumnGroup, Grouping
+from watcher.replica.verification.comparison import Comparison, Depth
+from watcher.replica.verification.key_order import KeyColumn, KeyOrder
+from watcher.replica.verification.report import Report, TableReport
+from watcher.replica.verification.row_hashes import add_hashes
+from watcher.replica.verification.spanner_sums import ComparedTable
+from watcher.spanner.dialects import DIALECTS
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.results.supported_types import is_supported
+from watcher.spanner.sql import RowCondition
+from watcher.tables.schema_reader import read_epoch
+
+LOG = logging.getLogger("watcher.verify")
+EVERY_TABLE = ("*",)
+WITH_DEFAULTS = Depth()
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """Which tables (names or globs) and columns are compared, and how."""
+
+    tables: tuple[str, ...] = EVERY_TABLE
+    ignored_columns: tuple[str, ...] = ()
+    data_boost: bool = False
+    newest: bool = True
+    """Whether the cut is the newest one: what others have written to the copies after it counts."""
+    depth: Depth = WITH_DEFAULTS
+
+
+def verify(
+    queries: QueryClient, copies: OpenCopy, cut: Cut, options: VerifyOptions | None = None
+) -> Report:
+    """Compares the copies of a cut with the tables of Spanner at its end.
+
+    Raises VersionExpiredError when Spanner no longer keeps versions of the cut, ReplicaError when a
+    version of a copy is gone, TableNotFoundError for a name that the cut does not have.
+    """
+    options = options or VerifyOptions()
+    schema = read_epoch(queries.stream, cut.end).schema
+    reports = []
+    for name in select_tables(cut, options.tables):
+        LOG.info("comparing table %s", name)
+        table = schema.table(name)
+        if table is None:
+            reports.append(report_problem(name, "Spanner has no such table at the cut"))
+            continue
+        replica = ReplicaTable(queries, schema, table, copies(name), cut)
+        outside = list_outside(copies(name), cut.tables[name]) if options.newest else ()
+        reports.append(replace(replica.compare(options), outside=outside))
+    return Report(cut.end, tuple(reports), cut.explain())
+
+
+def list_outside(copy: StoredCopy, described: TableCut) -> tuple[str, ...]:
+    """What others have done to a copy after the version of a cut."""
+    state = copy.read_state()
+    if state is None:
+        return ()
+    commits = copy.list_outside(described.version, state.version)
+    return tuple(f"version {each.version}: {each.detail}" for each in commits)
+
+
+def select_tables(cut: Cut, names: Sequence[str]) -> list[str]:
+    """The tables of a cut that are meant. Raises TableNotFoundError."""
+    selected = [name for name in sorted(cut.tables) if matches_any(name, names)]
+    if not selected:
+        raise TableNotFoundError(
+            f"the cut has no table {', '.join(names)}; it has: {', '.join(sorted(cut.tables))}"
+        )
+    return selected
+
+
+@dataclass(frozen=True)
+class ReplicaTable:
+    """A table of a cut, and its copy."""
+
+    queries: QueryClient
+    schema: Schema
+    table: Table
+    copy: StoredCopy
+    cut: Cut
+
+    @property
+    def _cut(self) -> TableCut:
+        return self.cut.tables[self.table.name]
+
+    def compare(self, options: VerifyOptions) -> TableReport:
+        """Compares them."""
+        copied = self._read_schema()
+        if problem := self._explain_columns(copied.names):
+            return report_problem(self.table.name, problem)
+        order = self._order()
+        key = find_columns(copied, self.table, order.names, one_zero=True)
+        ignored = {n.casefold() for n in (*self._cut.uncompared, *options.ignored_columns)}
+        others = [
+            each.name
+            for each in sorted(self.table.columns, key=lambda column: column.name)
+            if each.name in copied.names
+            and each.name not in order.names
+            and each.name.casefold() not in ignored
+        ]
+        one_zero = self.schema.dialect is Dialect.POSTGRESQL
+        columns = find_columns(copied, self.table, others, one_zero)
+        groups = Grouping(key, self.schema.dialect, options.data_boost).group(columns)
+        names = tuple(column.name for column in self.table.columns)
+        compared = ComparedTable(
+            self.queries, self.table.name, names, order, groups, self.cut.end, self._condition()
+        )
+        wanted = [*order.names, *others]
+        comparison = Comparison(
+            compared, lambda: self._scan(wanted, groups), options.depth, options.data_boost
+        )
+        uncompared = [n for n in names if n in copied.names and n not in wanted]
+        report = comparison.run(uncompared)
+        left_out = tuple(name for name in names if name not in copied.names)
+        return replace(report, left_out=left_out, caveats=self._cut.caveats)
+
+    def _explain_columns(self, copied: Sequence[str]) -> str:
+        """Why the columns of the copy are not those that it is to have; empty where they are."""
+        there = {each.name: is_supported(each.type) for each in self.table.columns}
+        surplus = [n for n in copied if not there.get(n) and n not in STAMP_COLUMNS]
+        if surplus:
+            return f"Spanner has no column {', '.join(surplus)}, the copy has"
+        left_out = {name.casefold() for name in self._cut.left_out}
+        missing = [
+            name
+            for name, supported in there.items()
+            if supported and name not in copied and name.casefold() not in left_out
+        ]
+        return f"the copy has no column {', '.join(missing)}, Spanner has" if missing else ""
+
+    def _read_schema(self) -> pa.Schema:
+        check_version(self.copy, self.table.name, self._cut.version, self.cut.end)
+        return self.copy.read_schema(self._cut.version)
+
+    def _scan(
+        self, names: Sequence[str], groups: Sequence[ColumnGroup]
+    ) -> Iterable[pa.RecordBatch]:
+        batches: Iterator[pa.RecordBatch] = self.copy.scan(self._cut.version, names)
+        return add_hashes(batches, groups)
+
+    def _order(self) -> KeyOrder:
+        columns = {column.name.casefold(): column for column in self.table.columns}
+        parts = ((columns[each.column.casefold()], each) for each in self.table.primary_key)
+        key = (KeyColumn(column.name, column.type, part.descending) for column, part in parts)
+        return KeyOrder(tuple(key), self.schema.dialect)
+
+    def _condition(self) -> RowCondition | None:
+        """Leaves softly deleted rows out: the copy has none."""
+        if (name := self._cut.deleted) is None:
+            return None
+        column = self.table.column(name)
+        quoted = DIALECTS[self.schema.dialect].quote_column(name)
+        if column is not None and column.type.code is TypeCode.BOOL:
+            return RowCondition(f"COALESCE({quoted}, FALSE) = FALSE")
+        return RowCondition(f"{quoted} IS NULL")
+
+
+def find_columns(
+    copied: pa.Schema, table: Table, names: Sequence[str], one_zero: bool = False
+) -> tuple[ComparedColumn, ...]:
+    """Columns of a table as they are compared with those of its copy."""
+    columns = {column.name: column for column in table.columns}
+    return tuple(
+        ComparedColumn(name, columns[name].type, is_exact(copied.field(name).type), one_zero)
+        for name in names
+    )
+
+
+def is_exact(type_: pa.DataType) -> bool:
+    """Whether a copy keeps a TIMESTAMP, or those of an array, as text."""
+    return bool(pa.types.is_string(getattr(type_, "value_type", type_)))
+
+
+def report_problem(table: str, problem: str) -> TableReport:
+    """A table that cannot be compared."""
+    return TableReport(table, 0, 0, 0, 0, (), True, (), problem)
