@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from watcher.model.change import Change as Change
     from watcher.model.change import Operation as Operation
+    from watcher.model.errors import WatcherError as WatcherError
     from watcher.replica.frame_reading import FramesAt
     from watcher.runners.spark.progress import SourceProgress
     from watcher.runners.watcher import Watcher as Watcher
@@ -26,6 +27,7 @@ MODULES = {
     "Change": "watcher.model.change",
     "Operation": "watcher.model.change",
     "Watcher": "watcher.runners.watcher",
+    "WatcherError": "watcher.model.errors",
 }
 """The modules of the public classes, which are loaded when they are first used."""
 
@@ -33,6 +35,7 @@ __all__ = [
     "Change",
     "Operation",
     "Watcher",
+    "WatcherError",
     "as_of",
     "newest_per_key",
     "progress",
