@@ -7,6 +7,7 @@ have a name (public), and a truth is YES or NO.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from ddl import sequences
 from ddl.grants import FUNCTION, ROLE, TABLE
@@ -171,7 +172,8 @@ def index_rows(schema: Schema) -> Iterator[Fields]:
 
 def index_column_rows(schema: Schema) -> Iterator[Fields]:
     """Key parts with their order; stored columns have none."""
-    for fields in adapted("INDEX_COLUMNS", tables.index_columns)(schema):
+    fill = partial(tables.index_columns, show=spell)
+    for fields in adapted("INDEX_COLUMNS", fill)(schema):
         table = owner_of(schema, str(fields["table_schema"]), str(fields["table_name"]))
         column = table.column(str(fields["column_name"])) if table is not None else None
         if column is not None:

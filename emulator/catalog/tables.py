@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ddl.names import split_name
 from ddl.protos import KIND as PROTO_BUNDLE
@@ -194,8 +194,8 @@ def indexes(schema: Schema) -> Iterator[Row]:
         )
 
 
-def index_columns(schema: Schema) -> Iterator[Row]:
-    """Key parts with their order; stored columns have none."""
+def index_columns(schema: Schema, show: Callable[[Type], str] = information_type) -> Iterator[Row]:
+    """Key parts with their order; stored columns have none. ``show`` writes a type."""
     for table, index, kind in all_indexes(schema):
         parts = [
             (p.column, n, "DESC" if p.descending else "ASC") for n, p in enumerate(index.parts, 1)
@@ -216,5 +216,5 @@ def index_columns(schema: Schema) -> Iterator[Row]:
                 number,
                 order,
                 nullable,
-                information_type(column.type),
+                show(column.type),
             )

@@ -11,9 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
-from importlib.abc import InspectLoader
 from importlib.metadata import PackageNotFoundError, distribution
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any
 
@@ -33,14 +32,13 @@ def declare(module_name: str) -> ModuleType:
     name = module_name + DECLARED
     if name in sys.modules:
         return sys.modules[name]
-    spec = find_spec(module_name)
-    loader = spec.loader if spec is not None else None
-    code = loader.get_code(module_name) if isinstance(loader, InspectLoader) else None
-    if code is None:
-        raise ModuleNotFoundError(f"no code of a module '{module_name}'", name=module_name)
-    module = ModuleType(name)
+    found = find_spec(module_name)
+    spec = spec_from_file_location(name, found.origin) if found is not None else None
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"no file of a module '{module_name}'", name=module_name)
+    module = module_from_spec(spec)
     sys.modules[name] = module
-    exec(code, module.__dict__)
+    spec.loader.exec_module(module)
     return module
 
 
