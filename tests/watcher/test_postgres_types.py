@@ -173,9 +173,11 @@ def test_a_numeric_is_refused_rather_than_changed(kinds: Database, value: Decima
         deliver(kinds, tables=["kinds"], start="earliest")
 
 
-def test_only_numerics_are_read_as_text(kinds: Database) -> None:
-    table = {"kinds": {"text_columns": ["s"]}}
-    with pytest.raises(ConfigurationError, match=r"kinds\.s has type .*: only numerics"):
+@pytest.mark.parametrize(("column", "shown"), [("s", "STRING"), ("j", "jsonb")])
+def test_only_numerics_are_read_as_text(kinds: Database, column: str, shown: str) -> None:
+    table = {"kinds": {"text_columns": [column]}}
+    words = rf"kinds\.{column} has type {shown}.*: only numerics"
+    with pytest.raises(ConfigurationError, match=words):
         deliver(kinds, tables=["kinds"], start="earliest", table=table)
 
 

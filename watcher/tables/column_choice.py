@@ -8,8 +8,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ddl.column_types import COLUMN_TYPES
 from ddl.render import render_type
-from ddl.schema import Column, Table, Type, TypeCode
+from ddl.schema import Column, Dialect, Table, Type, TypeCode
 from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.spanner.results.supported_types import is_supported
 
@@ -143,7 +144,9 @@ def render_full_type(type_: Type) -> str:
         return f"ARRAY<{render_full_type(type_.element)}>"
     if type_.code in (TypeCode.PROTO, TypeCode.ENUM):
         return f"{type_.code.value}<{type_.proto_name}>"
-    return type_.proto_name or render_type(type_)
+    only_postgres = COLUMN_TYPES[type_.code].googlesql is None
+    dialect = Dialect.POSTGRESQL if only_postgres else Dialect.GOOGLESQL
+    return type_.proto_name or render_type(type_, dialect)
 
 
 @lru_cache(maxsize=1024)
