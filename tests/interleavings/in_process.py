@@ -242,8 +242,7 @@ class Method:
 
 
 class StreamingMethod(Method):
-    """A method that answers with a stream. The client turns errors in the middle of one into its
-    own where it knows the method as a streaming one."""
+    """A method that answers with a stream."""
 
     def __call__(self, request: Any, timeout: float | None = None, **_options: Any) -> Any:
         handler, context = self._handler, CallContext()
@@ -254,9 +253,6 @@ class StreamingMethod(Method):
             self._deserialize,
             context,
         )
-
-
-grpc.UnaryStreamMultiCallable.register(StreamingMethod)  # type: ignore[attr-defined]
 
 
 def compute_ahead(messages: Iterator[bytes]) -> Iterator[bytes]:
