@@ -10,7 +10,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.processes import LOG_LINES_SHOWN, RunError
+from benchmarks.processes import RunError
+from watcher.process.child_processes import LOG_LINES_SHOWN
 
 BUILD_SECONDS_MAX = 600.0
 CACHE = "spanner-watcher"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,56 +10,30 @@ from pathlib import Path
 
 import psutil
 
+from watcher.process.child_processes import ChildProcess
+
 LOOK_EVERY_SECONDS = 0.2
-LOG_LINES_SHOWN = 15
 
 
 class RunError(Exception):
     """A run could not be done, or what it measured cannot be trusted."""
 
 
-@dataclass(slots=True)
-class BenchProcess:
-    """A running process; what it prints goes to its log."""
+class BenchProcess(ChildProcess):
+    """A running process."""
 
-    name: str
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    @property
-    def running(self) -> bool:
-        """True until it has ended."""
-        return self.process.poll() is None
+    __slots__ = ()
 
     def check(self) -> None:
         """Raises RunError, with the end of its log, if it has ended with anything but success."""
-        if self.process.poll() not in {None, 0}:
-            lines = self.log.read_text(errors="replace").splitlines()
-            end = "\n".join(lines[-LOG_LINES_SHOWN:])
+        if self.failed:
+            end = self.read_log_end()
             raise RunError(f"{self.name} exited with code {self.process.returncode}:\n{end}")
-
-    def kill(self) -> None:
-        """Ends it and everything that it started."""
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
-        finally:
-            self.process.wait()
 
 
 def start_module(name: str, log: Path, module: str, arguments: Sequence[str]) -> BenchProcess:
     """Starts ``python -m module arguments``."""
-    return start(name, log, [sys.executable, "-m", module, *arguments])
-
-
-def start(name: str, log: Path, command: Sequence[str]) -> BenchProcess:
-    """Starts a command in a process group of its own."""
-    with log.open("ab") as file:
-        process = subprocess.Popen(
-            command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    return BenchProcess(name, process, log)
+    return BenchProcess.start(name, log, [sys.executable, "-m", module, *arguments], {})
 
 
 def read_cpu_seconds(pid: int) -> float:

@@ -23,7 +23,7 @@ from typing import Any
 from google.cloud.spanner_v1.database import Database
 
 from benchmarks.machine_load import CpuMeter
-from benchmarks.processes import BenchProcess, UsageMeter, start
+from benchmarks.processes import BenchProcess, UsageMeter
 from benchmarks.query_costs import query_costs
 from benchmarks.singers import commit, create_database, load
 from emulator.process import ServerProcess, spawn
@@ -111,7 +111,7 @@ class ReplicaBench:
 
     def _start(self, name: str, arguments: Sequence[str]) -> BenchProcess:
         log = self._folder / f"{name.replace(' ', '-')}.log"
-        return start(name, log, [sys.executable, "-c", PROGRAM, *arguments])
+        return BenchProcess.start(name, log, [sys.executable, "-c", PROGRAM, *arguments], {})
 
     def _run(self, step: str, rows: int, arguments: Sequence[str]) -> StepCost:
         before = query_costs(self._database)

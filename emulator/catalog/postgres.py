@@ -131,7 +131,7 @@ def column_fields(column: Column, number: int) -> Fields:
         "is_identity": tables.yes_or_no(identity is not None),
         "is_generated": "ALWAYS" if generated else "NEVER",
         "generation_expression": column.generated,
-        "spanner_type": COMMIT_TIMESTAMP if column.allow_commit_timestamp else spell(type_),
+        "spanner_type": spanner_type(column),
         "is_stored": tables.yes_or_no(column.stored) if generated else None,
         "spanner_state": "COMMITTED",
         "is_hidden": tables.yes_or_no(column.hidden),
@@ -170,16 +170,9 @@ def index_rows(schema: Schema) -> Iterator[Fields]:
         yield fields
 
 
-def index_column_rows(schema: Schema) -> Iterator[Fields]:
-    """Key parts with their order; stored columns have none."""
-    fill = partial(tables.index_columns, show=spell)
-    for fields in adapted("INDEX_COLUMNS", fill)(schema):
-        table = owner_of(schema, str(fields["table_schema"]), str(fields["table_name"]))
-        column = table.column(str(fields["column_name"])) if table is not None else None
-        if column is not None:
-            commit = column.allow_commit_timestamp
-            fields["spanner_type"] = COMMIT_TIMESTAMP if commit else spell(column.type)
-        yield fields
+def spanner_type(column: Column) -> str:
+    """The type of a column, as the dialect writes it."""
+    return COMMIT_TIMESTAMP if column.allow_commit_timestamp else spell(column.type)
 
 
 def owner_of(schema: Schema, owner: str, name: str) -> Table | None:
@@ -346,7 +339,7 @@ INFORMATION: dict[str, Callable[[Schema], Iterator[Fields]]] = {
     "TABLES": table_rows,
     "COLUMNS": column_rows,
     "INDEXES": index_rows,
-    "INDEX_COLUMNS": index_column_rows,
+    "INDEX_COLUMNS": adapted("INDEX_COLUMNS", partial(tables.index_columns, show=spanner_type)),
     "REFERENTIAL_CONSTRAINTS": referential_constraints,
     "VIEWS": view_rows,
     "SEQUENCES": sequence_rows,

@@ -82,6 +82,11 @@ def information_type(type_: Type) -> str:
     return render_type(type_)
 
 
+def spanner_type(column: Column) -> str:
+    """The type of a column, as ``information_type``."""
+    return information_type(column.type)
+
+
 def column_row(column: Column, number: int) -> Row:
     """A row of COLUMNS, from the column's name on."""
     identity = column.identity
@@ -93,7 +98,7 @@ def column_row(column: Column, number: int) -> Row:
         column.default,
         None,
         yes_or_no(not column.not_null),
-        information_type(column.type),
+        spanner_type(column),
         "ALWAYS" if column.generated is not None else "NEVER",
         column.generated,
         yes_or_no(column.stored) if column.generated is not None else None,
@@ -194,8 +199,8 @@ def indexes(schema: Schema) -> Iterator[Row]:
         )
 
 
-def index_columns(schema: Schema, show: Callable[[Type], str] = information_type) -> Iterator[Row]:
-    """Key parts with their order; stored columns have none. ``show`` writes a type."""
+def index_columns(schema: Schema, show: Callable[[Column], str] = spanner_type) -> Iterator[Row]:
+    """Key parts with their order; stored columns have none. ``show`` writes a column's type."""
     for table, index, kind in all_indexes(schema):
         parts = [
             (p.column, n, "DESC" if p.descending else "ASC") for n, p in enumerate(index.parts, 1)
@@ -216,5 +221,5 @@ def index_columns(schema: Schema, show: Callable[[Type], str] = information_type
                 number,
                 order,
                 nullable,
-                show(column.type),
+                show(column),
             )

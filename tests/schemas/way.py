@@ -260,9 +260,8 @@ class Way:
                 doubled = [each for each in changes if each.table == table.name]
                 if len({key_of(table, each.cells) for each in doubled}) < len(doubled):
                     self._outcome.add("watch", [f"{table.name}: a row is delivered twice"])
-            found = apply_changes(table, first, changes)
             # Values that a record lacks are read, and have their signs.
-            found = self._show_as_streamed(found) if self._streams else found
+            found = self._show_as_streamed(apply_changes(table, first, changes))
             problems = compare_rows(table, written, list(found.values()), left_out)
             self._outcome.add("watch", problems)
 

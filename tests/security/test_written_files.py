@@ -42,7 +42,7 @@ WRITERS = {
     "watcher/replica/stored_files.py": "an object store's files; local ones by private_files",
     "watcher/process/terminal/console.py": "/dev/null",
     "watcher/demo/run.py": "the demo's folder: of tempfile, or a new one of the user's",
-    "watcher/demo/processes.py": "logs of the demo, in its folder",
+    "watcher/process/child_processes.py": "logs of the demo, in its folder",
     "watcher/demo/settings.py": "the demo's settings, in its folder",
     "watcher/demo/writer.py": "what the demo wrote (rows that it made up), in its folder",
     "conformance/cli.py": "a folder of tempfile, mode 0700",

@@ -36,6 +36,7 @@ class Form(Enum):
     JSON = "JSON in a text"
 
 
+UNANNOTATED = "TYPE_ANNOTATION_CODE_UNSPECIFIED"
 FLOATS = frozenset({Form.FLOAT32, Form.FLOAT64})
 
 
@@ -214,6 +215,3 @@ def find_code(code: str, annotation: str | None) -> TypeCode:
         raise UnsupportedTypeError(
             f"Spanner sent the type {name}, which this release does not know: leave the column out"
         ) from error
-
-
-UNANNOTATED = "TYPE_ANNOTATION_CODE_UNSPECIFIED"
