@@ -48,7 +48,8 @@ class ChildProcess:
 
     def read_log_end(self) -> str:
         """The last lines of its log."""
-        return "\n".join(self.log.read_bytes().decode(errors="replace").splitlines()[-LOG_LINES_SHOWN:])
+        text = self.log.read_bytes().decode(errors="replace")
+        return "\n".join(text.splitlines()[-LOG_LINES_SHOWN:])
 
     def kill(self) -> None:
         """kill -9 for the process and everything that it started (Spark's JVM, Python workers)."""
