@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from interleavings.patches import patch_attribute, patch_everywhere
@@ -51,8 +52,8 @@ class Guard:
 def skip_calls(guard: Guard) -> Iterator[None]:
     """While it lasts, calls of a check from one function do nothing; others are as ever."""
     module, _, function = guard.site.partition(":")
-    definition = guard.owner if guard.owner is not None else find_definition(guard.check)
-    real = definition.__dict__[guard.check]
+    owner = guard.owner
+    real = vars(owner or import_module(module))[guard.check]
 
     def check(*arguments: Any, **options: Any) -> Any:
         frame = sys._getframe(1)
@@ -61,21 +62,8 @@ def skip_calls(guard: Guard) -> Iterator[None]:
             return None
         return real(*arguments, **options)
 
-    if guard.owner is not None:
-        with patch_attribute(guard.owner, guard.check, check):
-            yield
-    else:
-        with patch_everywhere(guard.check, check):
-            yield
-
-
-def find_definition(check: str) -> Any:
-    """The module of the product that defines a function."""
-    for name, module in list(sys.modules.items()):
-        found = vars(module).get(check) if name.startswith("watcher.") else None
-        if found is not None and found.__module__ == name:
-            return module
-    raise KeyError(check)
+    with patch_attribute(owner, guard.check, check) if owner else patch_everywhere(real, check):
+        yield
 
 
 GUARDS = (

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import grpc
+from google.api_core.exceptions import from_grpc_error
 
 from emulator.engine.clock import Clock
 from emulator.faults import FaultInjector
@@ -207,7 +208,9 @@ class Stream(Answer):
         except HandlerEndedError:
             self._error = self._context.error()
             self._context.end()
-            raise self._error from None
+            # What the client's own wrapper of a stream makes of it. The wrapper also waits for the
+            # first message within the call, which would be one more place to be interrupted at.
+            raise from_grpc_error(self._error) from self._error
 
     def cancel(self) -> bool:
         self._context.end()

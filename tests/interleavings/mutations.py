@@ -28,13 +28,15 @@ from watcher.consumers.clearing.bounds import Slowest, find_least_positions, lis
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import Position, SpannerPositions
 from watcher.consumers.positions.rows import MovedRows, StoredPosition, StoredRows, merge_position
+from watcher.consumers.positions.spanner import demand_owner
 from watcher.consumers.positions.unregister import unregister
+from watcher.consumers.positions.values import check_backfills
 from watcher.consumers.starts import Standing
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.model.errors import LeaseHeldError
 from watcher.model.window import BEGINNING, ShardGroup, ShardSlice, Window
 from watcher.planning.sources import SourceAnswers
-from watcher.planning.windows import Look, LookAt
+from watcher.planning.windows import Look, LookAt, raise_end
 from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.retries import RetryingSink
@@ -44,7 +46,7 @@ from watcher.runners.spark.resolved_scan import QueryAnswers, ResolvedScan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.tables.epochs import Epochs
-from watcher.tables.parts import Part, list_parts
+from watcher.tables.parts import Part, keep_part, list_parts
 from watcher.tables.selection import Selection
 from watcher.tables.values import WatchedTable
 
@@ -73,7 +75,7 @@ def do_nothing(*_arguments: object, **_options: object) -> None:
     """In place of a check or a write."""
 
 
-def keep_end(_ends: object, _starts: object, end: int, _latest: int) -> int:
+def keep_end(_least: object, _positions: object, end: int, _latest: int) -> int:
     """In place of an end that is raised: the same end."""
     return end
 
@@ -94,8 +96,8 @@ def write_progress_blindly() -> Iterator[None]:
     """Backfill progress is written even if another instance has written progress since, and nothing
     is checked before a page."""
     with ExitStack() as stack:
-        stack.enter_context(patch_everywhere("demand_owner", do_nothing))
-        stack.enter_context(patch_everywhere("check_backfills", do_nothing))
+        stack.enter_context(patch_everywhere(demand_owner, do_nothing))
+        stack.enter_context(patch_everywhere(check_backfills, do_nothing))
         stack.enter_context(patch_attribute(LeaseKeeper, "check", do_nothing))
         yield
 
@@ -255,7 +257,7 @@ def freeze_tables() -> Iterator[None]:
     def resolve(scan: Scan, schema: Schema) -> Scan:
         return resolve_scan_again(scan, schema).select_tables(scan.tables)
 
-    with patch_everywhere("resolve_scan_again", resolve), begin_at_position():
+    with patch_everywhere(resolve_scan_again, resolve), begin_at_position():
         yield
 
 
@@ -280,7 +282,7 @@ def freeze_streams() -> Iterator[None]:
         return not watched.tables or name in watched.tables
 
     with (
-        patch_everywhere("resolve_scan_again", resolve),
+        patch_everywhere(resolve_scan_again, resolve),
         patch_attribute(ChangeFilter, "accepts_table", takes_listed),
     ):
         yield
@@ -402,7 +404,7 @@ MUTATIONS = (
         "positions are saved whoever owns the lease",
         "1",
         "spark-replaced",
-        lambda: patch_everywhere("demand_owner", do_nothing),
+        lambda: patch_everywhere(demand_owner, do_nothing),
     ),
     Mutation(
         "no look at the lease before a page or a change",
@@ -467,7 +469,7 @@ MUTATIONS = (
         "a window that comes again may be shorter",
         "1",
         "cut",
-        lambda: patch_attribute(LeastEnds, "raise_end", keep_end),
+        lambda: patch_everywhere(raise_end, keep_end),
         seed=9,
     ),
     Mutation(
@@ -480,7 +482,7 @@ MUTATIONS = (
         "a part has the rows of all",
         "10",
         "shared",
-        lambda: patch_everywhere("keep_part", keep_every_shard),
+        lambda: patch_everywhere(keep_part, keep_every_shard),
     ),
     Mutation(
         "a producer follows one whose requests are not answered",
