@@ -470,7 +470,6 @@ MUTATIONS = (
         "1",
         "cut",
         lambda: patch_everywhere(raise_end, keep_end),
-        seed=9,
     ),
     Mutation(
         "no end is planned ahead",
