@@ -7,11 +7,11 @@ import json
 import sys
 import time
 
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema
-from ddl.plan import make_plan
-from ddl.selection import select_tables
-from ddl.status import list_statuses
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
+from ddl.model.selection import select_tables
+from ddl.rules.evolve import parse_schema
+from ddl.tracking.status import list_statuses
 
 
 def main() -> None:

@@ -11,9 +11,9 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from benchmarks.shaped_rows import COLUMNS, make_row
-from ddl import apply
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
+from ddl.migration import apply
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
 from watcher.model.window import Window
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.scan import Scan

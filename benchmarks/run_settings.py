@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.workload import Workload
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from watcher.tables.values import TableSpec
 
 SystemName = Literal["watcher", "spark", "java", "debezium"]

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, StreamRows, TableRows
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.captures.change_stream.rows import ChangeBuffer

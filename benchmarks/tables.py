@@ -20,12 +20,10 @@ from benchmarks.run_settings import (
     Run,
 )
 from benchmarks.workload import Workload
-from ddl import apply
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema
-from ddl.plan import make_plan
-from ddl.render import render_schema, render_step
-from ddl.schema import (
+from ddl.migration import apply
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
+from ddl.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
@@ -36,8 +34,10 @@ from ddl.schema import (
     Type,
     TypeCode,
 )
-from ddl.steps import CreateChangeStream, CreateTable
-from ddl.strategies import Strategy
+from ddl.model.steps import CreateChangeStream, CreateTable
+from ddl.model.strategies import Strategy
+from ddl.rules.evolve import parse_schema
+from ddl.syntax.render import render_schema, render_step
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect, create_on_emulator

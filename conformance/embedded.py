@@ -15,8 +15,8 @@ from google.cloud.spanner_v1.instance import Instance
 
 from conformance.schema_changes import EXTRA, SchemaChange
 from conformance.writers import fresh_database
-from ddl.render import render_step
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
+from ddl.syntax.render import render_step
 from emulator.faults import Faults
 from emulator.process import ServerProcess, spawn
 from watcher.spanner.address import DatabaseAddress

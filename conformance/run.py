@@ -35,9 +35,9 @@ from conformance.system import System, name_variables
 from conformance.truth import Commit, Row, Truth, Write
 from conformance.verdict import judge
 from conformance.writers import ACCOUNTS, ENTRIES, EVENTS, LOG, WATCHED, Writers
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
+from ddl.migration.apply import apply_plan, read_schema
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.timestamps import format_timestamp
 

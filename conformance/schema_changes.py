@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ddl.schema import (
+from ddl.model.schema import (
     ChangeStream,
     Column,
     Index,
@@ -14,7 +14,7 @@ from ddl.schema import (
     Type,
     TypeCode,
 )
-from ddl.steps import (
+from ddl.model.steps import (
     AddColumn,
     AlterChangeStream,
     CreateIndex,

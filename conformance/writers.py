@@ -23,7 +23,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from conformance.truth import Commit, Key, Truth, Write
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.timestamps import to_micros

@@ -1,6 +1,6 @@
 """The limits of the server: Spanner's own where it publishes them, ours for the rest.
 
-Those of a schema are in ``ddl.limits``.
+Those of a schema are in ``ddl.rules.limits``.
 """
 
 from __future__ import annotations

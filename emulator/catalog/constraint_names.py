@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ddl.limits import NAME_CHARACTERS_MAX
-from ddl.names import join_name, split_name
+from ddl.model.names import join_name, split_name
+from ddl.rules.limits import NAME_CHARACTERS_MAX
 from emulator.sql.functions.text import farm_fingerprint
 
 SEED = "2695C62E33338E4B"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.names import split_name
-from ddl.references import find_referenced_columns
-from ddl.schema import OnDelete, Schema, Table
+from ddl.model.names import split_name
+from ddl.model.schema import OnDelete, Schema, Table
+from ddl.syntax.references import find_referenced_columns
 from emulator.values.system_tables import Row
 
 PLACEMENT_KEY = "PLACEMENT KEY"

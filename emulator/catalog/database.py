@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import apsw
 
-from ddl.schema import Dialect, Schema
+from ddl.model.schema import Dialect, Schema
 from emulator.catalog import constraints, objects, routines, tables
 from emulator.catalog.postgres import POSTGRES_CONTENTS, user_view_columns
 from emulator.sql.functions import register

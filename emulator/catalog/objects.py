@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl import placements, sequences, views
-from ddl.names import split_name
-from ddl.schema import Schema
+from ddl.model.names import split_name
+from ddl.model.schema import Schema
+from ddl.syntax import placements, sequences, views
 from emulator.values.system_tables import Row
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 
-from ddl import names, sequences
-from ddl.references import find_referenced_columns
-from ddl.schema import Column, ForeignKey, Index, OnDelete, Schema, Table, Type, TypeCode
-from ddl.views import list_views, read_view
+from ddl.model import names
+from ddl.model.schema import Column, ForeignKey, Index, OnDelete, Schema, Table, Type, TypeCode
+from ddl.syntax import sequences
+from ddl.syntax.references import find_referenced_columns
+from ddl.syntax.views import list_views, read_view
 from emulator.catalog import constraints, tables
 
 Fields = dict[str, object]

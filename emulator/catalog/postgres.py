@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from ddl import sequences
-from ddl.grants import FUNCTION, ROLE, TABLE
-from ddl.placements import list_read_functions
-from ddl.render import render_type
-from ddl.schema import Column, Dialect, Grant, Schema, Table, Type, TypeCode
-from ddl.views import list_views, read_view
+from ddl.model.schema import Column, Dialect, Grant, Schema, Table, Type, TypeCode
+from ddl.syntax import sequences
+from ddl.syntax.grants import FUNCTION, ROLE, TABLE
+from ddl.syntax.placements import list_read_functions
+from ddl.syntax.render import render_type
+from ddl.syntax.views import list_views, read_view
 from emulator.catalog import constraints, objects, routines, tables
 from emulator.catalog.pg_catalog import PG_CONTENTS, split_name
 from emulator.sql.postgres.change_streams import function_name

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.names import split_name
-from ddl.placements import list_read_functions
-from ddl.references import find_referenced_columns
-from ddl.schema import Schema
+from ddl.model.names import split_name
+from ddl.model.schema import Schema
+from ddl.syntax.placements import list_read_functions
+from ddl.syntax.references import find_referenced_columns
 from emulator.values.system_tables import Row
 
 SYSTEM_ROLES = ("public", "spanner_info_reader", "spanner_sys_reader")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ddl.names import split_name
-from ddl.protos import KIND as PROTO_BUNDLE
-from ddl.render import render_type
-from ddl.schema import Column, Index, KeyPart, Schema, Table, Type
+from ddl.model.names import split_name
+from ddl.model.schema import Column, Index, KeyPart, Schema, Table, Type
+from ddl.syntax.protos import KIND as PROTO_BUNDLE
+from ddl.syntax.render import render_type
 from emulator.sql.functions.text import farm_fingerprint
 from emulator.values.columns import View
 from emulator.values.system_tables import VIEWS, Row

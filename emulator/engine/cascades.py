@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from ddl.schema import ForeignKey, OnDelete, Schema, Table
+from ddl.model.schema import ForeignKey, OnDelete, Schema, Table
 from emulator.engine.keys import Clause, key_clauses, key_parts
 from emulator.engine.mutations import exists, key_of, resolve_key_timestamps
 from emulator.engine.refusals import broken_foreign_key, referenced_row_deleted

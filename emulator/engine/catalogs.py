@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping
 
 import apsw
 
-from ddl.schema import Schema
-from ddl.views import list_views
+from ddl.model.schema import Schema
+from ddl.syntax.views import list_views
 from emulator.catalog.database import VIEW_COLUMNS, fill, open_catalog
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.results import collect_rows, rows_in_memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from ddl.schema import Table
+from ddl.model.schema import Table
 from emulator.engine.write_plans import Row, WritePlan
 from emulator.errors import unimplemented
 from emulator.sql.statements import Bindings, Insert, OnConflict, Update

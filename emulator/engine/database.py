@@ -10,8 +10,8 @@ from pathlib import Path
 
 import apsw
 
-from ddl.render import render_schema
-from ddl.schema import Dialect, Schema
+from ddl.model.schema import Dialect, Schema
+from ddl.syntax.render import render_schema
 from emulator.engine.catalogs import Catalogs
 from emulator.engine.change_streams.mutable import churn_mutable, is_mutable
 from emulator.engine.change_streams.partitions import StreamPartition, churn

@@ -6,9 +6,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ddl import placements, sequences, steps, views
-from ddl.errors import DuplicateNameError, NameNotFoundError, SchemaError
-from ddl.schema import Column, Identity, Schema, Table, Verbatim
+from ddl.model import steps
+from ddl.model.errors import DuplicateNameError, NameNotFoundError, SchemaError
+from ddl.model.schema import Column, Identity, Schema, Table, Verbatim
+from ddl.syntax import placements, sequences, views
 from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
 from emulator.errors import invalid_argument
 from emulator.sql.sequences import identity_counter, sequence_counter

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import apsw
 
-from ddl.schema import Column, Table
+from ddl.model.schema import Column, Table
 from emulator.engine.conflicts import excluded_values, find_conflict, update_of_conflict
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
 from emulator.engine.refusals import (

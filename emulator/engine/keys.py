@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ddl.schema import Dialect, Index, KeyPart, Table
+from ddl.model.schema import Dialect, Index, KeyPart, Table
 from emulator.engine.refusals import wrong_key_size
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.values.sqlite_text import quote_name

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import apsw
 
-from ddl.schema import Table
+from ddl.model.schema import Table
 from emulator.engine.writer import DatabaseWriter
 from emulator.errors import SpannerError
 from emulator.storage.archives import drop_archive

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import apsw
 
-from ddl.schema import KeyPart, Schema, Table, TypeCode
+from ddl.model.schema import KeyPart, Schema, Table, TypeCode
 from emulator.engine.keys import key_clauses, key_parts
 from emulator.engine.refusals import (
     commit_timestamp_not_allowed,

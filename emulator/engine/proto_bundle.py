@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl import steps
-from ddl.protos import (
+from ddl.model import steps
+from ddl.model.schema import Schema, Verbatim
+from ddl.syntax.protos import (
     KIND,
     BundleChange,
     list_bundle_types,
     read_bundle_change,
     write_bundle,
 )
-from ddl.schema import Schema, Verbatim
 from emulator.engine.proto_descriptors import merge_descriptors, type_names
 from emulator.errors import (
     already_exists,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ddl.schema import Index, Schema, Table
+from ddl.model.schema import Index, Schema, Table
 from emulator.engine.keys import EVERYTHING, Clause, KeyColumn, key_clauses, key_parts, range_clause
 from emulator.engine.refusals import (
     column_not_in_index,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from ddl.schema import ForeignKey, Schema, Table
+from ddl.model.schema import ForeignKey, Schema, Table
 from emulator.errors import (
     SpannerError,
     already_exists,

@@ -8,7 +8,7 @@ from itertools import islice
 
 import apsw
 
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from emulator.engine.refusals import translate_error
 from emulator.errors import SpannerError
 from emulator.storage.sqlite import StorageReader

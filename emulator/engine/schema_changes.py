@@ -8,21 +8,21 @@ from typing import TypeVar
 
 import apsw
 
-from ddl import steps
-from ddl.errors import (
+from ddl.model import steps
+from ddl.model.errors import (
     ConstraintNotFoundError,
     DdlError,
     DdlSyntaxError,
     InvalidDefinitionError,
     NameNotFoundError,
 )
-from ddl.evolve import apply_step
-from ddl.limits import check_counts, check_names_and_keys
-from ddl.parse import parse_statement
-from ddl.placements import KIND as PLACEMENT
-from ddl.protos import KIND as PROTO_BUNDLE
-from ddl.protos import list_bundle_types
-from ddl.schema import Column, Dialect, Schema, Table
+from ddl.model.schema import Column, Dialect, Schema, Table
+from ddl.rules.evolve import apply_step
+from ddl.rules.limits import check_counts, check_names_and_keys
+from ddl.syntax.parse import parse_statement
+from ddl.syntax.placements import KIND as PLACEMENT
+from ddl.syntax.protos import KIND as PROTO_BUNDLE
+from ddl.syntax.protos import list_bundle_types
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.definitions import counters_to_restart, resolve_step

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import apsw
 
-from ddl.schema import Identity, Schema
-from ddl.sequences import Sequence, read_sequences
+from ddl.model.schema import Identity, Schema
+from ddl.syntax.sequences import Sequence, read_sequences
 from emulator.errors import failed_precondition
 from emulator.sql.sequences import identity_counter, sequence_counter
 

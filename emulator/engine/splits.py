@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from emulator.engine.keys import key_parts, range_clause
 from emulator.engine.reads import ReadPlan, Row
 from emulator.engine.refusals import unknown_table

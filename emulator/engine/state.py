@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import apsw
 import apsw.ext
 
-from ddl.protos import list_bundle_types
-from ddl.schema import Schema, Type
+from ddl.model.schema import Schema, Type
+from ddl.syntax.protos import list_bundle_types
 from emulator.engine.cascades import cascading_keys
 from emulator.engine.locks.conditions import TableConditions, statement_conditions
 from emulator.engine.locks.footprints import RowReader, row_reader

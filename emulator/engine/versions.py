@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from emulator.engine.state import SchemaState
 from emulator.storage.archives import Archive
 from emulator.storage.history import Placement

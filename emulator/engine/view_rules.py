@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ddl import steps
-from ddl.protos import list_bundle_types
-from ddl.render import quote_name
-from ddl.schema import Dialect, Schema, Type, Verbatim
-from ddl.views import KIND, find_view, list_views
+from ddl.model import steps
+from ddl.model.schema import Dialect, Schema, Type, Verbatim
+from ddl.syntax.protos import list_bundle_types
+from ddl.syntax.render import quote_name
+from ddl.syntax.views import KIND, find_view, list_views
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.sql.compile import compile_statement
 from emulator.sql.statements import CompiledQuery

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ddl.schema import Column, Index, Schema, Table, TypeCode
+from ddl.model.schema import Column, Index, Schema, Table, TypeCode
 from emulator.engine.refusals import (
     generated_column_written,
     unknown_column,

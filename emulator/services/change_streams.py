@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from emulator.engine.change_streams.json_records import record_to_jsonb
 from emulator.engine.change_streams.mutable import is_mutable
 from emulator.engine.change_streams.reading import Caller, ReadArguments

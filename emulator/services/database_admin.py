@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 from google.protobuf.empty_pb2 import Empty
 
-from ddl.errors import DdlError
-from ddl.parse import parse_statement
-from ddl.protos import KIND, list_bundle_types, read_bundle, read_bundle_change
-from ddl.schema import Dialect
-from ddl.steps import AlterDatabase, CreateVerbatim, OtherStatement, Step
+from ddl.model.errors import DdlError
+from ddl.model.schema import Dialect
+from ddl.model.steps import AlterDatabase, CreateVerbatim, OtherStatement, Step
+from ddl.syntax.parse import parse_statement
+from ddl.syntax.protos import KIND, list_bundle_types, read_bundle, read_bundle_change
 from emulator import limits
 from emulator.catalog.routines import role_rows
 from emulator.engine.clock import wall_micros

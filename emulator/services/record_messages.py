@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ddl.schema import Type
+from ddl.model.schema import Type
 from emulator import limits
 from emulator.engine.change_streams.reading import Place
 from emulator.errors import invalid_argument

@@ -16,8 +16,8 @@ from pathlib import Path
 import grpc
 from google.longrunning.operations_pb2 import Operation
 
-from ddl.placements import read_placements
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
+from ddl.syntax.placements import read_placements
 from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
 from emulator.engine.query_stats import COUNTED_EACH, QueryStats

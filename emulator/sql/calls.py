@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.dialect import PLUS_FUNCTION
+from ddl.syntax.dialect import PLUS_FUNCTION
 from emulator import errors
 from emulator.sql import (
     array_calls,

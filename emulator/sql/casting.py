@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.coerce import coerce, float_as_numeric, text_as
 from emulator.sql.composites import field_of, struct_of

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ddl.dialect import parse_query
-from ddl.errors import DdlSyntaxError
-from ddl.placements import ReadFunction, list_read_functions
-from ddl.schema import Schema, StructField, Type, TypeCode
+from ddl.model.errors import DdlSyntaxError
+from ddl.model.schema import Schema, StructField, Type, TypeCode
+from ddl.syntax.dialect import parse_query
+from ddl.syntax.placements import ReadFunction, list_read_functions
 from emulator.errors import SpannerError, invalid_argument, unimplemented
 from emulator.sql.functions.numbers import INT64_MAX
 from emulator.values.types import BOOL, INT64, STRING

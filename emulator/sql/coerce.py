@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 
-from ddl.schema import StructField, Type, TypeCode
+from ddl.model.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql.composites import array_of, field_of, struct_of
 from emulator.sql.protos import coerce_named, named_among

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.composites import field_of
 from emulator.sql.types import Typed, name_of

@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 import grpc
 from sqlglot import exp
 
-from ddl.dialect import Parsed, parse_query
-from ddl.errors import DdlSyntaxError
-from ddl.protos import list_bundle_types
-from ddl.schema import Dialect, Index, Schema, Table, Type, TypeCode
+from ddl.model.errors import DdlSyntaxError
+from ddl.model.schema import Dialect, Index, Schema, Table, Type, TypeCode
+from ddl.syntax.dialect import Parsed, parse_query
+from ddl.syntax.protos import list_bundle_types
 from emulator import errors
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX

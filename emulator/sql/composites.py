@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddl.schema import StructField, Type, TypeCode
+from ddl.model.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql.types import Columns, Typed, name_of
 from emulator.values.types import FLOATS, INT64, array

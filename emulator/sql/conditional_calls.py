@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.dialect import WITH_EXPRESSION
-from ddl.schema import TypeCode
+from ddl.model.schema import TypeCode
+from ddl.syntax.dialect import WITH_EXPRESSION
 from emulator import errors
 from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import compare

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.dialect import Parsed
-from ddl.names import split_name
-from ddl.schema import Column, Schema, Table
-from ddl.upserts import ConflictClause
+from ddl.model.names import split_name
+from ddl.model.schema import Column, Schema, Table
+from ddl.syntax.dialect import Parsed
+from ddl.syntax.upserts import ConflictClause
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.proto_updates import FieldUpdates

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ddl.errors import DdlSyntaxError
-from ddl.schema import Dialect
-from ddl.tokens import Token, TokenKind, tokenize
+from ddl.model.errors import DdlSyntaxError
+from ddl.model.schema import Dialect
+from ddl.syntax.tokens import Token, TokenKind, tokenize
 from emulator import errors
 
 ENGINE = "SPANNER."

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ddl.schema import Type
+from ddl.model.schema import Type
 from emulator.limits import IN_ITEMS_MAX
 from emulator.values.types import INT64, STRING
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.schema import TypeCode
+from ddl.model.schema import TypeCode
 from emulator import errors
 from emulator.sql.compiler import Compiler, Handler
 from emulator.sql.composites import struct_field, struct_of

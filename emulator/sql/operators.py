@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.dialect import TYPED_CONSTRUCTOR, TYPED_LITERAL
-from ddl.schema import TypeCode
+from ddl.model.schema import TypeCode
+from ddl.syntax.dialect import TYPED_CONSTRUCTOR, TYPED_LITERAL
 from emulator import errors
 from emulator.sql import interval_calls
 from emulator.sql.casting import cast_explicitly, typed_literal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.schema import TypeCode
+from ddl.model.schema import TypeCode
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.comparison import to_comparable

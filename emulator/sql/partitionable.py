@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from ddl.schema import Index, Schema, Table, Type
+from ddl.model.schema import Index, Schema, Table, Type
 from emulator import errors
 from emulator.sql.aggregates import has_aggregate
 from emulator.sql.compile import compile_statement, read_tree

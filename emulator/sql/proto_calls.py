@@ -5,7 +5,7 @@ from __future__ import annotations
 from google.protobuf.descriptor import Descriptor
 from sqlglot import exp
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.coerce import coerce
 from emulator.sql.compiler import Call, Compiler

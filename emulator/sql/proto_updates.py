@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.schema import Column, Table, TypeCode
+from ddl.model.schema import Column, Table, TypeCode
 from emulator import errors
 from emulator.sql.proto_calls import FieldValues
 from emulator.sql.protos import build, of_type

@@ -7,7 +7,7 @@ import re
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.errors import SpannerError
 from emulator.sql.functions.protos import enum_number, parse_text

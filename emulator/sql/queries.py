@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.schema import StructField, Type, TypeCode
+from ddl.model.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql import grouping, tails, windows
 from emulator.sql.aggregates import UNGROUPABLE, has_aggregate

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ddl import views
-from ddl.dialect import HINTS, OFFSET
-from ddl.names import join_name, split_name
-from ddl.protos import list_bundle_types
-from ddl.schema import Index, Table, Type, TypeCode, Verbatim
+from ddl.model.names import join_name, split_name
+from ddl.model.schema import Index, Table, Type, TypeCode, Verbatim
+from ddl.syntax import views
+from ddl.syntax.dialect import HINTS, OFFSET
+from ddl.syntax.protos import list_bundle_types
 from emulator import errors
 from emulator.limits import JOINS_MAX
 from emulator.sql.coerce import unify

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.dialect import parse_expression
-from ddl.errors import DdlSyntaxError
-from ddl.protos import list_bundle_types
-from ddl.schema import Dialect, Schema
+from ddl.model.errors import DdlSyntaxError
+from ddl.model.schema import Dialect, Schema
+from ddl.syntax.dialect import parse_expression
+from ddl.syntax.protos import list_bundle_types
 from emulator import errors
 from emulator.sql.grammar.check import read_expression
 from emulator.sql.postgres import query_trees

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from ddl.schema import Dialect, Schema, Table, Type
+from ddl.model.schema import Dialect, Schema, Table, Type
 from emulator import errors
 from emulator.sql.statements import Bindings, TableSource
 from emulator.sql.types import Typed, distinct_names, drop_length

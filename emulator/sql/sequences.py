@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl import sequences
+from ddl.syntax import sequences
 from emulator import errors
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope

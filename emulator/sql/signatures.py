@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ddl.schema import Type
+from ddl.model.schema import Type
 from emulator import errors
 from emulator.sql.coerce import coerce
 from emulator.sql.scope import Context

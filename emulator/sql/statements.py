@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from ddl.schema import Index, Table, Type
+from ddl.model.schema import Index, Table, Type
 from emulator.values.requests import ResultColumn
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.limits import IN_ITEMS_MAX
 from emulator.sql.coerce import coerce, require, unify

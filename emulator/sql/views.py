@@ -6,10 +6,10 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from ddl.dialect import parse_query
-from ddl.errors import DdlSyntaxError
-from ddl.schema import Dialect, Schema
-from ddl.views import read_view
+from ddl.model.errors import DdlSyntaxError
+from ddl.model.schema import Dialect, Schema
+from ddl.syntax.dialect import parse_query
+from ddl.syntax.views import read_view
 from emulator import errors
 from emulator.sql.grammar.check import read_view_query
 from emulator.sql.postgres.parser import parse_statement

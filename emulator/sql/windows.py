@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.schema import TypeCode
+from ddl.model.schema import TypeCode
 from emulator import errors
 from emulator.sql.aggregates import AGGREGATE_CALLS, UNGROUPABLE, aggregate_call
 from emulator.sql.coerce import require

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from ddl.schema import Table
+from ddl.model.schema import Table
 from emulator.storage.sqlite import current_table, history_table, run
 from emulator.values.sqlite_text import quote_name
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import apsw
 
-from ddl.placements import is_per_placement
-from ddl.schema import ChangeStream, Column, Schema, Table, TypeCode
+from ddl.model.schema import ChangeStream, Column, Schema, Table, TypeCode
+from ddl.syntax.placements import is_per_placement
 from emulator.storage.sqlite import PENDING, current_table
 from emulator.values.sqlite_text import quote_name, quote_text
 

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import apsw
 
-from ddl.schema import Column, Table, Type, TypeCode
+from ddl.model.schema import Column, Table, Type, TypeCode
 from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from ddl.schema import Index, Schema, Table
+from ddl.model.schema import Index, Schema, Table
 from emulator.sql.statements import TableSource
 from emulator.storage.archives import Archive
 from emulator.storage.layout import filter_columns, may_be_null

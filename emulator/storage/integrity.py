@@ -7,7 +7,7 @@ at again, in ``$references``.
 
 from __future__ import annotations
 
-from ddl.schema import ForeignKey, OnDelete, Schema, Table, TypeCode
+from ddl.model.schema import ForeignKey, OnDelete, Schema, Table, TypeCode
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name, quote_text
 

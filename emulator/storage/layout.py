@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ddl import placements, protos, sequences
-from ddl.rules import name_type
-from ddl.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
+from ddl.model.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
+from ddl.rules.refusals import name_type
+from ddl.syntax import placements, protos, sequences
 from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
 from emulator.sql.statements import Expression

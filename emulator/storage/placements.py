@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ddl import placements
-from ddl.schema import Schema, Table
+from ddl.model.schema import Schema, Table
+from ddl.syntax import placements
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name, quote_text
 

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import apsw
 
-from ddl.schema import Column, Schema, Table, Type, TypeCode
+from ddl.model.schema import Column, Schema, Table, Type, TypeCode
 from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.sqlite import current_table
 from emulator.values.forms import bytes_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddl.schema import StructField, Type, TypeCode
+from ddl.model.schema import StructField, Type, TypeCode
 from emulator.values.columns import View, parse_columns
 from emulator.values.types import FLOAT64, INT64, STRING, array
 

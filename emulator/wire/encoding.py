@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator.values.forms import base64_text, numeric_to_text, timestamp_to_text
 from emulator.values.pg_numeric import text_of_form
 from emulator.values.requests import Stored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddl.schema import Index, Schema, Table, Type
+from ddl.model.schema import Index, Schema, Table, Type
 from emulator.engine.keys import key_parts
 from emulator.engine.refusals import unknown_index, unknown_table
 from emulator.errors import failed_precondition, invalid_argument

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from emulator.engine.refusals import unknown_column, unknown_table
 from emulator.errors import (
     SpannerError,

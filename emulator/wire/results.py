@@ -8,7 +8,7 @@ from itertools import islice
 
 import grpc
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator import limits
 from emulator.errors import SpannerError
 from emulator.values.requests import ResultRows

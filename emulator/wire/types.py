@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddl.schema import StructField, Type, TypeCode
+from ddl.model.schema import StructField, Type, TypeCode
 from emulator import limits
 from emulator.errors import invalid_argument, not_found
 from emulator.values.protos import ProtoTypes

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator.errors import SpannerError
 from emulator.sql.functions.intervals import parse_iso
 from emulator.unsupported import parameter_type

@@ -18,19 +18,19 @@ from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl import change_streams
-from ddl.advice import advise
-from ddl.apply import read_schema
-from ddl.changelog import make_history_table
-from ddl.errors import PlanError
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema
-from ddl.plan import make_plan
-from ddl.render import render_step
-from ddl.schema import ChangeStream, ChangeStreamTable, Dialect, RowDeletionPolicy
-from ddl.selection import select_tables
-from ddl.status import count_index_rows, list_statuses
-from ddl.steps import DropIndex
+from ddl.migration.apply import read_schema
+from ddl.migration.plan import make_plan
+from ddl.model.advice import advise
+from ddl.model.errors import PlanError
+from ddl.model.options import WatchOptions
+from ddl.model.schema import ChangeStream, ChangeStreamTable, Dialect, RowDeletionPolicy
+from ddl.model.selection import select_tables
+from ddl.model.steps import DropIndex
+from ddl.rules import change_streams
+from ddl.rules.evolve import parse_schema
+from ddl.syntax.render import render_step
+from ddl.tracking.changelog import make_history_table
+from ddl.tracking.status import count_index_rows, list_statuses
 
 MUSIC = "; ".join(
     [

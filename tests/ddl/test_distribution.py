@@ -10,11 +10,11 @@ from collections.abc import Callable
 import pytest
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
-from ddl.render import quote_name
-from ddl.schema import Dialect
+from ddl.migration.apply import apply_plan, read_schema
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Dialect
+from ddl.syntax.render import quote_name
 
 ROWS, SHARDS = 4_000, 16
 CRITICAL = 44.3

@@ -15,14 +15,14 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from ddl.apply import read_schema, roll_back
-from ddl.errors import PlanError
-from ddl.lint import lint_schema
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema
-from ddl.plan import make_plan
-from ddl.schema import Dialect
-from ddl.strategies import Strategy
+from ddl.migration.apply import read_schema, roll_back
+from ddl.migration.plan import make_plan
+from ddl.model.errors import PlanError
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Dialect
+from ddl.model.strategies import Strategy
+from ddl.rules.evolve import parse_schema
+from ddl.tracking.lint import lint_schema
 from watcher import Change
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema
-from ddl.plan import make_plan
-from ddl.schema import Dialect, Schema
-from ddl.strategies import Modulo, Strategy
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Dialect, Schema
+from ddl.model.strategies import Modulo, Strategy
+from ddl.rules.evolve import parse_schema
 from watcher.consumers.clearing import clearing_statement
 from watcher.tables.discovery import find_watched_table
 

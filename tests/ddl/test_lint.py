@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from fixtures.singers import SINGERS
 
-from ddl.evolve import apply_step
-from ddl.lint import RULES, LintContext, lint_schema
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema, parse_statement
-from ddl.plan import make_plan
-from ddl.schema import Schema
-from ddl.strategies import Strategy
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Schema
+from ddl.model.strategies import Strategy
+from ddl.rules.evolve import apply_step, parse_schema
+from ddl.syntax.parse import parse_statement
+from ddl.tracking.lint import RULES, LintContext, lint_schema
 
 STAMP = "c TIMESTAMP OPTIONS (allow_commit_timestamp = true)"
 SHARDED = "s INT64 AS (MOD(MOD(FARM_FINGERPRINT(CAST(a AS STRING)), {n}) + {n}, {n}))"

@@ -16,14 +16,14 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddl.apply import apply_plan, plan_rollback, read_schema, roll_back
-from ddl.errors import DdlError
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
-from ddl.record import read_ownership
-from ddl.schema import Dialect
-from ddl.status import list_statuses
-from ddl.strategies import Strategy
+from ddl.migration.apply import apply_plan, plan_rollback, read_schema, roll_back
+from ddl.migration.plan import make_plan
+from ddl.migration.record import read_ownership
+from ddl.model.errors import DdlError
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Dialect
+from ddl.model.strategies import Strategy
+from ddl.tracking.status import list_statuses
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import Position, SpannerPositions
 from watcher.model.errors import NotOursError, WatcherError

@@ -8,12 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddl.errors import DdlSyntaxError, SchemaError
-from ddl.evolve import apply_step
-from ddl.names import join_name, split_name
-from ddl.parse import parse_schema, parse_script, parse_statement
-from ddl.render import render_schema, render_step
-from ddl.schema import (
+from ddl.model.errors import DdlSyntaxError, SchemaError
+from ddl.model.names import join_name, split_name
+from ddl.model.schema import (
     Check,
     Column,
     Identity,
@@ -25,6 +22,9 @@ from ddl.schema import (
     Type,
     TypeCode,
 )
+from ddl.rules.evolve import apply_step, parse_schema
+from ddl.syntax.parse import parse_script, parse_statement
+from ddl.syntax.render import render_schema, render_step
 
 STATEMENTS = [
     "CREATE TABLE t (a INT64 NOT NULL, b STRING(MAX)) PRIMARY KEY (a DESC)",

@@ -12,15 +12,15 @@ from fixtures.singers import SINGERS
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema
-from ddl.errors import ApplyError, DdlError
-from ddl.names import NAME_LENGTH_MAX
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema
-from ddl.plan import Plan, make_plan
-from ddl.record import read_ownership, record_plan
-from ddl.schema import Dialect
-from ddl.shards import shard_values
+from ddl.migration.apply import apply_plan, read_schema
+from ddl.migration.plan import Plan, make_plan
+from ddl.migration.record import read_ownership, record_plan
+from ddl.model.errors import ApplyError, DdlError
+from ddl.model.names import NAME_LENGTH_MAX
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Dialect
+from ddl.rules.evolve import parse_schema
+from ddl.tracking.shards import shard_values
 
 STRATEGIES = ("automatic", "processed")
 

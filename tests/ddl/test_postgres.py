@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddl.errors import DdlError, DdlSyntaxError, PlanError
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema, parse_statement
-from ddl.plan import make_plan
-from ddl.render import render_schema, render_step
-from ddl.schema import (
+from ddl.migration.plan import make_plan
+from ddl.model.errors import DdlError, DdlSyntaxError, PlanError
+from ddl.model.options import WatchOptions
+from ddl.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Check,
@@ -29,7 +27,10 @@ from ddl.schema import (
     Type,
     TypeCode,
 )
-from ddl.shards import shard_values
+from ddl.rules.evolve import parse_schema
+from ddl.syntax.parse import parse_statement
+from ddl.syntax.render import render_schema, render_step
+from ddl.tracking.shards import shard_values
 
 PG = Dialect.POSTGRESQL
 ACTIONS = (None, OnDelete.CASCADE)

@@ -20,18 +20,18 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddl.apply import apply_plan, read_schema, roll_back
-from ddl.errors import PlanError
-from ddl.lint import DATABASE, LintContext, lint_schema
-from ddl.names import join_name
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema
-from ddl.plan import make_plan
-from ddl.render import quote_name, render_schema
-from ddl.schema import Dialect, Schema, TypeCode
-from ddl.status import count_index_rows, list_statuses
-from ddl.strategies import Modulo, Strategy
-from ddl.tracked import find_trackings
+from ddl.migration.apply import apply_plan, read_schema, roll_back
+from ddl.migration.plan import make_plan
+from ddl.model.errors import PlanError
+from ddl.model.names import join_name
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Dialect, Schema, TypeCode
+from ddl.model.strategies import Modulo, Strategy
+from ddl.rules.evolve import parse_schema
+from ddl.syntax.render import quote_name, render_schema
+from ddl.tracking.lint import DATABASE, LintContext, lint_schema
+from ddl.tracking.status import count_index_rows, list_statuses
+from ddl.tracking.tracked import find_trackings
 
 PG = Dialect.POSTGRESQL
 

@@ -10,16 +10,16 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddl.apply import read_schema, roll_back, run_statements
-from ddl.comparison import list_differences
-from ddl.errors import PlanError
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema
-from ddl.plan import make_plan
-from ddl.record import read_records
-from ddl.schema import Dialect
-from ddl.status import list_statuses
-from ddl.tracked import find_trackings
+from ddl.migration.apply import read_schema, roll_back, run_statements
+from ddl.migration.plan import make_plan
+from ddl.migration.record import read_records
+from ddl.model.errors import PlanError
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Dialect
+from ddl.rules.evolve import parse_schema
+from ddl.tracking.comparison import list_differences
+from ddl.tracking.status import list_statuses
+from ddl.tracking.tracked import find_trackings
 from watcher import Change, Watcher
 
 WIDE = (

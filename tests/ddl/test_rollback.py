@@ -18,18 +18,18 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddl.apply import apply_plan, plan_rollback, read_schema, roll_back
-from ddl.errors import PlanError
-from ddl.evolve import apply_step
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema, parse_statement
-from ddl.plan import make_plan
-from ddl.record import read_records
-from ddl.render import render_schema, render_step
-from ddl.reverse import reverse_step
-from ddl.schema import Dialect, Index, KeyPart, Schema
-from ddl.steps import CreateIndex
-from ddl.strategies import Strategy
+from ddl.migration.apply import apply_plan, plan_rollback, read_schema, roll_back
+from ddl.migration.plan import make_plan
+from ddl.migration.record import read_records
+from ddl.migration.reverse import reverse_step
+from ddl.model.errors import PlanError
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Dialect, Index, KeyPart, Schema
+from ddl.model.steps import CreateIndex
+from ddl.model.strategies import Strategy
+from ddl.rules.evolve import apply_step, parse_schema
+from ddl.syntax.parse import parse_statement
+from ddl.syntax.render import render_schema, render_step
 
 CHILD = (
     "CREATE TABLE Albums (SingerId INT64, AlbumId STRING(36), Title STRING(MAX))"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 
-from ddl.parse import parse_schema
-from ddl.schema import SCANS_MAX, Schema
+from ddl.model.schema import SCANS_MAX, Schema
+from ddl.rules.evolve import parse_schema
 
 
 class CountedName(str):

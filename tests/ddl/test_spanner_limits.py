@@ -9,23 +9,12 @@ from dataclasses import replace
 import pytest
 from fixtures.server import CreateDatabase
 
-from ddl.apply import apply_plan, read_schema
-from ddl.errors import PlanError
-from ddl.limits import (
-    COLUMNS_IN_TABLE_MAX,
-    INDEXES_IN_TABLE_MAX,
-    INDEXES_MAX,
-    KEY_COLUMNS_MAX,
-    STATEMENT_BYTES_MAX,
-    STREAMS_A_COLUMN_MAX,
-    STREAMS_MAX,
-    TABLES_MAX,
-)
-from ddl.options import WatchOptions
-from ddl.parse import parse_schema
-from ddl.plan import make_plan
-from ddl.record import create_records_table
-from ddl.schema import (
+from ddl.migration.apply import apply_plan, read_schema
+from ddl.migration.plan import make_plan
+from ddl.migration.record import create_records_table
+from ddl.model.errors import PlanError
+from ddl.model.options import WatchOptions
+from ddl.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
@@ -37,6 +26,17 @@ from ddl.schema import (
     Type,
     TypeCode,
     Verbatim,
+)
+from ddl.rules.evolve import parse_schema
+from ddl.rules.limits import (
+    COLUMNS_IN_TABLE_MAX,
+    INDEXES_IN_TABLE_MAX,
+    INDEXES_MAX,
+    KEY_COLUMNS_MAX,
+    STATEMENT_BYTES_MAX,
+    STREAMS_A_COLUMN_MAX,
+    STREAMS_MAX,
+    TABLES_MAX,
 )
 
 INT64 = Type(TypeCode.INT64)

@@ -13,7 +13,7 @@ import grpc
 import pytest
 from fixtures.engine_world import INSERT, UPDATE, WATCHED, exact_bound, open_database, query, write
 
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
 from emulator.storage.layout import table_layout

@@ -14,7 +14,7 @@ from google.cloud.spanner_v1.streamed import StreamedResultSet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddl.schema import StructField, Type, TypeCode
+from ddl.model.schema import StructField, Type, TypeCode
 from emulator.errors import SpannerError
 from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
 from emulator.wire.encoding import Row

@@ -24,7 +24,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from watcher.runners.spark.spark_versions import PUSHES_FILTERS
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp

@@ -21,7 +21,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql import SparkSession
 
 import watcher
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
 from watcher.replica.cuts import ICEBERG, PARQUET
 from watcher.replica.manifest import Manifest

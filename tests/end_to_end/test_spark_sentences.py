@@ -16,7 +16,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ddl.apply import read_schema
+from ddl.migration.apply import read_schema
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

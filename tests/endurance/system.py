@@ -19,11 +19,11 @@ from google.cloud.spanner_v1 import KeySet
 
 from conformance.embedded import EmbeddedSpanner
 from conformance.schema_changes import SchemaChange
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
-from ddl.schema import Column, Index, KeyPart, Table, Type, TypeCode
-from ddl.steps import AddColumn, CreateIndex, CreateTable, DropColumn, DropIndex, DropTable
+from ddl.migration.apply import apply_plan, read_schema
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Column, Index, KeyPart, Table, Type, TypeCode
+from ddl.model.steps import AddColumn, CreateIndex, CreateTable, DropColumn, DropIndex, DropTable
 from emulator.process import ServerProcess, spawn
 from endurance.deliveries import Output
 from endurance.gauges import Event, Sample, Sampler, StalenessLog, look_at_process, measure_disk

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from interleavings import judges
 from interleavings.actors import LONG_SECONDS, Run
 from interleavings.choosers import (

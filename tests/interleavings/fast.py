@@ -10,12 +10,12 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
-import ddl.apply
-import ddl.parse
+import ddl.migration.apply
+import ddl.rules.evolve
 import emulator.engine.schema_changes
 import emulator.engine.snapshots
-from ddl.schema import Dialect
-from ddl.steps import Step
+from ddl.model.schema import Dialect
+from ddl.model.steps import Step
 from emulator.engine.state import SchemaState
 from interleavings.known_schemas import KNOWN, KnownSchemas
 from interleavings.virtual_clock import originals
@@ -31,7 +31,7 @@ def parse_schema_once(statements: tuple[str, ...], *more: Any) -> Any:
     return PARSE_SCHEMA(list(statements), *more)
 
 
-PARSE_SCHEMA = ddl.parse.parse_schema
+PARSE_SCHEMA = ddl.rules.evolve.parse_schema
 
 
 PARSE_STATEMENT = emulator.engine.schema_changes.parse_step
@@ -71,7 +71,11 @@ def skip_repeated_work(schemas: KnownSchemas) -> Iterator[None]:
     replaced: list[tuple[Any, str, Any]] = [
         (SchemaState, "__init__", begin_state),
         (emulator.engine.schema_changes, "parse_step", parse_statement_once),
-        (ddl.apply, "parse_schema", lambda texts, *more: parse_schema_once(tuple(texts), *more)),
+        (
+            ddl.migration.apply,
+            "parse_schema",
+            lambda texts, *more: parse_schema_once(tuple(texts), *more),
+        ),
         # Snapshots are kept for a while of the machine's time; virtual time leaps.
         (emulator.engine.snapshots, "time", SimpleNamespace(monotonic=originals.monotonic)),
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import watcher.tables.schema_reader
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from interleavings.scheduler import current_scheduler, current_unit, hide_steps
 from interleavings.world import World
 from watcher.spanner.stream import QueryStream

@@ -19,7 +19,7 @@ import watcher.consumers.positions.selections
 import watcher.consumers.positions.spanner
 import watcher.runners.watcher
 import watcher.tables.epochs
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from interleavings.patches import patch_attribute, patch_everywhere
 from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.change_stream.whole_rows import WholeRows

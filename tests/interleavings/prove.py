@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from interleavings.choosers import Prescribed, parse_trace
 from interleavings.explore import Explorer, Outcome
 from interleavings.guards import GUARDS, Guard

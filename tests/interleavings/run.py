@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from interleavings.choosers import Prescribed, parse_trace
 from interleavings.explore import Explorer, Outcome, Summary
 from interleavings.scenarios import SCENARIOS, VARIANTS, variants_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from interleavings.guards import GUARDS, Guard
 from interleavings.mutations import MUTATIONS, Mutation
 from interleavings.prove import SCHEDULES_MAX, find

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from interleavings.explore import Explorer
 from interleavings.run import failure_text, shares
 from interleavings.scenarios import SCENARIOS, VARIANTS

@@ -18,8 +18,8 @@ from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 
 import watcher.spanner.database
-from ddl.apply import read_schema
-from ddl.schema import Dialect
+from ddl.migration.apply import read_schema
+from ddl.model.schema import Dialect
 from emulator.engine.database import Database as Engine
 from emulator.engine.maintenance import Maintenance
 from interleavings.gate import Gate

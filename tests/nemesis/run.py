@@ -43,7 +43,7 @@ from conformance.writers import (
     WATCHED,
     Writer,
 )
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from emulator.ports import find_port
 from nemesis.surroundings import COMMAND, Surroundings
 from watcher.consumers.clearing import Clearing

@@ -32,10 +32,10 @@ from conformance.judges.polled_windows import (
 )
 from conformance.truth import History, Row, Truth
 from conformance.writers import COLUMNS, WATCHED, Writer
-from ddl.apply import read_schema
-from ddl.render import render_step
-from ddl.schema import Column, Dialect, Table
-from ddl.steps import CreateTable
+from ddl.migration.apply import read_schema
+from ddl.model.schema import Column, Dialect, Table
+from ddl.model.steps import CreateTable
+from ddl.syntax.render import render_step
 from nemesis.run import (
     CONSUMER,
     NO_SERVER,

@@ -26,7 +26,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from fixtures.shifted_clock import NoShiftedClockError, compile_library  # noqa: E402
 from fixtures.warm_python import LIBRARY, WARM_PYTHON, warm_python  # noqa: E402
 
-from ddl.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
+from ddl.model.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
 from nemesis.replica import run_replica  # noqa: E402
 from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402

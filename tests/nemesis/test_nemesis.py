@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from nemesis.replica import run_replica
 from nemesis.run import PartitionMode, run
 from nemesis.shared import run_shared

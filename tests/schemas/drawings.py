@@ -14,7 +14,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 from hypothesis import strategies as st
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from schemas.delivered import SinkKind
 from schemas.outcomes import SchemaOutcome
 from schemas.way import DDL_SECONDS_MAX, Choice, Subject, Way

@@ -28,7 +28,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 from google.cloud.spanner_v1.transaction import Transaction
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from emulator.server import start
 from schemas.cases import SchemaCase, Statement, choose_names, list_names, read_case
 from schemas.facts import read_facts

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 from google.cloud.spanner_v1.instance import Instance
 
-from ddl.googlesql import reserved as googlesql
-from ddl.postgres import reserved as postgres
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
+from ddl.syntax.googlesql import reserved as googlesql
+from ddl.syntax.postgres import reserved as postgres
 from schemas.cases import SchemaCase, Statement
 from schemas.run import judge
 from schemas.way import DELTA_RS, Engine

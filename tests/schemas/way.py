@@ -24,15 +24,15 @@ from fixtures.singers import address_of, fetch_now
 from fixtures.table_facts import TableFacts, quote, quote_table
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import apply_plan, read_schema, roll_back
-from ddl.errors import DdlError
-from ddl.lint import lint_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
-from ddl.render import render_schema
-from ddl.schema import Dialect, Schema
-from ddl.selection import select_tables
-from ddl.status import list_statuses
+from ddl.migration.apply import apply_plan, read_schema, roll_back
+from ddl.migration.plan import make_plan
+from ddl.model.errors import DdlError
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Dialect, Schema
+from ddl.model.selection import select_tables
+from ddl.syntax.render import render_schema
+from ddl.tracking.lint import lint_schema
+from ddl.tracking.status import list_statuses
 from schemas.delivered import SinkKind, apply_changes, deliver
 from schemas.facts import is_own
 from schemas.outcomes import SchemaOutcome

@@ -46,7 +46,7 @@ WRITERS = {
     "watcher/demo/settings.py": "the demo's settings, in its folder",
     "watcher/demo/writer.py": "what the demo wrote (rows that it made up), in its folder",
     "conformance/cli.py": "a folder of tempfile, mode 0700",
-    "ddl/files.py": "SQL of migrations; exclusively, no rows",
+    "ddl/migration/files.py": "SQL of migrations; exclusively, no rows",
     "emulator/files.py": "the server's registry, lock and ready file",
     "emulator/server.py": "the folder of the server",
     "emulator/services/registry.py": "a folder in the folder of the server",

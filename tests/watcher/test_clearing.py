@@ -15,9 +15,9 @@ from fixtures.singers import SINGERS, address_of, capture_of, make_watchable
 from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
+from ddl.migration.apply import read_schema
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
 from watcher import Change, Watcher
 from watcher.consumers.clearing import Clearing, Fence
 from watcher.consumers.leases import Consumers

@@ -17,7 +17,7 @@ from fixtures.singers import address_of, capture_of, write_singers
 from fixtures.warm_python import SOCKET
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import read_schema
+from ddl.migration.apply import read_schema
 from emulator.__main__ import DEFAULT_PORT
 from emulator.ports import find_port
 from watcher.cli import app, clear, emulator, options

@@ -13,7 +13,7 @@ from pathlib import Path
 from fixtures.warm_python import WARM_PYTHON
 
 import watcher
-from ddl.errors import DdlError
+from ddl.model.errors import DdlError
 from emulator.ports import find_port
 from watcher.model.errors import WatcherError
 from watcher.settings.watcher import parse_watch_config

@@ -33,9 +33,10 @@ from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 from pydantic.alias_generators import to_camel
 
-from ddl.errors import DdlError
-from ddl.options import WatchFile
-from ddl.parse import parse_schema, parse_script
+from ddl.model.errors import DdlError
+from ddl.model.options import WatchFile
+from ddl.rules.evolve import parse_schema
+from ddl.syntax.parse import parse_script
 from emulator.process import ServerProcess
 from watcher.cli import app
 from watcher.model.errors import WatcherError

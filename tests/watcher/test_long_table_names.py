@@ -9,12 +9,12 @@ from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import read_schema, roll_back
-from ddl.names import TABLE_NAME_CHARACTERS_MAX
-from ddl.record import TABLE as RECORDS
-from ddl.render import render_step
-from ddl.schema import Column, Dialect, Type, TypeCode
-from ddl.steps import redefine_column
+from ddl.migration.apply import read_schema, roll_back
+from ddl.migration.record import TABLE as RECORDS
+from ddl.model.names import TABLE_NAME_CHARACTERS_MAX
+from ddl.model.schema import Column, Dialect, Type, TypeCode
+from ddl.model.steps import redefine_column
+from ddl.syntax.render import render_step
 from watcher import Change
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions

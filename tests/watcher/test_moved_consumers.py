@@ -22,7 +22,7 @@ from fixtures.singers import SINGERS, address_of, fetch_now, make_watchable
 from fixtures.watcher_threads import ChangeCollector, run_in_thread, run_without_error
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import read_schema
+from ddl.migration.apply import read_schema
 from watcher import Watcher
 from watcher.cli.ctl import send_command, unregister_consumer
 from watcher.consumers.clearing import Clearing

@@ -8,8 +8,8 @@ from fixtures.server import CreateDatabase
 from fixtures.singers import make_watchable
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import read_schema
-from ddl.status import count_index_rows, list_statuses
+from ddl.migration.apply import read_schema
+from ddl.tracking.status import count_index_rows, list_statuses
 from watcher import Change
 from watcher.cli.ddl.lint import count_sampled_rows
 from watcher.consumers.clearing import Clearing, Method

@@ -16,16 +16,16 @@ from fixtures.singers import address_of, fetch_now, make_watchable
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.apply import read_schema, roll_back
-from ddl.errors import PlanError
-from ddl.names import split_name
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
-from ddl.render import render_schema
-from ddl.schema import Dialect
-from ddl.selection import select_tables
-from ddl.status import count_index_rows, list_statuses
-from ddl.strategies import Strategy
+from ddl.migration.apply import read_schema, roll_back
+from ddl.migration.plan import make_plan
+from ddl.model.errors import PlanError
+from ddl.model.names import split_name
+from ddl.model.options import WatchOptions
+from ddl.model.schema import Dialect
+from ddl.model.selection import select_tables
+from ddl.model.strategies import Strategy
+from ddl.syntax.render import render_schema
+from ddl.tracking.status import count_index_rows, list_statuses
 from watcher import Change, Operation, Watcher
 from watcher.change_sets import ChangeSets
 from watcher.consumers.clearing import Clearing

@@ -16,9 +16,9 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddl.apply import read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
+from ddl.migration.apply import read_schema
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
 from watcher import Watcher
 from watcher.consumers.starts import Standing, choose_start
 from watcher.model.window import BEGINNING

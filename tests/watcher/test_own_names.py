@@ -10,10 +10,10 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ddl.apply import read_schema
-from ddl.names import NAME_LENGTH_MAX
-from ddl.postgres.reserved import QUOTED
-from ddl.schema import Dialect
+from ddl.migration.apply import read_schema
+from ddl.model.names import NAME_LENGTH_MAX
+from ddl.model.schema import Dialect
+from ddl.syntax.postgres.reserved import QUOTED
 from watcher import Change
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers

@@ -24,8 +24,8 @@ from fixtures.singers import address_of, fetch_now, make_watchable
 from google.cloud.spanner_v1.database import Database
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-from ddl.errors import PlanError
-from ddl.parse import parse_schema
+from ddl.model.errors import PlanError
+from ddl.rules.evolve import parse_schema
 from watcher import Change, Watcher
 from watcher.model.errors import ConfigurationError, EnvelopeError
 from watcher.runners.spark.resolution import resolve_scan

@@ -11,8 +11,8 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddl.apply import read_schema
-from ddl.schema import Dialect
+from ddl.migration.apply import read_schema
+from ddl.model.schema import Dialect
 from watcher import Watcher
 from watcher.spanner.schema_changes import SchemaChange
 from watcher.tables.replaced import find_replaced, list_gone

@@ -15,7 +15,7 @@ from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from watcher.replica.verification.canonical import ComparedColumn
 from watcher.replica.verification.column_groups import ColumnGroup
 from watcher.replica.verification.key_conditions import KeyInterval

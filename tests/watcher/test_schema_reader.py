@@ -13,10 +13,8 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddl.names import join_name
-from ddl.parse import parse_schema, parse_script
-from ddl.render import render_schema, render_step
-from ddl.schema import (
+from ddl.model.names import join_name
+from ddl.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
@@ -28,8 +26,11 @@ from ddl.schema import (
     Type,
     TypeCode,
 )
-from ddl.shards import shard_values
-from ddl.tracked import find_processed
+from ddl.rules.evolve import parse_schema
+from ddl.syntax.parse import parse_script
+from ddl.syntax.render import render_schema, render_step
+from ddl.tracking.shards import shard_values
+from ddl.tracking.tracked import find_processed
 from watcher.model.errors import VersionExpiredError
 from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions

@@ -15,7 +15,7 @@ from fixtures.row_code import decode_rows
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import compute_change_ids, iterate_changes, to_json
 from watcher.envelopes import AnyEnvelope, make_envelope

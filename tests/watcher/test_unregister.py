@@ -11,7 +11,7 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
 
-from ddl.apply import read_schema
+from ddl.migration.apply import read_schema
 from watcher.cli import app
 from watcher.consumers.positions import (
     TABLE,

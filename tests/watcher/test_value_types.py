@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from ddl.column_types import COLUMN_TYPES
-from ddl.errors import DdlError
-from ddl.parse import parse_schema
-from ddl.render import render_type
-from ddl.schema import Dialect, Type, TypeCode
+from ddl.model.column_types import COLUMN_TYPES
+from ddl.model.errors import DdlError
+from ddl.model.schema import Dialect, Type, TypeCode
+from ddl.rules.evolve import parse_schema
+from ddl.syntax.render import render_type
 from watcher.captures.change_stream.record_values import decode_type
 from watcher.captures.change_stream.rows import decode_cell
 from watcher.envelopes.avro import avro_type

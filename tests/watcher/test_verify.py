@@ -25,7 +25,7 @@ from fixtures.singers import make_watchable, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from benchmarks.query_costs import query_costs
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from emulator.process import spawn
 from watcher.model.errors import TableNotFoundError
 from watcher.replica.verification.report import DifferenceKind, Report

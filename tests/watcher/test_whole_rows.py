@@ -10,7 +10,7 @@ from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher import Change, Watcher
 from watcher.captures.change_stream import (
     ChangeStreamCapture,

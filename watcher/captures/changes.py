@@ -13,7 +13,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ddl.schema import TypeCode
+from ddl.model.schema import TypeCode
 from watcher.captures import (
     COMMIT_TIMESTAMP_COLUMN,
     SHARD_ID_COLUMN,

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows, statements
 from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.statements import STAMPS

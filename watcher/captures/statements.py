@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.model.window import ShardGroup, Window
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.sql import Statement, WireValue

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from watcher.cli.options import JsonOption
 from watcher.process.terminal.console import print_error
 from watcher.process.terminal.loading import to_run

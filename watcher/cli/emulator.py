@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from watcher.cli.options import OptionalDatabaseOption
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
-    from ddl.parse import parse_script
-    from ddl.render import render_step
+    from ddl.syntax.parse import parse_script
+    from ddl.syntax.render import render_step
     from emulator.__main__ import serve
     from emulator.errors import SpannerError
     from emulator.faults import Faults, parse_faults

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ddl.schema import Dialect
-from ddl.strategies import ShardKind
+from ddl.model.schema import Dialect
+from ddl.model.strategies import ShardKind
 
 POSITIONS_TABLE = "SpannerWatcherPositions"
 """The default of ``watcher.consumers.positions``, repeated because loading that takes a second."""

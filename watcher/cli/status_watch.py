@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
-from ddl.suggestions import suggest_name
+from ddl.model.suggestions import suggest_name
 from watcher.cli.interruption import parse_interval, until_interrupted
 from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.model.errors import ConsumerNotFoundError, WatcherError

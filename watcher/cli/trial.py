@@ -23,9 +23,9 @@ from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
 
-    from ddl.apply import apply_plan, read_schema
-    from ddl.options import WatchOptions
-    from ddl.plan import Plan, make_plan
+    from ddl.migration.apply import apply_plan, read_schema
+    from ddl.migration.plan import Plan, make_plan
+    from ddl.model.options import WatchOptions
     from emulator.server import start
     from watcher.envelopes.lines import JsonLines
     from watcher.model.change import Change

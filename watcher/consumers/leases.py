@@ -11,7 +11,7 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from ddl.suggestions import suggest_name
+from ddl.model.suggestions import suggest_name
 from watcher.consumers.positions import (
     check_owner,
     consumers_table,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 
-from ddl.apply import apply_plan, read_schema
-from ddl.options import WatchOptions
-from ddl.plan import make_plan
+from ddl.migration.apply import apply_plan, read_schema
+from ddl.migration.plan import make_plan
+from ddl.model.options import WatchOptions
 from watcher.captures.statements import count_index
 from watcher.demo.settings import TABLE, DemoSettings
 from watcher.spanner.address import DatabaseAddress

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
 
-from ddl.suggestions import suggest_name
+from ddl.model.suggestions import suggest_name
 from watcher.envelopes.change_stream import ChangeStreamEnvelope
 from watcher.envelopes.datastream import Datastream, DatastreamAvro
 from watcher.envelopes.debezium import Debezium

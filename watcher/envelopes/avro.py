@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from types import ModuleType
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.captures.changes import format_numeric
 from watcher.envelopes.message import Json
 from watcher.envelopes.schema_files import schema_text

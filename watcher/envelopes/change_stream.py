@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.envelopes.images import describe_change
 from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
 from watcher.envelopes.values import JsonFormat

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.envelopes.debezium_source import SOURCE
 from watcher.envelopes.message import Json
 from watcher.model.change import Shape

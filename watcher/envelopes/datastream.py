@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 from uuid import UUID, uuid5
 
-from ddl.names import split_name
+from ddl.model.names import split_name
 from watcher.envelopes.avro import convert_row, load_fastavro, write_container, write_datum
 from watcher.envelopes.change_stream import type_json
 from watcher.envelopes.images import has_whole_last_row, last_row, refuse_part

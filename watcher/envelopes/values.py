@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.captures.changes import to_json
 from watcher.envelopes.message import Json
 from watcher.model.change import Shape, Value

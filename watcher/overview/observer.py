@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from google.cloud.spanner_v1.database import Database
 
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from watcher.model.errors import NotWatchableError
 from watcher.overview.assembly import assemble
 from watcher.overview.counts import count_index, count_left

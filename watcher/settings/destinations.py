@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, field_validator
 
-from ddl.suggestions import suggest_name
+from ddl.model.suggestions import suggest_name
 from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import Section, Text
 from watcher.settings.secret_values import Secret, hide_credentials

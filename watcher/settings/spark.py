@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_snake
 
-from ddl.strategies import ShardKind
+from ddl.model.strategies import ShardKind
 from watcher.consumers.leases import LEASE_SECONDS
 from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from ddl.selection import is_glob
+from ddl.model.selection import is_glob
 from watcher.consumers.leases import LEASE_SECONDS
 from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
 from watcher.envelopes import AnyEnvelope, Envelope, Known, make_envelope

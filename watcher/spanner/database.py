@@ -21,7 +21,7 @@ from google.cloud import spanner
 from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.database import Database
 
-from ddl.schema import Dialect
+from ddl.model.schema import Dialect
 from watcher.model.errors import (
     AccessDeniedError,
     ConfigurationError,

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.model.value_types import Form, describe_values
 from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH
 from watcher.spanner.timestamps import to_micros

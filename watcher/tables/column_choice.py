@@ -8,9 +8,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ddl.column_types import COLUMN_TYPES
-from ddl.render import render_type
-from ddl.schema import Column, Dialect, Table, Type, TypeCode
+from ddl.model.column_types import COLUMN_TYPES
+from ddl.model.schema import Column, Dialect, Table, Type, TypeCode
+from ddl.syntax.render import render_type
 from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.spanner.results.supported_types import is_supported
 

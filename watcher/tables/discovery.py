@@ -6,8 +6,14 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ddl.schema import Schema, Table, TypeCode
-from ddl.tracked import find_processed, find_set_rows, find_sets_table, is_poll_index, name_set_id
+from ddl.model.schema import Schema, Table, TypeCode
+from ddl.tracking.tracked import (
+    find_processed,
+    find_set_rows,
+    find_sets_table,
+    is_poll_index,
+    name_set_id,
+)
 from watcher.model.errors import TableNotFoundError
 from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions

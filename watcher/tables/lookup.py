@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ddl.names import drop_default_schema, list_user_tables, same_name, split_name
-from ddl.render import render_step
-from ddl.schema import Column, Index, KeyPart, Schema, Table, TypeCode
-from ddl.shards import shard_values
-from ddl.steps import CreateIndex
-from ddl.suggestions import suggest_name
-from ddl.tracked import find_own_trackings, is_null_filtered, is_poll_index, list_streams
+from ddl.model.names import drop_default_schema, list_user_tables, same_name, split_name
+from ddl.model.schema import Column, Index, KeyPart, Schema, Table, TypeCode
+from ddl.model.steps import CreateIndex
+from ddl.model.suggestions import suggest_name
+from ddl.syntax.render import render_step
+from ddl.tracking.shards import shard_values
+from ddl.tracking.tracked import find_own_trackings, is_null_filtered, is_poll_index, list_streams
 from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.values import ShardValue, TableSpec
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 
-from ddl.errors import DdlSyntaxError
-from ddl.parse import parse_statement
-from ddl.reader import TokenReader
-from ddl.schema import Dialect
-from ddl.steps import DropTable, OtherStatement
+from ddl.model.errors import DdlSyntaxError
+from ddl.model.schema import Dialect
+from ddl.model.steps import DropTable, OtherStatement
+from ddl.syntax.parse import parse_statement
+from ddl.syntax.reader import TokenReader
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.schema_changes import SchemaChange, read_schema_changes
 

@@ -6,13 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
-from ddl.clauses import read_not_null_columns
-from ddl.errors import DdlSyntaxError
-from ddl.googlesql import types
-from ddl.names import join_name
-from ddl.postgres import types as postgres_types
-from ddl.reader import TokenReader
-from ddl.schema import (
+from ddl.model.errors import DdlSyntaxError
+from ddl.model.names import join_name
+from ddl.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
@@ -26,7 +22,11 @@ from ddl.schema import (
     Type,
     TypeCode,
 )
-from ddl.tokens import TokenKind
+from ddl.syntax.clauses import read_not_null_columns
+from ddl.syntax.googlesql import types
+from ddl.syntax.postgres import types as postgres_types
+from ddl.syntax.reader import TokenReader
+from ddl.syntax.tokens import TokenKind
 
 Row = tuple[str | None, ...]
 Name = tuple[str | None, ...]

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from ddl.names import list_user_tables
-from ddl.schema import Schema
-from ddl.selection import is_glob, is_selected, matches_any
-from ddl.suggestions import suggest_name
-from ddl.tracked import find_set_rows
+from ddl.model.names import list_user_tables
+from ddl.model.schema import Schema
+from ddl.model.selection import is_glob, is_selected, matches_any
+from ddl.model.suggestions import suggest_name
+from ddl.tracking.tracked import find_set_rows
 from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.values import TableSpec, WatchedTable

@@ -6,8 +6,8 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from ddl.schema import Dialect, Type, TypeCode
-from ddl.strategies import ShardKind
+from ddl.model.schema import Dialect, Type, TypeCode
+from ddl.model.strategies import ShardKind
 from watcher.spanner.dialects import DIALECTS, SqlDialect
 from watcher.tables.column_choice import ColumnChoice
 

@@ -6,8 +6,8 @@ import json
 
 import apsw
 
-from ddl.placements import is_per_placement, list_placement_names
-from ddl.schema import Schema
+from ddl.model.schema import Schema
+from ddl.syntax.placements import is_per_placement, list_placement_names
 from emulator.engine.change_streams.mods import net_changes
 from emulator.engine.change_streams.mutable import is_mutable, partition_mode
 from emulator.engine.change_streams.partitions import (

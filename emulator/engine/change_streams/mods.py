@@ -9,7 +9,7 @@ from enum import Enum
 
 import apsw
 
-from ddl.schema import Schema, Table
+from ddl.model.schema import Schema, Table
 from emulator.engine.change_streams.values import Json
 from emulator.storage.change_streams import key_columns
 

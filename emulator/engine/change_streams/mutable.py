@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 
 import apsw
 
-from ddl.placements import has_moving_keys
-from ddl.schema import ChangeStream
+from ddl.model.schema import ChangeStream
+from ddl.syntax.placements import has_moving_keys
 from emulator.engine.change_streams.partitions import (
     PARTITIONS_MAX,
     StreamPartition,

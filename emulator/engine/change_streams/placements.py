@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from ddl import placements
-from ddl.names import same_name
-from ddl.schema import ChangeStream, Schema, Table, TypeCode
+from ddl.model.names import same_name
+from ddl.model.schema import ChangeStream, Schema, Table, TypeCode
+from ddl.syntax import placements
 from emulator.engine.change_streams.mods import ModType, RowChange
 from emulator.engine.change_streams.mutable import (
     end_partition,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import grpc
 
-from ddl.schema import ChangeStream, Schema
+from ddl.model.schema import ChangeStream, Schema
 from emulator.engine.change_streams import mutable
 from emulator.engine.change_streams.mutable import is_mutable
 from emulator.engine.change_streams.partitions import StreamPartition, stream_partitions

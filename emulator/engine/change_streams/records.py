@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ddl.schema import ChangeStream, Column, Table
+from ddl.model.schema import ChangeStream, Column, Table
 from emulator.engine.change_streams.mods import ModType, RowChange
 from emulator.engine.change_streams.partitions import StreamPartition
 from emulator.engine.change_streams.values import Json, compact_json, to_json_value, type_to_json

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ddl.limits import STREAMS_MAX
-from ddl.placements import FUNCTION_OPTION, MUTABLE
-from ddl.schema import ChangeStream, Schema, Table
+from ddl.model.schema import ChangeStream, Schema, Table
+from ddl.rules.limits import STREAMS_MAX
+from ddl.syntax.placements import FUNCTION_OPTION, MUTABLE
 from emulator.engine.change_streams.mutable import IMMUTABLE, partition_mode
 from emulator.engine.change_streams.records import option
 from emulator.errors import SpannerError, failed_precondition

@@ -7,7 +7,7 @@ import json
 import math
 from typing import TypeAlias
 
-from ddl.schema import Column, Type, TypeCode
+from ddl.model.schema import Column, Type, TypeCode
 from emulator.engine.write_plans import PENDING_TEXT
 from emulator.storage.sqlite import PENDING
 from emulator.values import forms

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from ddl.schema import Schema, Table
+from ddl.model.schema import Schema, Table
 from emulator.engine.refusals import unknown_table
 from emulator.storage.sqlite import PENDING, current_table, history_table
 from emulator.values.requests import Stored

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ddl.schema import Schema, Table, Type, TypeCode
+from ddl.model.schema import Schema, Table, Type, TypeCode
 from emulator.engine.locks.ranges import Among, Between, Condition
 from emulator.sql.compile import read_tree
 from emulator.values.requests import Stored

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from ddl.schema import Index, Schema, Table
+from ddl.model.schema import Index, Schema, Table
 from emulator.engine.keys import KeyColumn, key_parts
 from emulator.engine.locks.conditions import COMPARED, TableConditions
 from emulator.engine.locks.ranges import (

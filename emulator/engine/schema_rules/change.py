@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddl.schema import Column, Index, Schema, Table
-from ddl.steps import Step
+from ddl.model.schema import Column, Index, Schema, Table
+from ddl.model.steps import Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ddl import steps
-from ddl.names import require_table, same_name
-from ddl.rules import is_in_primary_key, name_type
-from ddl.schema import Column, Index, Table, Type, TypeCode
+from ddl.model import steps
+from ddl.model.names import require_table, same_name
+from ddl.model.schema import Column, Index, Table, Type, TypeCode
+from ddl.rules.refusals import is_in_primary_key, name_type
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument
 from emulator.sql.compile import compile_expression

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl.schema import Column, Dialect, Schema, Table
+from ddl.model.schema import Column, Dialect, Schema, Table
 from emulator.sql.compile import spell_expression
 
 

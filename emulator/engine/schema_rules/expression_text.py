@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from ddl.schema import Schema
-from ddl.tokens import Token, TokenKind
+from ddl.model.schema import Schema
+from ddl.syntax.tokens import Token, TokenKind
 from emulator.errors import failed_precondition, invalid_argument
 from emulator.sql.schema_texts import read_schema_expression
 

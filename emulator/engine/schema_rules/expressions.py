@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.references import find_referenced_columns
-from ddl.rules import COMMIT_TIMESTAMP, normalize
-from ddl.schema import Check, Column, Schema, Table, Type, TypeCode
-from ddl.tokens import TokenKind, tokenize
+from ddl.model.schema import Check, Column, Schema, Table, Type, TypeCode
+from ddl.rules.refusals import COMMIT_TIMESTAMP, normalize
+from ddl.syntax.references import find_referenced_columns
+from ddl.syntax.tokens import TokenKind, tokenize
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.engine.schema_rules.expression_text import (
     list_words,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl import steps
-from ddl.column_types import COLUMN_TYPES
-from ddl.names import same_name
-from ddl.rules import name_type
-from ddl.schema import Column, ForeignKey, Schema, Table, TypeCode
+from ddl.model import steps
+from ddl.model.column_types import COLUMN_TYPES
+from ddl.model.names import same_name
+from ddl.model.schema import Column, ForeignKey, Schema, Table, TypeCode
+from ddl.rules.refusals import name_type
 from emulator.catalog.constraint_names import name_managed_index
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, not_found

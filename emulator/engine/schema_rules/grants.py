@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ddl import steps, views
-from ddl.grants import change_grants
-from ddl.schema import Grant, Schema
+from ddl.model import steps
+from ddl.model.schema import Grant, Schema
+from ddl.syntax import views
+from ddl.syntax.grants import change_grants
 from emulator.errors import failed_precondition, not_found
 
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ddl import steps
-from ddl.limits import NAME_CHARACTERS_MAX
-from ddl.names import same_name, split_name
-from ddl.placements import list_read_functions
-from ddl.schema import Check, ForeignKey, Schema, Table
+from ddl.model import steps
+from ddl.model.names import same_name, split_name
+from ddl.model.schema import Check, ForeignKey, Schema, Table
+from ddl.rules.limits import NAME_CHARACTERS_MAX
+from ddl.syntax.placements import list_read_functions
 from emulator.catalog.constraint_names import name_check, name_foreign_key
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument, not_found, unimplemented

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ddl import steps
-from ddl.schema import Schema
+from ddl.model import steps
+from ddl.model.schema import Schema
 from emulator.errors import (
     SpannerError,
     failed_precondition,

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection
 
 import apsw
 
-from ddl import placements, steps
-from ddl.names import same_name
-from ddl.schema import Column, Schema, Table, TypeCode
+from ddl.model import steps
+from ddl.model.names import same_name
+from ddl.model.schema import Column, Schema, Table, TypeCode
+from ddl.syntax import placements
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument, not_found
 from emulator.limits import PLACEMENTS_MAX

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl.names import require_column, require_table
-from ddl.rules import name_type
-from ddl.schema import Column, Index, Schema, Table, Type, TypeCode
+from ddl.model.names import require_column, require_table
+from ddl.model.schema import Column, Index, Schema, Table, Type, TypeCode
+from ddl.rules.refusals import name_type
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.sql.compile import compile_expression

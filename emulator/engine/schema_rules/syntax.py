@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ddl.errors import DdlError, DdlSyntaxError
-from ddl.tokens import TokenKind
+from ddl.model.errors import DdlError, DdlSyntaxError
+from ddl.syntax.tokens import TokenKind
 from emulator.errors import SpannerError, invalid_argument
 
 QUOTES = "'\""

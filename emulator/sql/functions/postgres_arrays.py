@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.functions.arrays import array, concatenate
 from emulator.sql.functions.postgres_casts import FUNCTIONS as CASTS

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, Float, read_float, write_float
 from emulator.sql.functions.postgres_numbers import rounded_to, to_form, to_real

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-from ddl.postgres.reserved import QUOTED
+from ddl.syntax.postgres.reserved import QUOTED
 from emulator.errors import invalid_argument, out_of_range
 from emulator.sql.functions.like_patterns import compile_like, ends_in_backslash
 from emulator.sql.functions.numbers import Float, read_float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddl.googlesql.reserved import RESERVED
+from ddl.syntax.googlesql.reserved import RESERVED
 from emulator.sql.grammar.parser import Parser
 from emulator.sql.grammar.table import END
 from emulator.sql.grammar.tokens import Kind, Token

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ddl.dialect import NAMED_TYPE
-from ddl.googlesql.reserved import RESERVED
+from ddl.syntax.dialect import NAMED_TYPE
+from ddl.syntax.googlesql.reserved import RESERVED
 from emulator import errors
 from emulator.sql.grammar.hints import ENGINE
 from emulator.sql.grammar.outline import Outline

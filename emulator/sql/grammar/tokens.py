@@ -6,7 +6,7 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
-from ddl.googlesql.reserved import RESERVED
+from ddl.syntax.googlesql.reserved import RESERVED
 from emulator.sql.grammar.literals import find_wrong_escape
 
 

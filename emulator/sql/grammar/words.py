@@ -6,7 +6,7 @@ can take it and the next token fits, and a name everywhere else.
 
 from __future__ import annotations
 
-from ddl.googlesql.reserved import RESERVED
+from ddl.syntax.googlesql.reserved import RESERVED
 from emulator.sql.grammar.parser import Parser
 from emulator.sql.grammar.tokens import Kind, Token
 

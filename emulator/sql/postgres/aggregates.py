@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.schema import TypeCode
+from ddl.model.schema import TypeCode
 from emulator import errors
 from emulator.sql.aggregates import (
     UNGROUPABLE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.schema import Type
+from ddl.model.schema import Type
 from emulator import errors
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.composites import elements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.composites import array_of
 from emulator.sql.functions.postgres_arrays import parse_array

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ddl.placements import ReadFunction, has_moving_keys, list_read_functions
-from ddl.schema import Schema
+from ddl.model.schema import Schema
+from ddl.syntax.placements import ReadFunction, has_moving_keys, list_read_functions
 from emulator import errors
 from emulator.sql.change_streams import ARGUMENTS, ReadArgument, ReadCall, wrong_call
 from emulator.sql.functions.postgres_casts import parse_bigint

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from ddl.postgres.spelling import PostgreSqlSpelling
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
+from ddl.syntax.postgres.spelling import PostgreSqlSpelling
 from emulator.errors import SpannerError
 from emulator.sql.functions.postgres_casts import parse_value
 from emulator.sql.postgres import casts, functions

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from ddl.schema import Type
+from ddl.model.schema import Type
 from emulator import errors
 from emulator.sql.aggregates import AGGREGATE_CALLS
 from emulator.sql.ordering import NAN_GREATEST

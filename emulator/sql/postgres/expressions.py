@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from ddl.schema import Column
+from ddl.model.schema import Column
 from emulator import errors
 from emulator.sql import constructors, literals, names, operators, subqueries
 from emulator.sql.compiler import Compiler, Handler

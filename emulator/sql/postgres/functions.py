@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl import sequences as ddl_sequences
-from ddl.schema import Type
+from ddl.model.schema import Type
+from ddl.syntax import sequences as ddl_sequences
 from emulator import errors
 from emulator.sql import sequences
 from emulator.sql.compiler import Call, Compiler

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.limits import IN_ITEMS_MAX
 from emulator.sql.compiler import Call, Compiler, Handler

@@ -6,9 +6,9 @@ import re
 
 from sqlglot import exp
 
-from ddl.dialect import HINTS, Parsed
-from ddl.schema import Schema
-from ddl.upserts import ConflictClause
+from ddl.model.schema import Schema
+from ddl.syntax.dialect import HINTS, Parsed
+from ddl.syntax.upserts import ConflictClause
 from emulator import errors
 from emulator.sql.postgres.expression_trees import ExpressionTrees
 from emulator.sql.postgres.nodes import Node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddl.schema import ChangeStream, Schema, Table
+from ddl.model.schema import ChangeStream, Schema, Table
 
 
 def list_streamed_columns(schema: Schema, name: str, table: Table) -> tuple[str, ...]:

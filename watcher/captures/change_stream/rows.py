@@ -12,7 +12,7 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from ddl.schema import Type
+from ddl.model.schema import Type
 from watcher.captures import StreamRows
 from watcher.captures.change_stream.record_values import DataRecord
 from watcher.captures.digests import hash_text

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ddl.render import render_step
-from ddl.schema import ChangeStream, ChangeStreamTable, Schema
-from ddl.selection import is_glob
-from ddl.steps import CreateChangeStream
-from ddl.suggestions import suggest_name
+from ddl.model.schema import ChangeStream, ChangeStreamTable, Schema
+from ddl.model.selection import is_glob
+from ddl.model.steps import CreateChangeStream
+from ddl.model.suggestions import suggest_name
+from ddl.syntax.render import render_step
 from watcher.captures.change_stream.captured import read_option
 from watcher.captures.change_stream.gaps import describe_gaps
 from watcher.captures.change_stream.record_values import DataRecord, choose_columns

@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Value
 
-from ddl.schema import Schema, Table
+from ddl.model.schema import Schema, Table
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.model.change import Operation, Shape
 from watcher.model.errors import VersionExpiredError

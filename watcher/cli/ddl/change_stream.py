@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ddl.change_streams import CAPTURE_TYPES, FLAGS
-from ddl.schema import ChangeStream, Schema
+from ddl.model.schema import ChangeStream, Schema
+from ddl.rules.change_streams import CAPTURE_TYPES, FLAGS
 from watcher.cli.options import (
     ApplyOption,
     DialectOption,
@@ -21,11 +21,11 @@ from watcher.process.terminal.commands import CommandApp
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
-    from ddl import change_streams
-    from ddl.apply import run_statements
-    from ddl.errors import PlanError
-    from ddl.render import render_step
-    from ddl.steps import Step
+    from ddl.migration.apply import run_statements
+    from ddl.model.errors import PlanError
+    from ddl.model.steps import Step
+    from ddl.rules import change_streams
+    from ddl.syntax.render import render_step
     from watcher.cli.ddl.request import load_schema
 
 app = CommandApp(

@@ -18,9 +18,9 @@ from watcher.cli.output import CONSOLE, print_json
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
-    from ddl.apply import run_statements
-    from ddl.changelog import make_history_table
-    from ddl.render import render_step
+    from ddl.migration.apply import run_statements
+    from ddl.syntax.render import render_step
+    from ddl.tracking.changelog import make_history_table
     from watcher.cli.ddl.request import load_schema
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from watcher.cli.ddl.options import (
     ConfigOption,
     HiddenOption,
@@ -45,13 +45,13 @@ if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
     from rich.progress import Progress
 
-    from ddl.apply import apply_plan
-    from ddl.errors import PlanError
-    from ddl.files import write_files
-    from ddl.plan import Plan, PlanStatement, make_plan
-    from ddl.record import read_ownership
-    from ddl.selection import select_tables
-    from ddl.status import TableStatus, list_statuses
+    from ddl.migration.apply import apply_plan
+    from ddl.migration.files import write_files
+    from ddl.migration.plan import Plan, PlanStatement, make_plan
+    from ddl.migration.record import read_ownership
+    from ddl.model.errors import PlanError
+    from ddl.model.selection import select_tables
+    from ddl.tracking.status import TableStatus, list_statuses
     from watcher.cli.ddl.request import WatchRequest, load_schema
 
 LEFT_OUT = NotWatchableError.exit_code

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ddl.strategies import Modulo, ShardKind, Strategy
+from ddl.model.strategies import Modulo, ShardKind, Strategy
 
 ConfigOption = Annotated[
     Path | None,

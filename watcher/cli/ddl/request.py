@@ -8,11 +8,11 @@ from pathlib import Path
 from google.cloud.spanner_v1.database import Database
 from pydantic import ValidationError
 
-from ddl.apply import read_schema
-from ddl.errors import PlanError
-from ddl.options import WatchFile, WatchOptions
-from ddl.parse import parse_schema
-from ddl.schema import Dialect, Schema
+from ddl.migration.apply import read_schema
+from ddl.model.errors import PlanError
+from ddl.model.options import WatchFile, WatchOptions
+from ddl.model.schema import Dialect, Schema
+from ddl.rules.evolve import parse_schema
 from watcher.process.text_files import read_text_file
 from watcher.settings.fields import describe_validation_error
 from watcher.settings.watcher import read_toml

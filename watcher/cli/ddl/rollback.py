@@ -13,7 +13,7 @@ from watcher.process.terminal.loading import to_run
 if to_run(__name__):
     from rich.progress import Progress
 
-    from ddl.apply import plan_rollback, roll_back
+    from ddl.migration.apply import plan_rollback, roll_back
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect
 

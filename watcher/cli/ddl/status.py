@@ -16,8 +16,8 @@ from watcher.cli.output import CONSOLE, print_json
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
-    from ddl.selection import select_tables
-    from ddl.status import TableStatus, count_index_rows, list_statuses
+    from ddl.model.selection import select_tables
+    from ddl.tracking.status import TableStatus, count_index_rows, list_statuses
     from watcher.cli.ddl.request import load_schema
     from watcher.process.terminal.tables import TableColumn, print_table
 

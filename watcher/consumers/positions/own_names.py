@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ddl.names import DEFAULT_SCHEMA, NAME_LENGTH_MAX, join_name, same_name, split_name
-from ddl.schema import Dialect
+from ddl.model.names import DEFAULT_SCHEMA, NAME_LENGTH_MAX, join_name, same_name, split_name
+from ddl.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
 
 POSITIONS = "Positions"

@@ -11,10 +11,10 @@ from google.api_core.exceptions import AlreadyExists, GoogleAPICallError, Permis
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
-from ddl.names import TABLE_NAME_CHARACTERS_MAX, split_name
-from ddl.render import render_step
-from ddl.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
-from ddl.steps import AddColumn, CreateTable, redefine_column
+from ddl.model.names import TABLE_NAME_CHARACTERS_MAX, split_name
+from ddl.model.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
+from ddl.model.steps import AddColumn, CreateTable, redefine_column
+from ddl.syntax.render import render_step
 from watcher.consumers.positions.own_names import (
     backfills_table,
     check_positions_table,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from ddl.suggestions import suggest_name
+from ddl.model.suggestions import suggest_name
 from watcher.consumers.positions.rows import MovedRows, StoredConsumer, StoredRows
 from watcher.consumers.positions.tables import read_own_columns
 from watcher.model.errors import ConsumerNotFoundError, LeaseHeldError

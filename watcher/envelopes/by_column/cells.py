@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.envelopes.message import json_text
 from watcher.envelopes.values import JsonFormat, parse_finite, parse_json_cell
 from watcher.json_columns.objects import COMPACT, NULL, SPACED, Punctuation, join_lists

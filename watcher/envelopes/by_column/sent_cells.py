@@ -14,7 +14,7 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.captures.change_stream.rows import decode_cell
 from watcher.envelopes.by_column.cells import CellStyle, quote_integers, render_nested
 from watcher.envelopes.by_column.sent_objects import SentObjects

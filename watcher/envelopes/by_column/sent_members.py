@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from ddl.schema import Type
+from ddl.model.schema import Type
 from watcher.envelopes.by_column.cells import CellStyle
 from watcher.envelopes.by_column.sent_cells import choose_sent_type, pass_on
 from watcher.json_columns.base64_texts import single_list

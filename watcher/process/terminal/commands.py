@@ -12,7 +12,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from ddl.errors import DdlError
+from ddl.model.errors import DdlError
 from watcher.model.errors import OutputClosedError, WatcherError
 from watcher.process.extras import DISTRIBUTION, read_version
 from watcher.process.private_files import FULL

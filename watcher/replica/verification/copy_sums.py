@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ddl.schema import TypeCode
+from ddl.model.schema import TypeCode
 from watcher.replica.verification.canonical import LOW_BITS
 from watcher.replica.verification.column_groups import ColumnGroup
 from watcher.replica.verification.key_conditions import KeyInterval

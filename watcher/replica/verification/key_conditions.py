@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ddl.schema import Type
+from ddl.model.schema import Type
 from watcher.model.value_types import is_float
 from watcher.replica.verification.key_order import KeyOrder
 from watcher.spanner.keys import Key

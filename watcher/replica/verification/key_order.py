@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ddl.schema import Dialect, Type, TypeCode
+from ddl.model.schema import Dialect, Type, TypeCode
 from watcher.replica.verification.row_hashes import format_units
 from watcher.spanner.dialects import DIALECTS, SqlDialect
 from watcher.spanner.key_values import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from ddl.schema import Dialect, Schema, Table, TypeCode
-from ddl.selection import matches_any
+from ddl.model.schema import Dialect, Schema, Table, TypeCode
+from ddl.model.selection import matches_any
 from watcher.model.errors import TableNotFoundError
 from watcher.replica.copies import STAMP_COLUMNS, OpenCopy, StoredCopy, check_version
 from watcher.replica.cuts import Cut, TableCut

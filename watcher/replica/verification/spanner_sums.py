@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.captures.key_ranges import read_key
 from watcher.replica.verification.canonical import ComparedColumn, render_hash, render_sum
 from watcher.replica.verification.column_groups import ColumnGroup

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from watcher.consumers.divisions import Beginning, Divisions
 from watcher.consumers.members import Members
 from watcher.consumers.positions import SpannerPositions

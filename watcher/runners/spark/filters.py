@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from ddl.schema import Type, TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.model.value_types import FORMS, VALUE_TYPES, Form
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.sql import RowCondition, WireValue

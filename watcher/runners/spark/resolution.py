@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ddl.schema import Schema
+from ddl.model.schema import Schema
 from watcher.captures.change_stream import (
     ChangeFilter,
     ChangeStreamCapture,

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
-from ddl.schema import Type
+from ddl.model.schema import Type
 from watcher.envelopes.by_column.sent_cells import convert_sent_values
 from watcher.envelopes.by_column.sent_members import read_members
 from watcher.envelopes.by_column.sent_objects import SentObject, parse_objects

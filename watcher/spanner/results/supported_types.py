@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ddl.schema import Type
+from ddl.model.schema import Type
 from watcher.model.value_types import FORMS
 
 

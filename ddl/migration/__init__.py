@@ -1,0 +1,1 @@
+"""Plans: ordered statements, their costs, the way back; run through the admin API."""

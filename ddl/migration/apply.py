@@ -1,0 +1,138 @@
+"""Runs a plan against a database, through the admin API of the real client."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from google.api_core.exceptions import GoogleAPICallError
+from google.api_core.operation import Operation
+from google.cloud.spanner_admin_database_v1 import DatabaseDialect
+from google.cloud.spanner_v1.database import Database
+
+from ddl.migration.plan import Plan, fingerprint
+from ddl.migration.record import (
+    delete_records,
+    read_records,
+    record_plan,
+    select_rollback_statements,
+)
+from ddl.model.errors import ApplyError, PlanError
+from ddl.model.schema import Dialect, Schema
+from ddl.rules.evolve import parse_schema
+
+OPERATION_SECONDS_MAX = 24 * 3600
+POLL_SECONDS = 0.2
+STATEMENTS_A_BATCH = 10
+"""Every statement of a batch makes a schema version; Spanner recommends about ten."""
+NOT_READABLE = """\
+SELECT 'column', TABLE_NAME, COLUMN_NAME, SPANNER_STATE FROM INFORMATION_SCHEMA.COLUMNS
+WHERE SPANNER_STATE IS NOT NULL AND SPANNER_STATE <> 'COMMITTED'
+UNION ALL
+SELECT 'index', TABLE_NAME, INDEX_NAME, INDEX_STATE FROM INFORMATION_SCHEMA.INDEXES
+WHERE INDEX_STATE IS NOT NULL AND INDEX_STATE <> 'READ_WRITE'"""
+
+Progress = Callable[[int], None]
+
+
+def ignore_progress(done: int) -> None:
+    """Reports progress to nobody."""
+
+
+def read_schema(database: Database) -> Schema:
+    """The schema as the database has it now, in its own dialect."""
+    database.reload()
+    postgres = database.database_dialect is DatabaseDialect.POSTGRESQL
+    dialect = Dialect.POSTGRESQL if postgres else Dialect.GOOGLESQL
+    return parse_schema(list(database.ddl_statements), dialect)
+
+
+def apply_plan(database: Database, plan: Plan, progress: Progress = ignore_progress) -> None:
+    """Applies a plan and returns when its columns and indexes can be read.
+
+    Records first how to undo it. Calls ``progress`` with the number of statements that are done.
+    Raises ApplyError if the schema changed after planning, or if a statement fails: the statements
+    before it stay, and a new plan contains the rest.
+    """
+    if plan.empty:
+        return
+    schema = read_schema(database)
+    if fingerprint(schema) != plan.fingerprint:
+        raise ApplyError(f"the schema of {database.name} changed after planning: plan again")
+    record_plan(database, plan, schema)
+    run_statements(database, [statement.sql for statement in plan.statements], progress)
+    wait_until_readable(database)
+
+
+def roll_back(
+    database: Database, tables: Sequence[str] = (), progress: Progress = ignore_progress
+) -> list[str]:
+    """Removes what ``apply_plan`` added for the tables; without names for all recorded ones.
+
+    Returns the statements. Safe to run again after an interruption. Raises PlanError for a table
+    without a record, and where other objects depend on what would be dropped.
+    """
+    statements, selected = plan_rollback(database, tables)
+    if statements:
+        run_statements(database, statements, progress)
+    if selected:
+        delete_records(database, selected, read_schema(database))
+    return statements
+
+
+def plan_rollback(database: Database, tables: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """The statements of a rollback and its tables. Changes nothing. Raises as ``roll_back``."""
+    schema = read_schema(database)
+    records = read_records(database, schema)
+    by_name = {table.casefold(): table for table in records}
+    unknown = [table for table in tables if table.casefold() not in by_name]
+    if unknown:
+        known = ", ".join(sorted(records)) or "none"
+        raise PlanError(
+            f"table {unknown[0]} has no record: only what 'ddl apply' added can be rolled back"
+            f" (recorded tables: {known})"
+        )
+    selected = [by_name[table.casefold()] for table in tables] or list(records)
+    return select_rollback_statements(schema, records, selected), selected
+
+
+def run_statements(
+    database: Database, statements: Sequence[str], progress: Progress = ignore_progress
+) -> None:
+    """Runs DDL statements in batches, in their order. Raises ApplyError for one that fails."""
+    done = 0
+    for batch in split_batches(statements):
+        operation = database.update_ddl(list(batch))
+        while not operation.done():
+            progress(done + count_finished(operation))
+            time.sleep(POLL_SECONDS)
+        try:
+            operation.result(OPERATION_SECONDS_MAX)
+        except GoogleAPICallError as error:
+            done += count_finished(operation)
+            raise ApplyError(
+                f"statement {done + 1} of {len(statements)} failed: {error.message};"
+                f" the {done} before it are applied: fix the cause and plan again"
+            ) from error
+        done += len(batch)
+        progress(done)
+
+
+def split_batches(statements: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Splits statements into batches of the size that Spanner recommends."""
+    for first in range(0, len(statements), STATEMENTS_A_BATCH):
+        yield statements[first : first + STATEMENTS_A_BATCH]
+
+
+def count_finished(operation: Operation) -> int:
+    """The number of statements of a schema update that are done."""
+    return len(operation.metadata.commit_timestamps) if operation.metadata else 0
+
+
+def wait_until_readable(database: Database) -> None:
+    """Waits until every column is COMMITTED and every index READ_WRITE: then they can be read."""
+    while True:
+        with database.snapshot() as snapshot:
+            if not list(snapshot.execute_sql(NOT_READABLE)):
+                return
+        time.sleep(POLL_SECONDS)

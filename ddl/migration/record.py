@@ -1,0 +1,212 @@
+"""Records of what ``ddl apply`` added and took over, kept in the database.
+
+``ddl rollback`` removes only what was added, and clearing erases only what is ours or taken over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
+from google.cloud.spanner_v1.database import Database
+
+from ddl.migration.plan import Plan
+from ddl.model.errors import NameNotFoundError, PlanError, SchemaError
+from ddl.model.names import TABLE_NAME_CHARACTERS_MAX
+from ddl.model.schema import Column, Dialect, KeyPart, Schema, Table, Type, TypeCode
+from ddl.model.steps import (
+    AddColumn,
+    CreateIndex,
+    CreateTable,
+    DropColumn,
+    DropIndex,
+    DropTable,
+    Step,
+    redefine_column,
+)
+from ddl.rules.dependents import list_dependents, name_dropped
+from ddl.rules.evolve import apply_step
+from ddl.rules.limits import TABLES_MAX
+from ddl.syntax.parse import parse_statement
+from ddl.syntax.render import render_step
+from ddl.tracking.ownership import Ownership, fold
+
+TABLE = "SpannerWatcherMigrations"
+TAKEN_OVER = Column("TakenOver", Type(TypeCode.STRING))
+"""Earlier releases did not make it."""
+WATCHED = Column(
+    "WatchedTable", Type(TypeCode.STRING, length=TABLE_NAME_CHARACTERS_MAX), not_null=True
+)
+"""Earlier releases made it one character shorter."""
+RECORDS = Table(
+    TABLE,
+    (
+        WATCHED,
+        Column("Down", Type(TypeCode.STRING), not_null=True),
+        Column("RecordedAt", Type(TypeCode.TIMESTAMP), not_null=True, allow_commit_timestamp=True),
+        TAKEN_OVER,
+    ),
+    (KeyPart("WatchedTable"),),
+)
+RECORDED_SCHEMA = Schema(tables=(RECORDS,))
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was recorded of a table: the statements that undo what was added, and the names of what
+    was taken over."""
+
+    down: tuple[str, ...] = ()
+    taken_over: tuple[str, ...] = ()
+
+
+def record_plan(database: Database, plan: Plan, schema: Schema) -> None:
+    """Records how to undo a plan and what it takes over, before it is applied.
+
+    Statements of an earlier plan that was interrupted stay, after those of this one.
+    """
+    create_records_table(database, schema)
+    records = read_records(database, RECORDED_SCHEMA)
+    tables = dict.fromkeys([each.table for each in plan.statements])
+    tables |= dict.fromkeys(each.table for each in plan.taken_over)
+    rows = []
+    for table in tables:
+        record = records.get(table, Record())
+        of_table = [s for s in reversed(plan.statements) if s.table == table]
+        down = [sql for statement in of_table for sql in statement.undo]
+        down += [sql for sql in record.down if sql not in down]
+        taken = [each.name for each in plan.taken_over if each.table == table]
+        taken = list(dict.fromkeys((*record.taken_over, *taken)))
+        kept = leave_out_pairs(down, schema.dialect)
+        rows.append((table, json.dumps(kept), COMMIT_TIMESTAMP, json.dumps(taken)))
+    columns = ("WatchedTable", "Down", "RecordedAt", TAKEN_OVER.name)
+    with database.batch() as batch:
+        batch.insert_or_update(TABLE, columns, rows)
+
+
+def create_records_table(database: Database, schema: Schema) -> None:
+    """Creates the table of records, or brings one of an earlier release up to date. Raises
+    PlanError where there is no room for a table."""
+    table = schema.table(TABLE)
+    if table is None:
+        if len(schema.tables) >= TABLES_MAX:
+            raise PlanError(
+                f"the database has {len(schema.tables):,} tables, Spanner's limit: drop one, so"
+                f" that {TABLE} can be created, which records what 'ddl rollback' is to remove"
+            )
+        missing: list[Step] = [CreateTable(RECORDS, if_not_exists=True)]
+    else:
+        missing = list_outdated(table, schema.dialect)
+    if missing:
+        database.update_ddl([render_step(step, schema.dialect) for step in missing]).result(600)
+
+
+def list_outdated(table: Table, dialect: Dialect) -> list[Step]:
+    """The steps that bring a table of records of an earlier release up to date."""
+    outdated: list[Step] = []
+    if table.column(TAKEN_OVER.name) is None:
+        outdated.append(AddColumn(TABLE, TAKEN_OVER, if_not_exists=True))
+    watched = table.column(WATCHED.name)
+    if watched is not None and (watched.type.length or 0) < TABLE_NAME_CHARACTERS_MAX:
+        outdated.append(redefine_column(TABLE, WATCHED, dialect))
+    return outdated
+
+
+def leave_out_pairs(statements: Sequence[str], dialect: Dialect) -> list[str]:
+    """The statements without what is made anew and then dropped: what replaced our own objects
+    need not bring them back."""
+    steps = [parse_statement(sql, dialect) for sql in statements]
+    kept = dict(enumerate(steps))
+    for first, made in enumerate(steps):
+        for later in range(first + 1, len(steps)):
+            if later in kept and undoes(steps[later], made):
+                del kept[first], kept[later]
+                break
+    return [statements[number] for number in kept]
+
+
+def undoes(step: Step, made: Step) -> bool:
+    """True for a step that drops what the other one makes."""
+    if isinstance(made, CreateIndex) and isinstance(step, DropIndex):
+        return made.index.name.casefold() == step.name.casefold()
+    if isinstance(made, AddColumn) and isinstance(step, DropColumn):
+        dropped = (step.table.casefold(), step.column.casefold())
+        return (made.table.casefold(), made.column.name.casefold()) == dropped
+    return False
+
+
+def read_records(database: Database, schema: Schema) -> dict[str, Record]:
+    """The records by table; empty if nothing was recorded.
+
+    ``schema`` shows whether the table of records exists.
+    """
+    table = schema.table(TABLE)
+    if table is None:
+        return {}
+    columns = ["WatchedTable", "Down"]
+    columns += [name for name in (TAKEN_OVER.name,) if table.column(name) is not None]
+    with database.snapshot() as snapshot:
+        rows = snapshot.read(TABLE, columns, KeySet(all_=True))
+        return {row[0]: parse_record(*row[1:]) for row in rows}
+
+
+def parse_record(down: str, taken_over: str | None = None) -> Record:
+    """A record as it is stored."""
+    return Record(tuple(json.loads(down)), tuple(json.loads(taken_over or "[]")))
+
+
+def read_ownership(database: Database, schema: Schema) -> Mapping[str, Ownership]:
+    """What the records say is ours, by table: columns that were added or taken over."""
+    return {
+        table: Ownership(fold(record.taken_over), fold(list_added_columns(record, schema.dialect)))
+        for table, record in read_records(database, schema).items()
+    }
+
+
+def list_added_columns(record: Record, dialect: Dialect) -> list[str]:
+    """The columns that a rollback would drop."""
+    steps = (parse_statement(sql, dialect) for sql in record.down)
+    return [step.column for step in steps if isinstance(step, DropColumn)]
+
+
+def select_rollback_statements(
+    schema: Schema, records: Mapping[str, Record], tables: Sequence[str]
+) -> list[str]:
+    """The recorded statements that still have something to undo, tried on the schema.
+
+    Raises PlanError if other objects depend on what would be dropped, with all of them.
+    """
+    statements, used = [], []
+    for table in tables:
+        for sql in records.get(table, Record()).down:
+            step = parse_statement(sql, schema.dialect)
+            dependents = dict.fromkeys(list_dependents(step, schema))
+            if dependents:
+                used.append(f"{name_dropped(step)} is used by {', '.join(dependents)}")
+            try:
+                after = apply_step(schema, step)
+            except NameNotFoundError:
+                continue  # it was never added, or is already dropped
+            except SchemaError:
+                if not dependents:
+                    raise
+                continue
+            if after != schema:
+                statements.append(sql)
+            schema = after
+    if used:
+        raise PlanError(
+            f"cannot roll back: {'; '.join(used)}. Drop or change what uses them first; nothing was"
+            " changed"
+        )
+    return statements
+
+
+def delete_records(database: Database, tables: Sequence[str], schema: Schema) -> None:
+    """Deletes the records of tables, and with the last one the table of records."""
+    with database.batch() as batch:
+        batch.delete(TABLE, KeySet(keys=[[table] for table in tables]))
+    if not read_records(database, schema):
+        database.update_ddl([render_step(DropTable(TABLE), schema.dialect)]).result(600)

@@ -1,0 +1,1 @@
+"""A schema, steps and options as plain values."""

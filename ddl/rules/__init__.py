@@ -1,0 +1,1 @@
+"""What Spanner refuses, and what a step does to a schema."""

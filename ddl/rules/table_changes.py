@@ -1,0 +1,227 @@
+"""What the steps for tables, their columns and their constraints do to a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ddl.model import steps
+from ddl.model.errors import ConstraintNotFoundError, InvalidDefinitionError, SchemaError
+from ddl.model.names import check_name_is_free, require_column, require_table, same_name
+from ddl.model.schema import Column, Schema, Table
+from ddl.rules.refusals import (
+    check_column,
+    check_column_is_unused,
+    check_interleave,
+    check_table,
+    is_type_change_allowed,
+    name_type,
+)
+
+COMMIT_OPTION = "allow_commit_timestamp"
+
+
+def replace_table(schema: Schema, table: Table) -> Schema:
+    """The schema with a table in place of the one with its name."""
+    tables = tuple(table if same_name(t.name, table.name) else t for t in schema.tables)
+    return replace(schema, tables=tables)
+
+
+def replace_column(schema: Schema, table: Table, column: Column) -> Schema:
+    """The schema with a column in place of the one with its name. Raises SchemaError."""
+    check_column(table, column, schema.dialect)
+    columns = tuple(column if same_name(c.name, column.name) else c for c in table.columns)
+    return replace_table(schema, replace(table, columns=columns))
+
+
+def create_table(step: steps.CreateTable, schema: Schema) -> Schema:
+    """CREATE TABLE."""
+    if step.if_not_exists and schema.table(step.table.name):
+        return schema
+    check_name_is_free(schema, step.table.name)
+    check_table(schema, step.table)
+    return replace(schema, tables=(*schema.tables, step.table))
+
+
+def drop_table(step: steps.DropTable, schema: Schema) -> Schema:
+    """DROP TABLE: not while it has children or indexes."""
+    if step.if_exists and schema.table(step.name) is None:
+        return schema
+    table = require_table(schema, step.name)
+    children = [
+        t.name for t in schema.tables if t.interleave and same_name(t.interleave.parent, table.name)
+    ]
+    if children:
+        raise SchemaError(
+            f"Cannot drop table {table.name} with interleaved tables: {','.join(sorted(children))}."
+        )
+    indexes = [index.name for index in schema.indexes_of(table.name)]
+    if indexes:
+        raise SchemaError(f"Cannot drop table {table.name} with indices: {','.join(indexes)}.")
+    return replace(schema, tables=tuple(t for t in schema.tables if t is not table))
+
+
+def add_column(step: steps.AddColumn, schema: Schema) -> Schema:
+    """ADD COLUMN: NOT NULL only with a value for the existing rows."""
+    table, column = require_table(schema, step.table), step.column
+    if table.column(column.name):
+        if step.if_not_exists:
+            return schema
+        raise SchemaError(f"Duplicate column name {table.name}.{column.name}.")
+    sources = (column.default, column.generated, column.identity)
+    if column.not_null and all(source is None for source in sources):
+        raise SchemaError(
+            f"Cannot add NOT NULL column {table.name}.{column.name} to existing table {table.name}."
+        )
+    table = replace(table, columns=(*table.columns, column))
+    check_column(table, column, schema.dialect)
+    return replace_table(schema, table)
+
+
+def drop_column(step: steps.DropColumn, schema: Schema) -> Schema:
+    """DROP COLUMN: not while something depends on it."""
+    table = require_table(schema, step.table)
+    column = require_column(table, step.column)
+    check_column_is_unused(schema, table, column)
+    columns = tuple(c for c in table.columns if c is not column)
+    return replace_table(schema, replace(table, columns=columns))
+
+
+def alter_column(step: steps.AlterColumn, schema: Schema) -> Schema:
+    """ALTER COLUMN with a whole definition: only the options stay if they are not given."""
+    table = require_table(schema, step.table)
+    old, new = require_column(table, step.column.name), step.column
+    if not is_type_change_allowed(old.type, new.type):
+        raise InvalidDefinitionError(
+            f"Cannot change type of column `{old.name}` from `{name_type(old.type)}` to"
+            f" `{name_type(new.type)}`"
+        )
+    given = {name for name, _ in new.options}
+    column = replace(
+        new,
+        name=old.name,
+        allow_commit_timestamp=new.allow_commit_timestamp
+        or (old.allow_commit_timestamp and COMMIT_OPTION not in given),
+        options=(*(o for o in old.options if o[0] not in given), *new.options),
+    )
+    return replace_column(schema, table, column)
+
+
+def set_not_null(step: steps.SetNotNull, schema: Schema) -> Schema:
+    """SET NOT NULL | DROP NOT NULL."""
+    table = require_table(schema, step.table)
+    column = require_column(table, step.column)
+    return replace_column(schema, table, replace(column, not_null=step.not_null))
+
+
+def set_type(step: steps.SetType, schema: Schema) -> Schema:
+    """ALTER COLUMN TYPE."""
+    column = require_column(require_table(schema, step.table), step.column)
+    not_null = column.not_null if step.not_null is None else step.not_null
+    new = replace(column, type=step.type, not_null=not_null)
+    return alter_column(steps.AlterColumn(step.table, new), schema)
+
+
+def set_default(step: steps.SetDefault, schema: Schema) -> Schema:
+    """SET DEFAULT | DROP DEFAULT: ON UPDATE needs the default."""
+    table = require_table(schema, step.table)
+    column = require_column(table, step.column)
+    if step.expression is not None and column.generated is not None:
+        raise SchemaError(
+            f"Column {table.name}.{column.name} with a DEFAULT value cannot be a generated column"
+            " and vice versa."
+        )
+    return replace_column(schema, table, replace(column, default=step.expression))
+
+
+def set_on_update(step: steps.SetOnUpdate, schema: Schema) -> Schema:
+    """SET ON UPDATE | DROP ON UPDATE."""
+    table = require_table(schema, step.table)
+    column = require_column(table, step.column)
+    return replace_column(schema, table, replace(column, on_update=step.expression))
+
+
+def set_column_options(step: steps.SetColumnOptions, schema: Schema) -> Schema:
+    """SET OPTIONS of a column: Spanner has allow_commit_timestamp alone."""
+    table = require_table(schema, step.table)
+    column = require_column(table, step.column)
+    for name, value in step.options:
+        if name != COMMIT_OPTION:
+            raise InvalidDefinitionError(f"Option: {name} is unknown.")
+        others = tuple(option for option in column.options if option[0] != COMMIT_OPTION)
+        column = replace(column, allow_commit_timestamp=False, options=others)
+        if value is not None and value.lower() == "true":
+            column = replace(column, allow_commit_timestamp=True)
+        elif value is not None:
+            column = replace(column, options=(*others, (name, value)))
+    return replace_column(schema, table, column)
+
+
+def add_foreign_key(step: steps.AddForeignKey, schema: Schema) -> Schema:
+    """ADD FOREIGN KEY: both tables must exist."""
+    table, key = require_table(schema, step.table), step.foreign_key
+    require_table(schema, key.referenced_table)
+    return replace_table(schema, replace(table, foreign_keys=(*table.foreign_keys, key)))
+
+
+def add_check(step: steps.AddCheck, schema: Schema) -> Schema:
+    """ADD CHECK."""
+    table = require_table(schema, step.table)
+    return replace_table(schema, replace(table, checks=(*table.checks, step.check)))
+
+
+def drop_constraint(step: steps.DropConstraint, schema: Schema) -> Schema:
+    """DROP CONSTRAINT: a foreign key or a check."""
+    table = require_table(schema, step.table)
+    keys = tuple(k for k in table.foreign_keys if not same_name(k.label, step.name))
+    checks = tuple(c for c in table.checks if not same_name(c.label, step.name))
+    if keys == table.foreign_keys and checks == table.checks:
+        raise ConstraintNotFoundError(step.name, table.name)
+    return replace_table(schema, replace(table, foreign_keys=keys, checks=checks))
+
+
+def set_row_deletion_policy(step: steps.SetRowDeletionPolicy, schema: Schema) -> Schema:
+    """ADD | REPLACE | DROP ROW DELETION POLICY."""
+    table = require_table(schema, step.table)
+    if table.row_deletion_policy is None and (step.policy is None or step.replaces):
+        raise InvalidDefinitionError(f"ROW DELETION POLICY does not exist on table {table.name}.")
+    return replace_table(schema, replace(table, row_deletion_policy=step.policy))
+
+
+def set_on_delete(step: steps.SetOnDelete, schema: Schema) -> Schema:
+    """SET ON DELETE of an interleaved table."""
+    table = require_table(schema, step.table)
+    if table.interleave is None:
+        raise InvalidDefinitionError(
+            f"Cannot SET ON DELETE on table {table.name} that does not have an INTERLEAVE clause."
+        )
+    interleave = replace(table.interleave, on_delete=step.on_delete)
+    return replace_table(schema, replace(table, interleave=interleave))
+
+
+def set_interleave(step: steps.SetInterleave, schema: Schema) -> Schema:
+    """SET INTERLEAVE IN."""
+    table = replace(require_table(schema, step.table), interleave=step.interleave)
+    check_interleave(schema, table)
+    return replace_table(schema, table)
+
+
+HANDLERS: tuple[Callable[..., Schema], ...] = (
+    create_table,
+    drop_table,
+    add_column,
+    drop_column,
+    alter_column,
+    set_not_null,
+    set_type,
+    set_default,
+    set_on_update,
+    set_column_options,
+    add_foreign_key,
+    add_check,
+    drop_constraint,
+    set_row_deletion_policy,
+    set_on_delete,
+    set_interleave,
+)
+"""Each takes its step as the first parameter, by whose type it is chosen."""

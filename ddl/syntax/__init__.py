@@ -1,0 +1,1 @@
+"""DDL text in both dialects, read into steps and written from them."""

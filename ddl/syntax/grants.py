@@ -1,0 +1,125 @@
+"""GRANT and REVOKE: privileges of database roles as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+
+from ddl.model.schema import Dialect, Grant
+from ddl.syntax.reader import TokenReader
+
+KINDS = ("CHANGE STREAM", "TABLE FUNCTION", "TABLE", "VIEW", "SEQUENCE", "SCHEMA", "MODEL")
+FUNCTION, TABLE = "TABLE FUNCTION", "TABLE"
+USAGE = "USAGE"
+ROLE = "ROLE"
+
+
+def change_grants(
+    grants: tuple[Grant, ...], text: str, dialect: Dialect = Dialect.GOOGLESQL
+) -> tuple[Grant, ...]:
+    """The privileges after a GRANT or REVOKE statement. Raises DdlSyntaxError."""
+    reader = TokenReader(text, dialect)
+    revokes = reader.accept("REVOKE")
+    if not revokes:
+        reader.expect("GRANT")
+    named = list(read_grants(reader, "FROM" if revokes else "TO"))
+    if revokes:
+        return tuple(grant for grant in grants if not any(covers(each, grant) for each in named))
+    return (*grants, *(grant for grant in named if grant not in grants))
+
+
+def covers(revoked: Grant, grant: Grant) -> bool:
+    """Whether REVOKE of one takes the other away; without columns it is about all of them."""
+    same = [(g.privilege, g.kind, g.name.casefold(), g.role.casefold()) for g in (revoked, grant)]
+    return same[0] == same[1] and (not revoked.columns or revoked.columns == grant.columns)
+
+
+def read_grants(reader: TokenReader, before_roles: str) -> Iterator[Grant]:
+    """What follows GRANT or REVOKE, one privilege on one object for one role at a time."""
+    postgres = reader.dialect is Dialect.POSTGRESQL
+    if postgres and names_roles(reader, before_roles):
+        privileges: list[tuple[str, tuple[str, ...]]] = [(USAGE, ())]
+        kind, names = ROLE, read_name_list(reader)
+    elif not postgres and reader.accept(ROLE):
+        privileges = [(USAGE, ())]
+        kind, names = ROLE, read_name_list(reader)
+    else:
+        privileges = read_privileges(reader)
+        kind, names = read_objects(reader)
+    reader.expect(before_roles)
+    if not postgres:
+        reader.expect(ROLE)
+    roles = read_name_list(reader)
+    reader.expect_end()
+    for role in roles:
+        for name in names:
+            yield from (Grant(word, columns, kind, name, role) for word, columns in privileges)
+
+
+def names_roles(reader: TokenReader, before_roles: str) -> bool:
+    """Whether a statement of the PostgreSQL dialect is about roles: r1, r2 TO ..."""
+    start = reader.mark()
+    read_name_list(reader)
+    found = reader.peek(before_roles)
+    reader.reset(start)
+    return found
+
+
+def read_privileges(reader: TokenReader) -> list[tuple[str, tuple[str, ...]]]:
+    """SELECT, INSERT(a, b), ...: up to ON, which is taken."""
+    privileges = []
+    while True:
+        word = reader.read_name("a privilege").upper()
+        privileges.append((word, reader.read_names() if reader.peek("(") else ()))
+        if not reader.accept(","):
+            break
+    reader.expect("ON")
+    return privileges
+
+
+def read_objects(reader: TokenReader) -> tuple[str, list[str]]:
+    """The kind and the names of the objects; ALL ... IN SCHEMA is a kind."""
+    if reader.accept("ALL"):
+        words = [reader.advance().text.upper()]
+        while not reader.accept("IN", "SCHEMA"):
+            words.append(reader.read_name("IN SCHEMA").upper())
+        return f"ALL {' '.join(words)} IN SCHEMA", read_name_list(reader)
+    postgres = reader.dialect is Dialect.POSTGRESQL
+    if postgres and reader.accept("FUNCTION"):
+        return FUNCTION, read_name_list(reader)
+    for kind in KINDS:
+        if reader.accept(*kind.split()):
+            return kind, read_name_list(reader)
+    if postgres:
+        return TABLE, read_name_list(reader)
+    return reader.fail("TABLE, VIEW, CHANGE STREAM, TABLE FUNCTION, SEQUENCE or SCHEMA")
+
+
+def read_name_list(reader: TokenReader) -> list[str]:
+    """Names, separated by commas."""
+    names = [reader.read_path()]
+    while reader.accept(","):
+        names.append(reader.read_path())
+    return names
+
+
+def render_grants(
+    grants: Iterable[Grant],
+    quote_name: Callable[[str], str],
+    quote_column: Callable[[str], str],
+    dialect: Dialect = Dialect.GOOGLESQL,
+) -> list[str]:
+    """GRANT statements, one for each object and role."""
+    postgres = dialect is Dialect.POSTGRESQL
+
+    def write(grant: Grant) -> str:
+        columns = ", ".join(map(quote_column, grant.columns))
+        return f"{grant.privilege}({columns})" if columns else grant.privilege
+
+    texts = []
+    word = "" if postgres else f"{ROLE} "
+    for (kind, name, role), group in groupby(grants, lambda g: (g.kind, g.name, g.role)):
+        shown = "FUNCTION" if postgres and kind == FUNCTION else kind
+        what = word if kind == ROLE else f"{', '.join(map(write, group))} ON {shown} "
+        texts.append(f"GRANT {what}{quote_name(name)} TO {word}{quote_name(role)}")
+    return texts

@@ -1,0 +1,1 @@
+"""What a table needs to be watchable, and what it has of it."""
