@@ -1,0 +1,48 @@
+"""Columns of BYTES against Python's own base64, a value at a time."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watcher.json_columns.base64_texts import encode_base64
+from watcher.spanner.results.base64_column import decode_base64
+
+VALUES = st.lists(st.none() | st.binary(max_size=8) | st.binary(min_size=250, max_size=400))
+
+
+@given(VALUES, st.integers(0, 3))
+def test_columns_are_what_python_makes_of_each_value(
+    values: list[bytes | None], start: int
+) -> None:
+    texts = [None if value is None else b64encode(value) for value in values]
+    column = pa.array(values, pa.binary()).slice(start)
+    encoded = encode_base64(column)
+    encoded.validate(full=True)
+    assert encoded.cast(pa.binary()).to_pylist() == texts[start:]
+    decoded = decode_base64(pa.array(texts, pa.binary()).slice(start))
+    decoded.validate(full=True)
+    assert decoded.to_pylist() == values[start:]
+
+
+@pytest.mark.parametrize("text", [b"A", b"AAA", b"=QQQ", b"A=="])
+def test_what_is_not_base64_is_refused(text: bytes) -> None:
+    with pytest.raises(Error):
+        decode_base64(pa.array([b"QUJD", text], pa.binary()))
+
+
+@pytest.mark.parametrize("text", [b"QQ\n==", b"QU-JD", b"QUI=QUJD", b"QU!!"])
+def test_letters_between_are_read_as_python_reads_them(text: bytes) -> None:
+    read = pa.array([b"QUJD", text], pa.binary())
+    try:
+        expected = b64decode(text)
+    except Error:
+        with pytest.raises(Error):
+            decode_base64(read)
+    else:
+        assert decode_base64(read).to_pylist() == [b"ABC", expected]
