@@ -33,21 +33,19 @@ from emulator.process import spawn
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes import make_envelope
-from watcher.envelopes.by_column.messages import MESSAGE
+from watcher.envelopes.batches import MESSAGE, encode_by_change
 from watcher.model.change import ValueCapture
 from watcher.runners.spark.shapes import (
     ENVELOPE,
     ID_FIELD,
     STREAM_ENVELOPE,
     STREAM_FIELDS,
-    shape_changes,
-    shape_encoded,
-    shape_envelope,
     shape_messages,
     shape_stored,
     shape_typed,
 )
 from watcher.runners.spark.slices import read_slice
+from watcher.runners.spark.uniform import render_uniform
 from watcher.spanner.address import EMULATOR_HOST
 from watcher.spanner.results.columns import TIMESTAMP, build_schema
 from watcher.spanner.results.supported_types import Nanoseconds
@@ -135,11 +133,11 @@ def list_forms(rows: int) -> dict[str, tuple[Work, Work | None]]:
     typed = pa.schema([*stored, *STREAM_FIELDS])
     return {
         "poll, columns": (lambda: shape_stored(polled, stored), None),
-        "poll, several tables": envelope_works(polled, ENVELOPE),
+        "poll, several tables": (lambda: render_uniform(polled, ENVELOPE), None),
         "poll, debezium": message_works(polled, "debezium"),
         "poll, datastream": message_works(polled, "datastream"),
         "change stream, columns": (partial(shape_own_columns, streamed, typed), None),
-        "change stream, several tables": envelope_works(streamed, STREAM_ENVELOPE),
+        "change stream, several tables": (lambda: render_uniform(streamed, STREAM_ENVELOPE), None),
         "change stream, debezium": message_works(streamed, "debezium"),
         "change stream, datastream": message_works(streamed, "datastream"),
     }
@@ -150,20 +148,12 @@ def shape_own_columns(rows: StreamRows, shown: pa.Schema) -> pa.RecordBatch:
     return shape_typed(rows, TABLE, shown, Nanoseconds.TRUNCATE)
 
 
-def envelope_works(rows: Changed, shown: pa.Schema) -> tuple[Work, Work]:
-    """One form for all tables, by column and by row."""
-    return (
-        lambda: shape_envelope(rows, DATABASE, shown),
-        lambda: shape_changes(iterate_changes(rows, DATABASE), shown),
-    )
-
-
 def message_works(rows: Changed, name: str) -> tuple[Work, Work]:
     """The messages of an envelope, by column and by row."""
     chosen = make_envelope(name)
     return (
         lambda: shape_messages(rows, DATABASE, chosen, MESSAGE),
-        lambda: shape_encoded(iterate_changes(rows, DATABASE), chosen, MESSAGE),
+        lambda: encode_by_change(iterate_changes(rows, DATABASE), chosen),
     )
 
 

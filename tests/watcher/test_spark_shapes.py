@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import pyarrow as pa
 import pytest
 from fixtures.any_batch import SENT_SELDOM, batch_of, polled_batches, streamed_batches, tables_of
 from fixtures.any_change import DATABASE
 from fixtures.row_code import decode_rows
+from fixtures.written_by_row import uniform_row, write_by_row
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -19,17 +22,16 @@ from ddl.model.schema import Type, TypeCode
 from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import compute_change_ids, iterate_changes, to_json
 from watcher.envelopes import AnyEnvelope, make_envelope
-from watcher.envelopes.by_column.batches import encode_batch
-from watcher.envelopes.by_column.cells import SPACED_CELLS
-from watcher.envelopes.by_column.messages import MESSAGE
+from watcher.envelopes.batches import MESSAGE, encode_by_column
 from watcher.envelopes.by_column.sent_members import read_members, render_members
+from watcher.envelopes.kinds import LackingError
+from watcher.envelopes.templates import JsonEnvelope
+from watcher.envelopes.values import PLAIN_CELLS
+from watcher.model.errors import EnvelopeError
 from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.shapes import (
     ENVELOPE,
     STREAM_ENVELOPE,
-    shape_changes,
-    shape_encoded,
-    shape_envelope,
     shape_messages,
     shape_typed,
 )
@@ -40,9 +42,7 @@ from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import WatchedTable
 
 any_batches: st.SearchStrategy[Changed] = st.one_of(polled_batches(), streamed_batches())
-whole_batches: st.SearchStrategy[Changed] = st.one_of(
-    polled_batches(), streamed_batches(whole=True)
-)
+whole_batches: st.SearchStrategy[Changed] = streamed_batches(whole=True)
 debezium_options = st.fixed_dictionaries(
     {},
     optional={
@@ -53,13 +53,24 @@ debezium_options = st.fixed_dictionaries(
         "stream": st.just("Changes"),
     },
 )
-envelopes = st.one_of(
-    debezium_options.map(lambda options: make_envelope("debezium", options)),
-    st.just(make_envelope("debezium", {"partial": "omit"})),
-    st.tuples(st.sampled_from(["refuse", "omit"]), st.sampled_from(["nested", "text"])).map(
-        lambda each: make_envelope("datastream", {"partial": each[0], "json_columns": each[1]})
+json_columns = st.sampled_from(["nested", "text"])
+ydb_modes = st.sampled_from(["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"])
+OPTIONS: dict[str, st.SearchStrategy[dict[str, object]]] = {
+    "plain": st.just({}),
+    "debezium": debezium_options | st.just({"partial": "omit"}),
+    "datastream": st.fixed_dictionaries(
+        {"partial": st.sampled_from(["refuse", "omit"]), "json_columns": json_columns},
+        optional={"stream_name": st.just("s")},
     ),
-    st.sampled_from(["plain", "ydb", "change-stream"]).map(make_envelope),
+    "ydb": st.fixed_dictionaries(
+        {"mode": ydb_modes | st.just("UPDATES"), "json_columns": json_columns},
+        optional={"virtual_timestamps": st.booleans()},
+    ),
+    "ydb-debezium": st.fixed_dictionaries({"mode": ydb_modes, "json_columns": json_columns}),
+    "change-stream": st.fixed_dictionaries({"int64": st.sampled_from(["number", "text"])}),
+}
+envelopes = st.one_of(
+    [options.map(partial(make_envelope, name)) for name, options in OPTIONS.items()]
 )
 
 
@@ -74,13 +85,35 @@ def result_of(work: Callable[[], pa.RecordBatch]) -> object:
 EVERY_COLUMN = pa.schema([*STREAM_ENVELOPE, *CHANGE_FIELDS])
 
 
+def build_batch(rows: Iterable[dict[str, object]], shown: pa.Schema) -> pa.RecordBatch:
+    """Rows in some of their columns."""
+    listed = list(rows)
+    arrays = [pa.array([row[field.name] for row in listed], field.type) for field in shown]
+    return pa.RecordBatch.from_arrays(arrays, schema=shown)
+
+
+def shape_by_row(rows: Changed, shown: pa.Schema) -> pa.RecordBatch:
+    """Changes in one form for all tables, change by change."""
+    return build_batch(map(uniform_row, iterate_changes(rows, DATABASE)), shown)
+
+
+def list_by_row(rows: Changed, chosen: AnyEnvelope) -> Iterator[dict[str, object]]:
+    """The messages of changes, change by change."""
+    for change in iterate_changes(rows, DATABASE):
+        for message in write_by_row(change, chosen):
+            yield {
+                "table": change.table,
+                "_commit_timestamp": change.commit_timestamp,
+                "key": message.key,
+                "value": message.value,
+                "_change_id": change.id,
+            }
+
+
 @given(any_batches)
 def test_one_form_for_all_tables_is_the_same_by_column(rows: Changed) -> None:
-    def by_row() -> pa.RecordBatch:
-        return shape_changes(iterate_changes(rows, DATABASE), EVERY_COLUMN)
-
-    by_column = result_of(lambda: shape_envelope(rows, DATABASE, EVERY_COLUMN))
-    assert by_column == result_of(by_row)
+    by_column = result_of(lambda: render_uniform(rows, EVERY_COLUMN))
+    assert by_column == result_of(lambda: shape_by_row(rows, EVERY_COLUMN))
 
 
 @pytest.mark.parametrize(
@@ -88,40 +121,40 @@ def test_one_form_for_all_tables_is_the_same_by_column(rows: Changed) -> None:
 )
 def test_what_is_sent_seldom_is_written_as_its_value(code: TypeCode, value: object) -> None:
     rows = batch_of(Type(code), [value, None])
-
-    def by_row() -> pa.RecordBatch:
-        return shape_changes(iterate_changes(rows, DATABASE), STREAM_ENVELOPE)
-
-    by_column = result_of(lambda: shape_envelope(rows, DATABASE, STREAM_ENVELOPE))
-    assert by_column == result_of(by_row)
+    by_column = result_of(lambda: render_uniform(rows, STREAM_ENVELOPE))
+    assert by_column == result_of(lambda: shape_by_row(rows, STREAM_ENVELOPE))
 
 
 @given(polled_batches(), st.sets(st.sampled_from(ENVELOPE.names)))
 def test_columns_that_are_not_selected_are_left_out(rows: Changed, names: set[str]) -> None:
     shown = pa.schema([field for field in ENVELOPE if field.name in names])
-    expected = shape_changes(iterate_changes(rows, DATABASE), shown)
-    assert shape_envelope(rows, DATABASE, shown) == expected
+    assert render_uniform(rows, shown) == shape_by_row(rows, shown)
 
 
-@given(polled_batches() | streamed_batches(seldom=False))
-def test_one_form_for_all_tables_needs_no_change_by_itself(rows: Changed) -> None:
-    assert render_uniform(rows, EVERY_COLUMN).num_rows == rows.batch.num_rows
-
-
-@given(any_batches, envelopes)
+@given(any_batches | whole_batches, envelopes)
 def test_messages_are_the_same_by_column(rows: Changed, chosen: AnyEnvelope) -> None:
-    def by_row() -> pa.RecordBatch:
-        return shape_encoded(iterate_changes(rows, DATABASE), chosen, MESSAGE)
+    try:
+        expected = build_batch(list_by_row(rows, chosen), MESSAGE)
+    except (EnvelopeError, ValueError) as error:
+        with pytest.raises(type(error), match=f"^{re.escape(str(error))}"):
+            shape_messages(rows, DATABASE, chosen, MESSAGE)
+    else:
+        assert shape_messages(rows, DATABASE, chosen, MESSAGE) == expected
 
-    by_column = result_of(lambda: shape_messages(rows, DATABASE, chosen, MESSAGE))
-    assert by_column == result_of(by_row)
 
-
-@pytest.mark.parametrize("name", ["debezium", "datastream"])
-@given(rows=polled_batches() | streamed_batches(whole=True, seldom=False))
-def test_messages_need_no_change_by_itself(name: str, rows: Changed) -> None:
-    batch = encode_batch(rows, DATABASE, make_envelope(name))
-    assert batch.num_rows >= rows.batch.num_rows
+@given(polled_batches() | streamed_batches(whole=True, seldom=False), envelopes)
+def test_what_is_not_refused_is_encoded_by_column(rows: Changed, chosen: AnyEnvelope) -> None:
+    assert isinstance(chosen, JsonEnvelope)
+    try:
+        expected = [
+            message for each in iterate_changes(rows, DATABASE) for message in chosen.encode(each)
+        ]
+    except EnvelopeError:
+        with pytest.raises((EnvelopeError, LackingError)):
+            encode_by_column(rows, DATABASE, chosen)
+    else:
+        batch = encode_by_column(rows, DATABASE, chosen)
+        assert batch.column("value").to_pylist() == [message.value for message in expected]
 
 
 @given(streamed_batches(tables=1), st.sampled_from(list(Nanoseconds)))
@@ -193,7 +226,7 @@ def test_a_member_that_is_null_is_not_one_that_is_missing() -> None:
         "{}",
         None,
     ]
-    assert render_members(pa.array(texts, pa.string()), MEMBERS, SPACED_CELLS) == {
+    assert render_members(pa.array(texts, pa.string()), MEMBERS, PLAIN_CELLS) == {
         "Text": pa.array(["null", None, '"\\"Number\\":"', '"Number"', None, None]),
         "Number": pa.array(["1.0", "null", None, None, None, None]),
     }

@@ -32,7 +32,7 @@ from watcher.captures.changes import iterate_changes
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.cli import app
 from watcher.consumers.positions import MemoryPositions, Position, SpannerPositions
-from watcher.envelopes.plain import plain_change
+from watcher.envelopes import encode, make_envelope
 from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.model.window import BEGINNING
 from watcher.runners.delivery.instance import Instance
@@ -175,7 +175,8 @@ def test_what_is_printed(create_database: Callable[..., Database], whole_rows: b
         batch.update("T", ["Id", "Version"], [(1, 2)])
     with database.batch() as batch:
         batch.delete("T", KeySet(keys=[[1]]))
-    printed = [json.loads(json.dumps(plain_change(c))) for c in deliver(database, **more)]
+    messages = encode(deliver(database, **more), make_envelope("plain"))
+    printed = [json.loads(value or b"") for _, value in messages]
     updated = {"Id": 1, "Version": 2} | ({"Text": "a"} if whole_rows else {})
     assert [(each["operation"], each["values"], each["old_values"]) for each in printed] == [
         ("INSERT", {"Id": 1, "Version": 1, "Text": "a"}, {}),

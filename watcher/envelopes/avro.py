@@ -22,6 +22,8 @@ from watcher.process.extras import require_extras
 from watcher.spanner.timestamps import to_micros
 
 FRACTION_DIGITS = 6
+SAME_IN_AVRO = frozenset({type(None), bool, int, float, bytes})
+"""Cells of these types are what Avro's writer takes."""
 
 
 @cache
@@ -76,8 +78,8 @@ def convert_cell(value: Value, type_: Type) -> object:
 
     Raises EnvelopeError for what Avro's type would lose.
     """
-    if value is None:
-        return None
+    if type(value) in SAME_IN_AVRO:
+        return value
     if isinstance(value, list | tuple) and type_.element is not None:
         return [convert_cell(item, type_.element) for item in value]
     if type_.code is TypeCode.TIMESTAMP and isinstance(value, str):

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
+import pyarrow as pa
+
 from ddl.model.schema import Type, TypeCode
-from watcher.envelopes.images import describe_change
-from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
-from watcher.envelopes.values import JsonFormat
-from watcher.model.change import Change, Operation, Origin, Shape
-from watcher.model.errors import ConfigurationError, EnvelopeError
+from watcher.envelopes.by_column.changes import ChangeColumns, merge_cells
+from watcher.envelopes.kinds import Kind, LackingError, Layer
+from watcher.envelopes.leaves import (
+    COMMIT_TIME,
+    LAST,
+    PARTITIONS,
+    RECORD_SEQUENCE,
+    RECORDS,
+    SYSTEM,
+    TRANSACTION_ID,
+    TRANSACTION_TAG,
+    Cells,
+    OfColumns,
+)
+from watcher.envelopes.message import Json, Known, Message, json_bytes, json_text
+from watcher.envelopes.templates import Described, JsonEnvelope, Tree
+from watcher.envelopes.values import CellStyle, JsonFormat, quote
+from watcher.json_columns.objects import COMPACT
+from watcher.model.change import Change, Operation, Shape
+from watcher.model.errors import ConfigurationError
 from watcher.model.value_types import ANNOTATIONS
 from watcher.spanner.timestamps import format_timestamp
 
 MOD_TYPES = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
 
 
-class ChangeStreamEnvelope(EnvelopeOptions):
+class ChangeStreamEnvelope(JsonEnvelope):
     """What ``READ_<stream>`` gives in the PostgreSQL dialect: ``data_change_record``, and
     ``heartbeat_record`` for a timestamp up to which everything was written.
 
@@ -38,17 +58,37 @@ class ChangeStreamEnvelope(EnvelopeOptions):
                 " remove the backfill, or choose another envelope"
             )
 
-    def encode(self, change: Change) -> tuple[Message, ...]:
-        """As ``Envelope.encode``."""
-        if change.origin is None or change.operation not in MOD_TYPES:
-            raise EnvelopeError(
-                f"{describe_change(change)} does not come from a change stream, and the"
-                " change-stream envelope has no record for it"
+    @property
+    def style(self) -> CellStyle:
+        """As ``DescribedEnvelope.style``."""
+        return CellStyle(COMPACT, JsonFormat(int64_as_text=self.int64 == "text"))
+
+    def describe(self, kind: Kind, database: str, shape: Shape) -> Described:  # noqa: ARG002
+        """As ``DescribedEnvelope.describe``: a record with one mod."""
+        if not kind.streamed or kind.operation not in MOD_TYPES:
+            raise LackingError(
+                "does not come from a change stream, and the change-stream envelope has no record"
+                " for it"
             )
-        json_format = JsonFormat(int64_as_text=self.int64 == "text")
-        key = json_bytes(list(json_format.format_row(change.shape, change.key).values()))
-        record = data_change_record(change, change.origin, json_format)
-        return (Message(key, json_bytes({"data_change_record": record}), id_header(change)),)
+        keys, new, old = (
+            Cells(shape, (each,), self.style) for each in (Layer.KEY, Layer.NEW, Layer.OLD)
+        )
+        record: dict[str, Tree] = {
+            "commit_timestamp": COMMIT_TIME,
+            "record_sequence": RECORD_SEQUENCE,
+            "server_transaction_id": TRANSACTION_ID,
+            "is_last_record_in_transaction_in_partition": LAST,
+            "table_name": quote(shape.table),
+            "column_types": of_present_columns(shape),
+            "mods": ({"keys": keys, "new_values": new, "old_values": old},),
+            "mod_type": quote(kind.operation),
+            "value_capture_type": quote(kind.captured),
+            "number_of_records_in_transaction": RECORDS,
+            "number_of_partitions_in_transaction": PARTITIONS,
+            "transaction_tag": TRANSACTION_TAG,
+            "is_system_transaction": SYSTEM,
+        }
+        return Described(replace(keys, as_array=True), {"data_change_record": record})
 
     def encode_resolved(self, micros: int) -> tuple[Message, ...]:
         """As ``Envelope.encode_resolved``."""
@@ -56,41 +96,35 @@ class ChangeStreamEnvelope(EnvelopeOptions):
         return (Message(None, json_bytes(record)),)
 
 
-def data_change_record(change: Change, origin: Origin, json_format: JsonFormat) -> dict[str, Json]:
-    """A record with the one mod of this change."""
-    keys = json_format.format_row(change.shape, change.key)
-    new = json_format.format_row(change.shape, change.new_values or {})
-    old = json_format.format_row(change.shape, change.old_values or {})
-    return {
-        "commit_timestamp": format_timestamp(change.commit_timestamp),
-        "record_sequence": origin.record_sequence,
-        "server_transaction_id": origin.transaction_id,
-        "is_last_record_in_transaction_in_partition": origin.last_in_transaction_in_partition,
-        "table_name": change.table,
-        "column_types": column_types(change.shape, keys.keys() | new.keys() | old.keys()),
-        "mods": [{"keys": keys, "new_values": new, "old_values": old}],
-        "mod_type": str(change.operation),
-        "value_capture_type": str(change.captured),
-        "number_of_records_in_transaction": origin.records_in_transaction,
-        "number_of_partitions_in_transaction": origin.partitions_in_transaction,
-        "transaction_tag": origin.transaction_tag,
-        "is_system_transaction": origin.system_transaction,
-    }
-
-
-def column_types(shape: Shape, present: set[str]) -> list[Json]:
+def of_present_columns(shape: Shape) -> OfColumns:
     """The columns that the record has, with their places in the table, from 1."""
     positions = shape.positions or range(1, len(shape.columns) + 1)
-    return [
-        {
+    described: dict[str, Json] = {
+        name: {
             "name": name,
             "type": type_json(type_),
             "is_primary_key": name in shape.primary_key,
             "ordinal_position": position,
         }
         for position, (name, type_) in zip(positions, shape.columns, strict=True)
-        if name in present
-    ]
+    }
+
+    @lru_cache(maxsize=64)
+    def write(names: frozenset[str]) -> str:
+        return json_text([each for name, each in described.items() if name in names])
+
+    return OfColumns(write, list_names, find_present)
+
+
+def list_names(change: Change) -> frozenset[str]:
+    """The columns of which a change has a value."""
+    return frozenset(chain(change.key, change.new_values or (), change.old_values or ()))
+
+
+def find_present(changes: ChangeColumns) -> dict[str, pa.Array]:
+    """As ``list_names``."""
+    cells = merge_cells(changes.shape, changes.key, changes.new, changes.old)
+    return {name: texts.is_valid() for name, texts in cells.items()}
 
 
 def type_json(type_: Type) -> dict[str, Json]:

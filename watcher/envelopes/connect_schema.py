@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from ddl.model.schema import Type, TypeCode
-from watcher.envelopes.debezium_source import SOURCE
+from watcher.envelopes.debezium_source import FIELDS
 from watcher.envelopes.message import Json
 from watcher.model.change import Shape
 from watcher.model.value_types import describe_values
@@ -39,7 +37,6 @@ SOURCE_NAME = "com.google.spanner.connector.Source"
 ENVELOPE_VERSION = 2
 
 
-@lru_cache(maxsize=1024)
 def key_schema(shape: Shape, nulls: frozenset[str]) -> dict[str, Json]:
     """The schema of a key; ``nulls`` are its columns that are NULL."""
     types = dict(shape.columns)
@@ -54,7 +51,6 @@ def key_schema(shape: Shape, nulls: frozenset[str]) -> dict[str, Json]:
     }
 
 
-@lru_cache(maxsize=1024)
 def event_schema(connector: str, shape: Shape, nulls: frozenset[str]) -> dict[str, Json]:
     """The schema of an event's value. Only key columns are not optional, as in the connector; and
     they are, too, in the events of a row whose key holds a NULL, which Spanner allows."""
@@ -98,7 +94,7 @@ def source_fields() -> list[dict[str, Json]]:
         SNAPSHOT
         if each.type == "enum"
         else {"type": each.type, "optional": each.optional, "field": each.name}
-        for each in SOURCE.fields
+        for each in FIELDS
     ]
 
 

@@ -3,35 +3,64 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import ClassVar, Literal
 from uuid import UUID, uuid5
 
+import numpy as np
+import pyarrow as pa
+
 from ddl.model.names import split_name
 from watcher.envelopes.avro import convert_row, load_fastavro, write_container, write_datum
 from watcher.envelopes.change_stream import type_json
-from watcher.envelopes.images import has_whole_last_row, last_row, refuse_part
+from watcher.envelopes.kinds import (
+    Kind,
+    Layer,
+    find_kind,
+    last_row,
+    refuse_part,
+)
+from watcher.envelopes.leaves import (
+    COMMIT_MILLISECONDS,
+    COMMIT_MS,
+    COMMIT_US,
+    MOD_NUMBER,
+    RECORD_SEQUENCE,
+    TRANSACTION_ID,
+    WINDOW_END_MILLISECONDS,
+    WINDOW_END_MS,
+    Cells,
+    Field,
+    read_row,
+)
 from watcher.envelopes.message import (
-    EnvelopeOptions,
     Json,
     Known,
     Message,
     id_header,
-    json_bytes,
     json_text,
 )
-from watcher.envelopes.values import JsonColumns, JsonFormat
-from watcher.model.change import Change, Common, Operation, Shape
+from watcher.envelopes.templates import Described, DescribedEnvelope, JsonEnvelope, Tree
+from watcher.envelopes.values import CellStyle, JsonColumns, JsonFormat, quote
+from watcher.json_columns.objects import COMPACT, NULL
+from watcher.json_columns.strings import wrap
+from watcher.model.change import Change, Shape
 from watcher.model.errors import ConfigurationError
-from watcher.spanner.timestamps import format_timestamp
 
 FORMAT = JsonFormat(int64_as_text=True, json_nested=True)
 NAMESPACE = UUID("6f1d2f2e-6a3b-5c0e-9a53-0d7c9b1d4c11")
 """Of the uuids of events: uuid5 of a database and a change's id."""
+UUID_BYTES = 16
+UUID_TEXT = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+SORT_KEYS = (COMMIT_US, TRANSACTION_ID, RECORD_SEQUENCE, MOD_NUMBER)
+POLLED_SORT_KEYS = (COMMIT_US, '""', '""', "0")
+"""Commit timestamp (microseconds), transaction, sequence in it, number in the record: sorting
+by them puts events in the order in which they happened. Polling knows only the first."""
 
 
-class Datastream(EnvelopeOptions):
+class Datastream(JsonEnvelope):
     """``stream_name`` is that of the event; by default, the path of the database.
 
     ``partial``: changes with only some columns are refused, or their other columns are left out.
@@ -43,34 +72,27 @@ class Datastream(EnvelopeOptions):
     json_columns: JsonColumns = "nested"
 
     @property
-    def format(self) -> JsonFormat:
-        """How cells are written."""
-        return FORMAT.choose_json(self.json_columns)
+    def style(self) -> CellStyle:
+        """As ``DescribedEnvelope.style``."""
+        return CellStyle(COMPACT, FORMAT.choose_json(self.json_columns))
 
     def check(self, known: Known) -> None:
         """As ``Envelope.check``."""
         if self.partial == "refuse":
             check_whole_rows(known, ", or partial = 'omit'")
 
-    def encode(self, change: Change) -> tuple[Message, ...]:
-        """As ``Envelope.encode``."""
+    def describe(self, kind: Kind, database: str, shape: Shape) -> Described:
+        """As ``DescribedEnvelope.describe``."""
         if self.partial == "refuse":
-            refuse_part(
-                change, has_whole_last_row(change), "a Datastream event needs the whole row"
-            )
-        key = json_bytes(list(FORMAT.format_row(change.shape, change.key).values()))
-        event: dict[str, Json] = {
-            **generic_metadata(change, self.stream_name),
-            "read_timestamp": milliseconds_text(change.window.end),
-            "source_timestamp": milliseconds_text(change.commit_timestamp),
-            "sort_keys": sort_keys(change),
-            "source_metadata": source_metadata(change),
-            "payload": dict(self.format.format_row(change.shape, last_row(change))),
-        }
-        return (Message(key, json_bytes(event), id_header(change)),)
+            refuse_partial(kind)
+        event = describe_event(kind, database, shape, self.stream_name)
+        event["read_timestamp"] = WINDOW_END_MILLISECONDS
+        event["source_timestamp"] = COMMIT_MILLISECONDS
+        event["payload"] = Cells(shape, last_row(kind), self.style)
+        return Described(Cells(shape, (Layer.KEY,), self.style, as_array=True), event)
 
 
-class DatastreamAvro(EnvelopeOptions):
+class DatastreamAvro(DescribedEnvelope):
     """As ``Datastream``, the value as a single Avro datum without its schema, as queues take it.
 
     ``avro.event_schema`` is the schema of a table's events; ``container`` writes Avro files, which
@@ -87,23 +109,29 @@ class DatastreamAvro(EnvelopeOptions):
         load_fastavro()
         check_whole_rows(known, "")
 
+    @property
+    def style(self) -> CellStyle:
+        """As ``DescribedEnvelope.style``: of the key."""
+        return CellStyle(COMPACT, FORMAT)
+
+    def describe(self, kind: Kind, database: str, shape: Shape) -> Described:
+        """As ``DescribedEnvelope.describe``: the key, and the event in JSON without its payload."""
+        refuse_partial(kind)
+        event = describe_event(kind, database, shape, self.stream_name)
+        return Described(Cells(shape, (Layer.KEY,), self.style, as_array=True), event)
+
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
-        key = json_bytes(list(FORMAT.format_row(change.shape, change.key).values()))
         value = write_datum(self.event(change), change.shape)
+        key = self.compile_for(change).key.write(change).encode()
         return (Message(key, value, id_header(change)),)
 
     def event(self, change: Change) -> dict[str, object]:
-        """The event as a record for Avro: timestamps are milliseconds."""
-        refuse_part(change, has_whole_last_row(change), "a Datastream event needs the whole row")
-        return {
-            **generic_metadata(change, self.stream_name),
-            "read_timestamp": change.window.end // 1000,
-            "source_timestamp": change.commit_timestamp // 1000,
-            "sort_keys": sort_keys(change),
-            "source_metadata": source_metadata(change),
-            "payload": convert_row(change.shape, last_row(change)),
-        }
+        """The event as a record for Avro."""
+        event: dict[str, object] = json.loads(self.compile_for(change).value.write(change))
+        row = read_row(change, last_row(find_kind(change)))
+        event["payload"] = convert_row(change.shape, row)
+        return event
 
     def container(self, shape: Shape, changes: Iterable[Change]) -> bytes:
         """The events of one table as an Avro file, with their schema."""
@@ -124,62 +152,43 @@ def check_whole_rows(known: Known, or_else: str) -> None:
         )
 
 
-def generic_metadata(change: Change, stream_name: str | None) -> dict[str, Json]:
-    """The fields that all events have. ``uuid`` is the same on every delivery of a change."""
-    alike = alike_metadata(change.common, stream_name)
+def refuse_partial(kind: Kind) -> None:
+    """Raises LackingError for changes that do not have the whole row."""
+    refuse_part(kind, kind.has_whole_last_row, "a Datastream event needs the whole row")
+
+
+def describe_event(
+    kind: Kind, database: str, shape: Shape, stream_name: str | None
+) -> dict[str, Tree]:
+    """The fields that all events have, in their order; times are milliseconds. ``uuid`` is the same
+    on every delivery of a change."""
     return {
-        "stream_name": alike["stream_name"],
-        "read_method": "backfill" if change.operation is Operation.READ else "cdc",
-        **alike,
-        "uuid": str(uuid5(NAMESPACE, f"{change.database}/{change.id}")),
+        "stream_name": quote(stream_name or database),
+        "read_method": quote("backfill" if kind.backfilled else "cdc"),
+        "object": quote(shape.table),
+        "schema_key": quote(schema_key(shape)),
+        "uuid": of_uuid(database),
+        "read_timestamp": WINDOW_END_MS,
+        "source_timestamp": COMMIT_MS,
+        "sort_keys": SORT_KEYS if kind.streamed else POLLED_SORT_KEYS,
+        "source_metadata": describe_metadata(kind, database, shape),
     }
 
 
-def alike_metadata(common: Common, stream_name: str | None) -> dict[str, Json]:
-    """Those of them that all changes of a batch have alike."""
-    return {
-        "stream_name": stream_name or common.database,
-        "object": common.shape.table,
-        "schema_key": schema_key(common.shape),
-    }
-
-
-def source_metadata(change: Change) -> dict[str, Json]:
+def describe_metadata(kind: Kind, database: str, shape: Shape) -> Tree:
     """Where a change comes from, and what it is. UPSERT is polling's: insert or update."""
-    origin = change.origin
+    schema, table = split_name(shape.table)
     return {
-        **alike_source(change.common),
-        "is_deleted": change.operation is Operation.DELETE,
-        "change_type": str(change.operation),
-        "tx_id": origin.transaction_id if origin else None,
-        "record_sequence": origin.record_sequence if origin else None,
-        "mod_number": origin.mod_number if origin else None,
+        "database": quote(database.rpartition("/")[2]),
+        "schema": quote(schema),
+        "table": quote(table),
+        "primary_keys": tuple(map(quote, shape.primary_key)),
+        "is_deleted": json_text(kind.deleted),
+        "change_type": quote(kind.operation),
+        "tx_id": TRANSACTION_ID if kind.streamed else NULL,
+        "record_sequence": RECORD_SEQUENCE if kind.streamed else NULL,
+        "mod_number": MOD_NUMBER if kind.streamed else NULL,
     }
-
-
-def alike_source(common: Common) -> dict[str, Json]:
-    """What of it all changes of a batch have alike."""
-    schema, table = split_name(common.shape.table)
-    return {
-        "database": common.database.rpartition("/")[2],
-        "schema": schema,
-        "table": table,
-        "primary_keys": list(common.shape.primary_key),
-    }
-
-
-def sort_keys(change: Change) -> list[Json]:
-    """Commit timestamp (microseconds), transaction, sequence in it, number in the record: sorting
-    by them puts events in the order in which they happened. Polling knows only the first."""
-    origin = change.origin
-    if origin is None:
-        return [change.commit_timestamp, "", "", 0]
-    return [
-        change.commit_timestamp,
-        origin.transaction_id,
-        origin.record_sequence,
-        origin.mod_number,
-    ]
 
 
 @lru_cache(maxsize=1024)
@@ -190,6 +199,29 @@ def schema_key(shape: Shape) -> str:
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
-def milliseconds_text(micros: int) -> str:
-    """RFC 3339 with milliseconds, as Datastream writes times."""
-    return format_timestamp(micros)[:-4] + "Z"
+def of_uuid(database: str) -> Field:
+    """``uuid5(NAMESPACE, f"{database}/{id}")`` of each change's id."""
+    return Field(
+        lambda change: f'"{uuid5(NAMESPACE, f"{database}/{change.id}")}"',
+        lambda changes: wrap(compute_uuids(database, changes.ids), '"', '"'),
+    )
+
+
+def compute_uuids(database: str, ids: pa.Array) -> pa.Array:
+    """The uuid of each id, as text."""
+    head = hashlib.sha1(NAMESPACE.bytes + f"{database}/".encode(), usedforsecurity=False)
+    digests = bytearray()
+    for each in ids.cast(pa.binary()).to_pylist():
+        whole = head.copy()
+        whole.update(each)
+        digests += whole.digest()[:UUID_BYTES]
+    octets = np.frombuffer(digests, np.uint8).reshape(-1, UUID_BYTES).copy()
+    octets[:, 6] = (octets[:, 6] & 0x0F) | 0x50
+    octets[:, 8] = (octets[:, 8] & 0x3F) | 0x80
+    digits = np.frombuffer(octets.tobytes().hex().encode(), np.uint8).reshape(-1, 2 * UUID_BYTES)
+    texts = np.full((len(octets), len(UUID_TEXT)), ord("-"), np.uint8)
+    texts[:, [place for place, sign in enumerate(UUID_TEXT) if sign == "x"]] = digits
+    offsets = np.arange(len(octets) + 1, dtype=np.int32) * len(UUID_TEXT)
+    return pa.StringArray.from_buffers(
+        len(octets), pa.py_buffer(offsets), pa.py_buffer(texts.reshape(-1))
+    )

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import ClassVar, Literal
 
+import pyarrow.compute as pc
 from pydantic import model_validator
 
 from watcher.envelopes.connect_schema import event_schema, key_schema
-from watcher.envelopes.debezium_source import SOURCE, SharedSource
-from watcher.envelopes.images import (
-    Row,
-    describe_change,
-    has_whole_new_row,
+from watcher.envelopes.debezium_source import FIELDS, Source
+from watcher.envelopes.kinds import (
+    Kind,
+    LackingError,
+    Layer,
+    Layers,
     new_row,
     old_row,
     refuse_part,
 )
-from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
-from watcher.envelopes.values import JsonFormat
-from watcher.model.change import Change, Operation
-from watcher.model.errors import ConfigurationError, EnvelopeError
-from watcher.model.window import Window
+from watcher.envelopes.leaves import (
+    WINDOW_END_MS,
+    WINDOW_END_NS,
+    WINDOW_END_US,
+    Cells,
+    OfColumns,
+)
+from watcher.envelopes.message import Json, Known, json_text
+from watcher.envelopes.templates import Described, JsonEnvelope, Tree
+from watcher.envelopes.values import COMPACT_CELLS, CellStyle, quote
+from watcher.json_columns.objects import NULL
+from watcher.model.change import Operation, Shape
+from watcher.model.errors import ConfigurationError
+from watcher.spanner.address import DatabaseAddress
 
-FORMAT = JsonFormat()
 OPS = {
     Operation.INSERT: "c",
     Operation.UPDATE: "u",
@@ -30,15 +42,11 @@ OPS = {
     Operation.DELETE: "d",
     Operation.READ: "r",
 }
+EXISTED = (Operation.UPDATE, Operation.DELETE, Operation.UPSERT)
+"""The operations on a row that was there before."""
 
 
-def read_times(window: Window) -> dict[str, Json]:
-    """The fields behind ``op``: when the changes were read."""
-    read = window.end
-    return {"ts_ms": read // 1000, "ts_us": read, "ts_ns": read * 1000, "transaction": None}
-
-
-class Debezium(EnvelopeOptions):
+class Debezium(JsonEnvelope):
     """``name`` is that of the connector, from which topic names derive; ``stream`` is that of the
     change stream.
 
@@ -82,45 +90,57 @@ class Debezium(EnvelopeOptions):
                 " partial = 'omit'"
             )
 
-    def encode(self, change: Change) -> tuple[Message, ...]:
+    @property
+    def style(self) -> CellStyle:
+        """As ``DescribedEnvelope.style``."""
+        return COMPACT_CELLS
+
+    def describe(self, kind: Kind, database: str, shape: Shape) -> Described:
         """The event, and after a delete also the tombstone of its key."""
-        key: Json = dict(FORMAT.format_row(change.shape, change.key))
-        value: Json = self._make_payload(change)
-        if self.with_schema:
-            nulls = frozenset(name for name, cell in change.key.items() if cell is None)
-            key = {"schema": key_schema(change.shape, nulls), "payload": key}
-            schema = event_schema(self.name, change.shape, nulls)
-            value = {"schema": schema, "payload": value}
-        event = Message(json_bytes(key), json_bytes(value), id_header(change))
-        if self.tombstones and change.operation is Operation.DELETE:
-            return event, Message(event.key, None, event.headers)
-        return (event,)
-
-    def _make_payload(self, change: Change) -> dict[str, Json]:
-        after, before = new_row(change), self._choose_before(change)
+        after, before = new_row(kind), self._choose_before(kind)
         if self.partial == "refuse":
-            refuse_part(change, has_whole_new_row(change), "debezium's after needs the whole row")
-        return {
-            "before": None if before is None else dict(FORMAT.format_row(change.shape, before)),
-            "after": None if after is None else dict(FORMAT.format_row(change.shape, after)),
-            "source": SOURCE.make(change, self.share(change.database, change.table, change.window)),
-            "op": OPS[change.operation],
-            **read_times(change.window),
+            refuse_part(kind, kind.has_whole_new_row, "debezium's after needs the whole row")
+        key: Tree = Cells(shape, (Layer.KEY,), COMPACT_CELLS)
+        value: Tree = {
+            "before": NULL if before is None else Cells(shape, before, COMPACT_CELLS),
+            "after": NULL if after is None else Cells(shape, after, COMPACT_CELLS),
+            "source": self._describe_source(kind, database, shape),
+            "op": quote(OPS[kind.operation]),
+            "ts_ms": WINDOW_END_MS,
+            "ts_us": WINDOW_END_US,
+            "ts_ns": WINDOW_END_NS,
+            "transaction": NULL,
         }
+        if self.with_schema:
+            key = {"schema": of_null_keys(lambda nulls: key_schema(shape, nulls)), "payload": key}
+            event = of_null_keys(lambda nulls: event_schema(self.name, shape, nulls))
+            value = {"schema": event, "payload": value}
+        return Described(key, value, self.tombstones and kind.deleted)
 
-    def share(self, database: str, table: str, window: Window) -> SharedSource:
-        """What ``source`` has alike in changes of a table in a window."""
-        low = window.start if self.low_watermark else None
-        return SharedSource(database, table, window.end, self.name, self.stream, low)
+    def _describe_source(self, kind: Kind, database: str, shape: Shape) -> dict[str, Tree]:
+        source = Source(
+            kind,
+            DatabaseAddress.parse(database),
+            shape.table,
+            self.name,
+            self.stream,
+            self.low_watermark,
+        )
+        return {field.name: field.describe(source) for field in FIELDS}
 
-    def _choose_before(self, change: Change) -> Row | None:
+    def _choose_before(self, kind: Kind) -> Layers | None:
         if self.before == "never":
             return None
-        before = old_row(change)
-        existed = change.operation in (Operation.UPDATE, Operation.DELETE, Operation.UPSERT)
-        if self.before == "required" and before is None and existed:
-            raise EnvelopeError(
-                f"{describe_change(change)} does not have the row before, and debezium's before is"
-                " required"
-            )
+        before = old_row(kind)
+        if self.before == "required" and before is None and kind.operation in EXISTED:
+            raise LackingError("does not have the row before, and debezium's before is required")
         return before
+
+
+def of_null_keys(make_schema: Callable[[frozenset[str]], Json]) -> OfColumns:
+    """A schema that depends on the columns of the key that are NULL."""
+    return OfColumns(
+        lru_cache(maxsize=64)(lambda nulls: json_text(make_schema(nulls))),
+        lambda change: frozenset(name for name, cell in change.key.items() if cell is None),
+        lambda changes: {name: pc.equal(cells, NULL) for name, cells in changes.key.items()},
+    )

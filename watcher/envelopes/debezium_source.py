@@ -1,164 +1,139 @@
-"""The block ``source`` of Debezium's events: each field with its schema and where it is from.
-
-What changes of a batch have alike is computed of ``SharedSource``, which holds nothing of a single
-change: a field that differs by change cannot be written once for a batch.
-"""
+"""The block ``source`` of Debezium's events: each field with its schema and its value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeAlias
 
-from watcher.envelopes.message import Json
-from watcher.model.change import Change, Operation
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watcher.envelopes.by_column.changes import ChangeColumns
+from watcher.envelopes.kinds import Kind
+from watcher.envelopes.leaves import (
+    COMMIT_MS,
+    COMMIT_NS,
+    COMMIT_US,
+    LAST,
+    MOD_NUMBER,
+    PARTITION_TOKEN,
+    PARTITIONS,
+    RECORDS,
+    SYSTEM,
+    TRANSACTION_ID,
+    TRANSACTION_TAG,
+    WINDOW_END_MS,
+    WINDOW_START_MS,
+    Field,
+    Leaf,
+)
+from watcher.envelopes.values import quote
+from watcher.json_columns.objects import NULL
+from watcher.json_columns.strings import wrap
+from watcher.model.change import Change
 from watcher.process.extras import read_version
 from watcher.spanner.address import DatabaseAddress
 
 VERSION = read_version()
 
-parse_address = lru_cache(maxsize=64)(DatabaseAddress.parse)
-
 
 @dataclass(frozen=True, slots=True)
-class SharedSource:
-    """What changes of one batch have in common; ``name`` and ``stream`` are those of the
-    connector. Times are in microseconds since 1970."""
+class Source:
+    """What the block depends on besides the values of a change; ``name`` and ``stream`` are those
+    of the connector."""
 
-    database: str
+    kind: Kind
+    address: DatabaseAddress
     table: str
-    read_at: int
     name: str
     stream: str
-    low_watermark: int | None
+    low_watermark: bool
 
-    @property
-    def address(self) -> DatabaseAddress:
-        """The database."""
-        return parse_address(self.database)
-
-
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """A value that all changes of a batch have."""
-
-    read: Callable[[SharedSource], Json]
-
-
-@dataclass(frozen=True, slots=True)
-class OfChange:
-    """A value of each change. ``by_column.debezium.COLUMNS`` has the same of whole columns."""
-
-    read: Callable[[Change], Json]
-
-
-@dataclass(frozen=True, slots=True)
-class OfOrigin:
-    """A value that only a change stream gives, as it is: an attribute of ``Origin``, and the column
-    of the same name."""
-
-    attribute: str
-
-
-From: TypeAlias = Alike | OfChange | OfOrigin
+    def if_streamed(self, leaf: Leaf) -> Leaf | str:
+        """A value that only a change stream gives."""
+        return leaf if self.kind.streamed else NULL
 
 
 @dataclass(frozen=True, slots=True)
 class SourceField:
-    """A field: its type in Kafka Connect, and whether that allows NULL."""
+    """A field: its type in Kafka Connect, whether that allows NULL, and its value: a JSON text that
+    all changes of a kind have, or a leaf."""
 
     name: str
     type: str
     optional: bool
-    value: From
+    describe: Callable[[Source], Leaf | str]
 
+
+def write_sequence(change: Change) -> str:
+    """The record sequence without leading zeros."""
+    assert change.origin is not None
+    return f'"{int(change.origin.record_sequence)}"'
+
+
+def render_sequence(changes: ChangeColumns) -> pa.Array:
+    """As ``write_sequence``."""
+    sequences = changes.get_origin("record_sequence")
+    if pc.all(pc.match_substring_regex(sequences, "^[0-9]{1,18}$")).as_py():
+        return wrap(sequences.cast(pa.int64()).cast(pa.string()), '"', '"')
+    return pa.array([f'"{int(each)}"' for each in sequences.to_pylist()], pa.string())
+
+
+SEQUENCE = Field(write_sequence, render_sequence)
 
 FIELDS = (
-    SourceField("version", "string", False, Alike(lambda _: VERSION)),
-    SourceField("connector", "string", False, Alike(lambda _: "spanner")),
-    SourceField("name", "string", False, Alike(lambda shared: shared.name)),
-    SourceField("ts_ms", "int64", False, OfChange(lambda change: change.commit_timestamp // 1000)),
+    SourceField("version", "string", False, lambda _: quote(VERSION)),
+    SourceField("connector", "string", False, lambda _: quote("spanner")),
+    SourceField("name", "string", False, lambda source: quote(source.name)),
+    SourceField("ts_ms", "int64", False, lambda _: COMMIT_MS),
     SourceField(
         "snapshot",
         "enum",
         True,
-        OfChange(lambda change: "true" if change.operation is Operation.READ else "false"),
+        lambda source: quote("true" if source.kind.backfilled else "false"),
     ),
-    SourceField("db", "string", False, Alike(lambda shared: shared.address.database)),
+    SourceField("db", "string", False, lambda source: quote(source.address.database)),
+    SourceField("sequence", "string", True, lambda source: source.if_streamed(SEQUENCE)),
+    SourceField("ts_us", "int64", True, lambda _: COMMIT_US),
+    SourceField("ts_ns", "int64", True, lambda _: COMMIT_NS),
+    SourceField("project_id", "string", False, lambda source: quote(source.address.project)),
+    SourceField("instance_id", "string", False, lambda source: quote(source.address.instance)),
+    SourceField("database_id", "string", False, lambda source: quote(source.address.database)),
+    SourceField("change_stream_name", "string", False, lambda source: quote(source.stream)),
+    SourceField("table", "string", False, lambda source: quote(source.table)),
     SourceField(
-        "sequence",
-        "string",
-        True,
-        OfChange(lambda change: str(int(change.origin.record_sequence)) if change.origin else None),
+        "server_transaction_id", "string", True, lambda source: source.if_streamed(TRANSACTION_ID)
     ),
-    SourceField("ts_us", "int64", True, OfChange(lambda change: change.commit_timestamp)),
-    SourceField("ts_ns", "int64", True, OfChange(lambda change: change.commit_timestamp * 1000)),
-    SourceField("project_id", "string", False, Alike(lambda shared: shared.address.project)),
-    SourceField("instance_id", "string", False, Alike(lambda shared: shared.address.instance)),
-    SourceField("database_id", "string", False, Alike(lambda shared: shared.address.database)),
-    SourceField("change_stream_name", "string", False, Alike(lambda shared: shared.stream)),
-    SourceField("table", "string", False, Alike(lambda shared: shared.table)),
-    SourceField("server_transaction_id", "string", True, OfOrigin("transaction_id")),
     SourceField(
         "low_watermark",
         "int64",
         True,
-        Alike(
-            lambda shared: None if shared.low_watermark is None else shared.low_watermark // 1000
-        ),
+        lambda source: WINDOW_START_MS if source.low_watermark else NULL,
     ),
-    SourceField("read_at_timestamp", "int64", True, Alike(lambda shared: shared.read_at // 1000)),
-    SourceField("number_records_in_transaction", "int64", True, OfOrigin("records_in_transaction")),
-    SourceField("transaction_tag", "string", True, OfOrigin("transaction_tag")),
-    SourceField("system_transaction", "boolean", True, OfOrigin("system_transaction")),
+    SourceField("read_at_timestamp", "int64", True, lambda _: WINDOW_END_MS),
     SourceField(
-        "value_capture_type", "string", True, OfChange(lambda change: str(change.captured))
+        "number_records_in_transaction", "int64", True, lambda source: source.if_streamed(RECORDS)
     ),
-    SourceField("partition_token", "string", True, OfOrigin("partition_token")),
-    SourceField("mod_number", "int32", True, OfOrigin("mod_number")),
+    SourceField(
+        "transaction_tag", "string", True, lambda source: source.if_streamed(TRANSACTION_TAG)
+    ),
+    SourceField("system_transaction", "boolean", True, lambda source: source.if_streamed(SYSTEM)),
+    SourceField("value_capture_type", "string", True, lambda source: quote(source.kind.captured)),
+    SourceField(
+        "partition_token", "string", True, lambda source: source.if_streamed(PARTITION_TOKEN)
+    ),
+    SourceField("mod_number", "int32", True, lambda source: source.if_streamed(MOD_NUMBER)),
     SourceField(
         "is_last_record_in_transaction_in_partition",
         "boolean",
         True,
-        OfOrigin("last_in_transaction_in_partition"),
+        lambda source: source.if_streamed(LAST),
     ),
     SourceField(
-        "number_of_partitions_in_transaction", "int64", True, OfOrigin("partitions_in_transaction")
+        "number_of_partitions_in_transaction",
+        "int64",
+        True,
+        lambda source: source.if_streamed(PARTITIONS),
     ),
 )
 """In the order of the connector's own schema."""
-
-
-class SourceBlock:
-    """The fields as a whole."""
-
-    def __init__(self, fields: tuple[SourceField, ...]) -> None:
-        self.fields = fields
-        self._alike = lru_cache(maxsize=64)(self._read_alike)
-        self._of_change = [
-            (each.name, each.value.read) for each in fields if isinstance(each.value, OfChange)
-        ]
-        self._of_origin = [
-            (each.name, each.value.attribute) for each in fields if isinstance(each.value, OfOrigin)
-        ]
-
-    def make(self, change: Change, shared: SharedSource) -> dict[str, Json]:
-        """The block of one change."""
-        block = dict(self._alike(shared))
-        for name, read in self._of_change:
-            block[name] = read(change)
-        if change.origin is not None:
-            for name, attribute in self._of_origin:
-                block[name] = getattr(change.origin, attribute)
-        return block
-
-    def _read_alike(self, shared: SharedSource) -> dict[str, Json]:
-        """All fields in their order; None for those that are of a change."""
-        return {
-            each.name: each.value.read(shared) if isinstance(each.value, Alike) else None
-            for each in self.fields
-        }
-
-
-SOURCE = SourceBlock(FIELDS)

@@ -2,61 +2,71 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
-from watcher.captures.changes import to_json
-from watcher.envelopes.message import EnvelopeOptions, Known, Message, id_header
-from watcher.model.change import Change
-from watcher.spanner.timestamps import format_timestamp
+from watcher.envelopes.kinds import Kind, Layer
+from watcher.envelopes.leaves import (
+    COMMIT_TIME,
+    ID,
+    RECORD_SEQUENCE,
+    SHARD,
+    TRANSACTION_ID,
+    TRANSACTION_TAG,
+    WINDOW_END_TIME,
+    WINDOW_START_TIME,
+    Cells,
+)
+from watcher.envelopes.message import Known
+from watcher.envelopes.templates import Described, JsonEnvelope, Tree
+from watcher.envelopes.values import PLAIN_CELLS, CellStyle, quote
+from watcher.json_columns.objects import NULL
+from watcher.model.change import Shape
 
-ENCODER = json.JSONEncoder(ensure_ascii=False)
 
-
-class Plain(EnvelopeOptions):
+class Plain(JsonEnvelope):
     """A change as one JSON object with its id, key, values and window."""
+
+    @property
+    def style(self) -> CellStyle:
+        """As ``DescribedEnvelope.style``."""
+        return PLAIN_CELLS
 
     def check(self, known: Known) -> None:
         """Accepts every capture: what it does not know is left out."""
 
-    def encode(self, change: Change) -> tuple[Message, ...]:
-        """As ``Envelope.encode``."""
-        key = ENCODER.encode([to_json(value) for value in change.key.values()])
-        value = ENCODER.encode(plain_change(change))
-        return (Message(key.encode(), value.encode(), id_header(change)),)
+    def describe(self, kind: Kind, database: str, shape: Shape) -> Described:  # noqa: ARG002
+        """As ``DescribedEnvelope.describe``: of every kind."""
+        key = describe_key(shape)
+        value: dict[str, Tree] = {
+            "id": ID,
+            "table": quote(shape.table),
+            "operation": quote(kind.operation),
+            "commit_timestamp": COMMIT_TIME,
+            "shard": SHARD,
+            "key": key,
+            "values": describe_values(shape),
+        }
+        if kind.streamed:
+            value["old_values"] = describe_old_values(shape) if kind.has_old else NULL
+            value["transaction"] = {
+                "id": TRANSACTION_ID,
+                "sequence": RECORD_SEQUENCE,
+                "tag": TRANSACTION_TAG,
+            }
+        value["window"] = {"start": WINDOW_START_TIME, "end": WINDOW_END_TIME}
+        return Described(replace(key, as_array=True), value)
 
 
-def plain_change(change: Change) -> dict[str, object]:
-    """A change as one JSON object: what ``spanner-watcher watch`` prints."""
-    key = {name: to_json(value) for name, value in change.key.items()}
-    values = {name: to_json(value) for name, value in (change.new_values or {}).items()}
-    order = [name for name, _ in change.shape.columns]
-    row = key | values
-    return {
-        "id": change.id,
-        "table": change.table,
-        "operation": str(change.operation),
-        "commit_timestamp": format_timestamp(change.commit_timestamp),
-        "shard": change.shard_id,
-        "key": key,
-        "values": {name: row[name] for name in order if name in row},
-        **describe_origin(change),
-        "window": {
-            "start": format_timestamp(change.window.start),
-            "end": format_timestamp(change.window.end),
-        },
-    }
+def describe_key(shape: Shape) -> Cells:
+    """The key, in the order of the primary key."""
+    return Cells(shape, (Layer.KEY,), PLAIN_CELLS, own_order=True)
 
 
-def describe_origin(change: Change) -> dict[str, object]:
-    """The fields that only a change stream fills."""
-    if change.origin is None:
-        return {}
-    old = change.old_values
-    return {
-        "old_values": {n: to_json(v) for n, v in old.items()} if old is not None else None,
-        "transaction": {
-            "id": change.origin.transaction_id,
-            "sequence": change.origin.record_sequence,
-            "tag": change.origin.transaction_tag,
-        },
-    }
+def describe_values(shape: Shape) -> Cells:
+    """The row, or what is known of it."""
+    return Cells(shape, (Layer.NEW, Layer.KEY), PLAIN_CELLS)
+
+
+def describe_old_values(shape: Shape) -> Cells:
+    """The values before, as they were captured."""
+    return Cells(shape, (Layer.OLD,), PLAIN_CELLS, own_order=True)

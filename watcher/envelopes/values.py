@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from decimal import Decimal
+from functools import cached_property
+from json.encoder import encode_basestring
+from math import isfinite
+from typing import Any, Literal
 
 from ddl.model.schema import Type, TypeCode
-from watcher.captures.changes import to_json
+from watcher.captures.changes import format_numeric, to_json
 from watcher.envelopes.message import Json
-from watcher.model.change import Shape, Value
+from watcher.json_columns.objects import COMPACT, NULL, SPACED, Punctuation
+from watcher.model.change import Value
 from watcher.model.errors import EnvelopeError
 
+quote: Callable[[str], str] = encode_basestring
+"""A text as a JSON string."""
 JsonColumns = Literal["nested", "text"]
 """How an envelope writes JSON columns: as JSON, where the JSON null of a column looks like its
 NULL, or as their text, where it is ``"null"``."""
@@ -22,29 +28,25 @@ NULL, or as their text, where it is ``"null"``."""
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
     """Where formats differ. ``int64_as_text`` loses nothing in readers whose numbers are
-    doubles; ``json_nested`` writes a JSON column as JSON, not as its text."""
+    doubles; ``json_nested`` writes a JSON column as JSON, not as its text. ``checked``: cells that
+    are not of their column's type, or of no column, are refused; what is not checked can be written
+    of every change."""
 
     int64_as_text: bool = False
     json_nested: bool = False
+    checked: bool = True
 
     def choose_json(self, columns: JsonColumns) -> JsonFormat:
         """The same with JSON columns as an option says."""
         return replace(self, json_nested=columns == "nested")
 
-    def format_row(self, shape: Shape, values: Mapping[str, Value]) -> dict[str, Json]:
-        """The columns of a row in the order of the table.
-
-        Raises EnvelopeError for a column that the table does not have.
-        """
-        cells = {
-            name: self.format_cell(values[name], type_)
-            for name, type_ in shape.columns
-            if name in values
-        }
-        if len(cells) != len(values):
-            unknown = ", ".join(sorted(set(values) - set(cells)))
-            raise EnvelopeError(f"a change of table {shape.table} has unknown columns: {unknown}")
-        return cells
+    def depends_on(self, type_: Type) -> bool:
+        """Whether a type says how its cells are written, not only what they are in Python."""
+        if not self.checked:
+            return False
+        if type_.code is TypeCode.INT64:
+            return self.int64_as_text
+        return type_.element is not None or (type_.code.is_json and self.json_nested)
 
     def format_cell(self, value: Value, type_: Type) -> Json:
         """A cell: BYTES as base64, DATE as ISO 8601, NUMERIC, TIMESTAMP and UUID as text, NaN and
@@ -62,6 +64,54 @@ class JsonFormat:
         if type_.code is TypeCode.INT64 and self.int64_as_text:
             return str(value)
         return convert_scalar(value)
+
+
+def write_float(value: float) -> str:
+    """A float as JSON; NaN and the infinities as texts."""
+    return repr(value) if isfinite(value) else f'"{to_json(value)}"'
+
+
+FAST_WRITERS: Mapping[type, Callable[[Any], str]] = {
+    str: quote,
+    int: repr,
+    float: write_float,
+    Decimal: lambda value: f'"{format_numeric(value)}"',
+    type(None): lambda _: NULL,
+}
+"""Cells of these types are written alike by all formats, without an encoder of JSON."""
+
+
+@dataclass(frozen=True)
+class CellStyle:
+    """How an envelope writes cells."""
+
+    punctuation: Punctuation
+    format: JsonFormat
+
+    @cached_property
+    def dump(self) -> Callable[[object], str]:
+        """Writes JSON. Raises ValueError for NaN and the infinities."""
+        separators = (self.punctuation.comma, self.punctuation.colon)
+        return json.JSONEncoder(ensure_ascii=False, separators=separators, allow_nan=False).encode
+
+    def choose_writer(self, type_: Type) -> Callable[[Value], str]:
+        """The function that writes cells of a type. It raises EnvelopeError."""
+        dump, format_ = self.dump, self.format
+
+        def write(value: Value) -> str:
+            write_fast = FAST_WRITERS.get(type(value))
+            if write_fast is not None:
+                return write_fast(value)
+            return dump(convert_scalar(value) if format_.checked else to_json(value))
+
+        def write_by_type(value: Value) -> str:
+            return dump(format_.format_cell(value, type_))
+
+        return write_by_type if format_.depends_on(type_) else write
+
+
+PLAIN_CELLS = CellStyle(SPACED, JsonFormat(checked=False))
+COMPACT_CELLS = CellStyle(COMPACT, JsonFormat())
 
 
 def convert_scalar(value: Value) -> Json:
@@ -84,6 +134,6 @@ def parse_json_cell(text: str) -> Json:
 def parse_finite(text: str) -> float:
     """Parses a number of a JSON text. Raises ValueError for one that JSON cannot express."""
     number = float(text)
-    if not math.isfinite(number):
+    if not isfinite(number):
         raise ValueError(f"{text} is not a finite number")
     return number

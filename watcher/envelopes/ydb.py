@@ -6,18 +6,33 @@ import hashlib
 from enum import StrEnum
 from typing import ClassVar
 
-from watcher.envelopes.images import (
-    Row,
-    describe_change,
-    has_whole_new_row,
+import numpy as np
+import pyarrow as pa
+
+from watcher.envelopes.by_column.changes import ChangeColumns
+from watcher.envelopes.kinds import (
+    Kind,
+    LackingError,
+    Layer,
+    Layers,
     new_row,
     old_row,
     refuse_part,
 )
-from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
-from watcher.envelopes.values import JsonColumns, JsonFormat
-from watcher.model.change import Change, Operation, Value, ValueCapture
-from watcher.model.errors import ConfigurationError, EnvelopeError
+from watcher.envelopes.leaves import (
+    COMMIT_MS,
+    WINDOW_END_MS,
+    Cells,
+    Field,
+    Leaf,
+    render_scalar,
+)
+from watcher.envelopes.message import Json, Known, Message, json_bytes
+from watcher.envelopes.templates import Described, JsonEnvelope, Tree
+from watcher.envelopes.values import CellStyle, JsonColumns, JsonFormat
+from watcher.json_columns.objects import COMPACT
+from watcher.model.change import Change, Operation, Shape, ValueCapture
+from watcher.model.errors import ConfigurationError
 
 FORMAT = JsonFormat(json_nested=True)
 DIGEST_BITS = 43
@@ -44,7 +59,7 @@ class Mode(StrEnum):
         return self in (Mode.OLD_IMAGE, Mode.NEW_AND_OLD_IMAGES)
 
 
-class Ydb(EnvelopeOptions):
+class Ydb(JsonEnvelope):
     """``virtual_timestamps`` writes ``ts``; ``barriers`` writes ``resolved`` records;
     ``json_columns``: JSON columns are JSON, or text."""
 
@@ -56,9 +71,9 @@ class Ydb(EnvelopeOptions):
     json_columns: JsonColumns = "nested"
 
     @property
-    def format(self) -> JsonFormat:
-        """How cells are written."""
-        return FORMAT.choose_json(self.json_columns)
+    def style(self) -> CellStyle:
+        """As ``DescribedEnvelope.style``."""
+        return choose_style(self.json_columns)
 
     @property
     def needs_order(self) -> bool:
@@ -69,21 +84,22 @@ class Ydb(EnvelopeOptions):
         """As ``Envelope.check``."""
         check_mode(self.mode, known)
 
-    def encode(self, change: Change) -> tuple[Message, ...]:
-        """As ``Envelope.encode``."""
-        key: Json = list(FORMAT.format_row(change.shape, order_key(change)).values())
-        if change.operation is Operation.DELETE:
-            record: dict[str, Json] = {"key": key, "erase": {}}
+    def describe(self, kind: Kind, database: str, shape: Shape) -> Described:  # noqa: ARG002
+        """As ``DescribedEnvelope.describe``."""
+        key = Cells(shape, (Layer.KEY,), self.style, as_array=True)
+        value: dict[str, Tree] = {"key": key}
+        if kind.deleted:
+            value["erase"] = {}
         else:
-            record = {"key": key, "update": self._update(change)}
-        new, old = choose_images(self.mode, change)
-        if new is not None:
-            record["newImage"] = format_image(change, new, self.format)
-        if old is not None:
-            record["oldImage"] = format_image(change, old, self.format)
+            updated = select_updated(kind) if self.mode is Mode.UPDATES else None
+            value["update"] = {} if updated is None else Cells(shape, (updated,), self.style)
+        for name, row in zip(("newImage", "oldImage"), choose_images(self.mode, kind), strict=True):
+            if row is not None:
+                image = tuple(layer for layer in row if layer is not Layer.KEY)
+                value[name] = Cells(shape, image, self.style)
         if self.virtual_timestamps:
-            record["ts"] = list(virtual_timestamp(change))
-        return (Message(json_bytes(key), json_bytes(record), id_header(change)),)
+            value["ts"] = (choose_time(kind), of_transaction(kind))
+        return Described(key, value)
 
     def encode_resolved(self, micros: int) -> tuple[Message, ...]:
         """A barrier: every change with an earlier virtual timestamp was written."""
@@ -92,10 +108,10 @@ class Ydb(EnvelopeOptions):
         barrier: Json = {"resolved": list(virtual_time(micros + 1))}
         return (Message(None, json_bytes(barrier)),)
 
-    def _update(self, change: Change) -> dict[str, Json]:
-        if self.mode is not Mode.UPDATES:
-            return {}
-        return self.format.format_row(change.shape, select_updated(change))
+
+def choose_style(columns: JsonColumns) -> CellStyle:
+    """How cells are written, with JSON columns as an option says."""
+    return CellStyle(COMPACT, FORMAT.choose_json(columns))
 
 
 def check_mode(mode: Mode, known: Known) -> None:
@@ -117,60 +133,62 @@ def check_mode(mode: Mode, known: Known) -> None:
         )
 
 
-def choose_images(mode: Mode, change: Change) -> tuple[Row | None, Row | None]:
-    """The rows after and before, if the mode writes them and they existed."""
-    new = new_row(change) if mode.new_image else None
+def choose_images(mode: Mode, kind: Kind) -> tuple[Layers | None, Layers | None]:
+    """The rows after and before, if the mode writes them and they existed. Raises LackingError."""
+    new = new_row(kind) if mode.new_image else None
     if new is not None:
-        refuse_part(change, has_whole_new_row(change), f"YDB's mode {mode} needs the whole row")
-    if not mode.old_image or change.operation in (Operation.INSERT, Operation.READ):
+        refuse_part(kind, kind.has_whole_new_row, f"YDB's mode {mode} needs the whole row")
+    if not mode.old_image or kind.operation in (Operation.INSERT, Operation.READ):
         return new, None
-    if change.captured is not ValueCapture.NEW_ROW_AND_OLD_VALUES:
-        raise EnvelopeError(
-            f"{describe_change(change)} does not have the row before"
-            f" (captured as {change.captured}), and YDB's mode {mode} needs it"
+    if kind.captured is not ValueCapture.NEW_ROW_AND_OLD_VALUES:
+        raise LackingError(
+            f"does not have the row before (captured as {kind.captured}), and YDB's mode {mode}"
+            " needs it"
         )
-    return new, old_row(change)
+    return new, old_row(kind)
 
 
-def select_updated(change: Change) -> dict[str, Value]:
-    """The columns that a write changed; all of them for a new row or one of a backfill."""
-    values = dict(change.new_values or {})
-    if change.operation in (Operation.INSERT, Operation.READ):
-        return values
-    if change.captured is ValueCapture.NEW_ROW:
-        raise EnvelopeError(
-            f"{describe_change(change)} does not say which columns changed,"
-            " and YDB's mode UPDATES needs it"
-        )
-    if change.captured is ValueCapture.NEW_ROW_AND_OLD_VALUES:
-        return {name: values[name] for name in change.old_values or {} if name in values}
-    return values
+def select_updated(kind: Kind) -> Layer:
+    """The columns that a write changed; all of them for a new row or one of a backfill. Raises
+    LackingError."""
+    if kind.operation in (Operation.INSERT, Operation.READ):
+        return Layer.NEW
+    if kind.captured is ValueCapture.NEW_ROW:
+        raise LackingError("does not say which columns changed, and YDB's mode UPDATES needs it")
+    whole = kind.captured is ValueCapture.NEW_ROW_AND_OLD_VALUES
+    return Layer.CHANGED if whole else Layer.NEW
 
 
-def order_key(change: Change) -> dict[str, Value]:
-    """The key in the order of the primary key."""
-    return {name: change.key[name] for name in change.shape.primary_key}
+def choose_time(kind: Kind) -> Leaf:
+    """The time of a change for YDB, in milliseconds: for a row of a snapshot, that of the
+    snapshot."""
+    return WINDOW_END_MS if kind.backfilled else COMMIT_MS
 
 
-def format_image(change: Change, row: Row, format_: JsonFormat) -> dict[str, Json]:
-    """A row as YDB's images have it: without the key."""
-    return format_.format_row(change.shape, {n: v for n, v in row.items() if n not in change.key})
-
-
-def virtual_timestamp(change: Change) -> tuple[int, int]:
-    """``[step, txId]`` of a change: ordered as commit timestamps are, one for each transaction.
+def of_transaction(kind: Kind) -> Field:
+    """``txId``: with the time before it, ordered as commit timestamps are, one for each
+    transaction.
 
     Spanner's transactions of one microsecond touch different rows; their order is that of a digest
     of their ids. Polling does not know transactions: those of one microsecond look like one.
     """
-    step, first = virtual_time(event_time(change))
-    return step, first + (digest(change.origin.transaction_id) if change.origin else 0)
 
+    def write(change: Change) -> str:
+        at = change.window.end if kind.backfilled else change.commit_timestamp
+        return str(
+            virtual_time(at)[1] + (digest(change.origin.transaction_id) if change.origin else 0)
+        )
 
-def event_time(change: Change) -> int:
-    """The time of a change for YDB, in microseconds since 1970: for a row of a snapshot, that of
-    the snapshot."""
-    return change.window.end if change.operation is Operation.READ else change.commit_timestamp
+    def render(changes: ChangeColumns) -> pa.Array:
+        ends = pa.repeat(changes.window.end, changes.rows)
+        numbers = (ends if kind.backfilled else changes.commits).to_numpy() % 1000 << DIGEST_BITS
+        if kind.streamed:
+            ids = changes.get_origin("transaction_id").dictionary_encode()
+            digests = np.array([digest(each) for each in ids.dictionary.to_pylist()])
+            numbers = numbers + digests[ids.indices.to_numpy()]
+        return render_scalar(pa.array(numbers))
+
+    return Field(write, render)
 
 
 def virtual_time(micros: int) -> tuple[int, int]:

@@ -6,22 +6,25 @@ from typing import ClassVar
 
 from pydantic import field_validator
 
-from watcher.envelopes.message import EnvelopeOptions, Json, Known, Message, id_header, json_bytes
-from watcher.envelopes.values import JsonColumns
+from watcher.envelopes.kinds import Kind, Layer
+from watcher.envelopes.leaves import Cells
+from watcher.envelopes.message import Known, json_text
+from watcher.envelopes.templates import Described, JsonEnvelope, Tree
+from watcher.envelopes.values import CellStyle, JsonColumns, quote
 from watcher.envelopes.ydb import (
-    FORMAT,
     Mode,
     check_mode,
     choose_images,
-    event_time,
-    virtual_timestamp,
+    choose_style,
+    choose_time,
+    of_transaction,
 )
-from watcher.model.change import Change, Operation
+from watcher.model.change import Operation, Shape
 
 CONNECTOR_VERSION = "1.0.0"
 
 
-class YdbDebezium(EnvelopeOptions):
+class YdbDebezium(JsonEnvelope):
     """The modes are YDB's, without UPDATES: this form cannot show which columns changed.
     ``json_columns``: JSON columns are JSON, or text."""
 
@@ -42,32 +45,35 @@ class YdbDebezium(EnvelopeOptions):
         """As ``Envelope.check``."""
         check_mode(self.mode, known)
 
-    def encode(self, change: Change) -> tuple[Message, ...]:
-        """As ``Envelope.encode``."""
-        key: Json = {"payload": dict(FORMAT.format_row(change.shape, change.key))}
-        new, old = choose_images(self.mode, change)
-        step, transaction = virtual_timestamp(change)
-        payload: dict[str, Json] = {"op": self._choose_op(change)}
+    @property
+    def style(self) -> CellStyle:
+        """As ``DescribedEnvelope.style``."""
+        return choose_style(self.json_columns)
+
+    def describe(self, kind: Kind, database: str, shape: Shape) -> Described:  # noqa: ARG002
+        """As ``DescribedEnvelope.describe``."""
+        new, old = choose_images(self.mode, kind)
+        payload: dict[str, Tree] = {"op": quote(self._choose_op(kind))}
         payload |= {
-            name: FORMAT.choose_json(self.json_columns).format_row(change.shape, row)
+            name: Cells(shape, row, self.style)
             for name, row in (("before", old), ("after", new))
             if row is not None
         }
         payload["source"] = {
-            "connector": "ydb",
-            "version": CONNECTOR_VERSION,
-            "ts_ms": event_time(change) // 1000,
-            "step": step,
-            "txId": transaction,
-            "snapshot": change.operation is Operation.READ,
+            "connector": quote("ydb"),
+            "version": quote(CONNECTOR_VERSION),
+            "ts_ms": choose_time(kind),
+            "step": choose_time(kind),
+            "txId": of_transaction(kind),
+            "snapshot": json_text(kind.backfilled),
         }
-        return (Message(json_bytes(key), json_bytes({"payload": payload}), id_header(change)),)
+        return Described({"payload": Cells(shape, (Layer.KEY,), self.style)}, {"payload": payload})
 
-    def _choose_op(self, change: Change) -> str:
+    def _choose_op(self, kind: Kind) -> str:
         """The operation; ``c`` only where YDB can tell, with both images."""
-        if change.operation is Operation.READ:
+        if kind.backfilled:
             return "r"
-        if change.operation is Operation.DELETE:
+        if kind.deleted:
             return "d"
-        created = change.operation is Operation.INSERT and self.mode is Mode.NEW_AND_OLD_IMAGES
+        created = kind.operation is Operation.INSERT and self.mode is Mode.NEW_AND_OLD_IMAGES
         return "c" if created else "u"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from watcher.json_columns.strings import wrap
 
 NULL = "null"
-Cells: TypeAlias = "Mapping[str, pa.Array | str | Cells]"
-"""Columns of cells by name: one text where all rows have the same, and the cells of an object that
-has every one of them."""
+T = TypeVar("T")
+Tree: TypeAlias = "T | str | Mapping[str, Tree[T]] | tuple[Tree[T], ...]"
+"""A JSON value: a constant text, what becomes a text for each row, or an object or array of such
+values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,54 +44,60 @@ def join_lists(lists: pa.Array, items: pa.Array, comma: str) -> pa.Array:
     return wrap(pc.binary_join(texts, comma), "[", "]")
 
 
-def join_array(cells: Sequence[pa.Array], rows: int, comma: str) -> pa.Array:
-    """A JSON array a row, of one cell of each column."""
-    if not cells:
-        return pa.repeat("[]", rows)
-    return wrap(pc.binary_join_element_wise(*cells, comma), "[", "]")
+def list_pieces(tree: Tree[T], style: Punctuation) -> Iterator[T | str]:
+    """What a value is made of, in its order: constant texts, and what differs by row."""
+    if isinstance(tree, Mapping):
+        before = "{"
+        for name, value in tree.items():
+            yield f"{before}{quote_name(name)}{style.colon}"
+            yield from list_pieces(value, style)
+            before = style.comma
+        yield "}" if tree else "{}"
+    elif isinstance(tree, tuple):
+        before = "["
+        for value in tree:
+            yield before
+            yield from list_pieces(value, style)
+            before = style.comma
+        yield "]" if tree else "[]"
+    else:
+        yield tree
 
 
-def join_object(cells: Cells, rows: int, style: Punctuation) -> pa.Array:
-    """A JSON object a row, of one cell of each column, in their order."""
-    if any(isinstance(texts, pa.Array) and texts.null_count for texts in cells.values()):
-        return join_present(cells, style)
-    pieces = merge_constants(list_pieces(cells, style))
-    if len(pieces) == 1:
-        return pa.repeat(pieces[0], rows)
-    return pc.binary_join_element_wise(*pieces, "")
-
-
-def list_pieces(cells: Cells, style: Punctuation) -> Iterator[pa.Array | str]:
-    """The texts that an object is made of, in their order."""
-    before = "{"
-    for name, texts in cells.items():
-        yield f"{before}{quote_name(name)}{style.colon}"
-        if isinstance(texts, Mapping):
-            yield from list_pieces(texts, style)
-        else:
-            yield texts
-        before = style.comma
-    yield "}" if cells else "{}"
-
-
-def merge_constants(pieces: Iterable[pa.Array | str]) -> list[pa.Array | str]:
+def merge_constants(pieces: Iterable[T | str]) -> list[T | str]:
     """The same pieces, with one text in place of texts that follow each other."""
-    merged: list[pa.Array | str] = []
+    merged: list[T | str] = []
     for piece in pieces:
-        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += piece
+        last = merged[-1] if merged else None
+        if isinstance(piece, str) and isinstance(last, str):
+            merged[-1] = last + piece
         else:
             merged.append(piece)
     return merged
 
 
-def join_present(cells: Cells, style: Punctuation) -> pa.Array:
-    """As ``join_object``, of the cells that are there."""
-    members = [
+def join_pieces(pieces: Iterable[pa.Array | str], rows: int) -> pa.Array:
+    """The pieces of each row as one text."""
+    merged = merge_constants(pieces)
+    if all(isinstance(piece, str) for piece in merged):
+        return pa.repeat("".join(merged), rows)
+    return pc.binary_join_element_wise(*merged, "")
+
+
+def list_cells(cells: Mapping[str, pa.Array], style: Punctuation) -> Iterable[pa.Array | str]:
+    """The pieces of a JSON object a row, of one cell of each column, in their order."""
+    if any(texts.null_count for texts in cells.values()):
+        return [join_present(cells, style)]
+    return list_pieces(cells, style)
+
+
+def join_present(cells: Mapping[str, pa.Array], style: Punctuation) -> pa.Array:
+    """A JSON object a row, of the cells that are there."""
+    named = [
         pc.binary_join_element_wise(f"{quote_name(name)}{style.colon}", texts, "")
         for name, texts in cells.items()
     ]
-    return wrap(join_known(members, style.comma), "{", "}")
+    return wrap(join_known(named, style.comma), "{", "}")
 
 
 def join_known(texts: Sequence[pa.Array], comma: str) -> pa.Array:

@@ -72,6 +72,10 @@ class Shape:
     primary_key: tuple[str, ...]
     positions: tuple[int, ...] = ()
 
+    def __hash__(self) -> int:
+        """Of the name alone, because shapes are looked up for each change: few tables have two."""
+        return hash(self.table)
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -86,15 +90,6 @@ class Origin:
     transaction_tag: str = ""
     system_transaction: bool = False
     partition_token: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Common:
-    """What changes of one shape in one window have in common, and nothing of a single change."""
-
-    database: str
-    shape: Shape
-    window: Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +118,3 @@ class Change:
     def table(self) -> str:
         """The name of the row's table."""
         return self.shape.table
-
-    @property
-    def common(self) -> Common:
-        """What it has in common with others."""
-        return Common(self.database, self.shape, self.window)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from base64 import b64decode
 from collections.abc import Callable
 from datetime import date, datetime
@@ -16,6 +17,7 @@ import fastavro
 import pytest
 from fixtures.any_change import changes
 from fixtures.documented import ORDERS, change_of
+from fixtures.written_by_row import last_row, write_by_row
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -24,7 +26,6 @@ from ddl.model.schema import Type, TypeCode
 from watcher.envelopes import Envelope, Known, encode, make_envelope
 from watcher.envelopes.avro import event_schema
 from watcher.envelopes.datastream import DatastreamAvro
-from watcher.envelopes.images import last_row
 from watcher.envelopes.schema_files import schema_text
 from watcher.model.change import Change, Operation, Value
 from watcher.model.errors import ConfigurationError, EnvelopeError
@@ -89,6 +90,23 @@ def test_what_passes_the_check_is_delivered_and_keeps_to_the_schema(
         if name != "datastream-avro":
             for key, value in messages:
                 assert_keeps_to_schema(name, key, value)
+
+
+@given(drawn=changes())
+def test_each_format_is_written_as_value_by_value(drawn: tuple[Change, Known]) -> None:
+    change, _ = drawn
+    for name, options in CHOICES:
+        chosen = make_envelope(name, options)
+        if isinstance(chosen, DatastreamAvro):
+            continue
+        note(f"{name} {options}")
+        try:
+            expected = write_by_row(change, chosen)
+        except EnvelopeError as error:
+            with pytest.raises(EnvelopeError, match=f"^{re.escape(str(error))} "):
+                chosen.encode(change)
+        else:
+            assert chosen.encode(change) == expected
 
 
 def is_allowed(chosen: Envelope, known: Known) -> bool:

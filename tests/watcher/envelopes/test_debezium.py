@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -13,14 +13,13 @@ from fixtures.any_batch import batch_of
 from fixtures.documented import change_of, micros
 
 from ddl.model.schema import Type, TypeCode
-from watcher.captures.change_stream.rows import CHANGES
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes import encode, make_envelope
-from watcher.envelopes.by_column.batches import encode_batch
-from watcher.envelopes.by_column.debezium import COLUMNS
-from watcher.envelopes.debezium_source import SOURCE, OfChange, OfOrigin, SourceBlock, SourceField
+from watcher.envelopes.batches import encode_batch
+from watcher.envelopes.debezium_source import FIELDS, SourceField
+from watcher.envelopes.leaves import ID, MOD_NUMBER, Field
 from watcher.envelopes.schema_files import schema_text
-from watcher.model.change import Change, Operation, Origin, Shape, Value, ValueCapture
+from watcher.model.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.model.errors import EnvelopeError
 
 DATABASE = "projects/p/instances/i/databases/d"
@@ -233,33 +232,20 @@ def test_schemas_say_what_the_payload_holds() -> None:
 
 def test_the_schema_has_the_fields_of_source() -> None:
     described = json.loads(schema_text("debezium.json"))["$defs"]["payload"]["properties"]["source"]
-    names = [field.name for field in SOURCE.fields]
+    names = [field.name for field in FIELDS]
     assert list(described["properties"]) == described["required"] == names
 
 
-def test_every_field_of_a_change_has_its_column() -> None:
-    of_change = {field.name for field in SOURCE.fields if isinstance(field.value, OfChange)}
-    assert set(COLUMNS) == of_change
-    of_origin = {
-        field.value.attribute for field in SOURCE.fields if isinstance(field.value, OfOrigin)
-    }
-    assert of_origin <= {field.name for field in fields(Origin)} & set(CHANGES.names)
-
-
-@pytest.mark.parametrize("value", [OfOrigin("mod_number"), OfChange(lambda each: each.id)])
+@pytest.mark.parametrize("value", [MOD_NUMBER, ID])
 def test_a_field_that_is_added_has_no_value_of_another_change(
-    monkeypatch: pytest.MonkeyPatch, value: OfOrigin | OfChange
+    monkeypatch: pytest.MonkeyPatch, value: Field
 ) -> None:
-    added = SourceBlock((*SOURCE.fields, SourceField("added", "string", True, value)))
-    for module in ("debezium", "by_column.debezium"):
-        monkeypatch.setattr(f"watcher.envelopes.{module}.SOURCE", added)
-    rows, chosen = batch_of(Type(TypeCode.INT64), ["1", "2"]), make_envelope("debezium")
-    if isinstance(value, OfChange):
-        with pytest.raises(KeyError, match="added"):
-            encode_batch(rows, DATABASE, chosen)
-        return
+    added = (*FIELDS, SourceField("added", "string", True, lambda _: value))
+    monkeypatch.setattr("watcher.envelopes.debezium.FIELDS", added)
+    chosen = make_envelope("debezium", {"name": "with a field that is added"})
+    rows = batch_of(Type(TypeCode.INT64), ["1", "2"])
     changes = list(iterate_changes(rows, DATABASE))
-    sources = [event(each)["source"] for each in changes]
+    sources = [json.loads(chosen.encode(each)[0].value or b"")["source"] for each in changes]
     texts = encode_batch(rows, DATABASE, chosen).column("value").to_pylist()
     assert [json.loads(text)["source"] for text in texts] == sources
     assert sources[0]["added"] != sources[1]["added"]

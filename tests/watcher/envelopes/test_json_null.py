@@ -13,7 +13,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher.captures.change_stream import ChangeStreamCapture, find_stream
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes import encode, make_envelope
-from watcher.envelopes.by_column.batches import encode_batch
+from watcher.envelopes.batches import encode_batch
 from watcher.model.window import Window
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import read_schema
@@ -50,5 +50,4 @@ def test_json_null_is_told_from_null_by_choice(
     }
     assert (cells[1]["J"], cells[1]["Js"]) == (null, [null, None])
     assert (cells[2]["J"], cells[2]["Js"]) == (None, None)
-    if name == "datastream":
-        assert encode_batch(rows, database.name, chosen).column("value").to_pylist() == values
+    assert encode_batch(rows, database.name, chosen).column("value").to_pylist() == values

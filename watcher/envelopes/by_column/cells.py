@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ddl.model.schema import Type, TypeCode
 from watcher.envelopes.message import json_text
-from watcher.envelopes.values import JsonFormat, parse_finite, parse_json_cell
-from watcher.json_columns.objects import COMPACT, NULL, SPACED, Punctuation, join_lists
+from watcher.envelopes.values import CellStyle, parse_finite, parse_json_cell
+from watcher.json_columns.objects import NULL, join_lists
 from watcher.json_columns.scalars import render_scalars
 from watcher.json_columns.strings import wrap
-
-
-class NotByColumnError(Exception):
-    """A batch has something that columns do not show, or that its envelope refuses: its changes are
-    to be encoded one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class CellStyle:
-    """How an envelope writes cells."""
-
-    punctuation: Punctuation
-    format: JsonFormat
-
-
-SPACED_CELLS = CellStyle(SPACED, JsonFormat())
-COMPACT_CELLS = CellStyle(COMPACT, JsonFormat())
 
 
 def render_cells(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array:

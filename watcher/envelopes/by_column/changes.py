@@ -19,9 +19,8 @@ CellColumns = dict[str, pa.Array]
 class ChangeColumns(Protocol):
     """The columns of ``watcher.model.change.Change``; cells are JSON texts.
 
-    ``key`` is in the order of the primary key, ``old`` in that of the capture. ``knows_old`` says
-    which changes have old values, be they empty. ``origin`` has the columns that only a change
-    stream fills.
+    All are of one kind. ``key`` is in the order of the primary key, ``old`` in that of the capture.
+    ``get_origin`` gives what only a change stream fills.
     """
 
     @property
@@ -33,21 +32,16 @@ class ChangeColumns(Protocol):
     @property
     def ids(self) -> pa.Array: ...
     @property
-    def operations(self) -> pa.Array: ...
-    @property
     def commits(self) -> pa.Array: ...
     @property
-    def captured(self) -> pa.Array: ...
+    def shards(self) -> pa.Array: ...
     @property
     def key(self) -> CellColumns: ...
     @property
     def new(self) -> CellColumns: ...
     @property
     def old(self) -> CellColumns: ...
-    @property
-    def knows_old(self) -> pa.Array: ...
-    @property
-    def origin(self) -> pa.RecordBatch | None: ...
+    def get_origin(self, attribute: str) -> pa.Array: ...
 
 
 def merge_zeros(shape: Shape, cells: CellColumns) -> CellColumns:
@@ -67,8 +61,3 @@ def merge_cells(shape: Shape, *layers: Mapping[str, pa.Array]) -> CellColumns:
         if cells:
             merged[name] = cells[0] if len(cells) == 1 else pc.coalesce(*cells)
     return merged
-
-
-def keep_cells(cells: Mapping[str, pa.Array], kept: pa.Array) -> CellColumns:
-    """The cells of some changes only."""
-    return {name: pc.if_else(kept, texts, None) for name, texts in cells.items()}

@@ -1,56 +1,83 @@
-"""A batch in parts of one shape each, and what was made of the parts as one batch again."""
+"""A batch in parts of one shape and one kind each, and what was made of the parts as one batch
+again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from watcher.captures import Changed, StreamRows, TableRows
-from watcher.envelopes.by_column.cells import CellStyle
+from watcher.captures.changes import choose_operation
 from watcher.envelopes.by_column.changes import ChangeColumns
-from watcher.envelopes.by_column.polled import PolledChanges
+from watcher.envelopes.by_column.polled import PolledChanges, find_deleted
 from watcher.envelopes.by_column.sent import SentChanges
+from watcher.envelopes.kinds import Kind
+from watcher.envelopes.values import CellStyle
+from watcher.model.change import Operation, ValueCapture
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The changes of one shape in a batch by column, and where they are in the batch; None where
-    they are all."""
+    """The changes of one shape and kind in a batch by column, and where they are in the batch; None
+    where they are all."""
 
+    kind: Kind
     changes: ChangeColumns
-    places: pa.Array | None = None
+    places: NDArray[np.int64] | None
 
 
-def split_by_shape(rows: Changed, style: CellStyle) -> Iterator[Part]:
-    """The changes of a batch by their columns; nothing of an empty one."""
+def split_by_kind(rows: Changed, style: CellStyle) -> Iterator[Part]:
+    """The changes of a batch in parts; none of an empty one."""
     if not rows.batch.num_rows:
         return
+    groups = group_rows(list_distinctions(rows))
+    for places in groups:
+        some = rows
+        if len(groups) > 1:
+            some = replace(rows, batch=rows.batch.take(pa.array(places)))
+        yield make_part(some, style, places if len(groups) > 1 else None)
+
+
+def list_distinctions(rows: Changed) -> Sequence[pa.Array]:
+    """The columns that tell the parts apart."""
     if isinstance(rows, TableRows):
-        yield Part(PolledChanges(rows, style))
-    elif len(rows.shapes) == 1:
-        yield Part(SentChanges(rows.batch, rows.shapes[0], rows.window, style))
-    else:
-        yield from split_stream(rows, style)
+        return [find_deleted(rows)]
+    named = [rows.batch.column(name) for name in ("shape", "operation", "captured")]
+    return [*named, *(rows.batch.column(n).is_valid() for n in ("new_values", "old_values"))]
 
 
-def split_stream(rows: StreamRows, style: CellStyle) -> Iterator[Part]:
-    """The changes of each shape in a batch of a change stream."""
-    numbers = rows.batch.column("shape").to_numpy()
-    for number, shape in enumerate(rows.shapes):
-        places = pa.array(np.flatnonzero(numbers == number))
-        if len(places):
-            some = rows.batch.take(places)
-            yield Part(SentChanges(some, shape, rows.window, style), places)
+def group_rows(columns: Sequence[pa.Array]) -> list[NDArray[np.int64]]:
+    """The places of the rows that are the same in all columns."""
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        encoded = column.dictionary_encode()
+        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
+    _, which, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    return np.split(np.argsort(which, kind="stable"), np.cumsum(counts)[:-1])
 
 
-def merge_parts(parts: list[tuple[pa.RecordBatch, pa.Array | None]]) -> pa.RecordBatch:
+def make_part(rows: Changed, style: CellStyle, places: NDArray[np.int64] | None) -> Part:
+    """The part of rows that are alike."""
+    if isinstance(rows, StreamRows):
+        (first,) = rows.batch.slice(0, 1).to_pylist()
+        changes = SentChanges(rows.batch, rows.shapes[first["shape"]], rows.window, style)
+        new, old = (first[name] is not None for name in ("new_values", "old_values"))
+        kind = Kind(Operation(first["operation"]), ValueCapture(first["captured"]), new, old, True)
+        return Part(kind, changes, places)
+    operation = choose_operation(rows, find_deleted(rows)[0].as_py())
+    kind = Kind(operation, ValueCapture.NEW_ROW, True, False, False)
+    return Part(kind, PolledChanges(rows, style), places)
+
+
+def merge_parts(parts: Sequence[tuple[Part, pa.RecordBatch]]) -> pa.RecordBatch:
     """What was made of each part, in the order of the batch."""
-    if len(parts) == 1:
-        return parts[0][0]
-    places = np.concatenate([places.to_numpy() for _, places in parts if places is not None])
-    together = pa.Table.from_batches([batch for batch, _ in parts]).combine_chunks()
+    if len(parts) == 1 or not parts[0][1].num_columns:
+        return parts[0][1]
+    places = np.concatenate([part.places for part, _ in parts if part.places is not None])
+    together = pa.Table.from_batches([batch for _, batch in parts]).combine_chunks()
     (batch,) = together.to_batches()
     return batch.take(pa.array(np.argsort(places, kind="stable")))

@@ -7,7 +7,6 @@ another text, or with a word in place of a number, is decoded and written value 
 
 from __future__ import annotations
 
-import json
 from itertools import chain
 from typing import assert_never
 
@@ -16,8 +15,9 @@ import pyarrow.compute as pc
 
 from ddl.model.schema import Type, TypeCode
 from watcher.captures.change_stream.rows import decode_cell
-from watcher.envelopes.by_column.cells import CellStyle, quote_integers, render_nested
+from watcher.envelopes.by_column.cells import quote_integers, render_nested
 from watcher.envelopes.by_column.sent_objects import SentObjects
+from watcher.envelopes.values import CellStyle
 from watcher.json_columns.objects import NULL, join_lists
 from watcher.json_columns.scalars import render_floats
 from watcher.json_columns.strings import quote_strings, wrap
@@ -45,15 +45,8 @@ def render_sent_values(values: list[object], type_: Type, style: CellStyle) -> p
     texts = None if column is None else pass_on(column, type_, style)
     if texts is not None:
         return texts
-    encoder = json.JSONEncoder(
-        ensure_ascii=False, separators=(style.punctuation.comma, style.punctuation.colon)
-    )
-    each = (
-        None
-        if v is None
-        else encoder.encode(style.format.format_cell(decode_cell(v, type_), type_))
-        for v in values
-    )
+    write = style.choose_writer(type_)
+    each = (None if value is None else write(decode_cell(value, type_)) for value in values)
     return pa.array(each, pa.string())
 
 

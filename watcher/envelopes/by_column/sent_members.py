@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from ddl.model.schema import Type
-from watcher.envelopes.by_column.cells import CellStyle
 from watcher.envelopes.by_column.sent_cells import choose_sent_type, pass_on
+from watcher.envelopes.values import CellStyle
 from watcher.json_columns.base64_texts import single_list
 from watcher.json_columns.objects import NULL
 

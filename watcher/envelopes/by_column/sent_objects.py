@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.envelopes.by_column.cells import NotByColumnError
 from watcher.json_columns.base64_texts import single_list
+from watcher.spanner.results.sent_values import UnexpectedValueError
 
 RUN_ROWS = 500
 """Objects are parsed and taken apart in runs that fit into a processor's cache."""
@@ -28,7 +28,7 @@ def parse_objects(texts: pa.Array) -> list[SentObject]:
     joined = pc.binary_join(single_list(pc.fill_null(texts, "{}")), ",")[0].as_py()
     objects: list[SentObject] = json.loads(f"[{joined}]")
     if len(objects) != len(texts):
-        raise NotByColumnError("a text is not one JSON object")
+        raise UnexpectedValueError("Spanner sent a text that is not one JSON object")
     return objects
 
 

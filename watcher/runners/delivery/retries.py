@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from watcher.envelopes.plain import plain_change
+from watcher.envelopes.plain import Plain
 from watcher.model.change import Change
 from watcher.model.errors import (
     ConfigurationError,
@@ -159,7 +159,8 @@ class RetryingSink:
 
 def append_dead_letter(path: Path, change: Change, error: str) -> None:
     """Adds a change and its error to the file, on the disk before this returns."""
-    append_line(path, json.dumps(plain_change(change) | {"error": error}))
+    (message,) = Plain().encode(change)
+    append_line(path, json.dumps(json.loads(message.value or b"") | {"error": error}))
 
 
 def read_dead_letters(path: Path) -> Iterator[dict[str, object]]:

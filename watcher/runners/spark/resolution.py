@@ -20,7 +20,7 @@ from watcher.captures.change_stream import (
 from watcher.captures.poll import PollCapture
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
-from watcher.envelopes.by_column.messages import MESSAGE
+from watcher.envelopes.batches import MESSAGE
 from watcher.model.errors import ConfigurationError
 from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.scan import Scan, narrow_capture

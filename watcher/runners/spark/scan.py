@@ -13,18 +13,18 @@ from pyspark.sql.types import StructType
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture
 from watcher.captures.poll import PollCapture
-from watcher.envelopes.by_column.messages import CHANGE_ID_COLUMN
+from watcher.envelopes.batches import CHANGE_ID_COLUMN
 from watcher.model.errors import ConfigurationError, SchemaChangedError
 from watcher.process.spark.arrow_schemas import convert_to_arrow_schema
 from watcher.runners.spark.change_columns import COMMIT_VERSION_COLUMN
 from watcher.runners.spark.shapes import (
     resolve_format,
-    shape_envelope,
     shape_messages,
     shape_stored,
     shape_typed,
 )
 from watcher.runners.spark.table_batches import encode_rows
+from watcher.runners.spark.uniform import render_uniform
 from watcher.runners.spark.variants import convert_to_variants, use_texts
 from watcher.settings.spark import SchemaChange, SourceOptions
 from watcher.spanner.queries import QueryClient
@@ -135,7 +135,7 @@ class Scan:
         if options.envelope is not None:
             return shape_messages(rows, options.address.path, resolve_format(options), self._texts)
         if options.uniform:
-            return shape_envelope(rows, options.address.path, self._texts)
+            return render_uniform(rows, self._texts)
         if isinstance(rows, StreamRows):
             return shape_typed(rows, self.captures[0].table, self._texts, options.nanoseconds)
         return shape_stored(rows, self._texts)

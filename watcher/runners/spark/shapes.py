@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 import pyarrow as pa
 
 from watcher.captures import (
@@ -13,17 +11,12 @@ from watcher.captures import (
     StreamRows,
     TableRows,
 )
-from watcher.captures.changes import compute_change_ids, dump_cells, iterate_changes
+from watcher.captures.changes import compute_change_ids
 from watcher.envelopes import AnyEnvelope, make_envelope
-from watcher.envelopes.by_column.batches import encode_batch
-from watcher.envelopes.by_column.cells import NotByColumnError
-from watcher.envelopes.by_column.messages import CHANGE_ID_COLUMN
-from watcher.model.change import Change
-from watcher.model.change import Value as Cell
+from watcher.envelopes.batches import CHANGE_ID_COLUMN, encode_batch
 from watcher.model.errors import ConfigurationError
 from watcher.runners.spark.change_columns import (
     CHANGE_TYPE_COLUMN,
-    CHANGE_TYPES,
     COMMIT_VERSION_COLUMN,
     describe_rows,
     name_change_types,
@@ -32,7 +25,7 @@ from watcher.runners.spark.change_columns import (
 )
 from watcher.runners.spark.conversions import convert_column
 from watcher.runners.spark.typed_changes import decode_own_columns
-from watcher.runners.spark.uniform import ORIGIN_COLUMNS, render_uniform
+from watcher.runners.spark.uniform import ORIGIN_COLUMNS
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.results.supported_types import Nanoseconds
@@ -125,75 +118,8 @@ def shape_typed(
     return pa.RecordBatch.from_arrays(arrays, schema=shown)
 
 
-def shape_envelope(rows: Changed, database: str, shown: pa.Schema) -> pa.RecordBatch:
-    """Changes of any table as rows of one form."""
-    try:
-        return render_uniform(rows, shown)
-    except NotByColumnError:
-        return shape_changes(iterate_changes(rows, database), shown)
-
-
-def shape_changes(changes: Iterable[Change], shown: pa.Schema) -> pa.RecordBatch:
-    """As ``shape_envelope``, change by change."""
-    return build_batch([make_envelope_row(change) for change in changes], shown)
-
-
-def make_envelope_row(change: Change) -> dict[str, object]:
-    """A change as a row of ``STREAM_ENVELOPE`` and ``change_columns.CHANGE_FIELDS``."""
-    origin, old = change.origin, change.old_values
-    return {
-        "table": change.table,
-        "operation": str(change.operation),
-        COMMIT_TIMESTAMP_COLUMN: change.commit_timestamp,
-        "key": dump_cells(change.key),
-        "values": dump_cells(merge_row(change)),
-        CHANGE_ID_COLUMN: change.id,
-        "old_values": dump_cells(old) if old is not None else None,
-        "_transaction_id": origin.transaction_id if origin else None,
-        "_record_sequence": origin.record_sequence if origin else None,
-        "_transaction_tag": origin.transaction_tag if origin else None,
-        CHANGE_TYPE_COLUMN: CHANGE_TYPES[change.operation],
-        COMMIT_VERSION_COLUMN: change.commit_timestamp,
-    }
-
-
 def shape_messages(
     rows: Changed, database: str, chosen: AnyEnvelope, shown: pa.Schema
 ) -> pa.RecordBatch:
     """Changes of any table in a format of others."""
-    try:
-        return encode_batch(rows, database, chosen).select(shown.names)
-    except NotByColumnError:
-        return shape_encoded(iterate_changes(rows, database), chosen, shown)
-
-
-def shape_encoded(
-    changes: Iterable[Change], chosen: AnyEnvelope, shown: pa.Schema
-) -> pa.RecordBatch:
-    """As ``shape_messages``, change by change."""
-    return build_batch(list(encode_messages(changes, chosen)), shown)
-
-
-def encode_messages(changes: Iterable[Change], chosen: AnyEnvelope) -> Iterator[dict[str, object]]:
-    """The messages of changes as rows of ``MESSAGE``."""
-    for change in changes:
-        for message in chosen.encode(change):
-            yield {
-                "table": change.table,
-                COMMIT_TIMESTAMP_COLUMN: change.commit_timestamp,
-                "key": message.key,
-                "value": message.value,
-                CHANGE_ID_COLUMN: change.id,
-            }
-
-
-def build_batch(rows: Sequence[Mapping[str, object]], shown: pa.Schema) -> pa.RecordBatch:
-    """Rows as columns."""
-    arrays = [pa.array([row[field.name] for row in rows], field.type) for field in shown]
-    return pa.RecordBatch.from_arrays(arrays, schema=shown)
-
-
-def merge_row(change: Change) -> dict[str, Cell]:
-    """Key and values in the order of the table's columns."""
-    cells = {**change.key, **(change.new_values or {})}
-    return {name: cells[name] for name, _ in change.shape.columns if name in cells}
+    return encode_batch(rows, database, chosen).select(shown.names)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed
-from watcher.envelopes.by_column.cells import SPACED_CELLS
-from watcher.envelopes.by_column.changes import ChangeColumns, merge_cells
-from watcher.envelopes.by_column.messages import CHANGE_ID_COLUMN
-from watcher.envelopes.by_column.parts import merge_parts, split_by_shape
-from watcher.json_columns.objects import SPACED, join_object
+from watcher.envelopes.batches import CHANGE_ID_COLUMN
+from watcher.envelopes.by_column.parts import Part, merge_parts, split_by_kind
+from watcher.envelopes.leaves import Cells
+from watcher.envelopes.plain import describe_key, describe_old_values, describe_values
+from watcher.envelopes.templates import Template
+from watcher.envelopes.values import PLAIN_CELLS
+from watcher.model.change import Shape
 from watcher.runners.spark.change_columns import (
     CHANGE_TYPE_COLUMN,
+    CHANGE_TYPES,
     COMMIT_VERSION_COLUMN,
-    name_change_types,
     number_commits,
 )
 
@@ -29,54 +30,49 @@ ORIGIN_COLUMNS = {
 
 
 def render_uniform(rows: Changed, shown: pa.Schema) -> pa.RecordBatch:
-    """The changes of a batch as rows of ``shapes.STREAM_ENVELOPE``, of its columns that are shown.
-
-    Raises NotByColumnError for what columns cannot do.
-    """
+    """The changes of a batch as rows of ``shapes.STREAM_ENVELOPE``, of its columns that are
+    shown."""
     parts = []
-    for part in split_by_shape(rows, SPACED_CELLS):
-        arrays = [render_column(part.changes, field) for field in shown]
-        parts.append((pa.RecordBatch.from_arrays(arrays, schema=shown), part.places))
+    for part in split_by_kind(rows, PLAIN_CELLS):
+        arrays = [render_column(part, field) for field in shown]
+        parts.append((part, pa.RecordBatch.from_arrays(arrays, schema=shown)))
     return merge_parts(parts) if parts else pa.RecordBatch.from_pylist([], schema=shown)
 
 
-def render_column(changes: ChangeColumns, field: pa.Field) -> pa.Array:
+def render_column(part: Part, field: pa.Field) -> pa.Array:
     """One of the columns."""
-    if field.name in ORIGIN_COLUMNS:
-        if changes.origin is None:
-            return pa.nulls(changes.rows, field.type)
-        return changes.origin.column(ORIGIN_COLUMNS[field.name]).cast(field.type)
-    return COLUMNS[field.name](changes).cast(field.type)
+    attribute, rows = ORIGIN_COLUMNS.get(field.name), part.changes.rows
+    if attribute is None:
+        column = COLUMNS[field.name](part)
+    else:
+        column = part.changes.get_origin(attribute) if part.kind.streamed else None
+    return (
+        column.cast(field.type)
+        if isinstance(column, pa.Array)
+        else pa.repeat(pa.scalar(column, field.type), rows)
+    )
 
 
-def render_key(changes: ChangeColumns) -> pa.Array:
-    """The key as an object."""
-    return join_object(changes.key, changes.rows, SPACED)
+def render(describe: Callable[[Shape], Cells], part: Part) -> pa.Array:
+    """The cells of each change as an object."""
+    return Template((describe(part.changes.shape),)).render(part.changes)
 
 
-def render_row(changes: ChangeColumns) -> pa.Array:
-    """Key and values as an object, in the order of the table's columns."""
-    cells = merge_cells(changes.shape, changes.new, changes.key)
-    return join_object(cells, changes.rows, SPACED)
-
-
-def render_old_values(changes: ChangeColumns) -> pa.Array:
+def render_old_values(part: Part) -> pa.Array | None:
     """The values before as an object; NULL where nothing is known of them."""
-    if not pc.any(changes.knows_old).as_py():
-        return pa.nulls(changes.rows, pa.string())
-    objects = join_object(changes.old, changes.rows, SPACED)
-    return pc.if_else(changes.knows_old, objects, None)
+    return render(describe_old_values, part) if part.kind.has_old else None
 
 
-COLUMNS: Mapping[str, Callable[[ChangeColumns], pa.Array]] = {
-    "table": lambda changes: pa.repeat(changes.shape.table, changes.rows),
-    "operation": lambda changes: changes.operations,
-    COMMIT_TIMESTAMP_COLUMN: lambda changes: changes.commits,
-    "key": render_key,
-    "values": render_row,
-    CHANGE_ID_COLUMN: lambda changes: changes.ids,
+COLUMNS: Mapping[str, Callable[[Part], pa.Array | str | None]] = {
+    "table": lambda part: part.changes.shape.table,
+    "operation": lambda part: str(part.kind.operation),
+    COMMIT_TIMESTAMP_COLUMN: lambda part: part.changes.commits,
+    "key": lambda part: render(describe_key, part),
+    "values": lambda part: render(describe_values, part),
+    CHANGE_ID_COLUMN: lambda part: part.changes.ids,
     "old_values": render_old_values,
-    CHANGE_TYPE_COLUMN: lambda changes: name_change_types(changes.operations),
-    COMMIT_VERSION_COLUMN: lambda changes: number_commits(changes.commits),
+    CHANGE_TYPE_COLUMN: lambda part: CHANGE_TYPES[part.kind.operation],
+    COMMIT_VERSION_COLUMN: lambda part: number_commits(part.changes.commits),
 }
-"""How each column is made; those of ``ORIGIN_COLUMNS`` are a change stream's own."""
+"""How each column is made: one value where all changes of a part have the same; those of
+``ORIGIN_COLUMNS`` are a change stream's own."""

@@ -1,0 +1,107 @@
+"""Batches of captures -> the messages of an envelope, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed
+from watcher.captures.changes import iterate_changes
+from watcher.envelopes.by_column.parts import Part, merge_parts, split_by_kind
+from watcher.envelopes.kinds import LackingError
+from watcher.envelopes.message import Envelope
+from watcher.envelopes.templates import JsonEnvelope, compile_messages
+from watcher.model.change import Change
+from watcher.model.errors import EnvelopeError
+from watcher.spanner.results.columns import TIMESTAMP
+
+CHANGE_ID_COLUMN = "_change_id"
+
+MESSAGE = pa.schema(
+    [
+        ("table", pa.string()),
+        (COMMIT_TIMESTAMP_COLUMN, TIMESTAMP),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        (CHANGE_ID_COLUMN, pa.string()),
+    ]
+)
+"""``key`` and ``value`` as a Kafka sink takes them; a ``value`` of NULL is a tombstone."""
+
+FOLLOWED = pa.field("followed", pa.bool_())
+"""Whether a tombstone follows an event, until it is made."""
+
+
+def encode_batch(rows: Changed, database: str, chosen: Envelope) -> pa.RecordBatch:
+    """The messages of a batch, as rows of ``MESSAGE``. Raises EnvelopeError."""
+    if isinstance(chosen, JsonEnvelope):
+        # What is refused or cannot be read is written change by change: the error is of the first.
+        with suppress(EnvelopeError, LackingError, ValueError):
+            return encode_by_column(rows, database, chosen)
+    return encode_by_change(iterate_changes(rows, database), chosen)
+
+
+def encode_by_column(rows: Changed, database: str, chosen: JsonEnvelope) -> pa.RecordBatch:
+    """The messages of a batch. Raises LackingError where the envelope refuses a change, and
+    EnvelopeError."""
+    parts = [
+        (part, encode_part(part, database, chosen)) for part in split_by_kind(rows, chosen.style)
+    ]
+    return add_tombstones(merge_parts(parts)) if parts else pa.RecordBatch.from_pylist([], MESSAGE)
+
+
+def encode_part(part: Part, database: str, chosen: JsonEnvelope) -> pa.RecordBatch:
+    """The events of changes that are alike, and whether a tombstone follows them."""
+    changes = part.changes
+    compiled = compile_messages(chosen, database, changes.shape, part.kind)
+    columns = [
+        pa.repeat(changes.shape.table, changes.rows),
+        changes.commits.cast(TIMESTAMP),
+        compiled.key.render(changes).cast(pa.binary()),
+        compiled.value.render(changes).cast(pa.binary()),
+        changes.ids,
+        pa.repeat(compiled.tombstone, changes.rows),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=MESSAGE.append(FOLLOWED))
+
+
+def add_tombstones(events: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows of ``MESSAGE`` of events, each tombstone after its event."""
+    followed = events.column(FOLLOWED.name).to_numpy(zero_copy_only=False)
+    batch = events.drop_columns([FOLLOWED.name])
+    if not followed.any():
+        return batch
+    places = np.repeat(np.arange(len(followed)), 1 + followed)
+    again = np.concatenate(([False], places[1:] == places[:-1]))
+    longer = batch.take(pa.array(places))
+    place = MESSAGE.get_field_index("value")
+    values = pc.if_else(pa.array(again), None, longer.column(place))
+    return longer.set_column(place, MESSAGE.field(place), values)
+
+
+def encode_by_change(changes: Iterable[Change], chosen: Envelope) -> pa.RecordBatch:
+    """The messages of changes, one by one. Raises EnvelopeError."""
+    return build_batch(list(list_messages(changes, chosen)), MESSAGE)
+
+
+def list_messages(changes: Iterable[Change], chosen: Envelope) -> Iterator[dict[str, object]]:
+    """The messages of changes as rows of ``MESSAGE``."""
+    for change in changes:
+        for message in chosen.encode(change):
+            yield {
+                "table": change.table,
+                COMMIT_TIMESTAMP_COLUMN: change.commit_timestamp,
+                "key": message.key,
+                "value": message.value,
+                CHANGE_ID_COLUMN: change.id,
+            }
+
+
+def build_batch(rows: Sequence[Mapping[str, object]], shown: pa.Schema) -> pa.RecordBatch:
+    """Rows as columns."""
+    arrays = [pa.array([row[field.name] for row in rows], field.type) for field in shown]
+    return pa.RecordBatch.from_arrays(arrays, schema=shown)
