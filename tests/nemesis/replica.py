@@ -15,6 +15,7 @@ from pathlib import Path
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from fixtures.pace import allow
+from fixtures.replicas import read_delta
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.cloud.spanner_v1.database import Database
 
@@ -111,7 +112,7 @@ class ReplicaWorld(World):
 
         def write(table: DeltaTable) -> None:
             if kind == "append":
-                rows = table.to_pyarrow_table().slice(0, 1)
+                rows = read_delta(table).slice(0, 1)
                 write_deltalake(table, rows, mode="append")
             elif kind == "delete":
                 table.delete()

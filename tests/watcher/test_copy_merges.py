@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from fixtures.copied_tables import (
@@ -18,20 +19,23 @@ from fixtures.copied_tables import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta import DeltaCopy, Merging
 from watcher.replica.merge_sql import DATAFUSION, SPARK, MergeSql, render_spark_merge
 from watcher.replica.rows import reduce_changes
 
 EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "12"))
 
 
+@pytest.mark.parametrize("merging", get_args(Merging))
 @settings(max_examples=EXAMPLES, deadline=None, print_blob=True)
 @given(st.data())
-def test_merges_into_delta_leave_what_plain_python_leaves(data: st.DataObject) -> None:
+def test_merges_into_delta_leave_what_plain_python_leaves(
+    merging: Merging, data: st.DataObject
+) -> None:
     table: CopiedTable = data.draw(copied_tables())
     expected = ExpectedCopy(table)
     with tempfile.TemporaryDirectory() as folder:
-        copy = DeltaCopy(folder, "c")
+        copy = DeltaCopy(folder, "c", merging)
         loaded = data.draw(rows_of(table, 0))
         expected.load(loaded)
         copy.load(table.schema, table.make_rows(loaded).to_batches(), 100)

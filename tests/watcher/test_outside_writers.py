@@ -18,6 +18,7 @@ from fixtures.replicas import (
     last_cut,
     make_replicator,
     open_table,
+    read_delta,
     read_rows,
     replicate,
     verify_folder,
@@ -38,12 +39,12 @@ DIFFERS, EQUAL = 10, 0
 
 
 def append_rows(table: DeltaTable) -> None:
-    rows = table.to_pyarrow_table().filter(pc.field("SingerId") == 5)
+    rows = read_delta(table).filter(pc.field("SingerId") == 5)
     write_deltalake(table, rows, mode="append")
 
 
 def overwrite(table: DeltaTable) -> None:
-    rows = table.to_pyarrow_table().filter(pc.field("SingerId") != 5)
+    rows = read_delta(table).filter(pc.field("SingerId") != 5)
     write_deltalake(table, rows, mode="overwrite")
 
 

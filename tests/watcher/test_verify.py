@@ -17,6 +17,7 @@ from fixtures.replicas import (
     last_cut,
     make_replicator,
     open_table,
+    read_delta,
     replicate,
     verify_folder,
 )
@@ -66,7 +67,7 @@ def remove_row(folder: Path) -> None:
 
 def add_row(folder: Path) -> None:
     table = open_table(folder, "Singers")
-    schema = table.to_pyarrow_dataset().schema
+    schema = pa.schema(table.schema().to_arrow())
     write_deltalake(
         table, pa.Table.from_pylist([{"SingerId": 5_000}], schema=schema), mode="append"
     )
@@ -74,7 +75,7 @@ def add_row(folder: Path) -> None:
 
 def repeat_row(folder: Path) -> None:
     table = open_table(folder, "Singers")
-    rows = table.to_pyarrow_table()
+    rows = read_delta(table)
     write_deltalake(table, rows.filter(pa.compute.field("SingerId") == 9), mode="append")
 
 
@@ -186,7 +187,7 @@ def test_a_change_in_a_column_of_any_type_is_found(
     replicate(everything, tmp_path)
     other = next(row for row in rows[1:] if row[name] is not None and row[name] != rows[0][name])
     table = open_table(tmp_path, "Everything")
-    content = table.to_pyarrow_table()
+    content = read_delta(table)
     source = content.column("Id").to_pylist().index(other["Id"])
     cells = content.to_pylist()
     place = content.column("Id").to_pylist().index(0)

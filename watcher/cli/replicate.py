@@ -59,6 +59,14 @@ def command(
             metavar="ENGINE", help="What writes: delta-rs (in this process, the default) or spark."
         ),
     ] = None,
+    merge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="How this process merges: merge-on-read (by deletion vectors, the default for new"
+            " copies) or copy-on-write.",
+        ),
+    ] = None,
     config: ConfigOption = None,
     consumer: ConsumerOption = None,
     stream: StreamOption = None,
@@ -114,6 +122,7 @@ def command(
         "table.*.shard_values": shard_value,
         "replica.to": to,
         "replica.engine": engine,
+        "replica.merge": merge,
     }
     settings = load_config(config, flags)
     configure_logging(settings.log_format, verbose)

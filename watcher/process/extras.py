@@ -13,7 +13,7 @@ UNKNOWN_VERSION = "0+unknown"
 EXTRAS = {
     "avro": ("fastavro",),
     "bench": ("apsw", "farmhash", "hdrh", "matplotlib", "psutil", "pyspark"),
-    "delta": ("deltalake",),
+    "delta": ("deltalake", "obstore", "pyroaring"),
     "emulator": ("apsw", "farmhash", "grpc_status"),
     "iceberg": ("pyiceberg",),
     "kafka": ("confluent_kafka",),

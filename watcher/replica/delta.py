@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 import pyarrow as pa
 from deltalake import (
@@ -13,29 +15,42 @@ from deltalake import (
     WriterProperties,
     write_deltalake,
 )
+from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from pyarrow.dataset import Dataset
 
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState, OpenTableCopy, OutsideCommit, find_stamp
 from watcher.replica.cuts import FORMAT
+from watcher.replica.delta_features import allows_vectors, list_obstacles
+from watcher.replica.delta_files import TableFiles
 from watcher.replica.delta_log import LOAD, METADATA, DeltaLog
+from watcher.replica.delta_snapshot import VECTORS, Snapshot, SnapshotReader
+from watcher.replica.merge_on_read import VectorTable
 from watcher.replica.merge_sql import DATAFUSION, SOURCE, TARGET
 from watcher.replica.stored_files import READ_OPTIONS, explain_store_error, scan_dataset
 from watcher.spanner.timestamps import format_timestamp
 
+LOG = logging.getLogger("watcher.replica")
+Merging = Literal["merge-on-read", "copy-on-write"]
+MERGE_ON_READ: Merging = "merge-on-read"
+COPY_ON_WRITE: Merging = "copy-on-write"
 SMALL_GROUPS = WriterProperties(compression="SNAPPY", max_row_group_size=131_072)
 """A reader holds a group of rows at a time. Named properties would not be compressed otherwise."""
 MERGES_MAX = 5
-"""How often a merge is tried when the table was compacted meanwhile."""
+"""How often a merge is tried when somebody else has committed meanwhile."""
 
 
 class DeltaCopy:
     """The ``TableCopy`` in a folder. Compactions by others are not conflicts."""
 
-    def __init__(self, path: str, consumer: str) -> None:
+    def __init__(self, path: str, consumer: str, merging: Merging | None = None) -> None:
+        """``merging``: how rows are merged; None: as the table allows it, and a new one is made for
+        merge-on-read."""
         self._path = path
         self._consumer = consumer
+        self._merging = merging
+        self._vectors = VectorTable(path)
+        self._told = False
         self._application = f"spanner-watcher/{consumer}"
         self._log = DeltaLog(path, consumer)
         self._known_end: int | None = None
@@ -73,19 +88,69 @@ class DeltaCopy:
 
     def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
         """As ``TableCopy.merge``."""
-        for attempt in range(1, MERGES_MAX + 1):
-            table = self._require()
-            # Also on the newest version: an old row would come back that was deleted since.
-            self._check_known(table)
-            try:
-                self._merge_once(table, rows, key, end)
-                break
-            except CommitFailedError as error:
-                if attempt == MERGES_MAX:
-                    raise self._translate(error) from error
-            except (DeltaError, OSError) as error:
-                raise self._translate(error) from error
-        self._known_end = self._read_end(table)
+        for _ in range(MERGES_MAX):
+            if self._uses_vectors():
+                state = self._merge_rows(rows, key, end)
+            else:
+                state = self._merge_files(rows, key, end)
+            if state is not None:
+                self._known_end = state.end
+                return state
+        raise self._conflict(self._read_end(self._require()))
+
+    def _uses_vectors(self) -> bool:
+        """Whether rows are merged by deletion vectors. Raises ReplicaError where that is asked for,
+        and the table cannot have it."""
+        if self._merging == COPY_ON_WRITE:
+            return False
+        snapshot = self._vectors.read()
+        allowed = allows_vectors(snapshot)
+        reasons = list_obstacles(snapshot)
+        if self._merging is None and not allowed:
+            reasons = ["it was made for copy-on-write; --merge merge-on-read changes that"]
+        if not reasons:
+            return allowed or self._enable_vectors(snapshot)
+        text = f"{self._path} cannot be merged on read: {'; '.join(reasons)}"
+        if self._merging == MERGE_ON_READ:
+            raise ReplicaError(f"{text}; remove that, or use --merge copy-on-write")
+        if not self._told:
+            LOG.warning("%s; every merge rewrites the files that have a row of it", text)
+            self._told = True
+        return False
+
+    def _enable_vectors(self, snapshot: Snapshot) -> bool:
+        """Lets an existing table have vectors."""
+        self._check_end(snapshot.transactions.get(self._application, 0))
+        while not allows_vectors(self._vectors.read()):
+            self._vectors.enable()
+        LOG.info("%s has deletion vectors now: its readers need to know them", self._path)
+        return True
+
+    def _merge_rows(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:
+        """Merges on read: the copy's state; None where somebody else has committed meanwhile."""
+        snapshot = self._vectors.read()
+        self._check_end(snapshot.transactions.get(self._application, 0))
+        mark = {METADATA: json.dumps(self._describe_commit("merge", end))}
+        transaction = {"appId": self._application, "version": end}
+        try:
+            if not self._vectors.merge(rows, key, mark, transaction):
+                return None
+        except OSError as error:
+            raise explain_store_error(self._path, error) from error
+        stored = snapshot.transactions.get(self._application, 0)
+        return CopyState(snapshot.version, stored, snapshot.schema)
+
+    def _merge_files(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:
+        """The same by writing all files anew that have a row of the window."""
+        table = self._require()
+        # Also on the newest version: an old row would come back that was deleted since.
+        self._check_known(table)
+        try:
+            self._merge_once(table, rows, key, end)
+        except CommitFailedError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise self._translate(error) from error
         return self._describe(table)
 
     def _merge_once(self, table: DeltaTable, rows: pa.Table, key: Sequence[str], end: int) -> None:
@@ -115,25 +180,28 @@ class DeltaCopy:
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``TableCopy.read_schema``."""
-        return self._read_version(version).schema
+        return convert_schema(self._read_version(version))
 
     def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """As ``TableCopy.scan``."""
-        dataset = self._read_version(version)
-        names = columns if columns is not None else dataset.schema.names
+        table = self._read_version(version)
+        names = columns if columns is not None else convert_schema(table).names
         try:
-            yield from scan_dataset(dataset, names)
-        except OSError as error:
+            if VECTORS in (table.protocol().reader_features or ()):
+                snapshot = SnapshotReader(self._path).read(version)
+                yield from TableFiles(self._path).scan(snapshot, names)
+            else:
+                dataset = table.to_pyarrow_dataset(parquet_read_options=READ_OPTIONS)
+                yield from scan_dataset(dataset, names)
+        except (DeltaError, OSError) as error:
             raise self._unreadable(version, error) from error
 
     def remove_before(self, at: int) -> None:
         """As ``StoredCopy.remove_before``: VACUUM is the owner's."""
 
-    def _read_version(self, version: int) -> Dataset:
+    def _read_version(self, version: int) -> DeltaTable:
         try:
-            return DeltaTable(self._path, version=version).to_pyarrow_dataset(
-                parquet_read_options=READ_OPTIONS
-            )
+            return DeltaTable(self._path, version=version)
         except (DeltaError, OSError) as error:
             raise self._unreadable(version, error) from error
 
@@ -147,11 +215,14 @@ class DeltaCopy:
         """The window's end, for other writers and for people. Without the application transaction
         an overwrite would not conflict with a merge. ``replaced``: the version that a load has
         replaced; rows of another writer that it did not see are still there."""
-        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind} | more
+        values = self._describe_commit(kind, end) | more
         return CommitProperties(
             custom_metadata={METADATA: json.dumps(values)},
             app_transactions=[Transaction(self._application, end)],
         )
+
+    def _describe_commit(self, kind: str, end: int) -> dict[str, Any]:
+        return {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
 
     def _open(self) -> DeltaTable | None:
         try:
@@ -164,6 +235,9 @@ class DeltaCopy:
     def _create(self, schema: pa.Schema) -> DeltaTable:
         """An empty table, whose version the load then names: writing a table that should not exist
         looks for it before it writes, not when it commits."""
+        if self._merging != COPY_ON_WRITE:
+            self._vectors.create(DeltaSchema.from_arrow(schema).to_json())
+            return self._require()
         try:
             return DeltaTable.create(self._path, schema, mode="error")
         except (DeltaError, OSError) as error:
@@ -183,13 +257,14 @@ class DeltaCopy:
 
     def _check_known(self, table: DeltaTable) -> None:
         """delta-rs does not refuse an application transaction that is older than the stored one."""
-        end = self._read_end(table)
+        self._check_end(self._read_end(table))
+
+    def _check_end(self, end: int) -> None:
         if self._known_end is not None and end != self._known_end:
             raise self._conflict(end)
 
     def _describe(self, table: DeltaTable) -> CopyState:
-        schema = table.to_pyarrow_dataset().schema
-        return CopyState(table.version(), self._read_end(table), schema)
+        return CopyState(table.version(), self._read_end(table), convert_schema(table))
 
     def _translate(self, error: Exception) -> Exception:
         """The error of a commit: a conflict is another writer's."""
@@ -220,7 +295,12 @@ class FirstError:
             raise
 
 
-def open_delta_copies(folder: str, consumer: str) -> OpenTableCopy:
+def convert_schema(table: DeltaTable) -> pa.Schema:
+    """The columns of a table."""
+    return pa.schema(table.schema().to_arrow())
+
+
+def open_delta_copies(folder: str, consumer: str, merging: Merging | None = None) -> OpenTableCopy:
     """The copies of a replica, each in the folder of its table's name."""
     base = folder.rstrip("/")
-    return lambda table: DeltaCopy(f"{base}/{table}", consumer)
+    return lambda table: DeltaCopy(f"{base}/{table}", consumer, merging)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -12,9 +10,13 @@ from typing import Any
 from pyarrow.fs import LocalFileSystem
 
 from watcher.model.errors import ConfigurationError, CopyConflictError
-from watcher.process.private_files import make_folder, write_new
 from watcher.replica.cuts import FORMAT, Cut, parse_stored
-from watcher.replica.stored_files import SHARED_MODE, open_file_system, read_whole, write_whole
+from watcher.replica.stored_files import (
+    create_local,
+    open_file_system,
+    read_whole,
+    write_whole,
+)
 
 NAME = "_owner.json"
 
@@ -95,22 +97,9 @@ class OwnerFile:
         ``check`` stops the other."""
         content = owner.to_text().encode()
         if isinstance(self._files, LocalFileSystem):
-            create_exclusively(Path(self._path), content)
+            create_local(Path(self._path), content)
         else:
             write_whole(self._files, self._folder, NAME, content)
         there = self.read()
         assert there is not None, "it was written, and nobody removes it"
         return there
-
-
-def create_exclusively(path: Path, content: bytes) -> None:
-    """Writes a file whole, unless there is one."""
-    make_folder(path.parent)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        write_new(draft, content, path, SHARED_MODE)
-        os.link(draft, path)
-    except FileExistsError:
-        return
-    finally:
-        draft.unlink(missing_ok=True)

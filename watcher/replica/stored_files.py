@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
@@ -18,7 +21,13 @@ from pyarrow.dataset import (
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from watcher.model.errors import ConfigurationError, ReplicaError, StoreUnavailableError
-from watcher.process.private_files import FULL, make_folder, replace_file
+from watcher.process.private_files import (
+    FULL,
+    make_folder,
+    replace_file,
+    sync_folder,
+    write_new,
+)
 
 BATCH_ROWS = 16_384
 SHARED_MODE = 0o666
@@ -109,6 +118,39 @@ def write_whole(files: FileSystem, folder: PurePosixPath, name: str, content: by
         files.create_dir(str(folder), recursive=True)
         with files.open_output_stream(str(folder / name)) as stream:  # shown when it is whole
             stream.write(content)
+
+
+def create_new(folder: str, name: str, content: bytes) -> bool:
+    """Writes a file into a folder or one in it, whole, unless there is one of the name. Returns
+    whether it was written: of two that do so at once one has done it. In an object store this is a
+    conditional put."""
+    if "://" not in folder:
+        return create_local(Path(folder) / name, content)
+    stores, errors = import_module("obstore.store"), import_module("obstore.exceptions")
+    try:
+        stores.from_url(folder).put(name, content, mode="create")
+    except errors.AlreadyExistsError:
+        return False
+    except errors.BaseError as error:
+        raise explain_store_error(f"{folder}/{name}", error) from error
+    return True
+
+
+def create_local(path: Path, content: bytes) -> bool:
+    """The same of a file on this machine."""
+    make_folder(path.parent)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        write_new(draft, content, path, SHARED_MODE)
+        os.link(draft, path)
+        sync_folder(path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise explain_store_error(str(path), error) from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return True
 
 
 def read_whole(files: FileSystem, path: str) -> str:

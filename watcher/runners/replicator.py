@@ -70,7 +70,7 @@ class Replicator:
     @property
     def _target(self) -> ReplicaTarget[TableCopy]:
         folder = self._replica.folder
-        copies = open_delta_copies(folder, self.consumer)
+        copies = open_delta_copies(folder, self.consumer, self._replica.merge)
         return ReplicaTarget(copies, Manifest(folder), self._replica.keep_cuts, DELTA)
 
     def _make_sink(self, check: Callable[[], None]) -> ReplicaSink:

@@ -128,6 +128,10 @@ class ReplicaConfig(Section):
     """For how long cuts are kept."""
     engine: Literal["delta-rs", "spark"] = "delta-rs"
     """What writes: this process, or Spark."""
+    merge: Literal["merge-on-read", "copy-on-write"] | None = None
+    """How this process merges rows into a copy: by deletion vectors, whose cost is that of the rows
+    that change, or by writing all files anew that have one of them, which every reader of Delta
+    reads. Without it, copies that are made are merged on read, and others as they were made."""
     spark: Mapping[Text, Secret] = {}
     """Settings of the Spark session, such as ``"spark.master" = "local[4]"``, which may have keys
     of an object store. No value is shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are
@@ -139,6 +143,11 @@ class ReplicaConfig(Section):
             raise ValueError(
                 f"delta-rs does not write {self.format}: use engine = 'spark', or"
                 f" {WITHOUT_SPARK}:FOLDER"
+            )
+        if self.engine == "spark" and self.merge is not None:
+            raise ValueError(
+                "'merge' is for engine = 'delta-rs': Spark merges as the properties of the table"
+                " say (delta.enableDeletionVectors)"
             )
         return self
 

@@ -1,0 +1,97 @@
+"""The files of a Delta table with deletion vectors: data files, and the vectors beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow.fs import LocalFileSystem
+from pyroaring import BitMap
+
+from watcher.model.errors import ReplicaError
+from watcher.replica.deletion_vectors import (
+    INLINE,
+    VectorPlace,
+    read_inline,
+    read_stored,
+    stored_size,
+)
+from watcher.replica.delta_snapshot import LiveFile, Snapshot
+from watcher.replica.stored_files import (
+    PARQUET_FORMAT,
+    explain_store,
+    open_file_system,
+    scan_dataset,
+    write_whole,
+)
+
+
+class TableFiles:
+    """Reads and writes the files in a table's folder."""
+
+    def __init__(self, path: str) -> None:
+        self._files, base = open_file_system(path)
+        self._base = PurePosixPath(base)
+
+    def scan(self, snapshot: Snapshot, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of a version, without those that its vectors remove. Raises OSError for a file
+        that is gone, ReplicaError for a torn one."""
+        schema = snapshot.schema
+        for file in snapshot.files.values():
+            gone = self.read_vector(file.vector)
+            for start, batch in self.iterate_rows(file, schema, names):
+                yield batch.filter(pa.array(mask_rows(gone, start, batch.num_rows)))
+
+    def iterate_rows(
+        self, file: LiveFile, schema: pa.Schema, names: Sequence[str]
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """All rows of a data file in their order, in batches; with each the number of its first
+        row."""
+        dataset = ds.dataset([self._locate(file)], schema, PARQUET_FORMAT, self._files)
+        start = 0
+        for batch in scan_dataset(dataset, names):
+            yield start, batch
+            start += batch.num_rows
+
+    def count_rows(self, file: LiveFile) -> int:
+        """The rows of a data file, as its footer has it."""
+        dataset = ds.dataset([self._locate(file)], format=PARQUET_FORMAT, filesystem=self._files)
+        return int(dataset.count_rows())
+
+    def read_vector(self, place: VectorPlace | None) -> BitMap:
+        """The rows that are gone. Raises OSError where the file is gone, ReplicaError where it is
+        torn."""
+        if place is None:
+            return BitMap()
+        if place.kind == INLINE:
+            return read_inline(place)
+        path = str(self._base / place.path)
+        with explain_store(path), self._files.open_input_file(path) as stream:
+            return read_stored(stream.read_at(stored_size(place), place.offset), place)
+
+    def write(self, path: PurePosixPath, content: bytes) -> None:
+        """Writes a file, whole or not at all, into the table's folder or one in it."""
+        target = self._base / path
+        if isinstance(self._files, LocalFileSystem):
+            # Whoever may read the table may read it.
+            Path(target.parent).mkdir(parents=True, exist_ok=True)
+        write_whole(self._files, target.parent, target.name, content)
+
+    def _locate(self, file: LiveFile) -> str:
+        name = unquote(file.path)
+        if "://" in name or name.startswith("/"):
+            raise ReplicaError(f"the data file {name} is not in the folder of its table")
+        return str(self._base / name)
+
+
+def mask_rows(gone: BitMap, start: int, count: int) -> np.ndarray:
+    """Which rows of a batch are there."""
+    mask = np.ones(count, np.bool_)
+    first, last = gone.rank(start - 1) if start else 0, gone.rank(start + count - 1)
+    if last > first:
+        mask[np.array(gone[first:last].to_array(), np.int64) - start] = False
+    return mask

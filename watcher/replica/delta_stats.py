@@ -1,0 +1,75 @@
+"""Statistics of data files, as Delta's log has them: readers skip files by them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+COLUMNS_MAX = 32
+"""As many columns as Delta has statistics of, by default."""
+TEXT_MAX = 32
+"""Longer texts have no bounds here."""
+ROWS, TIGHT = "numRecords", "tightBounds"
+
+
+def describe_rows(rows: pa.Table) -> str:
+    """The statistics of a new file: how many rows and NULLs, and the bounds of columns whose values
+    are exact in JSON."""
+    nulls: dict[str, int] = {}
+    lowest: dict[str, Any] = {}
+    highest: dict[str, Any] = {}
+    for name in rows.column_names[:COLUMNS_MAX]:
+        column = rows.column(name)
+        nulls[name] = column.null_count
+        if has_bounds(column.type) and column.null_count < len(column):
+            bounds = pc.min_max(column)
+            low, high = (write_bound(bounds[each].as_py(), each == "max") for each in bounds)
+            if low is not None and high is not None:
+                lowest[name], highest[name] = low, high
+    bounds_of = {"minValues": lowest, "maxValues": highest, "nullCount": nulls}
+    return json.dumps({ROWS: rows.num_rows, **bounds_of, TIGHT: True})
+
+
+def has_bounds(type_: pa.DataType) -> bool:
+    """Whether values of a type have bounds here."""
+    kinds = (pa.types.is_integer, pa.types.is_date32, pa.types.is_timestamp, pa.types.is_string)
+    return any(is_kind(type_) for is_kind in kinds)
+
+
+def write_bound(value: Any, upper: bool) -> Any:
+    """A bound as JSON has it; None where it has none. Times are whole milliseconds there."""
+    if isinstance(value, datetime):
+        return write_time(value, upper)
+    if isinstance(value, str):
+        return value if len(value) <= TEXT_MAX else None
+    return value if isinstance(value, int) else value.isoformat()
+
+
+def write_time(value: datetime, upper: bool) -> str | None:
+    """A time, to the millisecond below or above it."""
+    rest = timedelta(microseconds=value.microsecond % 1000)
+    try:
+        moved = value - rest + timedelta(milliseconds=1 if upper and rest else 0)
+    except OverflowError:
+        return None
+    return moved.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def read_rows(stats: str | None) -> int | None:
+    """How many rows a file has, those that are gone included; None where it is not said."""
+    rows = json.loads(stats or "{}").get(ROWS)
+    return None if rows is None else int(rows)
+
+
+def loosen(stats: str | None, rows: int) -> str:
+    """The statistics of a file with a vector, whose bounds are those of all its rows. Numbers keep
+    their digits, of which a float would lose some."""
+    marker = secrets.token_hex(8)
+    values = json.loads(stats or "{}", parse_float=lambda text: f"{marker}{text}{marker}")
+    text = json.dumps({**values, ROWS: rows, TIGHT: False})
+    return text.replace(f'"{marker}', "").replace(f'{marker}"', "")
