@@ -23,7 +23,8 @@ from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import compute_change_ids, iterate_changes, to_json
 from watcher.envelopes import AnyEnvelope, make_envelope
 from watcher.envelopes.batches import MESSAGE, encode_by_column
-from watcher.envelopes.by_column.sent_members import read_members, render_members
+from watcher.envelopes.by_column.sent_cells import render_member
+from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.envelopes.kinds import LackingError
 from watcher.envelopes.templates import JsonEnvelope
 from watcher.envelopes.values import PLAIN_CELLS
@@ -208,9 +209,9 @@ MEMBERS = (
 
 def test_members_of_objects_are_columns() -> None:
     texts = ['{"Text":"a\\n\\ud83d\\ude00","Number":2}', None, '{"Flags":[true,null],"Text":null}']
-    columns = read_members(pa.array(texts, pa.string()), MEMBERS)
-    assert columns is not None
-    assert {name: column.to_pylist() for name, column in columns.items()} == {
+    objects = SentObjects(pa.array(texts, pa.string()), MEMBERS)
+    assert objects.as_expected
+    assert {name: objects.get_sent(name).to_pylist() for name, _ in MEMBERS} == {  # type: ignore[union-attr]
         "Text": ["a\n\U0001f600", None, None],
         "Number": [2.0, None, None],
         "Flags": [None, None, [True, None]],
@@ -226,9 +227,12 @@ def test_a_member_that_is_null_is_not_one_that_is_missing() -> None:
         "{}",
         None,
     ]
-    assert render_members(pa.array(texts, pa.string()), MEMBERS, PLAIN_CELLS) == {
+    objects = SentObjects(pa.array(texts, pa.string()), MEMBERS)
+    cells = {name: render_member(objects, name, type_, PLAIN_CELLS) for name, type_ in MEMBERS}
+    assert cells == {
         "Text": pa.array(["null", None, '"\\"Number\\":"', '"Number"', None, None]),
         "Number": pa.array(["1.0", "null", None, None, None, None]),
+        "Flags": None,
     }
 
 
@@ -248,4 +252,4 @@ def test_a_member_that_is_null_is_not_one_that_is_missing() -> None:
     ],
 )
 def test_what_spanner_sends_seldom_is_left_to_python(text: str) -> None:
-    assert read_members(pa.array(['{"Text":"a"}', text]), MEMBERS) is None
+    assert not SentObjects(pa.array(['{"Text":"a"}', text]), MEMBERS).as_expected

@@ -16,7 +16,7 @@ from ddl.syntax.render import render_type
 from watcher.captures.change_stream.record_values import decode_type
 from watcher.captures.change_stream.rows import decode_cell
 from watcher.envelopes.avro import avro_type
-from watcher.envelopes.by_column.sent_cells import render_sent_values
+from watcher.envelopes.by_column.sent_cells import render_sent
 from watcher.envelopes.change_stream import type_json
 from watcher.envelopes.connect_schema import type_schema
 from watcher.envelopes.values import PLAIN_CELLS
@@ -110,7 +110,7 @@ USES: dict[str, Callable[[Type, object], object]] = {
     ),
     "a change": lambda type_, sent: decode_cell(sent, type_),
     "a key": lambda type_, sent: decode_wire(sent, type_),
-    "JSON by column": lambda type_, sent: render_sent_values([sent], type_, PLAIN_CELLS),
+    "JSON by column": lambda type_, sent: render_sent([sent], type_, PLAIN_CELLS),
     "Avro": lambda type_, _: avro_type(type_),
     "Connect": lambda type_, _: type_schema(type_, optional=True),
 }

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from ddl.model.schema import Type
 from watcher.envelopes.by_column.changes import CellColumns, merge_zeros
-from watcher.envelopes.by_column.sent_cells import render_sent_cells
-from watcher.envelopes.by_column.sent_members import render_members
-from watcher.envelopes.by_column.sent_objects import SentObjects, read_objects
+from watcher.envelopes.by_column.sent_cells import render_member
+from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.envelopes.values import CellStyle
 from watcher.model.change import Shape
 from watcher.model.window import Window
@@ -50,11 +50,8 @@ class SentChanges:
     @cached_property
     def key(self) -> CellColumns:
         """The cells of the primary key."""
-        texts, key = self.batch.column("key"), self.shape.primary_key
-        columns = [each for each in self.shape.columns if each[0] in key]
-        cells = render_members(texts, columns, self.style)
-        if cells is None:
-            cells = self._render(read_objects(texts), key)
+        key = self.shape.primary_key
+        cells = self._render("key", [each for each in self.shape.columns if each[0] in key])
         if len(cells) < len(key) or any(each.null_count for each in cells.values()):
             raise UnexpectedValueError("Spanner sent a change with a part of its key")
         return merge_zeros(self.shape, {name: cells[name] for name in key})
@@ -62,30 +59,25 @@ class SentChanges:
     @cached_property
     def new(self) -> CellColumns:
         """The cells afterwards, without the key; in the order of their names."""
-        return self._render_row(self.batch.column("new_values"))
+        return self._render("new_values", self._other_columns)
 
     @cached_property
     def old(self) -> CellColumns:
         """The cells before, without the key; in the order of their names."""
-        return self._render_row(self.batch.column("old_values"))
+        return self._render("old_values", self._other_columns)
 
     def get_origin(self, attribute: str) -> pa.Array:
         """A column of what only a change stream fills."""
         return self.batch.column(attribute)
 
-    def _render_row(self, texts: pa.Array) -> CellColumns:
-        """The cells of objects without the key, in the order of their names."""
-        columns = sorted(
-            pair for pair in self.shape.columns if pair[0] not in self.shape.primary_key
-        )
-        cells = render_members(texts, columns, self.style)
-        if cells is not None:
-            return cells
-        objects = read_objects(texts)
-        return self._render(objects, sorted(objects.names))
+    @property
+    def _other_columns(self) -> Sequence[tuple[str, Type]]:
+        return sorted(each for each in self.shape.columns if each[0] not in self.shape.primary_key)
 
-    def _render(self, objects: SentObjects, names: Sequence[str]) -> CellColumns:
-        types = dict(self.shape.columns)
-        if not set(names) <= types.keys():
+    def _render(self, name: str, columns: Sequence[tuple[str, Type]]) -> CellColumns:
+        """The cells of objects in the order of columns; of those that some object has."""
+        objects = SentObjects(self.batch.column(name), columns)
+        if not objects.names <= dict(columns).keys():
             raise UnexpectedValueError("Spanner sent a change with columns without a type")
-        return {name: render_sent_cells(objects, name, types[name], self.style) for name in names}
+        cells = {n: render_member(objects, n, type_, self.style) for n, type_ in columns}
+        return {n: texts for n, texts in cells.items() if texts is not None}

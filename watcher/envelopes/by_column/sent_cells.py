@@ -7,7 +7,6 @@ another text, or with a word in place of a number, is decoded and written value 
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import assert_never
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from watcher.envelopes.values import CellStyle
 from watcher.json_columns.objects import NULL, join_lists
 from watcher.json_columns.scalars import render_floats
 from watcher.json_columns.strings import quote_strings, wrap
-from watcher.model.value_types import FLOATS, Form, describe_values
+from watcher.model.value_types import Form, describe_values
 from watcher.spanner.results.columns import trim_scale
 
 NUMERIC_TEXT = r"^-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"
@@ -32,60 +31,27 @@ BASE64_TEXT = (
 """Base64 as it is written: with padding, and without bits that are in no byte."""
 
 
-def render_sent_cells(objects: SentObjects, name: str, type_: Type, style: CellStyle) -> pa.Array:
-    """The cells of a column as JSON texts; NULL where an object does not have the column."""
-    members = objects.find_members(name)
-    texts = pc.fill_null(render_sent_values(members.values, type_, style), NULL)
-    return texts if members.places is None else texts.take(members.places)
+def render_member(
+    objects: SentObjects, name: str, type_: Type, style: CellStyle
+) -> pa.Array | None:
+    """The cells of a column as JSON texts; NULL where an object does not have the column. None if
+    none has."""
+    there = objects.find_having(name)
+    if not pc.any(there).as_py():
+        return None
+    texts = pc.fill_null(render_sent(objects.get_sent(name), type_, style), NULL)
+    return texts if pc.all(there).as_py() else pc.if_else(there, texts, None)
 
 
-def render_sent_values(values: list[object], type_: Type, style: CellStyle) -> pa.Array:
-    """Values of JSON as JSON texts; NULL stays NULL."""
-    column = convert_sent_values(values, type_)
-    texts = None if column is None else pass_on(column, type_, style)
+def render_sent(sent: pa.Array | list[object], type_: Type, style: CellStyle) -> pa.Array:
+    """Values as they were sent as JSON texts; NULL stays NULL."""
+    texts = pass_on(sent, type_, style) if isinstance(sent, pa.Array) else None
     if texts is not None:
         return texts
     write = style.choose_writer(type_)
+    values = sent.to_pylist() if isinstance(sent, pa.Array) else sent
     each = (None if value is None else write(decode_cell(value, type_)) for value in values)
     return pa.array(each, pa.string())
-
-
-def convert_sent_values(values: list[object], type_: Type) -> pa.Array | None:
-    """Values as they were sent, as an Arrow column; None if not all are of their usual kind."""
-    target = choose_sent_type(type_)
-    kinds = set(map(type, values)) - {type(None)}
-    if pa.types.is_list(target):
-        if not kinds <= {list}:
-            return None
-        kinds = set(map(type, chain.from_iterable(v for v in values if v))) - {type(None)}  # type: ignore[arg-type]
-    if not kinds <= SENT_KINDS[leaf_type(target)]:
-        return None
-    try:
-        return pa.array(values, target)
-    except (pa.ArrowInvalid, UnicodeEncodeError):
-        return None
-
-
-SENT_KINDS: dict[pa.DataType, set[type]] = {
-    pa.bool_(): {bool},
-    pa.float64(): {int, float},
-    pa.string(): {str},
-}
-
-
-def leaf_type(type_: pa.DataType) -> pa.DataType:
-    """The type of the values in lists, or the type itself."""
-    return leaf_type(type_.value_type) if pa.types.is_list(type_) else type_
-
-
-def choose_sent_type(type_: Type) -> pa.DataType:
-    """The Arrow type of the values of JSON that a column's values are sent as."""
-    if type_.code is TypeCode.ARRAY and type_.element is not None:
-        return pa.list_(choose_sent_type(type_.element))
-    form = describe_values(type_).form
-    if form is Form.BOOL:
-        return pa.bool_()
-    return pa.float64() if form in FLOATS else pa.string()
 
 
 def pass_on(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array | None:

@@ -1,92 +1,152 @@
-"""The JSON objects of a change stream, parsed, and their members as columns.
+"""The JSON objects of a change stream, and their members as columns of what was sent.
 
-The changes of a batch have few sets of names: a change, its row, an empty object of a delete. The
-values of all objects with the same names are listed at once, and put in their places by Arrow.
+Arrow reads them, without a Python object for a member. It gives NULL for a member that is not there
+as for one that is NULL; and it does not take names that JSON writes in several ways, names that are
+not expected, and values of an unusual kind. Then the objects are parsed.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import chain
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.json as pj
 
+from ddl.model.schema import Type, TypeCode
 from watcher.json_columns.base64_texts import single_list
+from watcher.model.value_types import FLOATS, Form, describe_values
 from watcher.spanner.results.sent_values import UnexpectedValueError
 
-RUN_ROWS = 500
-"""Objects are parsed and taken apart in runs that fit into a processor's cache."""
+EMPTY = "{}"
 SentObject = dict[str, object]
 """A JSON object of a mod, parsed."""
+SENT_KINDS: dict[pa.DataType, set[type]] = {
+    pa.bool_(): {bool},
+    pa.float64(): {int, float},
+    pa.string(): {str},
+}
+
+
+class SentObjects:
+    """The objects of a column; NULL is an empty one. ``columns`` are those that they are expected
+    to have."""
+
+    def __init__(self, texts: pa.Array, columns: Sequence[tuple[str, Type]]) -> None:
+        self._texts = pc.fill_null(texts, EMPTY)
+        self._types = dict(columns)
+        self._members = read_members(self._texts, columns)
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether they have the expected columns only, with values of their usual kinds."""
+        return self._members is not None
+
+    @cached_property
+    def parsed(self) -> list[SentObject]:
+        """The objects. Raises UnexpectedValueError for a text that is not one."""
+        return parse_objects(self._texts)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names that they may have."""
+        if self._members is not None:
+            return frozenset(self._members)
+        return frozenset().union(*self.parsed)
+
+    def get_sent(self, name: str) -> pa.Array | list[object]:
+        """The values of a column as they were sent; a list if not all are of their usual kind. NULL
+        where an object does not have it."""
+        if self._members is not None:
+            return self._members[name]
+        values = [each.get(name) for each in self.parsed]
+        column = convert_sent_values(values, self._types[name])
+        return values if column is None else column
+
+    def find_having(self, name: str) -> pa.Array:
+        """Which objects have a column, be it NULL."""
+        if self._members is not None:
+            return find_objects_with(name, self._members[name], self._texts)
+        return pa.array([name in each for each in self.parsed], pa.bool_())
+
+
+def read_members(
+    texts: pa.Array, columns: Sequence[tuple[str, Type]]
+) -> dict[str, pa.Array] | None:
+    """The members of objects as they were sent, each as a column; NULL where an object does not
+    have it. None where objects have other members, or a value is not of its usual kind."""
+    if not all(map(is_plain, dict(columns))):
+        return None
+    joined = pc.binary_join(single_list(texts), "\n")[0].as_buffer()
+    try:
+        read = pj.read_json(
+            pa.BufferReader(joined),
+            read_options=pj.ReadOptions(use_threads=False, block_size=joined.size + 1),
+            parse_options=pj.ParseOptions(
+                explicit_schema=pa.schema([(n, choose_sent_type(type_)) for n, type_ in columns]),
+                unexpected_field_behavior="error",
+            ),
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    if read.num_rows != len(texts):
+        return None
+    return {name: pa.concat_arrays(read.column(name).chunks) for name, _ in columns}
+
+
+def is_plain(name: str) -> bool:
+    """Whether JSON has one way to write a name."""
+    return name.isascii() and name.isidentifier()
+
+
+def find_objects_with(name: str, values: pa.Array, texts: pa.Array) -> pa.Array:
+    """Which objects have a member, be it NULL. ``name`` is a plain one."""
+    unsure = pc.and_(values.is_null(), pc.not_equal(texts, EMPTY))
+    if not pc.any(unsure).as_py():
+        return values.is_valid()
+    # In a string a quote has a backslash before it: what matches is the name of a member.
+    named = pc.match_substring_regex(texts.filter(unsure), rf'"{name}"\s*:')
+    return pc.replace_with_mask(values.is_valid(), unsure, named)
 
 
 def parse_objects(texts: pa.Array) -> list[SentObject]:
-    """The JSON objects of a column, parsed in one call; an empty one for NULL."""
-    joined = pc.binary_join(single_list(pc.fill_null(texts, "{}")), ",")[0].as_py()
+    """The JSON objects of a column, parsed in one call."""
+    joined = pc.binary_join(single_list(texts), ",")[0].as_py()
     objects: list[SentObject] = json.loads(f"[{joined}]")
     if len(objects) != len(texts):
         raise UnexpectedValueError("Spanner sent a text that is not one JSON object")
     return objects
 
 
-@dataclass(frozen=True, slots=True)
-class SameNames:
-    """Objects that have the same names in the same order: their places, and their values, object by
-    object."""
-
-    names: tuple[str, ...]
-    places: list[int]
-    values: list[object]
-
-    def list_values(self, name: str) -> list[object]:
-        """The values of one name."""
-        return self.values[self.names.index(name) :: len(self.names)]
-
-
-@dataclass(frozen=True, slots=True)
-class Members:
-    """The values of one name. ``places`` says for each object which of them is its own, NULL where
-    it has none; None: each object has the one at its own place."""
-
-    values: list[object]
-    places: pa.Array | None
+def convert_sent_values(values: list[object], type_: Type) -> pa.Array | None:
+    """Values as they were sent, as an Arrow column; None if not all are of their usual kind."""
+    target = choose_sent_type(type_)
+    kinds = set(map(type, values)) - {type(None)}
+    if pa.types.is_list(target):
+        if not kinds <= {list}:
+            return None
+        kinds = set(map(type, chain.from_iterable(v for v in values if v))) - {type(None)}  # type: ignore[arg-type]
+    if not kinds <= SENT_KINDS[leaf_type(target)]:
+        return None
+    try:
+        return pa.array(values, target)
+    except (pa.ArrowInvalid, UnicodeEncodeError):
+        return None
 
 
-@dataclass(frozen=True, slots=True)
-class SentObjects:
-    """The objects of a column, by the names that they have."""
-
-    rows: int
-    groups: tuple[SameNames, ...]
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names in any of the objects."""
-        return frozenset(chain.from_iterable(each.names for each in self.groups))
-
-    def find_members(self, name: str) -> Members:
-        """The values of a name, and which object has them."""
-        having = [each for each in self.groups if name in each.names]
-        values = list(chain.from_iterable(each.list_values(name) for each in having))
-        if len(having) == len(self.groups) == 1:
-            return Members(values, None)
-        places = np.full(self.rows, -1)
-        places[list(chain.from_iterable(each.places for each in having))] = np.arange(len(values))
-        return Members(values, pa.array(places, mask=places < 0))
+def leaf_type(type_: pa.DataType) -> pa.DataType:
+    """The type of the values in lists, or the type itself."""
+    return leaf_type(type_.value_type) if pa.types.is_list(type_) else type_
 
 
-def read_objects(texts: pa.Array) -> SentObjects:
-    """The JSON objects of a column; NULL is an empty one."""
-    groups: dict[tuple[str, ...], SameNames] = {}
-    for start in range(0, len(texts), RUN_ROWS):
-        for place, each in enumerate(parse_objects(texts.slice(start, RUN_ROWS)), start):
-            names = tuple(each)
-            group = groups.get(names)
-            if group is None:
-                group = groups[names] = SameNames(names, [], [])
-            group.places.append(place)
-            group.values.extend(each.values())
-    return SentObjects(len(texts), tuple(groups.values()))
+def choose_sent_type(type_: Type) -> pa.DataType:
+    """The Arrow type of the values of JSON that a column's values are sent as."""
+    if type_.code is TypeCode.ARRAY and type_.element is not None:
+        return pa.list_(choose_sent_type(type_.element))
+    form = describe_values(type_).form
+    if form is Form.BOOL:
+        return pa.bool_()
+    return pa.float64() if form in FLOATS else pa.string()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +16,7 @@ import pyarrow.compute as pc
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
 from ddl.model.schema import Type
-from watcher.envelopes.by_column.sent_cells import convert_sent_values
-from watcher.envelopes.by_column.sent_members import read_members
-from watcher.envelopes.by_column.sent_objects import SentObject, parse_objects
+from watcher.envelopes.by_column.sent_objects import SentObjects, convert_sent_values
 from watcher.model.value_types import describe_values
 from watcher.spanner.results.columns import (
     choose_decoder,
@@ -37,53 +34,25 @@ class SentRows:
     def __init__(
         self, batch: pa.RecordBatch, columns: Sequence[tuple[str, Type]], key: Collection[str]
     ) -> None:
-        self._batch = batch
-        keys = read_members(batch.column("key"), [each for each in columns if each[0] in key])
-        if keys is None or any(each.null_count for each in keys.values()):
-            self._members: dict[str, pa.Array] = {}
-        else:
-            others = [each for each in columns if each[0] not in key]
-            news = read_members(batch.column("new_values"), others)
-            self._members = {} if news is None else keys | news
+        of_key = [each for each in columns if each[0] in key]
+        others = [each for each in columns if each[0] not in key]
+        self._keys = SentObjects(batch.column("key"), of_key)
+        self._news = SentObjects(batch.column("new_values"), others)
 
     def decode(self, name: str, type_: Type, nanoseconds: Nanoseconds, of_key: bool) -> pa.Array:
         """A column of the table; NULL where a row does not have it. Raises what the decoder of
         Spanner's results raises."""
-        sent = self._members.get(name)
-        if sent is not None:
+        if self._keys.as_expected and self._news.as_expected:
+            sent = (self._keys if of_key else self._news).get_sent(name)
             with suppress(pa.ArrowInvalid, ValueError):
                 return convert_column(sent, type_, nanoseconds, of_key)
         return decode_column(self._list_values(name), type_, nanoseconds, of_key)
 
-    @cached_property
-    def _keys(self) -> list[SentObject]:
-        return parse_objects(self._batch.column("key"))
-
-    @cached_property
-    def _news(self) -> list[SentObject]:
-        return parse_objects(self._batch.column("new_values"))
-
-    @cached_property
-    def _key_names(self) -> frozenset[str]:
-        return frozenset().union(*self._keys)
-
-    @cached_property
-    def _new_names(self) -> frozenset[str]:
-        return frozenset().union(*self._news)
-
     def _list_values(self, name: str) -> list[object]:
-        """The values of a column as they were sent; None where a row does not have it."""
-        if name not in self._key_names:
-            return [new.get(name) for new in self._news]
-        if name not in self._new_names:
-            return [key.get(name) for key in self._keys]
-        both = zip(self._keys, self._news, strict=True)
-        return [find_value(name, new, key) for key, new in both]
-
-
-def find_value(name: str, new: SentObject, key: SentObject) -> object:
-    """The new value where there is one, be it NULL."""
-    return new[name] if name in new else key.get(name)
+        """The values of a column as they were sent: the new one where there is one, be it NULL;
+        None where a row does not have it."""
+        both = zip(self._news.parsed, self._keys.parsed, strict=True)
+        return [new[name] if name in new else key.get(name) for new, key in both]
 
 
 def decode_column(
