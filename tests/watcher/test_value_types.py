@@ -14,7 +14,6 @@ from ddl.model.schema import Dialect, Type, TypeCode
 from ddl.rules.evolve import parse_schema
 from ddl.syntax.render import render_type
 from watcher.captures.change_stream.record_values import decode_type
-from watcher.captures.change_stream.rows import decode_cell
 from watcher.envelopes.avro import avro_type
 from watcher.envelopes.by_column.sent_cells import render_sent
 from watcher.envelopes.change_stream import type_json
@@ -24,7 +23,8 @@ from watcher.model.value_types import VALUE_TYPES, Form, UnsupportedTypeError, f
 from watcher.replica.verification.canonical import ComparedColumn, render_parts
 from watcher.replica.verification.row_hashes import hash_rows
 from watcher.runners.spark.sent_columns import encode_value
-from watcher.spanner.key_values import decode_wire
+from watcher.spanner.json_values import decode_value
+from watcher.spanner.key_values import identify_key
 from watcher.spanner.requests import build_type
 from watcher.spanner.results.columns import choose_decoder, convert_type
 from watcher.spanner.results.sent_types import name_sent_type
@@ -108,8 +108,8 @@ USES: dict[str, Callable[[Type, object], object]] = {
     "Spanner's results": lambda type_, sent: choose_decoder(type_)(
         [encode_value(sent).SerializeToString()]
     ),
-    "a change": lambda type_, sent: decode_cell(sent, type_),
-    "a key": lambda type_, sent: decode_wire(sent, type_),
+    "a change": lambda type_, sent: decode_value(sent, type_),
+    "a key": lambda type_, sent: identify_key([sent], [type_]),
     "JSON by column": lambda type_, sent: render_sent([sent], type_, PLAIN_CELLS),
     "Avro": lambda type_, _: avro_type(type_),
     "Connect": lambda type_, _: type_schema(type_, optional=True),

@@ -7,18 +7,17 @@ value has several texts in JSON: ``1`` and ``1.0``, a timestamp with zeros at it
 from __future__ import annotations
 
 import math
-from base64 import b64decode
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ddl.model.schema import Type, TypeCode
-from watcher.model.value_types import Form, describe_values
+from watcher.spanner.json_values import decode_value
 from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH
 from watcher.spanner.timestamps import to_micros
 
@@ -36,7 +35,7 @@ def identify_key(values: Sequence[Any], types: Sequence[Type]) -> Parts:
     """A key in the JSON of Spanner's API, in the order of its columns: equal for keys that Spanner
     takes for the same."""
     pairs = zip(values, types, strict=True)
-    return tuple(normalize(decode_wire(value, type_), type_) for value, type_ in pairs)
+    return tuple(normalize(decode_value(value, type_), type_) for value, type_ in pairs)
 
 
 def identify_column(column: pa.Array) -> pa.Array:
@@ -54,37 +53,19 @@ def merge_zeros(value: Any) -> Any:
     return value + 0.0 if isinstance(value, float) else value
 
 
-def decode_wire(value: Any, type_: Type) -> Any:
-    """A value of Spanner's JSON as Arrow has it."""
-    if value is None:
-        return None
-    form = describe_values(type_).form
-    match form:
-        case Form.INTEGER:
-            return int(value)
-        case Form.FLOAT32:
-            return float(np.float32(float(value)))
-        case Form.FLOAT64:
-            return float(value)
-        case Form.NUMERIC | Form.WIDE_NUMERIC:
-            return Decimal(value)
-        case Form.BYTES:
-            return b64decode(value)
-        case Form.TEXT:
-            return str(value).lower() if type_.code is TypeCode.UUID else value
-        case Form.BOOL | Form.DATE | Form.TIMESTAMP | Form.JSON:
-            return value
-    assert_never(form)
-
-
 def normalize(value: Any, type_: Type) -> Part:
-    """A value of a key, as Arrow has it."""
+    """A value of a key, as Arrow or a change has it."""
     if value is None:
         return NULL
     if isinstance(value, float | Decimal) and math.isnan(value):
         return NAN
-    if type_.code is TypeCode.TIMESTAMP:
-        return (2, read_nanos(value))
+    match type_.code:
+        case TypeCode.TIMESTAMP:
+            return (2, read_nanos(value))
+        case TypeCode.FLOAT32:
+            return (2, float(np.float32(value)))
+        case TypeCode.UUID:
+            return (2, value.lower())
     return (2, value.isoformat() if isinstance(value, date) else value)
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date
-from decimal import Decimal
-from typing import assert_never
 
 import pyarrow as pa
 
@@ -17,8 +13,8 @@ from watcher.captures import StreamRows
 from watcher.captures.change_stream.record_values import DataRecord
 from watcher.captures.digests import hash_text
 from watcher.model.change import Change, Operation, Origin, Shape, Value, ValueCapture
-from watcher.model.value_types import FORMS, Form, refuse_values
 from watcher.model.window import Window
+from watcher.spanner.json_values import decode_value
 from watcher.spanner.key_values import merge_zeros
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.timestamps import format_timestamp
@@ -156,7 +152,9 @@ def decode_key(text: str, shape: Shape) -> dict[str, Value]:
     """The key of a change, in the order of the primary key. Equal keys are written alike."""
     types = dict(shape.columns)
     values = json.loads(text)
-    return {name: merge_zeros(decode_cell(values[name], types[name])) for name in shape.primary_key}
+    return {
+        name: merge_zeros(decode_value(values[name], types[name])) for name in shape.primary_key
+    }
 
 
 def decode_cells(text: str | None, types: Mapping[str, Type]) -> dict[str, Value] | None:
@@ -165,45 +163,5 @@ def decode_cells(text: str | None, types: Mapping[str, Type]) -> dict[str, Value
     if text is None:
         return None
     return {
-        name: decode_cell(value, types[name]) for name, value in sorted(json.loads(text).items())
+        name: decode_value(value, types[name]) for name, value in sorted(json.loads(text).items())
     }
-
-
-def decode_cell(value: object, type_: Type) -> Value:
-    """A JSON value of a mod as a cell. Spanner: INT64 and NUMERIC are strings, BYTES base64."""
-    if value is None:
-        return None
-    if isinstance(value, list) and type_.element is not None:
-        return [decode_cell(item, type_.element) for item in value]
-    decode = CELL_DECODERS.get(type_.code)
-    if decode is None:
-        refuse_values(type_)
-    return decode(value)
-
-
-def read_text(value: object) -> str:
-    """A text; what JSON has in place of one as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def choose_cell_decoder(form: Form) -> Callable[[object], Value]:
-    """The function of ``decode_cell`` for values of a form."""
-    match form:
-        case Form.BOOL:
-            return bool
-        case Form.INTEGER:
-            return lambda value: int(str(value))
-        case Form.FLOAT32 | Form.FLOAT64:
-            return lambda value: float(str(value))
-        case Form.NUMERIC | Form.WIDE_NUMERIC:
-            return lambda value: Decimal(str(value))
-        case Form.BYTES:
-            return lambda value: b64decode(str(value))
-        case Form.DATE:
-            return lambda value: date.fromisoformat(str(value))
-        case Form.TEXT | Form.TIMESTAMP | Form.JSON:
-            return read_text
-    assert_never(form)
-
-
-CELL_DECODERS = {code: choose_cell_decoder(form) for code, form in FORMS.items()}

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ddl.model.schema import Type, TypeCode
-from watcher.captures.change_stream.rows import decode_cell
 from watcher.envelopes.by_column.cells import quote_integers, render_nested
 from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.envelopes.values import CellStyle
@@ -21,6 +20,7 @@ from watcher.json_columns.objects import NULL, join_lists
 from watcher.json_columns.scalars import render_floats
 from watcher.json_columns.strings import quote_strings, wrap
 from watcher.model.value_types import Form, describe_values
+from watcher.spanner.json_values import decode_value
 from watcher.spanner.results.columns import trim_scale
 
 NUMERIC_TEXT = r"^-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"
@@ -50,7 +50,7 @@ def render_sent(sent: pa.Array | list[object], type_: Type, style: CellStyle) ->
         return texts
     write = style.choose_writer(type_)
     values = sent.to_pylist() if isinstance(sent, pa.Array) else sent
-    each = (None if value is None else write(decode_cell(value, type_)) for value in values)
+    each = (None if value is None else write(decode_value(value, type_)) for value in values)
     return pa.array(each, pa.string())
 
 
