@@ -23,7 +23,9 @@ from watcher.captures import (
 )
 from watcher.captures.change_stream import iterate_stream_changes
 from watcher.captures.digests import hash_texts
-from watcher.json_columns.scalars import format_timestamps
+from watcher.json_columns.objects import NULL
+from watcher.json_columns.scalars import format_numeric, format_timestamps, render_scalars
+from watcher.json_columns.strings import wrap
 from watcher.model.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.spanner.key_values import identify_column, merge_zeros
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
@@ -122,20 +124,8 @@ def render_keys(rows: TableRows, name: str) -> pa.Array:
     column = identify_column(rows.batch.column(name))
     if rows.table.column_type(name).code is TypeCode.TIMESTAMP:
         texts = normalize_timestamps(column)
-        return pc.fill_null(pc.binary_join_element_wise('"', texts, '"', ""), "null")
-    return render_json(column)
-
-
-def render_json(column: pa.Array) -> pa.Array:
-    """The cells of a column as JSON texts."""
-    if pa.types.is_integer(column.type):
-        texts = column.cast(pa.string())
-    elif pa.types.is_date(column.type):
-        texts = pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
-    else:
-        cells = (to_json(convert_cell(value)) for value in column.to_pylist())
-        return pa.array([json.dumps(value, ensure_ascii=False) for value in cells], pa.string())
-    return pc.fill_null(texts, "null")
+        return pc.fill_null(wrap(texts, '"', '"'), NULL)
+    return pc.fill_null(render_scalars(column), NULL)
 
 
 def dump_cells(cells: Mapping[str, Value]) -> str:
@@ -161,9 +151,3 @@ def to_json(value: Value) -> object:
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
     return value
-
-
-def format_numeric(value: Decimal) -> str:
-    """A NUMERIC as Spanner writes it: all its digits, without trailing zeros."""
-    text = f"{value:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -12,9 +12,9 @@ from importlib import import_module
 from types import ModuleType
 
 from ddl.model.schema import Type, TypeCode
-from watcher.captures.changes import format_numeric
 from watcher.envelopes.message import Json
 from watcher.envelopes.schema_files import schema_text
+from watcher.json_columns.scalars import format_numeric
 from watcher.model.change import Shape, Value
 from watcher.model.errors import EnvelopeError
 from watcher.model.value_types import describe_values

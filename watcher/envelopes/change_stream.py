@@ -21,8 +21,8 @@ from watcher.envelopes.leaves import (
     SYSTEM,
     TRANSACTION_ID,
     TRANSACTION_TAG,
+    ByNames,
     Cells,
-    OfColumns,
 )
 from watcher.envelopes.message import Json, Known, Message, json_bytes, json_text
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
@@ -79,7 +79,7 @@ class ChangeStreamEnvelope(JsonEnvelope):
             "server_transaction_id": TRANSACTION_ID,
             "is_last_record_in_transaction_in_partition": LAST,
             "table_name": quote(shape.table),
-            "column_types": of_present_columns(shape),
+            "column_types": describe_columns(shape),
             "mods": ({"keys": keys, "new_values": new, "old_values": old},),
             "mod_type": quote(kind.operation),
             "value_capture_type": quote(kind.captured),
@@ -96,7 +96,7 @@ class ChangeStreamEnvelope(JsonEnvelope):
         return (Message(None, json_bytes(record)),)
 
 
-def of_present_columns(shape: Shape) -> OfColumns:
+def describe_columns(shape: Shape) -> ByNames:
     """The columns that the record has, with their places in the table, from 1."""
     positions = shape.positions or range(1, len(shape.columns) + 1)
     described: dict[str, Json] = {
@@ -113,7 +113,7 @@ def of_present_columns(shape: Shape) -> OfColumns:
     def write(names: frozenset[str]) -> str:
         return json_text([each for name, each in described.items() if name in names])
 
-    return OfColumns(write, list_names, find_present)
+    return ByNames(write, list_names, find_present)
 
 
 def list_names(change: Change) -> frozenset[str]:

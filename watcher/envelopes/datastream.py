@@ -42,7 +42,7 @@ from watcher.envelopes.message import (
     id_header,
     json_text,
 )
-from watcher.envelopes.templates import Described, DescribedEnvelope, JsonEnvelope, Tree
+from watcher.envelopes.templates import Described, DescribedEnvelope, JsonEnvelope, Template, Tree
 from watcher.envelopes.values import CellStyle, JsonColumns, JsonFormat, quote
 from watcher.json_columns.objects import COMPACT, NULL
 from watcher.json_columns.strings import wrap
@@ -122,20 +122,24 @@ class DatastreamAvro(DescribedEnvelope):
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
-        value = write_datum(self.event(change), change.shape)
-        key = self.compile_for(change).key.write(change).encode()
-        return (Message(key, value, id_header(change)),)
+        compiled = self.compile_for(change)
+        value = write_datum(fill_event(compiled.value, change), change.shape)
+        return (Message(compiled.key.write(change).encode(), value, id_header(change)),)
 
     def event(self, change: Change) -> dict[str, object]:
         """The event as a record for Avro."""
-        event: dict[str, object] = json.loads(self.compile_for(change).value.write(change))
-        row = read_row(change, last_row(find_kind(change)))
-        event["payload"] = convert_row(change.shape, row)
-        return event
+        return fill_event(self.compile_for(change).value, change)
 
     def container(self, shape: Shape, changes: Iterable[Change]) -> bytes:
         """The events of one table as an Avro file, with their schema."""
         return write_container(shape, (self.event(change) for change in changes))
+
+
+def fill_event(template: Template, change: Change) -> dict[str, object]:
+    """The event of a change, which is JSON but for its payload, as Avro's writer takes it."""
+    event: dict[str, object] = json.loads(template.write(change))
+    event["payload"] = convert_row(change.shape, read_row(change, last_row(find_kind(change))))
+    return event
 
 
 def check_whole_rows(known: Known, or_else: str) -> None:
@@ -167,7 +171,7 @@ def describe_event(
         "read_method": quote("backfill" if kind.backfilled else "cdc"),
         "object": quote(shape.table),
         "schema_key": quote(schema_key(shape)),
-        "uuid": of_uuid(database),
+        "uuid": describe_uuid(database),
         "read_timestamp": WINDOW_END_MS,
         "source_timestamp": COMMIT_MS,
         "sort_keys": SORT_KEYS if kind.streamed else POLLED_SORT_KEYS,
@@ -199,7 +203,7 @@ def schema_key(shape: Shape) -> str:
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
-def of_uuid(database: str) -> Field:
+def describe_uuid(database: str) -> Field:
     """``uuid5(NAMESPACE, f"{database}/{id}")`` of each change's id."""
     return Field(
         lambda change: f'"{uuid5(NAMESPACE, f"{database}/{change.id}")}"',

@@ -24,8 +24,8 @@ from watcher.envelopes.leaves import (
     WINDOW_END_MS,
     WINDOW_END_NS,
     WINDOW_END_US,
+    ByNames,
     Cells,
-    OfColumns,
 )
 from watcher.envelopes.message import Json, Known, json_text
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
@@ -112,8 +112,11 @@ class Debezium(JsonEnvelope):
             "transaction": NULL,
         }
         if self.with_schema:
-            key = {"schema": of_null_keys(lambda nulls: key_schema(shape, nulls)), "payload": key}
-            event = of_null_keys(lambda nulls: event_schema(self.name, shape, nulls))
+            key = {
+                "schema": describe_by_null_keys(lambda nulls: key_schema(shape, nulls)),
+                "payload": key,
+            }
+            event = describe_by_null_keys(lambda nulls: event_schema(self.name, shape, nulls))
             value = {"schema": event, "payload": value}
         return Described(key, value, self.tombstones and kind.deleted)
 
@@ -137,9 +140,9 @@ class Debezium(JsonEnvelope):
         return before
 
 
-def of_null_keys(make_schema: Callable[[frozenset[str]], Json]) -> OfColumns:
+def describe_by_null_keys(make_schema: Callable[[frozenset[str]], Json]) -> ByNames:
     """A schema that depends on the columns of the key that are NULL."""
-    return OfColumns(
+    return ByNames(
         lru_cache(maxsize=64)(lambda nulls: json_text(make_schema(nulls))),
         lambda change: frozenset(name for name, cell in change.key.items() if cell is None),
         lambda changes: {name: pc.equal(cells, NULL) for name, cells in changes.key.items()},

@@ -58,19 +58,19 @@ class Field:
         return (self.of_columns(changes),)
 
 
-def field_of_window(write: Callable[[Window], str]) -> Field:
+def make_window_field(write: Callable[[Window], str]) -> Field:
     """What all changes of a batch have alike."""
     return Field(lambda change: write(change.window), lambda changes: write(changes.window))
 
 
-def field_of_commit(write: Callable[[int], str], render: Callable[[pa.Array], pa.Array]) -> Field:
+def make_commit_field(write: Callable[[int], str], render: Callable[[pa.Array], pa.Array]) -> Field:
     """Of the commit timestamp, in microseconds since 1970."""
     return Field(
         lambda change: write(change.commit_timestamp), lambda changes: render(changes.commits)
     )
 
 
-def field_of_origin(attribute: str) -> Field:
+def make_origin_field(attribute: str) -> Field:
     """An attribute of the origin, as it is; of kinds that are ``streamed``."""
     return Field(
         lambda change: write_scalar(getattr(change.origin, attribute)),
@@ -126,27 +126,27 @@ ID = Field(lambda change: quote(change.id), lambda changes: quote_strings(change
 SHARD = Field(
     lambda change: write_scalar(change.shard_id), lambda changes: render_scalar(changes.shards)
 )
-COMMIT_TIME = field_of_commit(write_time, render_time)
-COMMIT_MILLISECONDS = field_of_commit(write_milliseconds, render_milliseconds)
-COMMIT_MS = field_of_commit(lambda at: str(at // 1000), lambda at: render_scalar(divide(at)))
-COMMIT_US = field_of_commit(str, render_scalar)
-COMMIT_NS = field_of_commit(lambda at: str(at * 1000), print_nanoseconds)
-WINDOW_START_TIME = field_of_window(lambda window: write_time(window.start))
-WINDOW_START_MS = field_of_window(lambda window: str(window.start // 1000))
-WINDOW_END_TIME = field_of_window(lambda window: write_time(window.end))
-WINDOW_END_MILLISECONDS = field_of_window(lambda window: write_milliseconds(window.end))
-WINDOW_END_MS = field_of_window(lambda window: str(window.end // 1000))
-WINDOW_END_US = field_of_window(lambda window: str(window.end))
-WINDOW_END_NS = field_of_window(lambda window: str(window.end * 1000))
-TRANSACTION_ID = field_of_origin("transaction_id")
-RECORD_SEQUENCE = field_of_origin("record_sequence")
-MOD_NUMBER = field_of_origin("mod_number")
-TRANSACTION_TAG = field_of_origin("transaction_tag")
-PARTITION_TOKEN = field_of_origin("partition_token")
-RECORDS = field_of_origin("records_in_transaction")
-PARTITIONS = field_of_origin("partitions_in_transaction")
-SYSTEM = field_of_origin("system_transaction")
-LAST = field_of_origin("last_in_transaction_in_partition")
+COMMIT_TIME = make_commit_field(write_time, render_time)
+COMMIT_MILLISECONDS = make_commit_field(write_milliseconds, render_milliseconds)
+COMMIT_MS = make_commit_field(lambda at: str(at // 1000), lambda at: render_scalar(divide(at)))
+COMMIT_US = make_commit_field(str, render_scalar)
+COMMIT_NS = make_commit_field(lambda at: str(at * 1000), print_nanoseconds)
+WINDOW_START_TIME = make_window_field(lambda window: write_time(window.start))
+WINDOW_START_MS = make_window_field(lambda window: str(window.start // 1000))
+WINDOW_END_TIME = make_window_field(lambda window: write_time(window.end))
+WINDOW_END_MILLISECONDS = make_window_field(lambda window: write_milliseconds(window.end))
+WINDOW_END_MS = make_window_field(lambda window: str(window.end // 1000))
+WINDOW_END_US = make_window_field(lambda window: str(window.end))
+WINDOW_END_NS = make_window_field(lambda window: str(window.end * 1000))
+TRANSACTION_ID = make_origin_field("transaction_id")
+RECORD_SEQUENCE = make_origin_field("record_sequence")
+MOD_NUMBER = make_origin_field("mod_number")
+TRANSACTION_TAG = make_origin_field("transaction_tag")
+PARTITION_TOKEN = make_origin_field("partition_token")
+RECORDS = make_origin_field("records_in_transaction")
+PARTITIONS = make_origin_field("partitions_in_transaction")
+SYSTEM = make_origin_field("system_transaction")
+LAST = make_origin_field("last_in_transaction_in_partition")
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def get_cells(changes: ChangeColumns, layer: Layer) -> CellColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class OfColumns:
+class ByNames:
     """A text that depends on the set of columns that a change has in some way."""
 
     write_names: Callable[[frozenset[str]], str]

@@ -12,9 +12,10 @@ from math import isfinite
 from typing import Any, Literal
 
 from ddl.model.schema import Type, TypeCode
-from watcher.captures.changes import format_numeric, to_json
+from watcher.captures.changes import to_json
 from watcher.envelopes.message import Json
 from watcher.json_columns.objects import COMPACT, NULL, SPACED, Punctuation
+from watcher.json_columns.scalars import format_numeric
 from watcher.model.change import Value
 from watcher.model.errors import EnvelopeError
 

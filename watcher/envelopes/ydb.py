@@ -98,7 +98,7 @@ class Ydb(JsonEnvelope):
                 image = tuple(layer for layer in row if layer is not Layer.KEY)
                 value[name] = Cells(shape, image, self.style)
         if self.virtual_timestamps:
-            value["ts"] = (choose_time(kind), of_transaction(kind))
+            value["ts"] = (choose_time(kind), describe_transaction(kind))
         return Described(key, value)
 
     def encode_resolved(self, micros: int) -> tuple[Message, ...]:
@@ -165,7 +165,7 @@ def choose_time(kind: Kind) -> Leaf:
     return WINDOW_END_MS if kind.backfilled else COMMIT_MS
 
 
-def of_transaction(kind: Kind) -> Field:
+def describe_transaction(kind: Kind) -> Field:
     """``txId``: with the time before it, ordered as commit timestamps are, one for each
     transaction.
 

@@ -17,7 +17,7 @@ from watcher.envelopes.ydb import (
     choose_images,
     choose_style,
     choose_time,
-    of_transaction,
+    describe_transaction,
 )
 from watcher.model.change import Operation, Shape
 
@@ -64,7 +64,7 @@ class YdbDebezium(JsonEnvelope):
             "version": quote(CONNECTOR_VERSION),
             "ts_ms": choose_time(kind),
             "step": choose_time(kind),
-            "txId": of_transaction(kind),
+            "txId": describe_transaction(kind),
             "snapshot": json_text(kind.backfilled),
         }
         return Described({"payload": Cells(shape, (Layer.KEY,), self.style)}, {"payload": payload})

@@ -70,6 +70,7 @@ def format_numerics(column: pa.Array) -> pa.Array:
         texts = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
     if not pc.any(tiny).as_py():
         return texts
+    # Below a millionth, and of zero, Arrow writes an exponent.
     distinct = column.filter(tiny).dictionary_encode()
     formatted = [format_numeric(value) for value in distinct.dictionary.to_pylist()]
     return pc.replace_with_mask(
@@ -78,8 +79,9 @@ def format_numerics(column: pa.Array) -> pa.Array:
 
 
 def format_numeric(value: Decimal) -> str:
-    """One NUMERIC, below a millionth or zero: Arrow writes those with an exponent."""
-    return f"{value:f}".rstrip("0").rstrip(".")
+    """A NUMERIC as Spanner writes it: all its digits, without trailing zeros."""
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def format_timestamps(column: pa.Array) -> pa.Array:

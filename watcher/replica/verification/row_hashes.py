@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from watcher.captures.changes import format_numeric
+from watcher.json_columns.scalars import format_numeric
 from watcher.model.value_types import Form, describe_values
 from watcher.replica.verification.canonical import (
     END,
