@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -27,9 +29,19 @@ DAEMON = (
 )
 
 
-def run_python(*arguments: str) -> list[object]:
+LEAVE = """
+import gc, json, pyspark.sql.types, sys
+{worker}
+import watcher.runners.spark, pyspark.sql.avro.functions as late
+caches = [entry for entry in sys.path_importer_cache if ".zip" in entry or ".jar" in entry]
+on_path = [entry for entry in sys.path if ".zip" in entry or ".jar" in entry]
+print(json.dumps([pyspark.__file__, late.__file__, caches, on_path, gc.get_freeze_count() > 0]))
+"""
+
+
+def run_python(*arguments: str, zips: Sequence[str] = ZIPS) -> list[Any]:
     """What a process prints that Spark has started: with its zips first on the path."""
-    path = os.pathsep.join([*ZIPS, "/no/spark-core.jar", *filter(None, sys.path)])
+    path = os.pathsep.join([*zips, "/no/spark-core_2.13-4.jar", *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, *arguments],
         env=os.environ | {"PYTHONPATH": path},
@@ -38,7 +50,7 @@ def run_python(*arguments: str) -> list[object]:
         timeout=SECONDS_MAX,
         check=True,
     )
-    printed: list[object] = json.loads(done.stdout)
+    printed: list[Any] = json.loads(done.stdout)
     return printed
 
 
@@ -63,6 +75,44 @@ def test_the_daemon_takes_the_zips_off_its_path() -> None:
     spark, py4j, _ = run_python("-c", DAEMON)
     assert spark == str(INSTALLED / "__init__.py")
     assert not is_zipped(py4j)
+
+
+def copy_zips(folder: Path, change: bytes = b"") -> list[str]:
+    """Zips as a cluster has them, elsewhere; ``change`` is added to one module."""
+    copies = [folder / Path(each).name for each in ZIPS]
+    for original, copy in zip(ZIPS, copies, strict=True):
+        with zipfile.ZipFile(original) as read, zipfile.ZipFile(copy, "w") as written:
+            for entry in read.infolist():
+                more = change if entry.filename == "pyspark/version.py" else b""
+                written.writestr(entry.filename, read.read(entry) + more)
+    return [str(copy) for copy in copies]
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["own", "of-the-cluster"])
+def test_a_worker_leaves_the_zips_when_it_loads_the_source(tmp_path: Path, copied: bool) -> None:
+    zips = copy_zips(tmp_path) if copied else ZIPS
+    worker = LEAVE.format(worker="import pyspark.worker_util")
+    spark, late, caches, on_path, frozen = run_python("-c", worker, zips=zips)
+    assert is_zipped(spark)
+    assert late == str(INSTALLED / "sql" / "avro" / "functions.py")
+    # The standard library may be in a zip, too.
+    assert not any("pyspark" in entry or "py4j" in entry for entry in [*caches, *on_path])
+    assert not any("spark-core" in entry for entry in on_path)
+    assert frozen
+
+
+def test_a_driver_keeps_its_path() -> None:
+    spark, late, _, on_path, frozen = run_python("-c", LEAVE.format(worker=""))
+    assert is_zipped(spark)
+    assert is_zipped(late)
+    assert set(ZIPS) <= set(on_path)
+    assert not frozen
+
+
+def test_a_zip_with_another_module_is_another_pyspark(tmp_path: Path) -> None:
+    assert find_zips([*copy_zips(tmp_path), *sys.path]) == copy_zips(tmp_path)
+    changed = copy_zips(tmp_path, b"# changed")
+    assert find_zips([*changed, *sys.path]) == [each for each in changed if "py4j" in each]
 
 
 def test_zips_of_the_installed_pyspark_are_found_and_no_others(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """PySpark as it is installed, in place of Spark's own zip of it, for the Python processes of Spark.
 
 Spark puts the zip first on the path of each process that it starts. A zip has no bytecode: every
-process compiles PySpark again, which takes half a second of CPU time.
+process compiles PySpark again, which takes half a second of CPU time. And before Spark 4.2 a worker
+has Python read the directories of all zips on its path again at each task, 90 ms of CPU time.
 """
 
 from __future__ import annotations
@@ -12,31 +13,90 @@ import sysconfig
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+from zlib import crc32
 
 COMMAND = "spanner-watcher-python"
 PATH = "PYTHONPATH"
 ZIPPED = ("pyspark", "py4j")
+NOT_INSTALLED = frozenset({"tests", "benchmark"})
 LIBRARY = Path("python", "lib")
 """Where an installed PySpark has its zips."""
+CORE_JAR = "spark-core_*.jar"
+WORKER = "pyspark.worker_util"
+"""What every worker of Spark's has imported, and no driver."""
 
 
 def find_zips(path: Sequence[str]) -> list[str]:
-    """The entries of a path that are zips of the PySpark which is installed on it. None where Spark
-    came in another way, or another PySpark is installed."""
+    """The entries of a path that are zips of the PySpark which is installed on it, or equal to it.
+    None where Spark came in another way, or another PySpark is installed."""
     zips = [entry for entry in path if entry.endswith(".zip")]
-    others = [entry for entry in path if entry not in zips]
-    specs = [PathFinder.find_spec(name, others) for name in ZIPPED] if zips else []
-    origins = [spec.origin for spec in specs if spec is not None and spec.origin is not None]
-    if len(origins) < len(ZIPPED):
+    folders = [find_package(name, path) for name in ZIPPED] if zips else []
+    packages = [folder for folder in folders if folder is not None]
+    if len(packages) < len(ZIPPED):
         return []
-    library = (Path(origins[0]).parent / LIBRARY).resolve()
-    return [entry for entry in zips if Path(entry).resolve().parent == library]
+    library = (packages[0] / LIBRARY).resolve()
+    parents = [package.parent for package in packages]
+    return [
+        entry
+        for entry in zips
+        if Path(entry).resolve().parent == library
+        or any(is_installed(Path(entry), each) for each in parents)
+    ]
+
+
+def find_package(name: str, path: Sequence[str]) -> Path | None:
+    """The folder of a package on a path, without its zips."""
+    spec = PathFinder.find_spec(name, [entry for entry in path if not entry.endswith(".zip")])
+    return Path(spec.origin).parent if spec is not None and spec.origin is not None else None
+
+
+def is_installed(archive: Path, folder: Path) -> bool:
+    """Whether a folder has all modules of a zip of PySpark or py4j as the zip has them: on a
+    cluster Spark comes with zips, and the Python of its workers with a PySpark."""
+    try:
+        with ZipFile(archive) as file:
+            entries = [each for each in file.infolist() if is_module(each.filename)]
+        return bool(entries) and all(
+            crc32((folder / each.filename).read_bytes()) == each.CRC for each in entries
+        )
+    except (OSError, BadZipFile):
+        return False
+
+
+def is_module(name: str) -> bool:
+    """Whether an entry of a zip is a module that is installed, too: tests are not."""
+    folders = name.split("/")
+    return name.endswith(".py") and folders[0] in ZIPPED and NOT_INSTALLED.isdisjoint(folders)
 
 
 def use_installed_spark() -> None:
     """Takes the zips off the path of this process, before it imports PySpark."""
     zips = find_zips(sys.path)
     sys.path[:] = [entry for entry in sys.path if entry not in zips]
+
+
+def is_worker() -> bool:
+    """Whether this process is a worker of Spark's."""
+    return WORKER in sys.modules
+
+
+def leave_zips() -> None:
+    """The same in a worker, which has imported PySpark from the zip already: what follows comes
+    from the installed one, and nothing looks into the zip any more, nor into Spark's own jar, in
+    which there is no Python. Does nothing in other processes."""
+    zips = find_zips(sys.path) if is_worker() else []
+    if not zips:
+        return
+    left = (*zips, *(entry for entry in sys.path if Path(entry).match(CORE_JAR)))
+    folders = {name: find_package(name, sys.path) for name in ZIPPED}
+    for name, module in list(sys.modules.items()):
+        package, *inner = name.split(".")
+        if (folder := folders.get(package)) is not None and hasattr(module, "__path__"):
+            module.__path__ = [str(folder.joinpath(*inner))]
+    sys.path[:] = [entry for entry in sys.path if entry not in left]
+    for entry in [each for each in sys.path_importer_cache if each.startswith(left)]:
+        del sys.path_importer_cache[entry]
 
 
 def find_worker_python() -> str:
