@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import statistics
 import sys
 import tempfile
@@ -25,10 +26,12 @@ from google.cloud.spanner_v1.database import Database
 from benchmarks.machine_load import CpuMeter
 from benchmarks.processes import BenchProcess, UsageMeter
 from benchmarks.query_costs import query_costs
-from benchmarks.singers import commit, create_database, load
+from benchmarks.singers import commit, commit_keys, create_database, load
 from emulator.process import ServerProcess, spawn
 
 TABLE = "Singers"
+INDEX = "_keys"
+CONTIGUOUS, RANDOM, SKEWED = KEYS = ("contiguous", "random", "skewed")
 ROWS_A_COMMIT = 2_000
 PROGRAM = "from watcher.cli import main; main()"
 FIRST_CUT_SECONDS_MAX = 600.0
@@ -56,7 +59,14 @@ class StepCost:
 class ReplicaBench:
     """One database, one replica."""
 
-    def __init__(self, server: ServerProcess, folder: Path, to: str, engine: str) -> None:
+    def __init__(
+        self,
+        server: ServerProcess,
+        folder: Path,
+        to: str,
+        engine: str,
+        merge: str | None = None,
+    ) -> None:
         self._server = server
         self._database: Database = create_database(server.address)
         self._folder = folder
@@ -65,16 +75,20 @@ class ReplicaBench:
         self._config = folder / "job.toml"
         self._config.write_text("[replica.spark]\n" if engine == "spark" else "")
         self._engine = engine
+        self._merge = ("--merge", merge) if merge else ()
+        self._rows = 0
 
     def load(self, rows: int) -> StepCost:
         """The initial load."""
         load(self._database, rows)
+        self._rows = rows
         return self._run("initial load", rows, self._replicate("--once"))
 
-    def merge(self, rows: int) -> StepCost:
-        """Rows that change, all in one window."""
+    def merge(self, rows: int, keys: str = CONTIGUOUS) -> StepCost:
+        """Rows that change, all in one window; ``keys``: which of them."""
+        chosen = choose_keys(keys, self._rows, rows)
         for first in range(0, rows, ROWS_A_COMMIT):
-            commit(self._database, first, min(ROWS_A_COMMIT, rows - first))
+            commit_keys(self._database, chosen[first : first + ROWS_A_COMMIT])
         return self._run("merge", rows, self._replicate("--once"))
 
     def verify(self, rows: int) -> StepCost:
@@ -102,12 +116,12 @@ class ReplicaBench:
         }
 
     def count_bytes(self) -> int:
-        """The size of the Parquet files of the copy, old versions included."""
-        return sum(path.stat().st_size for path in (self._lake / TABLE).rglob("*.parquet"))
+        """The size of the files of the copy and its log, old versions included."""
+        return measure_files(self._lake / TABLE)
 
     def _replicate(self, *flags: str) -> list[str]:
         place = ("-c", str(self._config), "-d", address_of(self._database), "-t", TABLE, "--json")
-        return ["replicate", *place, *self._target, "--engine", self._engine, *flags]
+        return ["replicate", *place, *self._target, "--engine", self._engine, *self._merge, *flags]
 
     def _start(self, name: str, arguments: Sequence[str]) -> BenchProcess:
         log = self._folder / f"{name.replace(' ', '-')}.log"
@@ -161,6 +175,25 @@ class ReplicaBench:
         return [json.loads(line) for line in lines if line.startswith('{"cut"')]
 
 
+def choose_keys(kind: str, rows: int, count: int, seed: int = 1) -> Sequence[int]:
+    """Which keys of ``rows`` change: the first ones, any, or ``skewed``: half of them among a
+    hundredth of the rows."""
+    if kind == CONTIGUOUS:
+        return range(count)
+    randomness = random.Random(seed)
+    hot = max(rows // 100, 1) if kind == SKEWED else rows
+    chosen = set(randomness.sample(range(hot), min(count // 2, hot)))
+    while len(chosen) < count:
+        chosen.add(randomness.randrange(rows))
+    return randomness.sample(sorted(chosen), count)
+
+
+def measure_files(folder: Path) -> int:
+    """The bytes of all files but those of the index of keys, which is a cache."""
+    files = (path for path in folder.rglob("*") if INDEX not in path.parts and path.is_file())
+    return sum(path.stat().st_size for path in files)
+
+
 def address_of(database: Database) -> str:
     """The address of a database."""
     return f"spanner://{database.name}"
@@ -178,15 +211,19 @@ def main() -> None:
     parser.add_argument("--merged", type=int, help="rows that change before the merge; all")
     parser.add_argument("--to", default="delta", choices=("delta", "iceberg", "parquet"))
     parser.add_argument("--engine", default="spark", choices=("spark", "delta-rs"))
+    parser.add_argument("--keys", default=CONTIGUOUS, choices=KEYS, help="which rows change")
+    parser.add_argument("--merge", choices=("merge-on-read", "copy-on-write"))
     parser.add_argument("--rate", type=int, default=1_000, help="mutations a second, for the lag")
     parser.add_argument("--lag-seconds", type=float, default=60.0, help="0: no lag is measured")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, start_server(Path(folder)) as server:
-        bench = ReplicaBench(server, Path(folder), options.to, options.engine)
+        bench = ReplicaBench(server, Path(folder), options.to, options.engine, options.merge)
         print(bench.load(options.rows), flush=True)
-        print(bench.merge(options.merged or options.rows), flush=True)
+        before = bench.count_bytes()
+        print(bench.merge(options.merged or options.rows, options.keys), flush=True)
+        print(f"bytes that the merge has written: {bench.count_bytes() - before:,}", flush=True)
         print(bench.verify(options.rows), flush=True)
-        print(f"bytes of Parquet files of the copy: {bench.count_bytes():,}", flush=True)
+        print(f"bytes of the copy's files: {bench.count_bytes():,}", flush=True)
         if options.lag_seconds:
             print(bench.measure_lag(options.rate, options.lag_seconds, options.rows), flush=True)
 

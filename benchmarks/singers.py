@@ -6,6 +6,7 @@ import os
 import statistics
 import time
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from google.cloud import spanner
@@ -66,10 +67,15 @@ def create_database(address: str) -> Database:
 
 
 def commit(database: Database, first: int, count: int) -> None:
+    """One commit of upserts of keys that follow each other."""
+    commit_keys(database, range(first, first + count))
+
+
+def commit_keys(database: Database, keys: Sequence[int]) -> None:
     """One commit of upserts."""
     values = [
-        (first + n, f"First{n}", f"Last{first + n}", "1990-01-01", spanner.COMMIT_TIMESTAMP)
-        for n in range(count)
+        (key, f"First{n}", f"Last{key}", "1990-01-01", spanner.COMMIT_TIMESTAMP)
+        for n, key in enumerate(keys)
     ]
     with database.batch() as batch:
         batch.insert_or_update("Singers", COLUMNS, values)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.replica_speed import ReplicaBench, start_server
+from benchmarks.merge_costs import MergeCost, measure_merges
+from benchmarks.replica_speed import KEYS, ReplicaBench, choose_keys, start_server
 
 ROWS = 200
 
@@ -27,3 +28,35 @@ def test_every_step_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert bench.count_bytes() > 0
     assert lag["mutations"] >= 100
     assert lag["cuts"] >= 1
+
+
+def test_chosen_keys_are_as_many_as_asked_for() -> None:
+    for kind in KEYS:
+        for count in (0, 1, 50, 1_000):
+            chosen = choose_keys(kind, 1_000, count)
+            assert len(set(chosen)) == len(chosen) == count
+            assert set(chosen) <= set(range(1_000))
+    hot = [key for key in choose_keys("skewed", 100_000, 1_000) if key < 1_000]
+    assert len(hot) >= 500
+
+
+def test_what_merges_cost_is_measured(tmp_path: Path) -> None:
+    costs = [
+        cost
+        for merging in ("merge-on-read", "copy-on-write")
+        for cost in measure_merges(tmp_path / merging, merging, 4_000, [10, 100], "random")
+    ]
+    assert [(each.merging, each.changes) for each in costs] == [
+        (merging, changes)
+        for merging in ("merge-on-read", "copy-on-write")
+        for changes in (10, 100)
+    ]
+    by_way = {
+        way: [c for c in costs if c.merging == way] for way in ("merge-on-read", "copy-on-write")
+    }
+
+    def written(way: str) -> list[int]:
+        costs_of: list[MergeCost] = by_way[way]
+        return [each.written for each in costs_of]
+
+    assert max(written("merge-on-read")) < min(written("copy-on-write"))

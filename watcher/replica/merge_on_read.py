@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
@@ -41,6 +43,8 @@ from watcher.replica.stored_files import create_new
 LOG = logging.getLogger("watcher.replica")
 GROUP_ROWS = 131_072
 INDEX = "_keys"
+CHECKPOINT_INTERVAL, COMMITS_A_CHECKPOINT = "delta.checkpointInterval", 100
+LOG_CLEANUP = "delta.enableExpiredLogCleanup"
 ENGINE = "spanner-watcher"
 COMMIT = "txnId"
 """The name in ``commitInfo`` of what tells the commit of one writer from that of another."""
@@ -129,6 +133,7 @@ class VectorTable:
         except (OSError, ReplicaError, FileWriteError) as error:
             LOG.warning("the index of the keys of %s is read again: %s", self._path, error)
             self._index = None
+        self._checkpoint(snapshot)
         return True
 
     # Which rows go, and which come.
@@ -229,6 +234,22 @@ class VectorTable:
         there = self._reader.read_entry(version)
         return any(each.get("commitInfo", {}).get(COMMIT) == commit for each in there)
 
+    def _checkpoint(self, snapshot: Snapshot) -> None:
+        """Has delta-rs write a checkpoint now and then, and remove what is older than the log is
+        kept for, as it does after commits of its own. Nothing depends on it."""
+        interval = int(snapshot.properties.get(CHECKPOINT_INTERVAL, COMMITS_A_CHECKPOINT))
+        if snapshot.version % interval:
+            return
+        try:
+            table = DeltaTable(self._path)
+            table.create_checkpoint()
+            if snapshot.properties.get(LOG_CLEANUP) != "false":
+                table.cleanup_metadata()
+        except (DeltaError, OSError) as error:
+            LOG.warning(
+                "%s has no checkpoint at version %d: %s", self._path, snapshot.version, error
+            )
+
     # The index follows the table.
 
     def _open_index(self, snapshot: Snapshot, key: Sequence[str]) -> KeyIndex:
@@ -314,7 +335,7 @@ def remove_file(file: LiveFile) -> Action:
     return {"remove": kept | more}
 
 
-REMOVED = ("path", "partitionValues", "size", "stats", "tags", "deletionVector")
+REMOVED = ("path", "partitionValues", "size", "tags", "deletionVector")
 """What a ``remove`` has of an ``add``."""
 
 
