@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,8 @@ import pyarrow.compute as pc
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed
 from watcher.captures.changes import iterate_changes
-from watcher.envelopes.by_column.parts import Part, merge_parts, split_by_kind
+from watcher.envelopes.by_column.changes import ChangeColumns
+from watcher.envelopes.by_column.parts import render_parts
 from watcher.envelopes.kinds import LackingError
 from watcher.envelopes.message import Envelope
 from watcher.envelopes.templates import JsonEnvelope, compile_messages
@@ -32,8 +34,9 @@ MESSAGE = pa.schema(
 )
 """``key`` and ``value`` as a Kafka sink takes them; a ``value`` of NULL is a tombstone."""
 
-FOLLOWED = pa.field("followed", pa.bool_())
-"""Whether a tombstone follows an event, until it is made."""
+FOLLOWED = "followed"
+EVENT = MESSAGE.append(pa.field(FOLLOWED, pa.bool_()))
+"""Until tombstones are made, with whether one follows."""
 
 
 def encode_batch(rows: Changed, database: str, chosen: Envelope) -> pa.RecordBatch:
@@ -48,17 +51,14 @@ def encode_batch(rows: Changed, database: str, chosen: Envelope) -> pa.RecordBat
 def encode_by_column(rows: Changed, database: str, chosen: JsonEnvelope) -> pa.RecordBatch:
     """The messages of a batch. Raises LackingError where the envelope refuses a change, and
     EnvelopeError."""
-    parts = [
-        (part, encode_part(part, database, chosen)) for part in split_by_kind(rows, chosen.style)
-    ]
-    return add_tombstones(merge_parts(parts)) if parts else pa.RecordBatch.from_pylist([], MESSAGE)
+    encode = partial(encode_part, database, chosen)
+    return add_tombstones(render_parts(rows, chosen.style, EVENT, encode))
 
 
-def encode_part(part: Part, database: str, chosen: JsonEnvelope) -> pa.RecordBatch:
+def encode_part(database: str, chosen: JsonEnvelope, changes: ChangeColumns) -> list[pa.Array]:
     """The events of changes that are alike, and whether a tombstone follows them."""
-    changes = part.changes
-    compiled = compile_messages(chosen, database, changes.shape, part.kind)
-    columns = [
+    compiled = compile_messages(chosen, database, changes.shape, changes.kind)
+    return [
         pa.repeat(changes.shape.table, changes.rows),
         changes.commits.cast(TIMESTAMP),
         compiled.key.render(changes).cast(pa.binary()),
@@ -66,13 +66,12 @@ def encode_part(part: Part, database: str, chosen: JsonEnvelope) -> pa.RecordBat
         changes.ids,
         pa.repeat(compiled.tombstone, changes.rows),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=MESSAGE.append(FOLLOWED))
 
 
 def add_tombstones(events: pa.RecordBatch) -> pa.RecordBatch:
     """The rows of ``MESSAGE`` of events, each tombstone after its event."""
-    followed = events.column(FOLLOWED.name).to_numpy(zero_copy_only=False)
-    batch = events.drop_columns([FOLLOWED.name])
+    followed = events.column(FOLLOWED).to_numpy(zero_copy_only=False)
+    batch = events.drop_columns([FOLLOWED])
     if not followed.any():
         return batch
     places = np.repeat(np.arange(len(followed)), 1 + followed)

@@ -26,8 +26,7 @@ from watcher.envelopes.leaves import (
 )
 from watcher.envelopes.message import Json, Known, Message, json_bytes, json_text
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
-from watcher.envelopes.values import CellStyle, JsonFormat, quote
-from watcher.json_columns.objects import COMPACT
+from watcher.envelopes.values import CellStyle, quote
 from watcher.model.change import Change, Operation, Shape
 from watcher.model.errors import ConfigurationError
 from watcher.model.value_types import ANNOTATIONS
@@ -61,7 +60,7 @@ class ChangeStreamEnvelope(JsonEnvelope):
     @property
     def style(self) -> CellStyle:
         """As ``DescribedEnvelope.style``."""
-        return CellStyle(COMPACT, JsonFormat(int64_as_text=self.int64 == "text"))
+        return CellStyle(int64_as_text=self.int64 == "text")
 
     def describe(self, kind: Kind, database: str, shape: Shape) -> Described:  # noqa: ARG002
         """As ``DescribedEnvelope.describe``: a record with one mod."""
@@ -123,7 +122,8 @@ def list_names(change: Change) -> frozenset[str]:
 
 def find_present(changes: ChangeColumns) -> dict[str, pa.Array]:
     """As ``list_names``."""
-    cells = merge_cells(changes.shape, changes.key, changes.new, changes.old)
+    layers = map(changes.get_cells, (Layer.KEY, Layer.NEW, Layer.OLD))
+    cells = merge_cells(changes.shape, *layers)
     return {name: texts.is_valid() for name, texts in cells.items()}
 
 

@@ -43,13 +43,12 @@ from watcher.envelopes.message import (
     json_text,
 )
 from watcher.envelopes.templates import Described, DescribedEnvelope, JsonEnvelope, Template, Tree
-from watcher.envelopes.values import CellStyle, JsonColumns, JsonFormat, quote
-from watcher.json_columns.objects import COMPACT, NULL
+from watcher.envelopes.values import CellStyle, JsonColumns, quote
+from watcher.json_columns.objects import NULL
 from watcher.json_columns.strings import wrap
 from watcher.model.change import Change, Shape
 from watcher.model.errors import ConfigurationError
 
-FORMAT = JsonFormat(int64_as_text=True, json_nested=True)
 NAMESPACE = UUID("6f1d2f2e-6a3b-5c0e-9a53-0d7c9b1d4c11")
 """Of the uuids of events: uuid5 of a database and a change's id."""
 UUID_BYTES = 16
@@ -74,7 +73,7 @@ class Datastream(JsonEnvelope):
     @property
     def style(self) -> CellStyle:
         """As ``DescribedEnvelope.style``."""
-        return CellStyle(COMPACT, FORMAT.choose_json(self.json_columns))
+        return CellStyle(int64_as_text=True, json_nested=self.json_columns == "nested")
 
     def check(self, known: Known) -> None:
         """As ``Envelope.check``."""
@@ -112,7 +111,7 @@ class DatastreamAvro(DescribedEnvelope):
     @property
     def style(self) -> CellStyle:
         """As ``DescribedEnvelope.style``: of the key."""
-        return CellStyle(COMPACT, FORMAT)
+        return CellStyle(int64_as_text=True, json_nested=True)
 
     def describe(self, kind: Kind, database: str, shape: Shape) -> Described:
         """As ``DescribedEnvelope.describe``: the key, and the event in JSON without its payload."""

@@ -145,5 +145,7 @@ def describe_by_null_keys(make_schema: Callable[[frozenset[str]], Json]) -> ByNa
     return ByNames(
         lru_cache(maxsize=64)(lambda nulls: json_text(make_schema(nulls))),
         lambda change: frozenset(name for name, cell in change.key.items() if cell is None),
-        lambda changes: {name: pc.equal(cells, NULL) for name, cells in changes.key.items()},
+        lambda changes: {
+            name: pc.equal(cells, NULL) for name, cells in changes.get_cells(Layer.KEY).items()
+        },
     )

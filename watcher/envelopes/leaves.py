@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.envelopes.by_column.changes import CellColumns, ChangeColumns, merge_cells
+from watcher.envelopes.by_column.changes import ChangeColumns, merge_cells
 from watcher.envelopes.kinds import Layer, Layers
 from watcher.envelopes.values import CellStyle, quote
 from watcher.json_columns.objects import NULL, list_cells, list_pieces
@@ -74,8 +74,14 @@ def make_origin_field(attribute: str) -> Field:
     """An attribute of the origin, as it is; of kinds that are ``streamed``."""
     return Field(
         lambda change: write_scalar(getattr(change.origin, attribute)),
-        lambda changes: render_scalar(changes.get_origin(attribute)),
+        lambda changes: render_scalar(get_origin(changes, attribute)),
     )
+
+
+def get_origin(changes: ChangeColumns, attribute: str) -> pa.Array:
+    """A column of the origin of changes that are ``streamed``."""
+    assert changes.origin is not None
+    return changes.origin.column(attribute)
 
 
 def write_scalar(value: str | int | None) -> str:
@@ -178,7 +184,7 @@ class Cells:
         names = row if self.own_order else writers
         known = [(writers[name], row[name]) for name in names if name in row and name in writers]
         cells = [before + write(value) for (before, write), value in known]
-        if len(cells) < len(row) and self.style.format.checked:
+        if len(cells) < len(row) and self.style.checked:
             unknown = ", ".join(sorted(row.keys() - writers.keys()))
             raise EnvelopeError(
                 f"a change of table {self.shape.table} has unknown columns: {unknown}"
@@ -188,8 +194,8 @@ class Cells:
 
     def list_columns(self, changes: ChangeColumns) -> Iterable[Texts]:
         """As ``Leaf.list_columns``."""
-        layers = [get_cells(changes, layer) for layer in self.layers]
-        cells = layers[0] if self.own_order else merge_cells(self.shape, *layers)
+        layers = map(changes.get_cells, self.layers)
+        cells = next(layers) if self.own_order else merge_cells(self.shape, *layers)
         if self.as_array:
             return list_pieces(tuple(cells.values()), self.style.punctuation)
         return list_cells(cells, self.style.punctuation)
@@ -213,19 +219,6 @@ def get_values(change: Change, layer: Layer) -> Mapping[str, Value]:
     if layer is Layer.NEW:
         return new
     return old if layer is Layer.OLD else {name: new[name] for name in old if name in new}
-
-
-def get_cells(changes: ChangeColumns, layer: Layer) -> CellColumns:
-    """As ``get_values``."""
-    if layer is Layer.KEY:
-        return changes.key
-    if layer is Layer.NEW:
-        return changes.new
-    old = changes.old
-    if layer is Layer.OLD:
-        return old
-    both = {name: cells for name, cells in changes.new.items() if name in old}
-    return {name: pc.if_else(old[name].is_valid(), cells, None) for name, cells in both.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -21,6 +21,9 @@ from watcher.model.change import Change, Shape
 
 Tree: TypeAlias = "objects.Tree[Leaf]"
 """A JSON value of constant texts, leaves, objects and arrays."""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +48,18 @@ class Template:
                 yield from piece.list_columns(changes)
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
-    """The messages of a change: one, and with ``tombstone`` a second one of the same key."""
+@dataclass(frozen=True)
+class Messages(Generic[T]):
+    """The messages of a change, described or compiled: one, and with ``tombstone`` a second one of
+    the same key."""
 
-    key: Tree
-    value: Tree
+    key: T
+    value: T
     tombstone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """As ``Described``, to be written."""
-
-    key: Template
-    value: Template
-    tombstone: bool
+Described: TypeAlias = Messages[Tree]
+Compiled: TypeAlias = Messages[Template]
 
 
 class DescribedEnvelope(EnvelopeOptions):

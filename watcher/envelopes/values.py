@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from json.encoder import encode_basestring
@@ -26,20 +26,53 @@ JsonColumns = Literal["nested", "text"]
 NULL, or as their text, where it is ``"null"``."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonFormat:
-    """Where formats differ. ``int64_as_text`` loses nothing in readers whose numbers are
+def write_float(value: float) -> str:
+    """A float as JSON; NaN and the infinities as texts."""
+    return repr(value) if isfinite(value) else f'"{to_json(value)}"'
+
+
+FAST_WRITERS: Mapping[type, Callable[[Any], str]] = {
+    str: quote,
+    int: repr,
+    float: write_float,
+    Decimal: lambda value: f'"{format_numeric(value)}"',
+    type(None): lambda _: NULL,
+}
+"""Cells of these types are written alike by all formats, without an encoder of JSON."""
+
+
+@dataclass(frozen=True)
+class CellStyle:
+    """How an envelope writes cells. ``int64_as_text`` loses nothing in readers whose numbers are
     doubles; ``json_nested`` writes a JSON column as JSON, not as its text. ``checked``: cells that
     are not of their column's type, or of no column, are refused; what is not checked can be written
     of every change."""
 
+    punctuation: Punctuation = COMPACT
     int64_as_text: bool = False
     json_nested: bool = False
     checked: bool = True
 
-    def choose_json(self, columns: JsonColumns) -> JsonFormat:
-        """The same with JSON columns as an option says."""
-        return replace(self, json_nested=columns == "nested")
+    @cached_property
+    def dump(self) -> Callable[[object], str]:
+        """Writes JSON. Raises ValueError for NaN and the infinities."""
+        separators = (self.punctuation.comma, self.punctuation.colon)
+        return json.JSONEncoder(ensure_ascii=False, separators=separators, allow_nan=False).encode
+
+    def choose_writer(self, type_: Type) -> Callable[[Value], str]:
+        """The function that writes cells of a type. It raises EnvelopeError."""
+        dump, checked = self.dump, self.checked
+
+        def write(value: Value) -> str:
+            write_fast = FAST_WRITERS.get(type(value))
+            if write_fast is not None:
+                return write_fast(value)
+            return dump(convert_scalar(value) if checked else to_json(value))
+
+        def write_by_type(value: Value) -> str:
+            return dump(self.format_cell(value, type_))
+
+        return write_by_type if self.depends_on(type_) else write
 
     def depends_on(self, type_: Type) -> bool:
         """Whether a type says how its cells are written, not only what they are in Python."""
@@ -67,52 +100,8 @@ class JsonFormat:
         return convert_scalar(value)
 
 
-def write_float(value: float) -> str:
-    """A float as JSON; NaN and the infinities as texts."""
-    return repr(value) if isfinite(value) else f'"{to_json(value)}"'
-
-
-FAST_WRITERS: Mapping[type, Callable[[Any], str]] = {
-    str: quote,
-    int: repr,
-    float: write_float,
-    Decimal: lambda value: f'"{format_numeric(value)}"',
-    type(None): lambda _: NULL,
-}
-"""Cells of these types are written alike by all formats, without an encoder of JSON."""
-
-
-@dataclass(frozen=True)
-class CellStyle:
-    """How an envelope writes cells."""
-
-    punctuation: Punctuation
-    format: JsonFormat
-
-    @cached_property
-    def dump(self) -> Callable[[object], str]:
-        """Writes JSON. Raises ValueError for NaN and the infinities."""
-        separators = (self.punctuation.comma, self.punctuation.colon)
-        return json.JSONEncoder(ensure_ascii=False, separators=separators, allow_nan=False).encode
-
-    def choose_writer(self, type_: Type) -> Callable[[Value], str]:
-        """The function that writes cells of a type. It raises EnvelopeError."""
-        dump, format_ = self.dump, self.format
-
-        def write(value: Value) -> str:
-            write_fast = FAST_WRITERS.get(type(value))
-            if write_fast is not None:
-                return write_fast(value)
-            return dump(convert_scalar(value) if format_.checked else to_json(value))
-
-        def write_by_type(value: Value) -> str:
-            return dump(format_.format_cell(value, type_))
-
-        return write_by_type if format_.depends_on(type_) else write
-
-
-PLAIN_CELLS = CellStyle(SPACED, JsonFormat(checked=False))
-COMPACT_CELLS = CellStyle(COMPACT, JsonFormat())
+PLAIN_CELLS = CellStyle(SPACED, checked=False)
+COMPACT_CELLS = CellStyle()
 
 
 def convert_scalar(value: Value) -> Json:

@@ -25,16 +25,15 @@ from watcher.envelopes.leaves import (
     Cells,
     Field,
     Leaf,
+    get_origin,
     render_scalar,
 )
 from watcher.envelopes.message import Json, Known, Message, json_bytes
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
-from watcher.envelopes.values import CellStyle, JsonColumns, JsonFormat
-from watcher.json_columns.objects import COMPACT
+from watcher.envelopes.values import CellStyle, JsonColumns
 from watcher.model.change import Change, Operation, Shape, ValueCapture
 from watcher.model.errors import ConfigurationError
 
-FORMAT = JsonFormat(json_nested=True)
 DIGEST_BITS = 43
 """Below the microseconds in a ``txId``: the whole stays under 2^53, exact in every JSON reader."""
 
@@ -111,7 +110,7 @@ class Ydb(JsonEnvelope):
 
 def choose_style(columns: JsonColumns) -> CellStyle:
     """How cells are written, with JSON columns as an option says."""
-    return CellStyle(COMPACT, FORMAT.choose_json(columns))
+    return CellStyle(json_nested=columns == "nested")
 
 
 def check_mode(mode: Mode, known: Known) -> None:
@@ -183,7 +182,7 @@ def describe_transaction(kind: Kind) -> Field:
         ends = pa.repeat(changes.window.end, changes.rows)
         numbers = (ends if kind.backfilled else changes.commits).to_numpy() % 1000 << DIGEST_BITS
         if kind.streamed:
-            ids = changes.get_origin("transaction_id").dictionary_encode()
+            ids = get_origin(changes, "transaction_id").dictionary_encode()
             digests = np.array([digest(each) for each in ids.dictionary.to_pylist()])
             numbers = numbers + digests[ids.indices.to_numpy()]
         return render_scalar(pa.array(numbers))

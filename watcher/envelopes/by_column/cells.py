@@ -25,7 +25,7 @@ def render_values(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array:
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         items = render_values(column.flatten(), type_.element, style)
         return join_lists(column, items, style.punctuation.comma)
-    if type_.code.is_json and style.format.json_nested:
+    if type_.code.is_json and style.json_nested:
         return render_nested(column)
     texts = render_scalars(column)
     return quote_integers(texts, type_, style)
@@ -33,7 +33,7 @@ def render_values(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array:
 
 def quote_integers(texts: pa.Array, type_: Type, style: CellStyle) -> pa.Array:
     """The texts of INT64 in quotes, where an envelope wants them so."""
-    as_text = type_.code is TypeCode.INT64 and style.format.int64_as_text
+    as_text = type_.code is TypeCode.INT64 and style.int64_as_text
     return wrap(texts, '"', '"') if as_text else texts
 
 

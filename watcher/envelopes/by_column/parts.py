@@ -3,51 +3,58 @@ again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from watcher.captures import Changed, StreamRows, TableRows
-from watcher.captures.changes import choose_operation
+from watcher.captures import Changed, TableRows
 from watcher.envelopes.by_column.changes import ChangeColumns
-from watcher.envelopes.by_column.polled import PolledChanges, find_deleted
-from watcher.envelopes.by_column.sent import SentChanges
-from watcher.envelopes.kinds import Kind
+from watcher.envelopes.by_column.polled import find_deleted, list_polled
+from watcher.envelopes.by_column.sent import KINDS, list_sent
 from watcher.envelopes.values import CellStyle
-from watcher.model.change import Operation, ValueCapture
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The changes of one shape and kind in a batch by column, and where they are in the batch; None
-    where they are all."""
+def render_parts(
+    rows: Changed,
+    style: CellStyle,
+    schema: pa.Schema,
+    make_columns: Callable[[ChangeColumns], Sequence[pa.Array]],
+) -> pa.RecordBatch:
+    """What is made of each part of a batch, as columns of a schema, in the order of the batch."""
+    parts = list(split_by_kind(rows, style))
+    batches = [pa.RecordBatch.from_arrays(make_columns(part), schema=schema) for part in parts]
+    if not parts:
+        return pa.RecordBatch.from_pylist([], schema)
+    if len(parts) == 1 or not len(schema):
+        return batches[0]
+    places = np.concatenate([part.places for part in parts if part.places is not None])
+    (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return batch.take(pa.array(np.argsort(places, kind="stable")))
 
-    kind: Kind
-    changes: ChangeColumns
-    places: NDArray[np.int64] | None
 
-
-def split_by_kind(rows: Changed, style: CellStyle) -> Iterator[Part]:
+def split_by_kind(rows: Changed, style: CellStyle) -> Iterator[ChangeColumns]:
     """The changes of a batch in parts; none of an empty one."""
     if not rows.batch.num_rows:
         return
     groups = group_rows(list_distinctions(rows))
-    for places in groups:
-        some = rows
-        if len(groups) > 1:
-            some = replace(rows, batch=rows.batch.take(pa.array(places)))
-        yield make_part(some, style, places if len(groups) > 1 else None)
+    for group in groups:
+        places = group if len(groups) > 1 else None
+        batch = rows.batch if places is None else rows.batch.take(pa.array(places))
+        if isinstance(rows, TableRows):
+            yield list_polled(replace(rows, batch=batch), style, places)
+        else:
+            yield list_sent(replace(rows, batch=batch), style, places)
 
 
 def list_distinctions(rows: Changed) -> Sequence[pa.Array]:
     """The columns that tell the parts apart."""
     if isinstance(rows, TableRows):
         return [find_deleted(rows)]
-    named = [rows.batch.column(name) for name in ("shape", "operation", "captured")]
-    return [*named, *(rows.batch.column(n).is_valid() for n in ("new_values", "old_values"))]
+    columns = [rows.batch.column(name) for name in KINDS]
+    return [*columns[:-2], *(each.is_valid() for each in columns[-2:])]
 
 
 def group_rows(columns: Sequence[pa.Array]) -> list[NDArray[np.int64]]:
@@ -58,26 +65,3 @@ def group_rows(columns: Sequence[pa.Array]) -> list[NDArray[np.int64]]:
         codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
     _, which, counts = np.unique(codes, return_inverse=True, return_counts=True)
     return np.split(np.argsort(which, kind="stable"), np.cumsum(counts)[:-1])
-
-
-def make_part(rows: Changed, style: CellStyle, places: NDArray[np.int64] | None) -> Part:
-    """The part of rows that are alike."""
-    if isinstance(rows, StreamRows):
-        (first,) = rows.batch.slice(0, 1).to_pylist()
-        changes = SentChanges(rows.batch, rows.shapes[first["shape"]], rows.window, style)
-        new, old = (first[name] is not None for name in ("new_values", "old_values"))
-        kind = Kind(Operation(first["operation"]), ValueCapture(first["captured"]), new, old, True)
-        return Part(kind, changes, places)
-    operation = choose_operation(rows, find_deleted(rows)[0].as_py())
-    kind = Kind(operation, ValueCapture.NEW_ROW, True, False, False)
-    return Part(kind, PolledChanges(rows, style), places)
-
-
-def merge_parts(parts: Sequence[tuple[Part, pa.RecordBatch]]) -> pa.RecordBatch:
-    """What was made of each part, in the order of the batch."""
-    if len(parts) == 1 or not parts[0][1].num_columns:
-        return parts[0][1]
-    places = np.concatenate([part.places for part, _ in parts if part.places is not None])
-    together = pa.Table.from_batches([batch for _, batch in parts]).combine_chunks()
-    (batch,) = together.to_batches()
-    return batch.take(pa.array(np.argsort(places, kind="stable")))

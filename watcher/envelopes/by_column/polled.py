@@ -2,85 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
-from watcher.captures.changes import compute_change_ids
+from watcher.captures.changes import choose_operation, compute_change_ids
 from watcher.envelopes.by_column.cells import render_cells
-from watcher.envelopes.by_column.changes import CellColumns, merge_zeros
+from watcher.envelopes.by_column.changes import CellColumns, ChangeColumns, merge_zeros
+from watcher.envelopes.kinds import Kind, Layer
 from watcher.envelopes.values import CellStyle
-from watcher.model.change import Shape
-from watcher.model.window import Window
+from watcher.model.change import Shape, ValueCapture
 
 
-@dataclass(frozen=True)
-class PolledChanges:
-    """The rows of one table as changes: ``captures.changes.iterate_row_changes`` by column."""
+def list_polled(
+    rows: TableRows, style: CellStyle, places: NDArray[np.int64] | None
+) -> ChangeColumns:
+    """Rows that are all deleted, or all not: ``captures.changes.iterate_row_changes`` by column."""
+    table, batch = rows.table, rows.batch
+    operation = choose_operation(rows, find_deleted(rows)[0].as_py())
+    commits = batch.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64())
+    shards = batch.column(SHARD_ID_COLUMN)
+    shape = Shape(table.name, table.columns, table.primary_key)
+    return ChangeColumns(
+        kind=Kind(operation, ValueCapture.NEW_ROW, has_new=True, has_old=False, streamed=False),
+        shape=shape,
+        window=rows.window,
+        commits=pc.fill_null(commits, rows.window.end),
+        shards=shards if pa.types.is_integer(shards.type) else pa.nulls(len(shards), pa.int64()),
+        origin=None,
+        places=places,
+        make_ids=partial(compute_change_ids, rows),
+        render=partial(render_layer, batch, shape, style),
+    )
 
-    table_rows: TableRows
-    style: CellStyle
 
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-        return int(self.table_rows.batch.num_rows)
-
-    @property
-    def window(self) -> Window:
-        """The window that they were read in."""
-        return self.table_rows.window
-
-    @cached_property
-    def shape(self) -> Shape:
-        """The columns of the table."""
-        table = self.table_rows.table
-        return Shape(table.name, table.columns, table.primary_key)
-
-    @cached_property
-    def ids(self) -> pa.Array:
-        """Their ids."""
-        return compute_change_ids(self.table_rows)
-
-    @cached_property
-    def commits(self) -> pa.Array:
-        """Microseconds since 1970; of a row that was never stamped, its snapshot's."""
-        commits = self.table_rows.batch.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64())
-        return pc.fill_null(commits, self.window.end)
-
-    @property
-    def shards(self) -> pa.Array:
-        """Their shards; NULL where they are not numbers."""
-        shards = self.table_rows.batch.column(SHARD_ID_COLUMN)
-        return shards if pa.types.is_integer(shards.type) else pa.nulls(self.rows, pa.int64())
-
-    @cached_property
-    def key(self) -> CellColumns:
-        """The cells of the primary key."""
-        return merge_zeros(self.shape, self._render(self.shape.primary_key))
-
-    @cached_property
-    def new(self) -> CellColumns:
-        """The cells of all other columns."""
-        others = {COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, *self.shape.primary_key}
-        return self._render(n for n in self.table_rows.batch.schema.names if n not in others)
-
-    @property
-    def old(self) -> CellColumns:
-        """Polling knows no old values."""
-        return {}
-
-    def get_origin(self, attribute: str) -> pa.Array:
-        """Polling knows no transactions."""
-        raise KeyError(attribute)
-
-    def _render(self, names: Iterable[str]) -> CellColumns:
-        types, batch = dict(self.shape.columns), self.table_rows.batch
-        return {name: render_cells(batch.column(name), types[name], self.style) for name in names}
+def render_layer(
+    batch: pa.RecordBatch, shape: Shape, style: CellStyle, layer: Layer
+) -> CellColumns:
+    """The cells of the key, or those of all other columns. Polling knows no old values."""
+    names = list(shape.primary_key) if layer is Layer.KEY else []
+    if layer is Layer.NEW:
+        others = {COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, *shape.primary_key}
+        names = [name for name in batch.schema.names if name not in others]
+    types = dict(shape.columns)
+    cells = {name: render_cells(batch.column(name), types[name], style) for name in names}
+    return merge_zeros(shape, cells) if layer is Layer.KEY else cells
 
 
 def find_deleted(rows: TableRows) -> pa.Array:

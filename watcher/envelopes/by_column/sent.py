@@ -3,81 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ddl.model.schema import Type
-from watcher.envelopes.by_column.changes import CellColumns, merge_zeros
+from watcher.captures import StreamRows
+from watcher.envelopes.by_column.changes import CellColumns, ChangeColumns, merge_zeros
 from watcher.envelopes.by_column.sent_cells import render_member
 from watcher.envelopes.by_column.sent_objects import SentObjects
+from watcher.envelopes.kinds import Kind, Layer
 from watcher.envelopes.values import CellStyle
-from watcher.model.change import Shape
-from watcher.model.window import Window
+from watcher.model.change import Operation, Shape, ValueCapture
 from watcher.spanner.results.sent_values import UnexpectedValueError
 
+OBJECTS = {Layer.KEY: "key", Layer.NEW: "new_values", Layer.OLD: "old_values"}
+"""The columns of ``CHANGES`` that are JSON."""
+KINDS = ("shape", "operation", "captured", "new_values", "old_values")
+"""Those that tell kinds apart, the last two by whether they are NULL."""
 
-@dataclass(frozen=True)
-class SentChanges:
-    """Changes of one shape in a change stream: ``iterate_stream_changes`` by column."""
 
-    batch: pa.RecordBatch
-    shape: Shape
-    window: Window
-    style: CellStyle
+def list_sent(
+    rows: StreamRows, style: CellStyle, places: NDArray[np.int64] | None
+) -> ChangeColumns:
+    """Changes of one shape and kind: ``iterate_stream_changes`` by column."""
+    (first,) = rows.batch.slice(0, 1).select(KINDS).to_pylist()
+    number, operation, captured, new, old = (first[name] for name in KINDS)
+    shape = rows.shapes[number]
+    return ChangeColumns(
+        kind=Kind(
+            Operation(operation),
+            ValueCapture(captured),
+            has_new=new is not None,
+            has_old=old is not None,
+            streamed=True,
+        ),
+        shape=shape,
+        window=rows.window,
+        commits=rows.batch.column("commit_timestamp").cast(pa.int64()),
+        shards=pa.nulls(rows.batch.num_rows, pa.int64()),
+        origin=rows.batch,
+        places=places,
+        make_ids=partial(rows.batch.column, "id"),
+        render=partial(render_layer, rows.batch, shape, style),
+    )
 
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-        return int(self.batch.num_rows)
 
-    @property
-    def ids(self) -> pa.Array:
-        """Their ids."""
-        return self.batch.column("id")
+def render_layer(
+    batch: pa.RecordBatch, shape: Shape, style: CellStyle, layer: Layer
+) -> CellColumns:
+    """The cells of a layer. Raises UnexpectedValueError."""
+    texts, key = batch.column(OBJECTS[layer]), shape.primary_key
+    if layer is not Layer.KEY:
+        others = sorted(each for each in shape.columns if each[0] not in key)
+        return render_objects(texts, others, style)
+    cells = render_objects(texts, [each for each in shape.columns if each[0] in key], style)
+    if len(cells) < len(key) or any(each.null_count for each in cells.values()):
+        raise UnexpectedValueError("Spanner sent a change with a part of its key")
+    return merge_zeros(shape, {name: cells[name] for name in key})
 
-    @property
-    def commits(self) -> pa.Array:
-        """Microseconds since 1970."""
-        return self.batch.column("commit_timestamp").cast(pa.int64())
 
-    @property
-    def shards(self) -> pa.Array:
-        """Change streams know no shards."""
-        return pa.nulls(self.rows, pa.int64())
-
-    @cached_property
-    def key(self) -> CellColumns:
-        """The cells of the primary key."""
-        key = self.shape.primary_key
-        cells = self._render("key", [each for each in self.shape.columns if each[0] in key])
-        if len(cells) < len(key) or any(each.null_count for each in cells.values()):
-            raise UnexpectedValueError("Spanner sent a change with a part of its key")
-        return merge_zeros(self.shape, {name: cells[name] for name in key})
-
-    @cached_property
-    def new(self) -> CellColumns:
-        """The cells afterwards, without the key; in the order of their names."""
-        return self._render("new_values", self._other_columns)
-
-    @cached_property
-    def old(self) -> CellColumns:
-        """The cells before, without the key; in the order of their names."""
-        return self._render("old_values", self._other_columns)
-
-    def get_origin(self, attribute: str) -> pa.Array:
-        """A column of what only a change stream fills."""
-        return self.batch.column(attribute)
-
-    @property
-    def _other_columns(self) -> Sequence[tuple[str, Type]]:
-        return sorted(each for each in self.shape.columns if each[0] not in self.shape.primary_key)
-
-    def _render(self, name: str, columns: Sequence[tuple[str, Type]]) -> CellColumns:
-        """The cells of objects in the order of columns; of those that some object has."""
-        objects = SentObjects(self.batch.column(name), columns)
-        if not objects.names <= dict(columns).keys():
-            raise UnexpectedValueError("Spanner sent a change with columns without a type")
-        cells = {n: render_member(objects, n, type_, self.style) for n, type_ in columns}
-        return {n: texts for n, texts in cells.items() if texts is not None}
+def render_objects(
+    texts: pa.Array, columns: Sequence[tuple[str, Type]], style: CellStyle
+) -> CellColumns:
+    """The cells of objects in the order of columns; of those that some object has."""
+    objects = SentObjects(texts, columns)
+    if not objects.names <= dict(columns).keys():
+        raise UnexpectedValueError("Spanner sent a change with columns without a type")
+    cells = {name: render_member(objects, name, type_, style) for name, type_ in columns}
+    return {name: each for name, each in cells.items() if each is not None}

@@ -75,7 +75,7 @@ def pass_on(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array | None:
         case Form.BYTES:
             return quote_plain(column, BASE64_TEXT)
         case Form.JSON:
-            return render_nested(column) if style.format.json_nested else quote_strings(column)
+            return render_nested(column) if style.json_nested else quote_strings(column)
         case Form.WIDE_NUMERIC:
             return wrap(trim_scale(column), '"', '"')
         case Form.TEXT | Form.TIMESTAMP:

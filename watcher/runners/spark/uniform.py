@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed
 from watcher.envelopes.batches import CHANGE_ID_COLUMN
-from watcher.envelopes.by_column.parts import Part, merge_parts, split_by_kind
+from watcher.envelopes.by_column.changes import ChangeColumns
+from watcher.envelopes.by_column.parts import render_parts
 from watcher.envelopes.leaves import Cells
 from watcher.envelopes.plain import describe_key, describe_old_values, describe_values
 from watcher.envelopes.templates import Template
@@ -32,47 +33,43 @@ ORIGIN_COLUMNS = {
 def render_uniform(rows: Changed, shown: pa.Schema) -> pa.RecordBatch:
     """The changes of a batch as rows of ``shapes.STREAM_ENVELOPE``, of its columns that are
     shown."""
-    parts = []
-    for part in split_by_kind(rows, PLAIN_CELLS):
-        arrays = [render_column(part, field) for field in shown]
-        parts.append((part, pa.RecordBatch.from_arrays(arrays, schema=shown)))
-    return merge_parts(parts) if parts else pa.RecordBatch.from_pylist([], schema=shown)
-
-
-def render_column(part: Part, field: pa.Field) -> pa.Array:
-    """One of the columns."""
-    attribute, rows = ORIGIN_COLUMNS.get(field.name), part.changes.rows
-    if attribute is None:
-        column = COLUMNS[field.name](part)
-    else:
-        column = part.changes.get_origin(attribute) if part.kind.streamed else None
-    return (
-        column.cast(field.type)
-        if isinstance(column, pa.Array)
-        else pa.repeat(pa.scalar(column, field.type), rows)
+    return render_parts(
+        rows, PLAIN_CELLS, shown, lambda part: [render_column(part, field) for field in shown]
     )
 
 
-def render(describe: Callable[[Shape], Cells], part: Part) -> pa.Array:
+def render_column(changes: ChangeColumns, field: pa.Field) -> pa.Array:
+    """One of the columns."""
+    attribute = ORIGIN_COLUMNS.get(field.name)
+    if attribute is None:
+        column = COLUMNS[field.name](changes)
+    else:
+        column = None if changes.origin is None else changes.origin.column(attribute)
+    if isinstance(column, pa.Array):
+        return column.cast(field.type)
+    return pa.repeat(pa.scalar(column, field.type), changes.rows)
+
+
+def render(describe: Callable[[Shape], Cells], changes: ChangeColumns) -> pa.Array:
     """The cells of each change as an object."""
-    return Template((describe(part.changes.shape),)).render(part.changes)
+    return Template((describe(changes.shape),)).render(changes)
 
 
-def render_old_values(part: Part) -> pa.Array | None:
+def render_old_values(changes: ChangeColumns) -> pa.Array | None:
     """The values before as an object; NULL where nothing is known of them."""
-    return render(describe_old_values, part) if part.kind.has_old else None
+    return render(describe_old_values, changes) if changes.kind.has_old else None
 
 
-COLUMNS: Mapping[str, Callable[[Part], pa.Array | str | None]] = {
-    "table": lambda part: part.changes.shape.table,
-    "operation": lambda part: str(part.kind.operation),
-    COMMIT_TIMESTAMP_COLUMN: lambda part: part.changes.commits,
-    "key": lambda part: render(describe_key, part),
-    "values": lambda part: render(describe_values, part),
-    CHANGE_ID_COLUMN: lambda part: part.changes.ids,
+COLUMNS: Mapping[str, Callable[[ChangeColumns], pa.Array | str | None]] = {
+    "table": lambda changes: changes.shape.table,
+    "operation": lambda changes: str(changes.kind.operation),
+    COMMIT_TIMESTAMP_COLUMN: lambda changes: changes.commits,
+    "key": lambda changes: render(describe_key, changes),
+    "values": lambda changes: render(describe_values, changes),
+    CHANGE_ID_COLUMN: lambda changes: changes.ids,
     "old_values": render_old_values,
-    CHANGE_TYPE_COLUMN: lambda part: CHANGE_TYPES[part.kind.operation],
-    COMMIT_VERSION_COLUMN: lambda part: number_commits(part.changes.commits),
+    CHANGE_TYPE_COLUMN: lambda changes: CHANGE_TYPES[changes.kind.operation],
+    COMMIT_VERSION_COLUMN: lambda changes: number_commits(changes.commits),
 }
 """How each column is made: one value where all changes of a part have the same; those of
 ``ORIGIN_COLUMNS`` are a change stream's own."""
