@@ -23,7 +23,7 @@ from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import compute_change_ids, iterate_changes, to_json
 from watcher.envelopes import AnyEnvelope, make_envelope
 from watcher.envelopes.batches import MESSAGE, encode_by_column
-from watcher.envelopes.by_column.sent_cells import render_member
+from watcher.envelopes.by_column.cells import render_member
 from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.envelopes.kinds import LackingError
 from watcher.envelopes.templates import JsonEnvelope

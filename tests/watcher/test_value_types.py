@@ -15,7 +15,7 @@ from ddl.rules.evolve import parse_schema
 from ddl.syntax.render import render_type
 from watcher.captures.change_stream.record_values import decode_type
 from watcher.envelopes.avro import avro_type
-from watcher.envelopes.by_column.sent_cells import render_sent
+from watcher.envelopes.by_column.cells import render_sent
 from watcher.envelopes.change_stream import type_json
 from watcher.envelopes.connect_schema import type_schema
 from watcher.envelopes.values import PLAIN_CELLS

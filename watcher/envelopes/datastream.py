@@ -45,7 +45,7 @@ from watcher.envelopes.message import (
 from watcher.envelopes.templates import Described, DescribedEnvelope, JsonEnvelope, Template, Tree
 from watcher.envelopes.values import CellStyle, JsonColumns, quote
 from watcher.json_columns.objects import NULL
-from watcher.json_columns.strings import wrap
+from watcher.json_columns.scalars import wrap
 from watcher.model.change import Change, Shape
 from watcher.model.errors import ConfigurationError
 

@@ -30,7 +30,7 @@ from watcher.envelopes.leaves import (
 )
 from watcher.envelopes.values import quote
 from watcher.json_columns.objects import NULL
-from watcher.json_columns.strings import wrap
+from watcher.json_columns.scalars import wrap
 from watcher.model.change import Change
 from watcher.process.extras import read_version
 from watcher.spanner.address import DatabaseAddress

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.json_columns.strings import wrap
+from watcher.json_columns.scalars import wrap
 
 NULL = "null"
 T = TypeVar("T")

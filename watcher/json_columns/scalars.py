@@ -1,7 +1,8 @@
 """Columns of Spanner's scalar types, as Arrow keeps them -> JSON texts.
 
 The text of each value is that of ``captures.changes.to_json`` and ``json``: BYTES as base64, DATE
-as ISO 8601, NUMERIC as a string without trailing zeros, NaN and the infinities as words.
+as ISO 8601, NUMERIC as a string without trailing zeros, NaN and the infinities as words; texts are
+escaped as with ``ensure_ascii=False``.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from watcher.json_columns.base64_texts import encode_base64
-from watcher.json_columns.strings import quote_strings, wrap
 
 DATE_LENGTH = len("YYYY-MM-DD")
+BACKSLASH, QUOTE, FIRST_PRINTABLE = ord("\\"), ord('"'), ord(" ")
 PLAIN_MIN, PLAIN_MAX = 1e-4, 1e10
 """Between them Arrow and Python write the same digits of a double, without an exponent."""
 
@@ -40,6 +41,30 @@ def render_scalars(column: pa.Array) -> pa.Array:
     if types.is_timestamp(type_):
         return wrap(format_timestamps(column), '"', '"')
     raise TypeError(f"a cell cannot be a {type_}")
+
+
+def quote_strings(texts: pa.Array) -> pa.Array:
+    """Texts as JSON strings; NULL stays NULL."""
+    for character in find_escaped(texts):
+        escaped = json.dumps(character)[1:-1]
+        texts = pc.replace_substring(texts, character, escaped)
+    return wrap(texts, '"', '"')
+
+
+def find_escaped(texts: pa.Array) -> list[str]:
+    """The characters of a column that JSON escapes, the backslash first: escapes contain it."""
+    content = texts.buffers()[2]
+    if content is None:
+        return []
+    data = np.frombuffer(content, np.uint8)
+    escaped = data[(data < FIRST_PRINTABLE) | (data == QUOTE) | (data == BACKSLASH)]
+    codes = [int(code) for code in np.unique(escaped)]
+    return [chr(code) for code in sorted(codes, key=lambda code: code != BACKSLASH)]
+
+
+def wrap(texts: pa.Array, before: str, after: str) -> pa.Array:
+    """Texts between two others; NULL stays NULL."""
+    return pc.binary_join_element_wise(before, texts, after, "")
 
 
 def render_floats(column: pa.Array) -> pa.Array:

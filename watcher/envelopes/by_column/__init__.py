@@ -1,4 +1,1 @@
-"""Envelopes of whole batches, by column: the same bytes as each envelope writes by change.
-
-What columns cannot do raises ``NotByColumnError``; then the change's own envelope does it.
-"""
+"""The changes of a batch by column, with their cells as JSON texts."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ddl.model.schema import Type
 from watcher.captures import StreamRows
+from watcher.envelopes.by_column.cells import render_member
 from watcher.envelopes.by_column.changes import CellColumns, ChangeColumns, merge_zeros
-from watcher.envelopes.by_column.sent_cells import render_member
 from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.envelopes.kinds import Kind, Layer
 from watcher.envelopes.values import CellStyle
