@@ -489,6 +489,46 @@ def test_vacuum_leaves_the_vectors_that_are_used(copy: DeltaCopy, folder: Path) 
     assert len(read_delta(DeltaTable(str(folder)))) == len(before)
 
 
+def test_vectors_that_no_cut_needs_are_removed(copy: DeltaCopy, folder: Path) -> None:
+    """Those of versions from a timestamp on stay, also after a restart, and those that a compaction
+    has removed since."""
+    day = 86_400_000_000
+    ends = [day * n for n in (10, 20, 30, 40)]
+    versions = {end: copy.merge(make_rows({end // day: "x"}, end // day), KEY, end) for end in ends}
+    rows = {end: read_version(folder, state.version) for end, state in versions.items()}
+    backdate(folder)
+    copy.remove_before(ends[2] + 2 * day)
+    assert len(list((folder / "_vectors").iterdir())) == 4, "commits are of today by their clock"
+    backdate_log(folder, ends)
+    for writer in (reopen(folder), reopen(folder)):
+        writer.remove_before(ends[2] + 2 * day)
+        assert len(list((folder / "_vectors").iterdir())) == 2
+        assert all(read_version(folder, versions[end].version) == rows[end] for end in ends[2:])
+    DeltaTable(str(folder)).optimize.compact()
+    copy.remove_before(ends[3] + 2 * day)
+    assert read_version(folder, versions[ends[3]].version) == rows[ends[3]]
+
+
+def read_version(folder: Path, version: int) -> list[dict[str, Any]]:
+    copy = DeltaCopy(str(folder), "c")
+    return [row for batch in copy.scan(version) for row in batch.to_pylist()]
+
+
+def backdate(folder: Path) -> None:
+    """Makes the files of vectors as old as the first merge."""
+    for path in (folder / "_vectors").iterdir():
+        os.utime(path, (86_400, 86_400))
+
+
+def backdate_log(folder: Path, ends: list[int]) -> None:
+    """Gives the commits of merges the times of their windows."""
+    for version, end in enumerate(ends, 2):
+        path = folder / "_delta_log" / f"{version:020d}.json"
+        actions = [json.loads(line) for line in path.read_text().splitlines()]
+        actions[0]["commitInfo"]["timestamp"] = end // 1_000
+        path.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+
+
 def test_a_checkpoint_has_the_vectors(copy: DeltaCopy, folder: Path) -> None:
     copy.merge(make_rows({1: "one", 2: None}, 1), KEY, 101)
     DeltaTable(str(folder)).create_checkpoint()

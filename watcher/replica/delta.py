@@ -197,7 +197,13 @@ class DeltaCopy:
             raise self._unreadable(version, error) from error
 
     def remove_before(self, at: int) -> None:
-        """As ``StoredCopy.remove_before``: VACUUM is the owner's."""
+        """As ``StoredCopy.remove_before``: VACUUM of data files is the owner's."""
+        table = self._open()
+        if table is not None and VECTORS in (table.protocol().reader_features or ()):
+            try:
+                self._vectors.remove_before(at)
+            except OSError as error:
+                raise explain_store_error(self._path, error) from error
 
     def _read_version(self, version: int) -> DeltaTable:
         try:

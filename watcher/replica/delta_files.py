@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
-from pyarrow.fs import LocalFileSystem
+from pyarrow.fs import FileSelector, LocalFileSystem
 from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.deletion_vectors import (
+    FOLDER,
     INLINE,
     VectorPlace,
     read_inline,
@@ -80,6 +81,16 @@ class TableFiles:
             # Whoever may read the table may read it.
             Path(target.parent).mkdir(parents=True, exist_ok=True)
         write_whole(self._files, target.parent, target.name, content)
+
+    def remove_vectors(self, kept: Collection[PurePosixPath], before: int) -> None:
+        """Removes files of vectors of this product that are older than a time, but for some."""
+        folder = self._base / FOLDER
+        with explain_store(str(folder)):
+            selector = FileSelector(str(folder), allow_not_found=True)
+            for info in self._files.get_file_info(selector):
+                path = PurePosixPath(FOLDER) / info.base_name
+                if path not in kept and info.mtime_ns // 1_000 < before:
+                    self._files.delete_file(info.path)
 
     def _locate(self, file: LiveFile) -> str:
         name = unquote(file.path)

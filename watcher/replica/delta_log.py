@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -15,7 +15,7 @@ DIGITS = 20
 METADATA = "spanner_watcher"
 """The name in ``commitInfo`` of what the commits of a replica say of themselves."""
 LOAD = "load"
-Actions = Sequence[dict[str, Any]]
+Actions = Sequence[Mapping[str, Any]]
 
 
 class DeltaLog:

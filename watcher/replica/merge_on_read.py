@@ -7,16 +7,14 @@ its number. A crash before that leaves files that no version has.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-import os
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -27,23 +25,26 @@ from deltalake.exceptions import DeltaError
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from watcher.model.errors import FileWriteError, ReplicaError
+from watcher.model.errors import ReplicaError
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import DELETED_COLUMN, find_stamp
-from watcher.replica.deletion_vectors import VectorFile, VectorPlace
+from watcher.replica.deletion_vectors import RELATIVE, VectorFile, VectorPlace
 from watcher.replica.delta_features import NEW, PROPERTY, enable_vectors
 from watcher.replica.delta_files import TableFiles
 from watcher.replica.delta_log import LOG as LOG_FOLDER
+from watcher.replica.delta_log import read_mark
 from watcher.replica.delta_snapshot import Action, LiveFile, Snapshot, SnapshotReader, name_entry
 from watcher.replica.delta_stats import describe_rows, loosen, read_rows
-from watcher.replica.key_hashes import Words, hash_keys
-from watcher.replica.key_index import NEVER, RUN_ROWS_MAX, Entries, KeyIndex, contains
+from watcher.replica.key_hashes import Words
+from watcher.replica.key_index import NEVER
+from watcher.replica.live_rows import LiveRows, to_micros
 from watcher.replica.stored_files import create_new
 
 LOG = logging.getLogger("watcher.replica")
 GROUP_ROWS = 131_072
-INDEX = "_keys"
 CHECKPOINT_INTERVAL, COMMITS_A_CHECKPOINT = "delta.checkpointInterval", 100
+MARGIN = 86_400_000_000
+"""A day: clocks of machines, and how late a cut may name the version of a table that is idle."""
 LOG_CLEANUP = "delta.enableExpiredLogCleanup"
 ENGINE = "spanner-watcher"
 COMMIT = "txnId"
@@ -69,9 +70,11 @@ class VectorTable:
         self._files = TableFiles(path)
         self._reader = SnapshotReader(path)
         self._snapshot: Snapshot | None = None
-        self._index: KeyIndex | None = None
-        self._vectors: dict[str, tuple[VectorPlace | None, BitMap]] = {}
-        """The vectors that were read or written, by the path of their data file."""
+        self._live = LiveRows(path, self._files)
+        self._removed: dict[PurePosixPath, int] = {}
+        """Files of vectors that earlier versions have, and until when they were used."""
+        self._walked = -1
+        """Up to which version the log was read for them."""
 
     def read(self) -> Snapshot:
         """The table as it is now."""
@@ -111,12 +114,10 @@ class VectorTable:
         it was done; not if somebody else has committed meanwhile."""
         snapshot = self._snapshot
         assert snapshot is not None, "read comes first"
-        index = self._open_index(snapshot, key)
-        self._follow(snapshot, index, key)
-        plan = self._plan(snapshot, index, rows, key)
+        self._live.follow(snapshot, key)
+        plan = self._plan(snapshot, rows, key)
         if not plan.rows.num_rows and not plan.gone:
             return True
-        number = index.take_number()
         added = self._write_rows(plan.rows)
         failpoint("after-replica-rows")
         actions = [{"txn": transaction}, *self._remove(snapshot, plan), *added]
@@ -125,55 +126,47 @@ class VectorTable:
             return False
         failpoint("after-replica-commit")
         self._reader.advance(snapshot, snapshot.version + 1)
-        try:
-            for action in added:
-                entries = Entries.of_rows(number, 0, plan.hashes, plan.stamps)
-                index.add(action["add"]["path"], None, number, [entries])
-            self._follow(snapshot, index, key, trusted=True)
-        except (OSError, ReplicaError, FileWriteError) as error:
-            LOG.warning("the index of the keys of %s is read again: %s", self._path, error)
-            self._index = None
+        for action in added:
+            self._live.add(action["add"]["path"], plan.hashes, plan.stamps)
+        self._live.settle(snapshot)
         self._checkpoint(snapshot)
         return True
 
+    def remove_before(self, at: int) -> None:
+        """Removes files of vectors that no version has which was in effect at a timestamp or after
+        it; VACUUM leaves them alone. A young file may be one that is about to be committed."""
+        snapshot, limit = self.read(), at - MARGIN
+        version = snapshot.version
+        while version > self._walked and (actions := self._reader.read_entry(version)):
+            when = read_time(actions)
+            if when < limit:
+                break
+            for place in list_removed(actions):
+                self._removed[place.path] = max(when, self._removed.get(place.path, 0))
+            version -= 1
+        self._walked = snapshot.version
+        self._removed = {path: when for path, when in self._removed.items() if when >= limit}
+        places = (file.vector for file in snapshot.files.values())
+        live = {place.path for place in places if place is not None and place.kind == RELATIVE}
+        self._files.remove_vectors(live | self._removed.keys(), limit)
+
     # Which rows go, and which come.
 
-    def _plan(
-        self, snapshot: Snapshot, index: KeyIndex, rows: pa.Table, key: Sequence[str]
-    ) -> Plan:
+    def _plan(self, snapshot: Snapshot, rows: pa.Table, key: Sequence[str]) -> Plan:
         """A row is newer than those of its key, of which others may have added several: docs, rule
         4. Of a key that the copy does not have, every row is."""
         schema = snapshot.schema
         stamp = find_stamp(rows.column_names)
-        hashes = hash_keys(take_columns(rows, schema, key, self._path), index.points)
-        keys, there = self._find(index, hashes)
+        hashes = self._live.hash(take_columns(rows, schema, key, self._path))
+        keys, there = self._live.find(hashes)
         stamps = to_micros(rows.column(stamp).combine_chunks())
         newest = np.full(rows.num_rows, NEVER)
         np.maximum.at(newest, keys, there.stamps)
         newer = (newest == NEVER) | (stamps > newest)
         kept = newer & ~rows.column(DELETED_COLUMN).to_numpy()
         chosen = take_columns(rows, schema, schema.names, self._path).filter(pa.array(kept))
-        gone = self._group(index, there.take(newer[keys]))
+        gone = self._live.group(there.take(newer[keys]))
         return Plan(chosen, (hashes[0][kept], hashes[1][kept]), stamps[kept], gone)
-
-    def _find(
-        self, index: KeyIndex, hashes: tuple[Words, Words]
-    ) -> tuple[NDArray[np.int64], Entries]:
-        """The rows of keys that are there, and for each the place of its key."""
-        keys, found = index.find(hashes)
-        files, live = found.files, np.ones(len(found), np.bool_)
-        for number in np.unique(files):
-            of_file = np.flatnonzero(files == number)
-            gone = self._vectors[index.find_path(int(number))][1]
-            live[of_file] = ~contains(gone, found.rows[of_file])
-        return keys[live], found.take(live)
-
-    def _group(self, index: KeyIndex, entries: Entries) -> Mapping[str, BitMap]:
-        files = entries.files
-        return {
-            index.find_path(int(number)): BitMap(entries.rows[files == number])
-            for number in np.unique(files)
-        }
 
     # What is written.
 
@@ -196,12 +189,12 @@ class VectorTable:
         actions: list[Action] = []
         for path, rows in plan.gone.items():
             file = snapshot.files[path]
-            gone = self._vectors[path][1] | rows
+            gone = self._live.find_gone(path) | rows
             count = self._count(file)
             actions.append(remove_file(file))
             if len(gone) < count:
                 place = vectors.add(gone)
-                self._vectors[path] = (place, gone)
+                self._live.set_gone(path, place, gone)
                 actions.append(add_vector(file, place, count))
         if any("add" in action for action in actions):
             self._files.write(vectors.path, bytes(vectors.content))
@@ -250,69 +243,6 @@ class VectorTable:
                 "%s has no checkpoint at version %d: %s", self._path, snapshot.version, error
             )
 
-    # The index follows the table.
-
-    def _open_index(self, snapshot: Snapshot, key: Sequence[str]) -> KeyIndex:
-        """The index, which is read or begun when it is first used, or for another key."""
-        types = [(name, str(snapshot.schema.field(name).type)) for name in key]
-        described = json.dumps([snapshot.metadata["id"], types])
-        if self._index is None or self._index.key != described:
-            self._index = KeyIndex(index_folder(self._path), described)
-        return self._index
-
-    def _follow(
-        self, snapshot: Snapshot, index: KeyIndex, key: Sequence[str], trusted: bool = False
-    ) -> None:
-        """Makes the index that of a version. Files that it does not know are read, and those in
-        which rows may have come back, unless the version is ``trusted``: written by this writer."""
-        stale = index.files.keys() - snapshot.files.keys()
-        index.forget(stale)
-        changed = bool(stale)
-        for path, file in snapshot.files.items():
-            self._read_vector(file)
-            known = index.files.get(path)
-            if known is not None and known.vector == file.vector:
-                continue
-            changed = True
-            if known is not None and (trusted or self._has_less(file, known.vector)):
-                index.set_vector(path, file.vector)
-            else:
-                number = index.take_number()
-                index.add(path, file.vector, number, self._read_keys(snapshot, file, number, key))
-        self._vectors = {path: self._vectors[path] for path in snapshot.files}
-        if changed:
-            index.save({path: gone for path, (_, gone) in self._vectors.items()})
-
-    def _read_vector(self, file: LiveFile) -> None:
-        known = self._vectors.get(file.path)
-        if known is None or known[0] != file.vector:
-            self._vectors[file.path] = (file.vector, self._files.read_vector(file.vector))
-
-    def _has_less(self, file: LiveFile, before: VectorPlace | None) -> bool:
-        """Whether no row of a file has come back since a vector; what VACUUM has removed may have
-        had any."""
-        try:
-            return self._files.read_vector(before) <= self._vectors[file.path][1]
-        except (OSError, ReplicaError):
-            return False
-
-    def _read_keys(
-        self, snapshot: Snapshot, file: LiveFile, number: int, key: Sequence[str]
-    ) -> Iterator[Entries]:
-        """The entries of all rows of a file, as many at a time as a run may have."""
-        assert self._index is not None, "it was opened"
-        schema = snapshot.schema
-        stamp = find_stamp(schema.names)
-        parts: list[Entries] = []
-        for start, batch in self._files.iterate_rows(file, schema, [*key, stamp]):
-            hashes = hash_keys(batch.select(list(range(len(key)))), self._index.points)
-            parts.append(Entries.of_rows(number, start, hashes, to_micros(batch.column(len(key)))))
-            if sum(map(len, parts)) > RUN_ROWS_MAX // 2:
-                yield Entries.join(parts)
-                parts = []
-        if parts:
-            yield Entries.join(parts)
-
 
 def take_columns(rows: pa.Table, schema: pa.Schema, names: Sequence[str], path: str) -> pa.Table:
     """Columns of rows with the types of the table. Raises ReplicaError where it has others."""
@@ -320,12 +250,6 @@ def take_columns(rows: pa.Table, schema: pa.Schema, names: Sequence[str], path: 
         return rows.select(list(names)).cast(pa.schema([schema.field(name) for name in names]))
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ReplicaError(f"{path} has other columns than the rows for it: {error}") from error
-
-
-def to_micros(stamps: pa.Array) -> NDArray[np.int64]:
-    """Commit timestamps as numbers; ``NEVER`` for NULL."""
-    micros = stamps.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-    return np.asarray(micros.fill_null(NEVER))
 
 
 def remove_file(file: LiveFile) -> Action:
@@ -339,6 +263,22 @@ REMOVED = ("path", "partitionValues", "size", "tags", "deletionVector")
 """What a ``remove`` has of an ``add``."""
 
 
+def list_removed(actions: Sequence[Action]) -> Iterator[VectorPlace]:
+    """The vectors that the files of a commit had before it."""
+    for action in actions:
+        stored = action.get("remove", {}).get("deletionVector")
+        if stored is not None and stored["storageType"] == RELATIVE:
+            yield VectorPlace.from_action(stored)
+
+
+def read_time(actions: Sequence[Action]) -> int:
+    """When a commit was made, in microseconds: by its writer's clock, or, if later, its window's
+    end."""
+    mark = read_mark(actions) or {}
+    info: Action = next((each["commitInfo"] for each in actions if "commitInfo" in each), {})
+    return max(int(info.get("timestamp", 0)) * 1_000, int(mark.get("end", 0)))
+
+
 def add_vector(file: LiveFile, place: VectorPlace, rows: int) -> Action:
     """The action that adds a file with another vector."""
     more = {
@@ -347,16 +287,6 @@ def add_vector(file: LiveFile, place: VectorPlace, rows: int) -> Action:
         "deletionVector": place.to_action(),
     }
     return {"add": {**file.add, **more}}
-
-
-def index_folder(path: str) -> Path:
-    """Where the index of a copy is: in its folder, or, if that is in an object store, in the cache
-    of this user."""
-    if "://" not in path:
-        return Path(path) / INDEX
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    name = hashlib.blake2b(path.encode(), digest_size=16).hexdigest()
-    return Path(cache) / "spanner-watcher" / "keys" / name
 
 
 def now_millis() -> int:

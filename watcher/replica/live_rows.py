@@ -1,0 +1,172 @@
+"""Which rows of a Delta table with deletion vectors are there, and where the row of a key is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyroaring import BitMap
+
+from watcher.model.errors import FileWriteError, ReplicaError
+from watcher.replica.copies import find_stamp
+from watcher.replica.deletion_vectors import VectorPlace
+from watcher.replica.delta_files import TableFiles
+from watcher.replica.delta_snapshot import LiveFile, Snapshot
+from watcher.replica.key_hashes import Words, hash_keys
+from watcher.replica.key_index import NEVER, RUN_ROWS_MAX, Entries, KeyIndex, contains
+
+LOG = logging.getLogger("watcher.replica")
+FOLDER = "_keys"
+
+
+class LiveRows:
+    """The vectors and the index of one table, at the version that they follow."""
+
+    def __init__(self, path: str, files: TableFiles) -> None:
+        self._path = path
+        self._files = files
+        self._key: tuple[str, ...] = ()
+        self._index: KeyIndex | None = None
+        self._vectors: dict[str, tuple[VectorPlace | None, BitMap]] = {}
+        """The vectors that were read or written, by the path of their data file."""
+
+    def follow(self, snapshot: Snapshot, key: Sequence[str]) -> None:
+        """Makes the index that of a version and a key."""
+        self._key = tuple(key)
+        self._follow(snapshot, self._open_index(snapshot), trusted=False)
+
+    def settle(self, snapshot: Snapshot) -> None:
+        """The same for the version that this writer has just committed. The commit is done,
+        whatever happens to the index."""
+        try:
+            self._follow(snapshot, self._require(), trusted=True)
+        except (OSError, ReplicaError, FileWriteError) as error:
+            LOG.warning("the index of the keys of %s is read again: %s", self._path, error)
+            self._index = None
+
+    def hash(self, keys: pa.Table) -> tuple[Words, Words]:
+        """The hashes of keys."""
+        return hash_keys(keys, self._require().points)
+
+    def find(self, hashes: tuple[Words, Words]) -> tuple[NDArray[np.int64], Entries]:
+        """The rows of keys that are there, and for each the place of its key in ``hashes``."""
+        index = self._require()
+        keys, found = index.find(hashes)
+        files, live = found.files, np.ones(len(found), np.bool_)
+        for number in np.unique(files):
+            of_file = np.flatnonzero(files == number)
+            gone = self.find_gone(index.find_path(int(number)))
+            live[of_file] = ~contains(gone, found.rows[of_file])
+        return keys[live], found.take(live)
+
+    def group(self, entries: Entries) -> Mapping[str, BitMap]:
+        """Rows by the paths of their files."""
+        index, files = self._require(), entries.files
+        return {
+            index.find_path(int(number)): BitMap(entries.rows[files == number])
+            for number in np.unique(files)
+        }
+
+    def find_gone(self, path: str) -> BitMap:
+        """The rows of a file that are gone."""
+        return self._vectors[path][1]
+
+    def set_gone(self, path: str, place: VectorPlace, gone: BitMap) -> None:
+        """The vector that a file is about to have. If it is not committed, what the version has is
+        read again."""
+        self._vectors[path] = (place, gone)
+
+    def add(self, path: str, hashes: tuple[Words, Words], stamps: NDArray[np.int64]) -> None:
+        """The rows of a file that this writer has just committed, in their order."""
+        index = self._require()
+        number = index.take_number()
+        try:
+            index.add(path, None, number, [Entries.of_rows(number, 0, hashes, stamps)])
+        except (OSError, FileWriteError) as error:
+            LOG.warning("the rows of %s are not in the index of keys yet: %s", path, error)
+
+    def _require(self) -> KeyIndex:
+        assert self._index is not None, "follow comes first"
+        return self._index
+
+    def _open_index(self, snapshot: Snapshot) -> KeyIndex:
+        """The index, which is read or begun when it is first used, or for another key."""
+        types = [(name, str(snapshot.schema.field(name).type)) for name in self._key]
+        described = json.dumps([snapshot.metadata["id"], types])
+        if self._index is None or self._index.key != described:
+            self._index = KeyIndex(index_folder(self._path), described)
+        return self._index
+
+    def _follow(self, snapshot: Snapshot, index: KeyIndex, trusted: bool) -> None:
+        """Makes the index that of a version. Files that it does not know are read, and those in
+        which rows may have come back, unless the version is ``trusted``: written by this writer."""
+        stale = index.files.keys() - snapshot.files.keys()
+        index.forget(stale)
+        changed = bool(stale)
+        for path, file in snapshot.files.items():
+            self._read_vector(file)
+            known = index.files.get(path)
+            if known is not None and known.vector == file.vector:
+                continue
+            changed = True
+            if known is not None and (trusted or self._has_less(file, known.vector)):
+                index.set_vector(path, file.vector)
+            else:
+                number = index.take_number()
+                entries = self._read_keys(snapshot, file, number, index)
+                index.add(path, file.vector, number, entries)
+        self._vectors = {path: self._vectors[path] for path in snapshot.files}
+        if changed:
+            index.save({path: gone for path, (_, gone) in self._vectors.items()})
+
+    def _read_vector(self, file: LiveFile) -> None:
+        known = self._vectors.get(file.path)
+        if known is None or known[0] != file.vector:
+            self._vectors[file.path] = (file.vector, self._files.read_vector(file.vector))
+
+    def _has_less(self, file: LiveFile, before: VectorPlace | None) -> bool:
+        """Whether no row of a file has come back since a vector; what VACUUM has removed may have
+        had any."""
+        try:
+            return self._files.read_vector(before) <= self._vectors[file.path][1]
+        except (OSError, ReplicaError):
+            return False
+
+    def _read_keys(
+        self, snapshot: Snapshot, file: LiveFile, number: int, index: KeyIndex
+    ) -> Iterator[Entries]:
+        """The entries of all rows of a file, as many at a time as a run may have."""
+        schema, key = snapshot.schema, self._key
+        stamp = find_stamp(schema.names)
+        parts: list[Entries] = []
+        for start, batch in self._files.iterate_rows(file, schema, [*key, stamp]):
+            hashes = hash_keys(batch.select(list(range(len(key)))), index.points)
+            parts.append(Entries.of_rows(number, start, hashes, to_micros(batch.column(len(key)))))
+            if sum(map(len, parts)) > RUN_ROWS_MAX // 2:
+                yield Entries.join(parts)
+                parts = []
+        if parts:
+            yield Entries.join(parts)
+
+
+def to_micros(stamps: pa.Array) -> NDArray[np.int64]:
+    """Commit timestamps as numbers; ``NEVER`` for NULL."""
+    micros = stamps.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    return np.asarray(micros.fill_null(NEVER))
+
+
+def index_folder(path: str) -> Path:
+    """Where the index of a copy is: in its folder, or, if that is in an object store, in the cache
+    of this user."""
+    if "://" not in path:
+        return Path(path) / FOLDER
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    name = hashlib.blake2b(path.encode(), digest_size=16).hexdigest()
+    return Path(cache) / "spanner-watcher" / "keys" / name
