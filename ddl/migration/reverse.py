@@ -32,6 +32,11 @@ def reverse_create_table(step: steps.CreateTable, before: Schema) -> tuple[Step,
 
 
 @_reverse.register
+def reverse_rename_tables(step: steps.RenameTables, before: Schema) -> tuple[Step, ...]:
+    return (steps.RenameTables(tuple((new, old) for old, new in reversed(step.renames))),)
+
+
+@_reverse.register
 def reverse_add_column(step: steps.AddColumn, before: Schema) -> tuple[Step, ...]:
     existed = require_table(before, step.table).column(step.column.name) is not None
     return () if existed else (steps.DropColumn(step.table, step.column.name),)

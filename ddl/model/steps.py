@@ -41,6 +41,21 @@ class DropTable:
 
 
 @dataclass(frozen=True, slots=True)
+class RenameTables:
+    """RENAME TABLE a TO b, ...; in the PostgreSQL dialect ALTER TABLE a RENAME TO b, .... Each name
+    is that of a table after the renames before it: so two tables swap their names."""
+
+    renames: tuple[tuple[str, str], ...]
+
+    def find_origins(self) -> dict[str, str]:
+        """What each table that has another name now was called before, both in lower case."""
+        origins: dict[str, str] = {}
+        for old, new in self.renames:
+            origins[new.casefold()] = origins.pop(old.casefold(), old.casefold())
+        return {new: old for new, old in origins.items() if new != old}
+
+
+@dataclass(frozen=True, slots=True)
 class AddColumn:
     """ALTER TABLE t ADD COLUMN [IF NOT EXISTS] c."""
 
@@ -274,6 +289,7 @@ class OtherStatement:
 Step = (
     CreateTable
     | DropTable
+    | RenameTables
     | AddColumn
     | DropColumn
     | AlterColumn

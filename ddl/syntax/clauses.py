@@ -33,7 +33,6 @@ VERBATIM_KINDS = (
     "STATISTICS",
 )
 ALTERATIONS_AS_TEXT = (
-    ("RENAME", "TO"),
     ("RENAME", "WITH", "SYNONYM"),
     ("ADD", "SYNONYM"),
     ("DROP", "SYNONYM"),
@@ -111,14 +110,43 @@ def read_drop(reader: TokenReader) -> Step:
 
 
 def read_other_statement(reader: TokenReader) -> Step:
-    """A statement that the model does not look into."""
+    """A statement that the model does not look into, and RENAME TABLE."""
+    if reader.accept("RENAME", "TABLE"):
+        renames = [read_rename(reader, reader.read_path("a table name"))]
+        while reader.accept(","):
+            renames.append(read_rename(reader, reader.read_path("a table name")))
+        return steps.RenameTables(tuple(renames))
     kind = reader.advance().text.upper()
     reader.read_rest()
     return steps.OtherStatement(kind, reader.text)
 
 
+def read_rename(reader: TokenReader, table: str) -> tuple[str, str]:
+    """[RENAME] TO a name, after a table's."""
+    reader.accept("RENAME")
+    reader.expect("TO")
+    return table, reader.read_path("a table name")
+
+
+def read_table_renames(reader: TokenReader, table: str) -> Step | None:
+    """RENAME TO a name, and the same of other tables, after ALTER TABLE and a name. With a synonym
+    it is kept as text."""
+    if not reader.peek("RENAME", "TO"):
+        return None
+    renames = [read_rename(reader, table)]
+    while reader.peek(",", "ALTER", "TABLE"):
+        reader.expect(",", "ALTER", "TABLE")
+        reader.accept("IF", "EXISTS")
+        reader.accept("ONLY")
+        renames.append(read_rename(reader, reader.read_path("a table name")))
+    if reader.peek(","):
+        reader.read_rest()
+        return steps.OtherStatement("RENAME TO", reader.text)
+    return steps.RenameTables(tuple(renames))
+
+
 def read_alteration_as_text(reader: TokenReader) -> Step | None:
-    """RENAME, a synonym, options or where data is stored, after the name of a table or an index."""
+    """A synonym, options or where data is stored, after the name of a table or an index."""
     for words in ALTERATIONS_AS_TEXT:
         if reader.peek(*words):
             reader.read_rest()

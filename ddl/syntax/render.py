@@ -106,6 +106,12 @@ def render_create_table(step: steps.CreateTable, spelling: Spelling) -> str:
 
 
 @_render.register
+def render_rename_tables(step: steps.RenameTables, spelling: Spelling) -> str:
+    """RENAME TABLE."""
+    return spelling.rename_tables(step.renames)
+
+
+@_render.register
 def render_drop_table(step: steps.DropTable, spelling: Spelling) -> str:
     """DROP TABLE."""
     return f"DROP TABLE {'IF EXISTS ' if step.if_exists else ''}{spelling.quote_name(step.name)}"

@@ -109,6 +109,10 @@ class Spelling(ABC):
         """ALTER DATABASE."""
 
     @abstractmethod
+    def rename_tables(self, renames: Iterable[tuple[str, str]]) -> str:
+        """Other names for tables, one after another."""
+
+    @abstractmethod
     def redefine_column(self, column: Column) -> str:
         """What follows ALTER COLUMN to give a column's whole definition."""
 

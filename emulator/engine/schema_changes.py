@@ -56,7 +56,7 @@ from emulator.storage import proto_values
 from emulator.storage.archives import Archive
 from emulator.storage.conversions import refuse_invalid_text
 from emulator.storage.integrity import missing_parents, missing_references
-from emulator.storage.layout import table_layouts
+from emulator.storage.layout import TableLayout, table_layouts
 from emulator.storage.migration import Backfill, Layouts, migrate
 from emulator.storage.sqlite import current_table
 from emulator.storage.statements import ExecutedStatement, save_statement
@@ -128,11 +128,14 @@ class DdlChange:
         """Everything that the statement changes in the file, inside its transaction."""
         writer, schema, before = self._writer, self._schema, self._writer.state
         connection = writer.connection
+        renamed = rename_before(self._step, before.schema)
+        writer.sequences.rename(renamed_counters(self._step, schema))
         writer.sequences.change(schema, self._restarts)
         placements.refuse_used_placements(connection, self._step, before.schema)
-        refuse_invalid_values(connection, SchemaChange(before.schema, self._step, schema))
-        proto_values.refuse_invalid_values(connection, before.schema, schema)
-        self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros)
+        refuse_invalid_values(connection, SchemaChange(renamed, self._step, schema))
+        proto_values.refuse_invalid_values(connection, renamed, schema)
+        origins = find_origins(self._step)
+        self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros, origins)
         check_existing_rows(connection, self._step, schema, micros)
         writer.capture.apply_stream_changes(before.schema, schema, micros)
         writer.sequences.save()
@@ -256,10 +259,15 @@ def evolve_schema(
     except DdlError as error:
         raise explain_refusal(error) from error
     if taken is not None and checked:
-        check_change(SchemaChange(schema, taken, after))
+        check_change(SchemaChange(rename_before(taken, schema), taken, after))
     retention_seconds(after.options)
     check_streams(after)
     return check_views(schema, after, step)
+
+
+def rename_before(step: steps.Step, schema: Schema) -> Schema:
+    """The schema before a step, with the names that tables have after it."""
+    return apply_step(schema, step) if isinstance(step, steps.RenameTables) else schema
 
 
 def refuse(check: Callable[[Checked], None], checked: Checked) -> None:
@@ -285,15 +293,39 @@ def resolve_table(step: steps.Step, schema: Schema) -> steps.Step:
     return step.step
 
 
+def find_origins(step: steps.Step) -> Mapping[str, str]:
+    """What tables that a step renames were called before, both in lower case."""
+    return step.find_origins() if isinstance(step, steps.RenameTables) else {}
+
+
+def renamed_counters(step: steps.Step, schema: Schema) -> Mapping[str, str]:
+    """What the counters of identity columns of renamed tables were called before."""
+    return {
+        identity_counter(table.name, column.name): identity_counter(origin, column.name)
+        for name, origin in find_origins(step).items()
+        if (table := schema.table(name)) is not None
+        for column in table.columns
+        if column.identity is not None
+    }
+
+
 def rewrite(
-    connection: apsw.Connection, before: Layouts, after: Layouts, schema: Schema, micros: int
+    connection: apsw.Connection,
+    before: Layouts,
+    after: Layouts,
+    schema: Schema,
+    micros: int,
+    origins: Mapping[str, str],
 ) -> list[Archive]:
-    """Changes tables, indexes and triggers; rows that violate them are FAILED_PRECONDITION."""
-    old, new = layouts_not_in(before, after), layouts_not_in(after, before)
+    """Changes tables, indexes and triggers; rows that violate them are FAILED_PRECONDITION.
+    ``origins``: what renamed tables were called before."""
+    # Two tables of one form that swap their names have the same layouts, and other rows.
+    old = layouts_not_in(before, after) | {name: before[name] for name in origins.values()}
+    new = layouts_not_in(after, before) | {name: after[name] for name in origins}
     now = timestamp_from_micros(micros)
     backfill = Backfill(default_expressions(schema, new), {"now_": now, "commit_": now}, micros)
     try:
-        return migrate(connection, old, new, backfill)
+        return migrate(connection, old, new, backfill, origins)
     except apsw.ConstraintError as error:
         refusal = translate_error(error, schema)
         raise failed_precondition(
@@ -301,7 +333,7 @@ def rewrite(
         ) from error
 
 
-def layouts_not_in(layouts: Layouts, others: Layouts) -> Layouts:
+def layouts_not_in(layouts: Layouts, others: Layouts) -> dict[str, TableLayout]:
     """Those that are not among the others; what a statement leaves alone is the same object."""
     return {name: each for name, each in layouts.items() if each is not others.get(name)}
 

@@ -77,6 +77,15 @@ class Sequences:
             'INSERT INTO "$sequences" VALUES (?, ?)', list(self._counters.items())
         )
 
+    def rename(self, origins: Mapping[str, str]) -> None:
+        """Counters go on under other names; ``origins`` has what they were called before."""
+        counters = dict(self._counters)
+        for origin in origins.values():
+            self._counters.pop(origin, None)
+        for name, origin in origins.items():
+            if origin in counters:
+                self._counters[name] = counters[origin]
+
     def next(self, *arguments: apsw.SQLiteValue) -> int:
         """The next value of a counter."""
         name = str(arguments[0])

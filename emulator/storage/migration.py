@@ -30,20 +30,29 @@ class Backfill:
 
 
 def migrate(
-    connection: apsw.Connection, old: Layouts, new: Layouts, backfill: Backfill
+    connection: apsw.Connection,
+    old: Layouts,
+    new: Layouts,
+    backfill: Backfill,
+    origins: Mapping[str, str],
 ) -> list[Archive]:
     """Changes tables, indexes and triggers; the caller's transaction makes it all or nothing.
-    ``old`` and ``new`` may leave out what stays as it is. Returns what it put away."""
+    ``old`` and ``new`` may leave out what stays as it is; ``origins`` has the earlier names of
+    tables that are renamed. Returns what it put away."""
     register_conversions(connection)
-    both = old.keys() & new.keys()
+    both = old.keys() & new.keys() - origins.keys()
     rebuilt = {name for name in both if needs_rebuild(connection, old[name], new[name])}
-    drop_objects(connection, old, new, rebuilt)
-    archives = [
-        archive_table(connection, old[name].name, backfill.micros)
-        for name in sorted(old.keys() - new.keys())
-    ]
+    drop_objects(connection, old, new, rebuilt | origins.keys())
+    gone = (old.keys() - new.keys()) | set(origins.values())
+    by_name = {
+        name: archive_table(connection, old[name].name, backfill.micros) for name in sorted(gone)
+    }
+    archives = list(by_name.values())
     for name, layout in new.items():
-        if name not in old:
+        if name in origins:
+            origin = origins[name]
+            fill_from_archive(connection, by_name[origin], old[origin], layout, backfill)
+        elif name not in old:
             run(connection, layout.create(current_table(layout.name)))
             run(connection, layout.create_history(history_table(layout.name)))
         elif name in rebuilt and not keeps_values(old[name], layout):
@@ -52,7 +61,7 @@ def migrate(
             rebuild(connection, old[name], layout, backfill)
         else:
             add_columns(connection, old[name], layout)
-    create_objects(connection, old, new, rebuilt)
+    create_objects(connection, old, new, rebuilt | origins.keys())
     return archives
 
 
@@ -98,6 +107,18 @@ def replace_table(
     """Puts a table away and writes its rows anew; its history begins anew too: what was replaced
     before the change is read from the archive."""
     archive = archive_table(connection, old.name, backfill.micros)
+    fill_from_archive(connection, archive, old, new, backfill)
+    return archive
+
+
+def fill_from_archive(
+    connection: apsw.Connection,
+    archive: Archive,
+    old: TableLayout,
+    new: TableLayout,
+    backfill: Backfill,
+) -> None:
+    """Creates a table with the rows of one that was put away."""
     run(
         connection, new.create(current_table(new.name)), new.create_history(history_table(new.name))
     )
@@ -105,7 +126,6 @@ def replace_table(
         copy_rows(
             connection, archive.rows, current_table(new.name), *current_values(old, new, backfill)
         )
-    return archive
 
 
 def current_values(

@@ -14,6 +14,7 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 TABLES = ("Cats", "Dogs")
+INDEXES = ("By0", "By1", "By2", "By3")
 COLUMNS = ("A", "B", "C")
 TYPES = ("INT64", "STRING(MAX)")
 SHARDS = (2, 8)
@@ -55,6 +56,7 @@ class SchemaWorld:
         else:
             weights = {self.write: 8, self.delete: 2, self.add: 3, self.drop_column: 3}
             weights |= {self.reshard: 2, self.index: 3, self.drop_index: 2, self.drop: 1}
+            weights |= {self.rename: 2}
             (change,) = self.choice.choices(list(weights), list(weights.values()))
             change(name, table)
         self.moments.append((now(self.database), deepcopy(self.model)))
@@ -72,6 +74,17 @@ class SchemaWorld:
         """The table with its indexes."""
         self.ddl(*(f"DROP INDEX {index}" for index in table.indexes), f"DROP TABLE {name}")
         del self.model[name]
+
+    def rename(self, name: str, table: ModelTable) -> None:
+        """Another name, which may be that of the other table, which then gets this one."""
+        other = next(each for each in TABLES if each != name)
+        self.model[other], there = table, self.model.pop(other, None)
+        if there is None:
+            self.ddl(f"RENAME TABLE {name} TO {other}")
+            del self.model[name]
+        else:
+            self.ddl(f"RENAME TABLE {name} TO Aside, {other} TO {name}, Aside TO {other}")
+            self.model[name] = there
 
     def write(self, name: str, table: ModelTable) -> None:
         """Some rows, new or not."""
@@ -137,8 +150,8 @@ class SchemaWorld:
 
     def index(self, name: str, table: ModelTable) -> None:
         """An index of a changing definition."""
-        index = f"By{name}{self.choice.randrange(2)}"
-        if table.columns and index not in table.indexes:
+        index = self.choice.choice(INDEXES)
+        if table.columns and not any(index in each.indexes for each in self.model.values()):
             column = self.choice.choice(list(table.columns))
             kind = self.choice.choice(("", "NULL_FILTERED "))
             self.ddl(f"CREATE {kind}INDEX {index} ON {name} ({column})")
@@ -175,8 +188,7 @@ def check_table(database: Database, moment: datetime, name: str, table: ModelTab
             rows(database, f"SELECT * FROM {name}", moment)
         return
     assert rows(database, f"SELECT * FROM {name} ORDER BY K", moment) == table.select_all()
-    for number in range(2):
-        index = f"By{name}{number}"
+    for index in INDEXES:
         column = table.indexes.get(index)
         hinted = f"SELECT K FROM {name}@{{FORCE_INDEX={index}}} "
         if column is None:

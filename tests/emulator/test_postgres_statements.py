@@ -151,7 +151,6 @@ MISSING = {
     " GENERATED ALWAYS AS (spanner.tokenize_fulltext(v)) VIRTUAL HIDDEN)": "tokenize_fulltext",
     "ALTER TABLE parent ADD SYNONYM ancestor": "ADD SYNONYM",
     "ALTER TABLE parent DROP SYNONYM ancestor": "DROP SYNONYM",
-    "ALTER TABLE parent RENAME TO ancestor, ALTER TABLE child RENAME TO heir": "RENAME TO",
     "ALTER TABLE parent RENAME WITH SYNONYM TO ancestor": "RENAME WITH SYNONYM",
     "ALTER TABLE parent SET LOCALITY GROUP g": "SET LOCALITY GROUP",
     "ALTER TABLE parent SET COLUMNAR POLICY disabled": "SET COLUMNAR POLICY",

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from ddl.model.errors import DdlSyntaxError
 from ddl.model.schema import Dialect
-from ddl.model.steps import DropTable, OtherStatement
+from ddl.model.steps import DropTable, OtherStatement, RenameTables
 from ddl.syntax.parse import parse_statement
 from ddl.syntax.reader import TokenReader
 from watcher.spanner.address import DatabaseAddress
@@ -55,23 +56,20 @@ def list_gone(statement: str, dialect: Dialect) -> Iterator[str]:
         return
     if isinstance(step, DropTable):
         yield step.name
+    elif isinstance(step, RenameTables):
+        yield from chain.from_iterable(step.renames)
     elif isinstance(step, OtherStatement) and step.kind.startswith("RENAME"):
         yield from read_renamed(TokenReader(step.text, dialect))
 
 
 def read_renamed(reader: TokenReader) -> Iterator[str]:
-    """Both names of each table of ``RENAME TABLE`` or ``ALTER TABLE ... RENAME TO``."""
-    if reader.accept("ALTER", "TABLE"):
-        yield reader.read_path()
-        reader.expect("RENAME")
-        reader.accept("WITH", "SYNONYM")
-        reader.expect("TO")
-        yield reader.read_path()
-        return
-    if reader.accept("RENAME", "TABLE"):
-        while True:
-            yield reader.read_path()
-            reader.expect("TO")
-            yield reader.read_path()
-            if not reader.accept(","):
-                break
+    """Both names of a table that gets a synonym as well: ALTER TABLE a RENAME TO b, ADD SYNONYM a,
+    or RENAME WITH SYNONYM TO b."""
+    reader.expect("ALTER", "TABLE")
+    reader.accept("IF", "EXISTS")
+    reader.accept("ONLY")
+    yield reader.read_path()
+    reader.expect("RENAME")
+    reader.accept("WITH", "SYNONYM")
+    reader.expect("TO")
+    yield reader.read_path()

@@ -135,6 +135,10 @@ class GoogleSqlSpelling(Spelling):
     def alter_database(self, database: str, options: Options) -> str:
         return f"ALTER DATABASE {self.quote_name(database)} SET {write_options(options)}"
 
+    def rename_tables(self, renames: Iterable[tuple[str, str]]) -> str:
+        pairs = (f"{self.quote_name(old)} TO {self.quote_name(new)}" for old, new in renames)
+        return f"RENAME TABLE {', '.join(pairs)}"
+
     def redefine_column(self, column: Column) -> str:
         return self.write_column(column)
 

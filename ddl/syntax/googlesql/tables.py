@@ -23,6 +23,7 @@ from ddl.syntax.clauses import (
     read_foreign_key,
     read_interleave,
     read_on_delete,
+    read_table_renames,
     starts_constraint,
 )
 from ddl.syntax.googlesql.parts import (
@@ -141,6 +142,8 @@ def read_alter_table(reader: TokenReader) -> Step:
         reader.reset(start)
         return steps.AlterTableIfExists(table, read_alter_table(reader))
     table = reader.read_path("a table name")
+    if (renames := read_table_renames(reader, table)) is not None:
+        return renames
     if (other := read_alteration_as_text(reader)) is not None:
         return other
     if reader.accept("ADD"):

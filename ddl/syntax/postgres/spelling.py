@@ -195,6 +195,10 @@ class PostgreSqlSpelling(Spelling):
         text = "DEFAULT" if value is None else value
         return f"ALTER DATABASE {self.quote_name(database)} SET spanner.{option} = {text}"
 
+    def rename_tables(self, renames: Iterable[tuple[str, str]]) -> str:
+        quote = self.quote_name
+        return ", ".join(f"ALTER TABLE {quote(o)} RENAME TO {quote(n)}" for o, n in renames)
+
     def redefine_column(self, column: Column) -> str:
         raise DdlError(
             "the PostgreSQL dialect has no ALTER COLUMN with a whole definition (column"

@@ -14,6 +14,7 @@ from ddl.syntax.clauses import (
     read_foreign_key,
     read_interleave,
     read_on_delete,
+    read_table_renames,
     starts_constraint,
 )
 from ddl.syntax.postgres.parts import (
@@ -127,6 +128,8 @@ def read_alter_table(reader: TokenReader) -> Step:
     reader.accept("IF", "EXISTS")
     reader.accept("ONLY")
     table = reader.read_path("a table name")
+    if (renames := read_table_renames(reader, table)) is not None:
+        return renames
     if (other := read_alteration_as_text(reader)) is not None:
         return other
     if reader.peek("ADD", "TTL") or reader.peek("ALTER", "TTL"):
