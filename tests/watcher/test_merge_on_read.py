@@ -122,8 +122,7 @@ class History:
         elif kind == "delete":
             self.open().delete()
             self.expected.rows = {}
-        elif kind == "restore":
-            version = min(self._rows_at)
+        elif kind == "restore" and (version := min(self._rows_at)) < self.open().version():
             self.open().restore(version)
             self.expected.rows = dict(self._rows_at[version])
 

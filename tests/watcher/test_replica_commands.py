@@ -54,11 +54,53 @@ def test_replicate_and_verify_from_a_file(singers: Database, tmp_path: Path) -> 
     assert ignored.returncode == EQUAL, ignored.stderr
 
 
+def test_copies_are_merged_as_the_command_says(singers: Database, tmp_path: Path) -> None:
+    target = f"delta:{tmp_path}/lake"
+    where = ("-d", str(address_of(singers)), "-t", "Singers", "--to", target, "--once")
+
+    def replicate(*flags: str) -> tuple[list[str] | None, int]:
+        """The features that readers need, and the files that the last commit has removed whole."""
+        done = run("replicate", *where, *flags)
+        assert done.returncode == 0, done.stderr
+        table = open_table(tmp_path / "lake", "Singers")
+        entry = tmp_path / "lake" / "Singers" / "_delta_log" / f"{table.version():020d}.json"
+        actions = [json.loads(line) for line in entry.read_text().splitlines()]
+        added = {each["add"]["path"] for each in actions if "add" in each}
+        removed = {each["remove"]["path"] for each in actions if "remove" in each}
+        assert run("verify", "--to", target).returncode == EQUAL
+        return table.protocol().reader_features, len(removed - added)
+
+    write_singers(singers, range(30), "name")
+    assert replicate("--merge", "copy-on-write") == (None, 0)
+    for name in ("still", "again"):
+        write_singers(singers, range(5), name)
+        assert replicate() == (None, 1), "as it was made"
+    write_singers(singers, range(5), "otherwise")
+    assert replicate("--merge", "merge-on-read") == (["deletionVectors"], 0)
+    write_singers(singers, range(5, 9), "now by default")
+    assert replicate() == (["deletionVectors"], 0)
+    write_singers(singers, range(9), "whole files")
+    features, _ = replicate("--merge", "copy-on-write")
+    assert features == ["deletionVectors"]
+
+
 def test_what_is_wrong_is_said_before_anything_is_read(singers: Database, tmp_path: Path) -> None:
     where = ("-d", str(address_of(singers)))
     cases = {
         ("replicate", *where): "use --to delta:FOLDER",
         ("replicate", *where, "--to", "parquet:x"): "delta-rs does not write parquet: use engine =",
+        (
+            "replicate",
+            *where,
+            "--to",
+            "delta:x",
+            "--merge",
+            "x",
+        ): "'merge-on-read' or 'copy-on-write'",
+        (
+            *("replicate", *where, "--to", "delta:x", "--engine", "spark"),
+            *("--merge", "merge-on-read"),
+        ): "'merge' is for engine = 'delta-rs'",
         ("verify", "--to", "x"): "use delta:FOLDER",
         ("verify", "--to", f"delta:{tmp_path}", "--at", "noon"): "invalid timestamp 'noon'",
     }

@@ -36,20 +36,22 @@ Action = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A data file of a version. ``add`` is the action that has added it."""
+    """A data file of a version. ``add`` is the action that has added it; ``vector`` the rows that
+    are not there any more (None: all are there)."""
 
     add: Action
+    vector: VectorPlace | None
+
+    @classmethod
+    def from_action(cls, add: Action) -> LiveFile:
+        """As the log has it."""
+        stored = add.get("deletionVector")
+        return cls(add, None if stored is None else VectorPlace.from_action(stored))
 
     @property
     def path(self) -> str:
         """The path in the table's folder, as the log writes it: encoded as in addresses."""
         return str(self.add["path"])
-
-    @property
-    def vector(self) -> VectorPlace | None:
-        """The rows that are not there any more; None: all are there."""
-        stored = self.add.get("deletionVector")
-        return None if stored is None else VectorPlace.from_action(stored)
 
 
 @dataclass
@@ -88,7 +90,7 @@ class Snapshot:
                 self.files.pop(action["remove"]["path"], None)
         for action in listed:
             if "add" in action:
-                self.files[action["add"]["path"]] = LiveFile(action["add"])
+                self.files[action["add"]["path"]] = LiveFile.from_action(action["add"])
             elif "txn" in action:
                 self.transactions[action["txn"]["appId"]] = action["txn"]["version"]
             self.metadata = action.get("metaData", self.metadata)

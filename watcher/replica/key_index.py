@@ -137,9 +137,9 @@ class KeyIndex:
         self._next += 1
         return self._next - 1
 
-    def find_path(self, number: int) -> str:
-        """The file of a number."""
-        return next(path for path, each in self.files.items() if each.number == number)
+    def list_paths(self) -> Mapping[int, str]:
+        """The files by their numbers."""
+        return {each.number: path for path, each in self.files.items()}
 
     def set_vector(self, path: str, vector: VectorPlace | None) -> None:
         """Rows of a file have gone."""

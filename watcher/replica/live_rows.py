@@ -58,20 +58,20 @@ class LiveRows:
     def find(self, hashes: tuple[Words, Words]) -> tuple[NDArray[np.int64], Entries]:
         """The rows of keys that are there, and for each the place of its key in ``hashes``."""
         index = self._require()
+        paths = index.list_paths()
         keys, found = index.find(hashes)
         files, live = found.files, np.ones(len(found), np.bool_)
         for number in np.unique(files):
             of_file = np.flatnonzero(files == number)
-            gone = self.find_gone(index.find_path(int(number)))
+            gone = self.find_gone(paths[int(number)])
             live[of_file] = ~contains(gone, found.rows[of_file])
         return keys[live], found.take(live)
 
     def group(self, entries: Entries) -> Mapping[str, BitMap]:
         """Rows by the paths of their files."""
-        index, files = self._require(), entries.files
+        paths, files = self._require().list_paths(), entries.files
         return {
-            index.find_path(int(number)): BitMap(entries.rows[files == number])
-            for number in np.unique(files)
+            paths[int(number)]: BitMap(entries.rows[files == number]) for number in np.unique(files)
         }
 
     def find_gone(self, path: str) -> BitMap:
