@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ddl.model.schema import Dialect
 from schemas.delivered import SinkKind
 from schemas.outcomes import SchemaOutcome
-from schemas.way import DDL_SECONDS_MAX, Choice, Subject, Way
+from schemas.way import DDL_SECONDS_MAX, ENGINES, Choice, Subject, Way
 from watcher.consumers.positions.tables import create_own_tables
 from watcher.model.change import ValueCapture
 
@@ -65,6 +65,7 @@ class Judge:
         outcome = SchemaOutcome(f"seed {drawing.seed}", schema.dialect.value)
         database = create_database(self._instance, schema)
         choice = Choice(
+            [ENGINES[drawing.seed % len(ENGINES)]],
             sink=drawing.sink,
             value_capture=drawing.value_capture,
             positions=self._positions,

@@ -33,7 +33,7 @@ from emulator.server import start
 from schemas.cases import SchemaCase, Statement, choose_names, list_names, read_case
 from schemas.facts import read_facts
 from schemas.outcomes import Problem, SchemaOutcome, format_table
-from schemas.way import DDL_SECONDS_MAX, DELTA_RS, Choice, Engine, Subject, Way
+from schemas.way import DDL_SECONDS_MAX, ENGINES, Choice, Engine, Subject, Way
 
 SECONDS_MAX = 1800.0
 NUMBERS = itertools.count()
@@ -186,7 +186,7 @@ def main() -> int:
     except KeyError as error:
         parser.error(f"no schema's name contains {error}")
     outcomes: list[SchemaOutcome] = []
-    run: Callable[[str], SchemaOutcome] = lambda name: run_in_fork(name, options.seed, [DELTA_RS])  # noqa: E731
+    run: Callable[[str], SchemaOutcome] = lambda name: run_in_fork(name, options.seed, ENGINES)  # noqa: E731
     with ThreadPoolExecutor(options.jobs) as threads:
         for outcome in threads.map(run, names):
             outcomes.append(outcome)

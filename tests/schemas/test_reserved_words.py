@@ -13,7 +13,7 @@ from ddl.syntax.googlesql import reserved as googlesql
 from ddl.syntax.postgres import reserved as postgres
 from schemas.cases import SchemaCase, Statement
 from schemas.run import judge
-from schemas.way import DELTA_RS, Engine
+from schemas.way import ENGINES, Engine
 
 GOOGLESQL = """
 ALL AND ANY ARRAY AS ASC ASSERT_ROWS_MODIFIED AT BETWEEN BY CASE CAST COLLATE CONTAINS CREATE CROSS
@@ -100,7 +100,7 @@ def test_columns_may_be_called_as_any_word(instance: Instance, dialect: Dialect)
         write_table(f"words{number}", key, groups[number - 1], dialect)
         for number, key in enumerate(groups)
     ]
-    check(instance, dialect, tables, [DELTA_RS])
+    check(instance, dialect, tables, ENGINES)
 
 
 @pytest.mark.parametrize("dialect", Dialect)

@@ -8,7 +8,7 @@ from google.cloud.spanner_v1.instance import Instance
 
 from schemas.cases import read_case
 from schemas.run import judge
-from schemas.way import DELTA_RS
+from schemas.way import ENGINES
 
 pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(), reason=f"the case files of other projects are not in {FOLDER}"
@@ -22,7 +22,7 @@ SAMPLE = (
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_schema_of_others_holds_the_whole_way(name: str, instance: Instance) -> None:
-    outcome = judge(read_case(FOLDER, name), instance, 1, [DELTA_RS])
+    outcome = judge(read_case(FOLDER, name), instance, 1, ENGINES)
     assert outcome.holds, outcome.problems
     assert outcome.counts["changes delivered"]
     assert outcome.counts["rows copied"]

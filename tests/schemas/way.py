@@ -66,13 +66,18 @@ class Engine:
     open: OpenCopier
 
 
-def open_delta_rs(settings: Settings, folder: Path) -> Callable[[], object]:
-    """By this process."""
-    config = parse_watch_config({"replica": {"to": f"delta:{folder}"}} | settings)
-    return Replicator(config).run_once
+def make_engine(merge: str) -> Engine:
+    """Copies in Delta, by this process."""
+
+    def open_copier(settings: Settings, folder: Path) -> Callable[[], object]:
+        replica = {"to": f"delta:{folder}", "merge": merge}
+        return Replicator(parse_watch_config({"replica": replica} | settings)).run_once
+
+    return Engine(merge, "delta", open_copier)
 
 
-DELTA_RS = Engine("delta-rs", "delta", open_delta_rs)
+MERGE_ON_READ, COPY_ON_WRITE = make_engine("merge-on-read"), make_engine("copy-on-write")
+ENGINES = (MERGE_ON_READ, COPY_ON_WRITE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class Choice:
     are neither cleared nor rolled back, positions are in memory, and copies are kept by one process
     from beginning to end."""
 
-    engines: Sequence[Engine] = (DELTA_RS,)
+    engines: Sequence[Engine] = ENGINES
     sink: SinkKind = SinkKind.PLAIN
     value_capture: str | None = None
     positions: Database | None = None
