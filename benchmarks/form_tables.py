@@ -40,10 +40,12 @@ FORMS: dict[str, Mapping[str, str]] = {
     "poll, several tables": OF_POLLED,
     "poll, debezium": OF_POLLED | {"envelope": "debezium"},
     "poll, datastream": OF_POLLED | {"envelope": "datastream"},
+    "poll, ydb": OF_POLLED | {"envelope": "ydb"},
     "change stream, columns": {"table": STREAMED, "capture": "change-stream"},
     "change stream, several tables": OF_STREAM,
     "change stream, debezium": OF_STREAM | {"envelope": "debezium"},
     "change stream, datastream": OF_STREAM | {"envelope": "datastream"},
+    "change stream, change-stream": OF_STREAM | {"envelope": "change-stream"},
 }
 """The options of each form."""
 

@@ -1,7 +1,8 @@
 """How fast changes take each form that Spark shows, in one process without Spark.
 
 First from an embedded server to the batches that Spark gets, and the same from recorded results,
-which measures the client alone; then only the shaping of batches, by column and change by change.
+which measures the client alone; then only the shaping of batches: by column, and of messages change
+by change.
 """
 
 from __future__ import annotations
@@ -126,21 +127,23 @@ def measure_read(reader: FormReader) -> Reading:
 
 
 def list_forms(rows: int) -> dict[str, tuple[Work, Work | None]]:
-    """The work of each form, by column and, where that is still in the product, by row."""
+    """The work of each form, by column, and of messages change by change."""
     polled = make_polled_rows(rows)
     streamed = make_streamed_rows(rows, ValueCapture.NEW_ROW_AND_OLD_VALUES)
     stored = pa.schema([*build_schema(COLUMNS), (COMMIT_TIMESTAMP_COLUMN, TIMESTAMP), ID_FIELD])
     typed = pa.schema([*stored, *STREAM_FIELDS])
-    return {
+    works: dict[str, tuple[Work, Work | None]] = {
         "poll, columns": (lambda: shape_stored(polled, stored), None),
         "poll, several tables": (lambda: render_uniform(polled, ENVELOPE), None),
-        "poll, debezium": message_works(polled, "debezium"),
-        "poll, datastream": message_works(polled, "datastream"),
         "change stream, columns": (partial(shape_own_columns, streamed, typed), None),
         "change stream, several tables": (lambda: render_uniform(streamed, STREAM_ENVELOPE), None),
-        "change stream, debezium": message_works(streamed, "debezium"),
-        "change stream, datastream": message_works(streamed, "datastream"),
     }
+    works |= {
+        form: message_works(polled if form.startswith("poll") else streamed, options["envelope"])
+        for form, options in FORMS.items()
+        if "envelope" in options
+    }
+    return {form: works[form] for form in FORMS}
 
 
 def shape_own_columns(rows: StreamRows, shown: pa.Schema) -> pa.RecordBatch:

@@ -210,7 +210,7 @@ def test_snapshots_into_spark_are_measured() -> None:
 def test_every_form_of_spark_is_measured() -> None:
     result = conduct(find_scenario("forms"), ["rows=300", "read_rows=3000", "runs=1"])
     assert result.passed
-    assert len({row["form"] for row in result.figures}) == 8
+    assert len({row["form"] for row in result.figures}) == 10
     for name in ("shaped_rows/s", "read_rows/s", "wall_rows/s"):
         assert all(float(str(row[name])) > 0 for row in result.figures)
 
