@@ -7,27 +7,28 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 
 import pyarrow as pa
 import pytest
 from fixtures.any_batch import SENT_SELDOM, batch_of, polled_batches, streamed_batches, tables_of
-from fixtures.any_change import DATABASE
+from fixtures.any_change import CHOICES, DATABASE
 from fixtures.row_code import decode_rows
 from fixtures.written_by_row import uniform_row, write_by_row
-from hypothesis import assume, given
+from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
+from benchmarks.shaped_rows import make_polled_rows, make_streamed_rows
 from ddl.model.schema import Type, TypeCode
 from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import compute_change_ids, iterate_changes, to_json
 from watcher.envelopes import AnyEnvelope, make_envelope
-from watcher.envelopes.batches import MESSAGE, encode_by_column
+from watcher.envelopes.batches import MESSAGE, encode_by_change, encode_by_column
 from watcher.envelopes.by_column.cells import render_member
 from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.envelopes.kinds import LackingError
 from watcher.envelopes.templates import JsonEnvelope
 from watcher.envelopes.values import PLAIN_CELLS
+from watcher.model.change import ValueCapture
 from watcher.model.errors import EnvelopeError
 from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.shapes import (
@@ -70,9 +71,11 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, object]]] = {
     "ydb-debezium": st.fixed_dictionaries({"mode": ydb_modes, "json_columns": json_columns}),
     "change-stream": st.fixed_dictionaries({"int64": st.sampled_from(["number", "text"])}),
 }
-envelopes = st.one_of(
-    [options.map(partial(make_envelope, name)) for name, options in OPTIONS.items()]
+every_envelope = st.fixed_dictionaries(OPTIONS).map(
+    lambda drawn: [make_envelope(name, options) for name, options in drawn.items()]
 )
+some_examples = settings(max_examples=settings().max_examples // 3)
+"""Of tests in which an example is a batch in every format."""
 
 
 def result_of(work: Callable[[], pa.RecordBatch]) -> object:
@@ -132,8 +135,8 @@ def test_columns_that_are_not_selected_are_left_out(rows: Changed, names: set[st
     assert render_uniform(rows, shown) == shape_by_row(rows, shown)
 
 
-@given(any_batches | whole_batches, envelopes)
-def test_messages_are_the_same_by_column(rows: Changed, chosen: AnyEnvelope) -> None:
+def assert_written_alike(rows: Changed, chosen: AnyEnvelope) -> None:
+    """Messages are those that are written value by value, or the same change is refused."""
     try:
         expected = build_batch(list_by_row(rows, chosen), MESSAGE)
     except (EnvelopeError, ValueError) as error:
@@ -143,19 +146,40 @@ def test_messages_are_the_same_by_column(rows: Changed, chosen: AnyEnvelope) -> 
         assert shape_messages(rows, DATABASE, chosen, MESSAGE) == expected
 
 
-@given(polled_batches() | streamed_batches(whole=True, seldom=False), envelopes)
-def test_what_is_not_refused_is_encoded_by_column(rows: Changed, chosen: AnyEnvelope) -> None:
-    assert isinstance(chosen, JsonEnvelope)
-    try:
-        expected = [
-            message for each in iterate_changes(rows, DATABASE) for message in chosen.encode(each)
-        ]
-    except EnvelopeError:
-        with pytest.raises((EnvelopeError, LackingError)):
-            encode_by_column(rows, DATABASE, chosen)
-    else:
-        batch = encode_by_column(rows, DATABASE, chosen)
-        assert batch.column("value").to_pylist() == [message.value for message in expected]
+@some_examples
+@given(any_batches | whole_batches, every_envelope)
+def test_messages_are_the_same_by_column(rows: Changed, envelopes: list[AnyEnvelope]) -> None:
+    for chosen in envelopes:
+        note(repr(chosen))
+        assert_written_alike(rows, chosen)
+
+
+@pytest.mark.parametrize("captured", [None, *ValueCapture])
+@pytest.mark.parametrize(("name", "options"), CHOICES)
+def test_inserts_updates_and_deletes_are_the_same_by_column(
+    name: str, options: dict[str, object], captured: ValueCapture | None
+) -> None:
+    rows = make_polled_rows(3) if captured is None else make_streamed_rows(60, captured)
+    chosen = make_envelope(name, options)
+    if isinstance(chosen, JsonEnvelope):
+        assert_written_alike(rows, chosen)
+
+
+@some_examples
+@given(polled_batches() | streamed_batches(whole=True, seldom=False), every_envelope)
+def test_what_is_not_refused_is_encoded_by_column(
+    rows: Changed, envelopes: list[AnyEnvelope]
+) -> None:
+    for chosen in envelopes:
+        note(repr(chosen))
+        assert isinstance(chosen, JsonEnvelope)
+        try:
+            expected = encode_by_change(iterate_changes(rows, DATABASE), chosen)
+        except EnvelopeError:
+            with pytest.raises((EnvelopeError, LackingError)):
+                encode_by_column(rows, DATABASE, chosen)
+        else:
+            assert encode_by_column(rows, DATABASE, chosen) == expected
 
 
 @given(streamed_batches(tables=1), st.sampled_from(list(Nanoseconds)))

@@ -15,7 +15,7 @@ from typing import Any
 
 import fastavro
 import pytest
-from fixtures.any_change import changes
+from fixtures.any_change import CHOICES, changes
 from fixtures.documented import ORDERS, change_of
 from fixtures.written_by_row import last_row, write_by_row
 from hypothesis import assume, given, note
@@ -30,30 +30,6 @@ from watcher.envelopes.schema_files import schema_text
 from watcher.model.change import Change, Operation, Value
 from watcher.model.errors import ConfigurationError, EnvelopeError
 
-CHOICES: list[tuple[str, dict[str, Any]]] = [
-    ("plain", {}),
-    ("datastream", {}),
-    ("datastream", {"partial": "omit", "stream_name": "s"}),
-    ("datastream", {"json_columns": "text"}),
-    ("datastream-avro", {}),
-    ("debezium", {}),
-    ("debezium", {"with_schema": True, "low_watermark": True}),
-    ("debezium", {"partial": "omit", "tombstones": False, "stream": "s"}),
-    ("debezium", {"before": "required"}),
-    ("debezium", {"before": "never"}),
-    *[
-        ("ydb", {"mode": mode, "virtual_timestamps": True})
-        for mode in ("KEYS_ONLY", "UPDATES", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES")
-    ],
-    *[
-        ("ydb-debezium", {"mode": mode})
-        for mode in ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES")
-    ],
-    ("ydb", {"json_columns": "text"}),
-    ("ydb-debezium", {"json_columns": "text"}),
-    ("change-stream", {}),
-    ("change-stream", {"int64": "text"}),
-]
 KEYED = ("debezium", "ydb-debezium")
 
 
