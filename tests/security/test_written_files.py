@@ -38,7 +38,8 @@ needs_root = pytest.mark.skipif(
 
 WRITERS = {
     "watcher/process/private_files.py": "outputs, dead letters, positions, locks, manifests",
-    "watcher/replica/owner.py": "whose replica a folder is, by private_files",
+    "watcher/replica/delta_files.py": "data files and vectors, for those who may read the table",
+    "watcher/replica/merge_on_read.py": "Parquet in memory, which delta_files.py writes",
     "watcher/replica/stored_files.py": "an object store's files; local ones by private_files",
     "watcher/process/terminal/console.py": "/dev/null",
     "watcher/demo/run.py": "the demo's folder: of tempfile, or a new one of the user's",

@@ -31,11 +31,12 @@ DAEMON = (
 
 LEAVE = """
 import gc, json, pyspark.sql.types, sys
+frozen = gc.get_freeze_count()  # Python 3.12 begins with some
 {worker}
 import watcher.runners.spark, pyspark.sql.avro.functions as late
 caches = [entry for entry in sys.path_importer_cache if ".zip" in entry or ".jar" in entry]
 on_path = [entry for entry in sys.path if ".zip" in entry or ".jar" in entry]
-print(json.dumps([pyspark.__file__, late.__file__, caches, on_path, gc.get_freeze_count() > 0]))
+print(json.dumps([pyspark.__file__, late.__file__, caches, on_path, gc.get_freeze_count() > frozen]))
 """
 
 

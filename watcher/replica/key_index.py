@@ -183,7 +183,7 @@ class KeyIndex:
     def _load(self) -> None:
         """Takes what is stored if it is whole, of this format and of this key."""
         try:
-            stored = json.loads((self._folder / NAME).read_text())
+            stored = json.loads((self._folder / NAME).read_bytes())
             if stored["format"] != FORMAT or stored["key"] != self.key:
                 return
             runs = [Run(**each) for each in stored["runs"]]
