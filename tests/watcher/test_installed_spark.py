@@ -36,7 +36,8 @@ frozen = gc.get_freeze_count()  # Python 3.12 begins with some
 import watcher.runners.spark, pyspark.sql.avro.functions as late
 caches = [entry for entry in sys.path_importer_cache if ".zip" in entry or ".jar" in entry]
 on_path = [entry for entry in sys.path if ".zip" in entry or ".jar" in entry]
-print(json.dumps([pyspark.__file__, late.__file__, caches, on_path, gc.get_freeze_count() > frozen]))
+more = gc.get_freeze_count() > frozen
+print(json.dumps([pyspark.__file__, late.__file__, caches, on_path, more]))
 """
 
 
