@@ -62,7 +62,7 @@ def test_what_a_contributor_is_sent_to_is_there() -> None:
         ("ddl/tracking/lint.py", "RULES"),
         ("tests/ddl/test_lint.py", "CASES"),
         ("watcher/envelopes/__init__.py", "ENVELOPES"),
-        ("tests/watcher/envelopes/test_any_change.py", "CHOICES"),
+        ("tests/fixtures/any_change.py", "CHOICES"),
     ):
         assert re.search(rf"^{name}\b", (ROOT / path).read_text(), re.MULTILINE), (path, name)
         assert name.removeprefix("class ") in (ROOT / "CONTRIBUTING.md").read_text()
