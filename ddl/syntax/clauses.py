@@ -122,8 +122,7 @@ def read_other_statement(reader: TokenReader) -> Step:
 
 
 def read_rename(reader: TokenReader, table: str) -> tuple[str, str]:
-    """[RENAME] TO a name, after a table's."""
-    reader.accept("RENAME")
+    """TO a name, after a table's."""
     reader.expect("TO")
     return table, reader.read_path("a table name")
 
@@ -133,12 +132,14 @@ def read_table_renames(reader: TokenReader, table: str) -> Step | None:
     it is kept as text."""
     if not reader.peek("RENAME", "TO"):
         return None
+    reader.expect("RENAME")
     renames = [read_rename(reader, table)]
-    while reader.peek(",", "ALTER", "TABLE"):
-        reader.expect(",", "ALTER", "TABLE")
+    while reader.accept(",", "ALTER", "TABLE"):
         reader.accept("IF", "EXISTS")
         reader.accept("ONLY")
-        renames.append(read_rename(reader, reader.read_path("a table name")))
+        other = reader.read_path("a table name")
+        reader.expect("RENAME")
+        renames.append(read_rename(reader, other))
     if reader.peek(","):
         reader.read_rest()
         return steps.OtherStatement("RENAME TO", reader.text)

@@ -98,6 +98,7 @@ def test_names_are_still_changed_after_a_restart(tmp_path: Path) -> None:
         ("RENAME TABLE Missing TO C", exceptions.NotFound, "Table not found: Missing"),
         ("RENAME TABLE A TO B", exceptions.FailedPrecondition, "Duplicate name in schema: B"),
         ("RENAME TABLE A TO C, A TO D", exceptions.NotFound, "Table not found: A"),
+        ("RENAME TABLE A RENAME TO C", exceptions.InvalidArgument, "RENAME"),
         ("RENAME TABLE Parts TO N", exceptions.FailedPrecondition, "has a column of that name"),
         ("RENAME TABLE A TO Seen, B TO A", exceptions.FailedPrecondition, "Seen"),
         ("ALTER TABLE A RENAME TO C, ADD SYNONYM A", exceptions.MethodNotImplemented, "RENAME TO"),
