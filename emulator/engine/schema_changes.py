@@ -129,12 +129,12 @@ class DdlChange:
         writer, schema, before = self._writer, self._schema, self._writer.state
         connection = writer.connection
         renamed = rename_before(self._step, before.schema)
-        writer.sequences.rename(renamed_counters(self._step, schema))
+        origins = find_origins(self._step)
+        writer.sequences.rename(renamed_counters(origins, schema))
         writer.sequences.change(schema, self._restarts)
         placements.refuse_used_placements(connection, self._step, before.schema)
         refuse_invalid_values(connection, SchemaChange(renamed, self._step, schema))
         proto_values.refuse_invalid_values(connection, renamed, schema)
-        origins = find_origins(self._step)
         self._archives = rewrite(connection, before.layouts, self._layouts, schema, micros, origins)
         check_existing_rows(connection, self._step, schema, micros)
         writer.capture.apply_stream_changes(before.schema, schema, micros)
@@ -298,11 +298,11 @@ def find_origins(step: steps.Step) -> Mapping[str, str]:
     return step.find_origins() if isinstance(step, steps.RenameTables) else {}
 
 
-def renamed_counters(step: steps.Step, schema: Schema) -> Mapping[str, str]:
+def renamed_counters(origins: Mapping[str, str], schema: Schema) -> Mapping[str, str]:
     """What the counters of identity columns of renamed tables were called before."""
     return {
         identity_counter(table.name, column.name): identity_counter(origin, column.name)
-        for name, origin in find_origins(step).items()
+        for name, origin in origins.items()
         if (table := schema.table(name)) is not None
         for column in table.columns
         if column.identity is not None

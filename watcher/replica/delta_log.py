@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from pyarrow.fs import FileSystem
+
 from watcher.replica.copies import OutsideCommit
 from watcher.replica.stored_files import open_file_system, read_whole
 
@@ -58,12 +60,26 @@ class DeltaLog:
 
     def _read(self, version: int) -> Actions | None:
         """The actions of a commit; None where the clean-up of the log has removed it."""
-        path = str(self._folder / f"{version:0{DIGITS}d}.json")
-        try:
-            lines = read_whole(self._files, path).split("\n")
-        except FileNotFoundError:
-            return None
-        return [json.loads(line) for line in lines if line]
+        text = read_entry_text(self._files, self._folder, version)
+        return None if text is None else parse_entry(text)
+
+
+def name_entry(version: int) -> str:
+    """The file of a commit."""
+    return f"{version:0{DIGITS}d}.json"
+
+
+def read_entry_text(files: FileSystem, folder: PurePosixPath, version: int) -> str | None:
+    """The text of an entry of a log; None where there is none."""
+    try:
+        return read_whole(files, str(folder / name_entry(version)))
+    except FileNotFoundError:
+        return None
+
+
+def parse_entry(text: str) -> list[Mapping[str, Any]]:
+    """The actions of an entry of the log."""
+    return [json.loads(line) for line in text.split("\n") if line]
 
 
 def read_mark(actions: Actions) -> dict[str, Any] | None:

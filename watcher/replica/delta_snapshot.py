@@ -7,7 +7,6 @@ state that it knows.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +20,8 @@ from deltalake import Schema
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.deletion_vectors import VectorPlace
-from watcher.replica.delta_log import DIGITS, LOG
-from watcher.replica.stored_files import explain_store, list_names, open_file_system, read_whole
+from watcher.replica.delta_log import DIGITS, LOG, parse_entry, read_entry_text
+from watcher.replica.stored_files import explain_store, list_names, open_file_system
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 """A checkpoint, whole or in parts, whose number is in each name."""
@@ -143,10 +142,7 @@ class SnapshotReader:
         return parse_entry(self._read_text(version) or "")
 
     def _read_text(self, version: int) -> str | None:
-        try:
-            return read_whole(self._files, str(self._folder / name_entry(version)))
-        except FileNotFoundError:
-            return None
+        return read_entry_text(self._files, self._folder, version)
 
     def _read_checkpoint(self, names: Iterable[str], upto: int) -> Snapshot:
         """The state of the latest checkpoint up to a version; that of an empty log without one."""
@@ -176,11 +172,6 @@ class SnapshotReader:
                     yield {kind: restore(row[kind]) for kind in columns if row[kind] is not None}
 
 
-def parse_entry(text: str) -> list[Action]:
-    """The actions of an entry of the log."""
-    return [json.loads(line) for line in text.split("\n") if line]
-
-
 def digest(text: str) -> str:
     """What tells an entry from another one."""
     return blake2b(text.encode(), digest_size=16).hexdigest()
@@ -199,8 +190,3 @@ def restore(action: Action) -> dict[str, Any]:
 def is_entry(name: str) -> bool:
     """Whether a file of the log is that of a commit."""
     return name.endswith(".json") and len(name) == DIGITS + len(".json") and name[:DIGITS].isdigit()
-
-
-def name_entry(version: int) -> str:
-    """The file of a commit."""
-    return f"{version:0{DIGITS}d}.json"

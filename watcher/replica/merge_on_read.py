@@ -32,8 +32,8 @@ from watcher.replica.deletion_vectors import RELATIVE, VectorFile, VectorPlace
 from watcher.replica.delta_features import NEW, PROPERTY, enable_vectors
 from watcher.replica.delta_files import TableFiles
 from watcher.replica.delta_log import LOG as LOG_FOLDER
-from watcher.replica.delta_log import read_mark
-from watcher.replica.delta_snapshot import Action, LiveFile, Snapshot, SnapshotReader, name_entry
+from watcher.replica.delta_log import name_entry, read_mark
+from watcher.replica.delta_snapshot import Action, LiveFile, Snapshot, SnapshotReader
 from watcher.replica.delta_stats import describe_rows, loosen, read_rows
 from watcher.replica.key_hashes import Words
 from watcher.replica.key_index import NEVER

@@ -36,7 +36,7 @@ def find_zips(path: Sequence[str]) -> list[str]:
     if len(packages) < len(ZIPPED):
         return []
     library = (packages[0] / LIBRARY).resolve()
-    parents = [package.parent for package in packages]
+    parents = {package.parent for package in packages}
     return [
         entry
         for entry in zips
