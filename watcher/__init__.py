@@ -101,16 +101,17 @@ def replicate(
     database: str,
     tables: Sequence[str],
     to: str,
-    format: str = "delta",  # noqa: A002 (Spark's word)
+    format: str | None = None,  # noqa: A002 (Spark's word)
     once: bool = False,
     **more: Any,
 ) -> StreamingQuery:
-    """Starts a query that keeps a copy of each table in the folder ``to``, and the manifest of cuts
-    at which all copies equal Spanner (docs/replicas-spark.md).
+    """Starts a query that keeps a copy of each table in a folder, and the manifest of cuts at which
+    all copies equal Spanner (docs/replicas-spark.md).
 
-    ``tables`` are names or globs. ``once`` copies up to now, then ends. ``more``: the arguments of
-    ``watcher.runners.spark_replica.ReplicaRequest``, such as ``stream`` and ``consumer``. Raises
-    ConfigurationError, TableNotFoundError, NotWatchableError.
+    ``to`` is ``FORMAT:FOLDER`` as for the command, or the folder, beside a ``format`` (``delta``
+    without one). ``tables`` are names or globs. ``once`` copies up to now, then ends. ``more``: the
+    arguments of ``watcher.runners.spark_replica.ReplicaRequest``, such as ``stream``, ``consumer``
+    and ``create_folders``. Raises ConfigurationError, TableNotFoundError, NotWatchableError.
     """
     require_extras("spark")
     from watcher.runners import spark_replica  # noqa: PLC0415

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,18 +14,29 @@ from typing import Any
 
 import pytest
 from fixtures.envelope_examples import example_change
+from hypothesis import given
+from hypothesis import strategies as st
 
 from watcher.envelopes.lines import JsonLines
 from watcher.envelopes.table_keys import TABLE_FIELD, TableKeys, add_table
 from watcher.model.change import Change, Operation
 from watcher.model.errors import ConfigurationError
 from watcher.process.extras import EXTRAS, MissingExtraError
+from watcher.replica.copies_address import FORMATS
 from watcher.runners.delivery.kafka import make_sink
 from watcher.runners.delivery.kafka_producer import load_confluent_kafka
 from watcher.runners.delivery.pubsub import load_pubsub
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.traced import describe_sink
 from watcher.runners.preflight import check_queue
+from watcher.settings.destination_grammar import (
+    CopiesDestination,
+    FileDestination,
+    StandardOutput,
+    parse_any,
+    parse_changes_destination,
+    parse_copies_destination,
+)
 from watcher.settings.destinations import (
     DESTINATIONS,
     Destination,
@@ -32,7 +44,6 @@ from watcher.settings.destinations import (
     PubSubDestination,
     QueueOptions,
     QueueSections,
-    parse_destination,
 )
 from watcher.settings.sections import DeliveryConfig
 from watcher.settings.watcher import WatchConfig, parse_watch_config
@@ -49,9 +60,18 @@ def config_of(delivery: dict[str, Any], **more: Any) -> WatchConfig:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("-", None),
-        ("changes.jsonl", None),
-        ("/var/changes.jsonl", None),
+        ("-", StandardOutput()),
+        ("changes.jsonl", FileDestination(Path("changes.jsonl"))),
+        ("/var/changes.jsonl", FileDestination(Path("/var/changes.jsonl"))),
+        ("./changes", FileDestination(Path("changes"))),
+        ("./delta:foo", FileDestination(Path("delta:foo"))),
+        ("logs/10:30", FileDestination(Path("logs/10:30"))),
+        ("file:changes", FileDestination(Path("changes"))),
+        ("file:///var/changes", FileDestination(Path("/var/changes"))),
+        ("file://localhost/var/changes", FileDestination(Path("/var/changes"))),
+        ("delta:copies", CopiesDestination("delta", "copies")),
+        ("iceberg:gs://bucket/music", CopiesDestination("iceberg", "gs://bucket/music")),
+        ("parquet:///lake", CopiesDestination("parquet", "///lake")),
         ("kafka://b1:9092,b2:9092", KafkaDestination(("b1:9092", "b2:9092"))),
         ("kafka://b1/cdc.{table}", KafkaDestination(("b1",), "cdc.{table}")),
         ("kafka://[::1]:9092/all", KafkaDestination(("[::1]:9092",), "all")),
@@ -59,8 +79,65 @@ def config_of(delivery: dict[str, Any], **more: Any) -> WatchConfig:
         ("pubsub://example.com:p/cdc-{table}", PubSubDestination("example.com:p", "cdc-{table}")),
     ],
 )
-def test_a_destination_is_a_path_or_names_a_queue(text: str, expected: object) -> None:
-    assert parse_destination(text) == expected
+def test_a_destination_is_a_path_a_queue_or_copies(text: str, expected: object) -> None:
+    assert parse_any(text) == expected
+
+
+NEAR_MISSES = [
+    ("delta:foo", r"copies.*'spanner-watcher replicate --to delta:foo'.*\./delta:foo"),
+    ("iceberg:/lake/music", r"spanner-watcher replicate --to iceberg:/lake/music"),
+    ("kafka:topic", r"write kafka://BROKER:PORT,BROKER:PORT/TOPIC, or \./kafka:topic"),
+    ("kafka", r"write kafka://BROKER:PORT"),
+    ("pubsub:x", r"write pubsub://PROJECT/TOPIC"),
+    ("delta", r"write delta:FOLDER"),
+    ("kafak:x", r"unknown scheme 'kafak'; did you mean 'kafka'"),
+    ("changes", r"neither a path nor a scheme: write \./changes"),
+    ("filee:x.jsonl", r"did you mean 'file'"),
+    ("file:", r"write file:PATH"),
+    ("file://host/x", r"not name a file of this machine"),
+    ("s3://bucket/x", r"an object store, which takes copies: use 'replicate' with delta:s3://b"),
+    ("a:b.jsonl", r"unknown scheme 'a'; write \./a:b\.jsonl"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), NEAR_MISSES)
+def test_what_is_nearly_a_destination_of_changes_says_what_can_be_meant(
+    text: str, words: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=rf"option 'delivery\.to': '{text}' .*{words}"):
+        config_of({"to": text})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("/lake/music", r"use delta:/lake/music or"),
+        ("music", r"use delta:music or"),
+        ("file:x", r"is a file, which has no copies"),
+        ("kafka://b/t", r"'spanner-watcher watch --to kafka://b/t'"),
+        ("-", r"is the standard output"),
+        ("dleta:/lake", r"did you mean 'delta'"),
+        ("delta", r"write delta:FOLDER"),
+        ("delta:", r"write delta:FOLDER"),
+        ("delta://lake", r"write delta:/lake for"),
+        ("delta:kafka://b", r"names two destinations"),
+        ("gs://bucket/music", r"delta:gs://bucket/music"),
+    ],
+)
+def test_what_is_nearly_a_folder_of_copies_says_what_can_be_meant(text: str, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"option 'replica\.to': '{text}' .*{words}"):
+        parse_watch_config({"database": DATABASE, "replica": {"to": text}})
+
+
+@given(st.text() | st.sampled_from([*DESTINATIONS, *FORMATS, "file"]).map("{}:x".format))
+def test_any_text_is_a_destination_of_one_kind_or_refused(text: str) -> None:
+    taken = []
+    for parse in (parse_changes_destination, parse_copies_destination):
+        with suppress(ConfigurationError):
+            taken.append(parse(text))
+    assert len(taken) <= 1
+    if any(isinstance(each, FileDestination) for each in taken):
+        assert {"/", "."} & set(text) or text.startswith("file:")
 
 
 def test_the_topic_of_a_table_follows_from_the_template() -> None:
@@ -259,7 +336,7 @@ def test_a_key_is_the_primary_key_where_it_is_of_one_table(to: str, tables: list
 
 def test_a_tombstone_in_a_file_of_several_tables_says_of_which_it_is() -> None:
     deleted = replace(example_change(), operation=Operation.DELETE, new_values=None)
-    lines = JsonLines(config_of({"to": "f", "envelope": "debezium"}).message_format)
+    lines = JsonLines(config_of({"to": "file:f", "envelope": "debezium"}).message_format)
     *_, tombstone = lines.encode(deleted)
     assert json.loads(tombstone)["value"] is None
     assert json.loads(tombstone)["key"][TABLE_FIELD] == deleted.table

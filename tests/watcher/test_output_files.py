@@ -22,7 +22,12 @@ from google.cloud.spanner_v1.database import Database
 from watcher import Watcher
 from watcher.consumers.positions import FilePositions, Move, Position
 from watcher.model.change import Change
-from watcher.model.errors import FileInUseError, FileUnavailableError, FileWriteError
+from watcher.model.errors import (
+    ConfigurationError,
+    FileInUseError,
+    FileUnavailableError,
+    FileWriteError,
+)
 from watcher.runners.delivery.sinks import RotatingFile
 
 LARGE = "x" * 150
@@ -296,3 +301,50 @@ def test_a_folder_that_cannot_be_written_is_an_error_at_once(
     (tmp_path / "file").write_text("")
     with pytest.raises(FileWriteError, match=r"cannot write .*file/changes\.jsonl"):
         make_watcher(singers, tmp_path / "file" / "changes.jsonl").run_once()
+
+
+# Folders: of a mistyped path everything would be made otherwise.
+
+
+@pytest.mark.parametrize("option", ["delivery.to", "delivery.dead_letters", "positions.path"])
+def test_a_missing_folder_is_an_error_and_only_the_last_one_is_made(
+    singers: Database, tmp_path: Path, option: str
+) -> None:
+    def start(path: Path, **more: Any) -> None:
+        section, _, name = option.rpartition(".")
+        values: dict[str, Any] = {
+            "delivery": {"dead_letters": tmp_path / "dead.jsonl", "then": "skip"},
+            "positions": {"keep": "file", "path": tmp_path / "positions.json"},
+        }
+        values[section] = values[section] | {name: str(path)}
+        make_watcher(singers, tmp_path / "out.jsonl", **values, **more).run_once()
+
+    write_singers(singers, [1], "name")
+    lost = tmp_path / "no" / "such" / "dir"
+    with pytest.raises(
+        ConfigurationError, match=rf"{option}: there is no folder .*/such.*--create"
+    ):
+        start(lost / "file.x")
+    assert not (tmp_path / "no").exists()
+    with pytest.raises(ConfigurationError, match=rf"{option}: {tmp_path} is a folder"):
+        start(tmp_path)
+    start(tmp_path / "new" / "file.x")
+    start(lost / "file.x", create_folders=True)
+    assert lost.is_dir()
+
+
+def test_a_replica_is_not_made_where_its_parents_are_missing(
+    singers: Database, tmp_path: Path
+) -> None:
+    pytest.importorskip("deltalake", reason="needs the extra [delta]")
+    where = ("replicate", "-d", str(address_of(singers)), "-t", "Singers", "--once")
+    refused = run_command(*where, "--to", f"delta:{tmp_path}/no/such/copies")
+    assert refused.returncode == 2
+    assert f"there is no folder {tmp_path}/no/such: make it, or use --create" in refused.stderr
+    assert not list(tmp_path.iterdir())
+    made = run_command(*where, "--to", f"delta:{tmp_path}/no/such/copies", "--create-folders")
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "no/such/copies/Singers").is_dir()
+    wrong = run_command("verify", "--to", f"iceberg:{tmp_path}/no/such/copies")
+    assert wrong.returncode == 2
+    assert f"are delta:{tmp_path}/no/such/copies" in wrong.stderr

@@ -101,7 +101,7 @@ def test_what_is_wrong_is_said_before_anything_is_read(singers: Database, tmp_pa
             *("replicate", *where, "--to", "delta:x", "--engine", "spark"),
             *("--merge", "merge-on-read"),
         ): "'merge' is for engine = 'delta-rs'",
-        ("verify", "--to", "x"): "use delta:FOLDER",
+        ("verify", "--to", "x"): "use delta:x or iceberg:x",
         ("verify", "--to", f"delta:{tmp_path}", "--at", "noon"): "invalid timestamp 'noon'",
     }
     for arguments, message in cases.items():

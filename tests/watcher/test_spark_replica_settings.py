@@ -80,6 +80,7 @@ OTHERS: dict[str, Any] = {
     "lease": "20s",
     "standby": True,
     "grace": "3s",
+    "create_folders": True,
     "on_missing_index": "scan",
     "index_wait": "3s",
     "log_values": True,

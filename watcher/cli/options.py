@@ -77,6 +77,14 @@ PositionsTableOption = Annotated[
         "--positions-table", metavar="TABLE", help="The Spanner table that keeps positions."
     ),
 ]
+CreateFoldersOption = Annotated[
+    bool,
+    typer.Option(
+        "--create-folders",
+        help="Make all folders of the files and copies that are named; without it, those that are"
+        " missing are an error, but for the last one.",
+    ),
+]
 SchemaOption = Annotated[
     Path | None,
     typer.Option("--schema", "-s", metavar="FILE", help="A file with the DDL of the database."),

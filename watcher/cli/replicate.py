@@ -14,6 +14,7 @@ from watcher.cli.options import (
     POSITIONS_TABLE,
     ConfigOption,
     ConsumerOption,
+    CreateFoldersOption,
     DryRunOption,
     ExcludeOption,
     JsonOption,
@@ -84,6 +85,7 @@ def command(
             " and every table is loaded again.",
         ),
     ] = False,
+    create_folders: CreateFoldersOption = False,
     standby: Annotated[
         bool,
         typer.Option("--standby", help="Wait while another instance of this consumer is alive."),
@@ -113,6 +115,7 @@ def command(
         "exclude": tuple(exclude) if exclude else None,
         "consumer": consumer,
         "interval": interval,
+        "create_folders": create_folders or None,
         "standby": standby or None,
         "positions.table": positions_table if positions_table != POSITIONS_TABLE else None,
         "capture": "change-stream" if stream is not None else None,

@@ -20,8 +20,8 @@ if to_run(__name__):
     from watcher.replica.stored_copies import open_copies
     from watcher.replica.verification.replicas import EVERY_TABLE, VerifyOptions, verify
     from watcher.replica.verification.report import Report, TableReport
+    from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination
     from watcher.settings.fields import LATEST
-    from watcher.settings.sections import check_replica_address
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.queries import QueryClient
     from watcher.spanner.read_options import Priority, ReadOptions
@@ -73,9 +73,12 @@ def command(
     Example: spanner-watcher verify --to delta:/lake/music
     """
     configure_logging("logfmt", verbose)
-    folder = parse_folder(to)
+    copies = parse_copies(to)
+    folder = copies.folder
     manifest = Manifest(folder)
     cut = find_cut(manifest, at)
+    if cut.copies != copies.format:
+        raise ConfigurationError(f"--to: the copies in {folder} are {cut.copies}:{folder}")
     queries = QueryClient(
         DatabaseAddress.parse(database or cut.database), ReadOptions(priority=Priority.LOW)
     )
@@ -101,12 +104,12 @@ def settle(manifest: Manifest, cut: Cut, report: Report) -> None:
         manifest.write(settled)
 
 
-def parse_folder(to: str) -> str:
-    """The folder of ``FORMAT:FOLDER``. Raises ConfigurationError."""
+def parse_copies(to: str) -> CopiesDestination:
+    """What ``--to`` names. Raises ConfigurationError."""
     try:
-        return check_replica_address(to).partition(":")[2]
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
+        return parse_copies_destination(to)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--to: {error}") from error
 
 
 def find_cut(manifest: Manifest, at: str) -> Cut:

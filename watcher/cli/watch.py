@@ -13,6 +13,7 @@ from watcher.cli.logs import configure_logging
 from watcher.cli.options import (
     POSITIONS_TABLE,
     ConfigOption,
+    CreateFoldersOption,
     ExcludeOption,
     OptionalDatabaseOption,
     PositionsTableOption,
@@ -41,6 +42,7 @@ if to_run(__name__):
     from watcher.runners.watcher import Watcher
     from watcher.runners.watcher_run.lifecycle import READER_GONE
     from watcher.runners.watcher_run.run import RunStart
+    from watcher.settings.destination_grammar import StandardOutput
     from watcher.settings.watcher import WatchConfig
     from watcher.spanner.timestamps import format_timestamp
 
@@ -94,9 +96,9 @@ def command(
         str | None,
         typer.Option(
             metavar="DESTINATION",
-            help="Where changes go: - (the standard output, the default), a file,"
-            " kafka://BROKER:PORT,BROKER:PORT/TOPIC or pubsub://PROJECT/TOPIC. {table} in TOPIC is"
-            " the table's name, and what it is when left out.",
+            help="Where changes go: - (the standard output, the default), a file (a path with"
+            " / or ., or file:PATH), kafka://BROKER:PORT,BROKER:PORT/TOPIC or pubsub://PROJECT/TOPIC."
+            " {table} in TOPIC is the table's name, and what it is when left out.",
         ),
     ] = None,
     envelope: Annotated[
@@ -115,6 +117,7 @@ def command(
             " FileDescriptorSet of protoc, instead of bytes and numbers.",
         ),
     ] = None,
+    create_folders: CreateFoldersOption = False,
     standby: Annotated[
         bool,
         typer.Option("--standby", help="Wait while another instance of this consumer is alive."),
@@ -159,6 +162,7 @@ def command(
         "start": start,
         "interval": interval,
         "max_rows": max_rows,
+        "create_folders": create_folders or None,
         "standby": standby or None,
         "parts": parts,
         "positions.table": positions_table if positions_table != POSITIONS_TABLE else None,
@@ -206,7 +210,8 @@ def begin_output() -> None:
 
 def writes_lines(config: WatchConfig) -> bool:
     """True when the changes are written to the standard output."""
-    return config.delivery.callback is None and config.delivery.to == "-"
+    delivery = config.delivery
+    return delivery.callback is None and isinstance(delivery.destination, StandardOutput)
 
 
 def print_start(config: WatchConfig, start: RunStart, once: bool) -> None:
@@ -251,6 +256,7 @@ def make_sink(config: WatchConfig) -> ChangeSink:
         return CallbackEach(resolve_callback(delivery.callback))
     if delivery.queue is not None:
         return open_queue(config)
-    if delivery.to == "-":
-        return Lines(sys.stdout, JsonLines(config.message_format))
-    return RotatingFile(Path(delivery.to), delivery.rotate_bytes, JsonLines(config.message_format))
+    lines = JsonLines(config.message_format)
+    if delivery.file is None:
+        return Lines(sys.stdout, lines)
+    return RotatingFile(delivery.file, delivery.rotate_bytes, lines)

@@ -7,13 +7,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from watcher.model.errors import ConfigurationError
+from watcher.replica.copies_address import FORMATS
 from watcher.replica.cuts import DELTA, ICEBERG, PARQUET
 from watcher.replica.frames import OpenFrameCopy
 from watcher.replica.spark_delta import SparkDeltaCopy, check_delta
 from watcher.replica.spark_iceberg import SparkIcebergCopy, add_catalog, check_iceberg
 from watcher.replica.spark_parquet import SparkParquetCopy
-
-FORMATS = (DELTA, ICEBERG, PARQUET)
 
 
 def make_open_copy(spark: SparkSession, format_: str, folder: str, consumer: str) -> OpenFrameCopy:

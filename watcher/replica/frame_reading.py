@@ -8,6 +8,7 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from watcher.replica.copies import check_version
+from watcher.replica.copies_address import split_copies
 from watcher.replica.cuts import TablesAt
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frames import OpenFrameCopy
@@ -29,8 +30,9 @@ class FramesAt(TablesAt):
         return copy.read_frame(version)
 
 
-def as_of(spark: SparkSession, folder: str, timestamp: datetime | str | None = None) -> FramesAt:
-    """A replica at the latest exact cut at or before a timestamp (None: the latest). Raises
-    ReplicaError."""
+def as_of(spark: SparkSession, to: str, timestamp: datetime | str | None = None) -> FramesAt:
+    """A replica at the latest exact cut at or before a timestamp (None: the latest). ``to`` is its
+    folder, or ``FORMAT:FOLDER``. Raises ReplicaError."""
+    _, folder = split_copies(to)
     cut = Manifest(folder).find_as_of(timestamp)
     return FramesAt(cut, spark, make_open_copy(spark, cut.copies, folder, cut.consumer))

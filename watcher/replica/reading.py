@@ -9,9 +9,10 @@ from datetime import datetime
 import pyarrow as pa
 
 from watcher.replica.copies import OpenCopy, check_version
+from watcher.replica.copies_address import split_copies
 from watcher.replica.cuts import TablesAt
 from watcher.replica.manifest import Manifest
-from watcher.replica.stored_copies import READERS, open_copies
+from watcher.replica.stored_copies import open_copies
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,6 @@ def as_of(to: str, timestamp: datetime | str | None = None) -> ReplicaAt:
 
     ``to`` is ``delta:FOLDER``, or another format's. Raises ReplicaError.
     """
-    format_, _, rest = to.partition(":")
-    folder = rest if format_ in READERS else to
+    _, folder = split_copies(to)
     cut = Manifest(folder).find_as_of(timestamp)
     return ReplicaAt(cut, open_copies(cut.copies, folder, cut.consumer))

@@ -17,6 +17,7 @@ from watcher.replica.owner import Owner
 from watcher.replica.rows import has_copy_columns
 from watcher.replica.sink import ReplicaSink
 from watcher.runners.callbacks import Callback
+from watcher.runners.folders import prepare_folders
 from watcher.runners.replica_settings import name_consumer, require_replica
 from watcher.runners.sources import WatchedTables
 from watcher.runners.watcher import Watcher
@@ -123,6 +124,7 @@ class Replicator:
 
     def _resolve(self) -> WatchedTables:
         """The tables, whose changes a copy can follow."""
+        prepare_folders(self.config)
         source = TableResolver(self.config).resolve_latest().source
         require_complete([source.capture(name).table for name in source.tables])
         return source

@@ -58,6 +58,7 @@ READ = frozenset(
         *("positions.keep", "positions.table", "stream.name", "stream.placements"),
         "stream.whole_rows",  # a copy has whole rows in any case
         "log_format",  # of the command
+        "create_folders",
     }
 )
 """The other fields that a query of Spark takes; what is in neither is refused."""
@@ -163,6 +164,7 @@ def make_request(
         interval_seconds=None if once else config.interval,
         report=report,
         options=make_options(config),
+        create_folders=config.create_folders,
     )
 
 

@@ -18,12 +18,15 @@ from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, VersionExpiredError
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter, is_readable
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState
+from watcher.replica.copies_address import split_copies
+from watcher.replica.cuts import DELTA
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
 from watcher.replica.stored_files import remove_folder
 from watcher.runners.callbacks import Callback
+from watcher.runners.folders import prepare_copies_folder
 from watcher.runners.replica_settings import name_consumer
 from watcher.runners.spark.newest import select_newest
 from watcher.runners.spark.registration import register_source
@@ -36,6 +39,7 @@ from watcher.runners.spark.table_batches import (
     TableDecoder,
     fit_copy,
 )
+from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination
 from watcher.settings.spark import SourceOptions, parse_source_options
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.timestamps import format_timestamp
@@ -207,14 +211,16 @@ def check_supported(name: str, capture: PollCapture) -> None:
 
 @dataclass(frozen=True)
 class ReplicaRequest:
-    """What ``watcher.replicate`` was asked for. ``stream``: a change stream's name, or True for the
-    only one; ``deleted`` maps tables to their soft-delete columns. ``take_over``: the folder is
-    made this consumer's where it belongs to another one, and every table is loaded again."""
+    """What ``watcher.replicate`` was asked for. ``to``: a folder, or ``FORMAT:FOLDER``; ``format``
+    is ``delta`` without either. ``stream``: a change stream's name, or True for the only one;
+    ``deleted`` maps tables to their soft-delete columns. ``take_over``: the folder is made this
+    consumer's where it belongs to another one, and every table is loaded again.
+    ``create_folders``: as in a watcher's file."""
 
     database: str
     tables: Sequence[str]
     to: str
-    format: str = "delta"
+    format: str | None = None
     exclude: Sequence[str] = ()
     consumer: str | None = None
     stream: str | bool = False
@@ -225,6 +231,16 @@ class ReplicaRequest:
     report: Callable[[CutReport], object] = lambda _: None
     options: Mapping[str, object] = field(default_factory=dict)
     take_over: bool = False
+    create_folders: bool = False
+
+    @property
+    def copies(self) -> CopiesDestination:
+        """The format and the folder. Raises ConfigurationError."""
+        format_, folder = split_copies(self.to)
+        named = self.format or format_ or DELTA
+        if format_ not in (None, named):
+            raise ConfigurationError(f"format = '{named}' and to = '{self.to}': remove one of them")
+        return parse_copies_destination(f"{named}:{folder}")
 
     def resolve(self) -> SparkReplicaSettings:
         """The settings. Raises ConfigurationError, AddressError."""
@@ -233,11 +249,12 @@ class ReplicaRequest:
             raise ConfigurationError(
                 f"the option '{taken[0]}' is the replica's own: {OWN_OPTIONS_ADVICE}"
             )
+        copies = self.copies
         settings = SparkReplicaSettings(
             self._make_options(),
-            self.to,
-            self.format,
-            self.checkpoint or f"{make_spark_path(self.to)}/{CHECKPOINT}",
+            copies.folder,
+            copies.format,
+            self.checkpoint or f"{make_spark_path(copies.folder)}/{CHECKPOINT}",
             self.keep_seconds,
             self.interval_seconds,
             Callback(self.report),
@@ -254,7 +271,7 @@ class ReplicaRequest:
             "database": address.database,
             "tables": ",".join(self.tables),
             "exclude": ",".join(self.exclude),
-            "consumer": self.consumer or name_consumer(self.to),
+            "consumer": self.consumer or name_consumer(self.copies.folder),
             "arrowRows": "true",
             "deletedColumns": json.dumps(dict(self.deleted)),
         }
@@ -283,6 +300,7 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     settings = request.resolve()
     consumer = settings.source.consumer
     assert consumer is not None, "a request names the consumer"
+    prepare_copies_folder("to", settings.folder, request.create_folders)
     copies = make_open_copy(spark, settings.format, settings.folder, consumer)
     register_source(spark)
     replica = SparkReplica(settings, copies)

@@ -31,6 +31,7 @@ from watcher.runners.delivery.sinks import (
     OnTransaction,
     Sink,
 )
+from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
 from watcher.runners.shared_run.run import SharedRun, open_shared_run
 from watcher.runners.signals import stop_on_signals
@@ -190,6 +191,7 @@ class Watcher:
             raise WatcherError(
                 "no callback is set for changes: call on_change, on_transaction or on_batch first"
             )
+        prepare_folders(self.config)
         return RunSettings(
             self.config,
             self._make_sink,

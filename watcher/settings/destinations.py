@@ -10,13 +10,11 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, field_validator
 
-from ddl.model.suggestions import suggest_name
 from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import Section, Text
-from watcher.settings.secret_values import Secret, hide_credentials
+from watcher.settings.secret_values import Secret
 
 TABLE_FIELD = "{table}"
-SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)\Z", re.IGNORECASE)
 BROKER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\Z")
 PROJECT = re.compile(r"(?:[a-z0-9.-]+:)?[a-z][a-z0-9-]*\Z")
 KAFKA_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}\Z")
@@ -239,25 +237,3 @@ class QueueSections(Section):
     def list_queue_options(self) -> dict[str, QueueOptions]:
         """The options of each queue by its scheme."""
         return {scheme: getattr(self, scheme) for scheme in DESTINATIONS}
-
-
-def parse_destination(text: str) -> Destination | None:
-    """The queue that ``delivery.to`` names; None for a file or the standard output.
-
-    Raises ConfigurationError that says how to write it.
-    """
-    match = SCHEME.match(text)
-    if match is None:
-        return None
-    scheme, rest = match.groups()
-    shown = hide_credentials(text)
-    if scheme not in DESTINATIONS:
-        hint = suggest_name(scheme, DESTINATIONS, "use a path, or one of")
-        raise ConfigurationError(f"delivery.to = '{shown}': unknown destination '{scheme}'; {hint}")
-    kind = DESTINATIONS[scheme]
-    place, _, topic = rest.partition("/")
-    queue = kind.parse(place, topic or TABLE_FIELD)
-    if queue is None:
-        raise ConfigurationError(f"delivery.to = '{shown}' is invalid: write {kind.spelling}")
-    queue.name_topic(EXAMPLE_TABLE)
-    return queue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,41 +83,37 @@ def _convert_size(value: object) -> object:
         raise ValueError(str(error)) from error
 
 
-def _check_start(text: str) -> str:
-    """Raises ValueError, for pydantic."""
-    try:
-        resolve_start(text)
-    except ConfigurationError as error:
-        raise ValueError(str(error)) from error
-    return text
+def check_by(parse: Callable[[str], object]) -> AfterValidator:
+    """Keeps a text that ``parse`` takes; ConfigurationError becomes ValueError, for pydantic."""
+
+    def check(text: str) -> str:
+        try:
+            parse(text)
+        except ConfigurationError as error:
+            raise ValueError(str(error)) from error
+        return text
+
+    return AfterValidator(check)
 
 
-def _check_end(text: str) -> str:
-    """Raises ValueError, for pydantic."""
-    if _check_start(text) == EARLIEST:
-        raise ValueError(f"invalid end '{text}': use {LATEST} or a timestamp")
-    return text
-
-
-def _check_positions_table(name: str) -> str:
-    try:
-        check_positions_table(name)
-    except ConfigurationError as error:
-        raise ValueError(str(error)) from error
-    return name
+def resolve_end(text: str) -> int | None:
+    """As ``resolve_start``, for an end."""
+    if text == EARLIEST:
+        raise ConfigurationError(f"invalid end '{text}': use {LATEST} or a timestamp")
+    return resolve_start(text)
 
 
 Text = Annotated[str, Field(min_length=1)]
-PositionsTable = Annotated[Text, AfterValidator(_check_positions_table)]
+PositionsTable = Annotated[Text, check_by(check_positions_table)]
 """The table of positions: TABLE or SCHEMA.TABLE."""
 ConsumerName = Annotated[str, Field(min_length=1, max_length=KEY_CHARACTERS_MAX)]
 Duration = Annotated[float, BeforeValidator(_convert_duration), Field(ge=0)]
 """Seconds; as text also 500ms, 1s, 5m, 2h."""
 Size = Annotated[int, BeforeValidator(_convert_size), Field(ge=0)]
 """Bytes; as text also 500kB, 64MiB, 1GiB."""
-Start = Annotated[Text, AfterValidator(_check_start)]
+Start = Annotated[Text, check_by(resolve_start)]
 """``latest``, ``earliest`` or an RFC 3339 timestamp; ``resolve_start`` gives microseconds."""
-End = Annotated[Text, AfterValidator(_check_end)]
+End = Annotated[Text, check_by(resolve_end)]
 """``latest`` or an RFC 3339 timestamp."""
 
 

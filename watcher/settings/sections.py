@@ -6,27 +6,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation
-from watcher.settings.destinations import Destination, QueueSections, parse_destination
-from watcher.settings.fields import Duration, PositionsTable, Section, Text
-from watcher.settings.secret_values import Secret, hide_credentials
+from watcher.replica.cuts import DELTA
+from watcher.settings.destination_grammar import (
+    ChangesDestination,
+    CopiesDestination,
+    FileDestination,
+    parse_changes_destination,
+    parse_copies_destination,
+)
+from watcher.settings.destinations import Destination, QueueSections
+from watcher.settings.fields import Duration, PositionsTable, Section, Text, check_by
+from watcher.settings.secret_values import Secret
 
-REPLICA_FORMATS = ("delta", "iceberg", "parquet")
-WITHOUT_SPARK = "delta"
+WITHOUT_SPARK = DELTA
 """The format that this process writes itself."""
-
-
-def check_replica_address(text: str) -> str:
-    """Raises ValueError, for pydantic, unless it is ``FORMAT:FOLDER``."""
-    format_, _, folder = text.partition(":")
-    if format_ not in REPLICA_FORMATS or not folder:
-        names = " or ".join(f"{name}:FOLDER" for name in REPLICA_FORMATS)
-        raise ValueError(f"invalid target '{hide_credentials(text)}': use {names}")
-    return text
 
 
 class PositionsConfig(Section):
@@ -63,8 +61,9 @@ class ClearingConfig(Section):
 class DeliveryConfig(QueueSections):
     """Where changes go, in which format, and what happens to those that are refused."""
 
-    to: Text = "-"
-    """``-`` is the standard output; else a queue (``kafka://...``, ``pubsub://...``) or a file."""
+    to: Annotated[Text, check_by(parse_changes_destination)] = "-"
+    """``-`` is the standard output; else a queue (``kafka://...``, ``pubsub://...``) or a file: a
+    path with a ``/`` or a ``.``, or ``file:PATH``."""
     rotate_bytes: Annotated[int, Field(ge=1)] | None = None
     """The size in bytes at which the file is rotated; without it, never."""
     callback: Text | None = None
@@ -86,9 +85,23 @@ class DeliveryConfig(QueueSections):
     """The file of refused changes, which ``spanner-watcher replay`` delivers again."""
 
     @property
+    def destination(self) -> ChangesDestination:
+        """What ``to`` names."""
+        return parse_changes_destination(self.to)
+
+    @property
     def queue(self) -> Destination | None:
-        """The queue that ``to`` names, if it names one. Raises ConfigurationError."""
-        return parse_destination(self.to)
+        """The queue that ``to`` names, if it names one."""
+        found = self.destination
+        return found if isinstance(found, Destination) else None
+
+    @property
+    def file(self) -> Path | None:
+        """The file that ``to`` names, if it names one and no callback takes its place."""
+        found = self.destination
+        if isinstance(found, FileDestination) and self.callback is None:
+            return found.path
+        return None
 
 
 class MetricsConfig(Section):
@@ -122,7 +135,7 @@ class ReplicaConfig(Section):
     """Where ``spanner-watcher replicate`` keeps copies; compaction and VACUUM of them are the
     owner's."""
 
-    to: Annotated[Text, AfterValidator(check_replica_address)]
+    to: Annotated[Text, check_by(parse_copies_destination)]
     """The copies: ``delta:FOLDER``; with Spark also ``iceberg:FOLDER`` or ``parquet:FOLDER``."""
     keep_cuts: Duration = 7 * 86_400.0
     """For how long cuts are kept."""
@@ -152,14 +165,19 @@ class ReplicaConfig(Section):
         return self
 
     @property
+    def copies(self) -> CopiesDestination:
+        """What ``to`` names."""
+        return parse_copies_destination(self.to)
+
+    @property
     def folder(self) -> str:
         """The folder."""
-        return self.to.partition(":")[2]
+        return self.copies.folder
 
     @property
     def format(self) -> str:
         """The format of the copies."""
-        return self.to.partition(":")[0]
+        return self.copies.format
 
 
 class StreamConfig(Section):

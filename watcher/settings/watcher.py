@@ -85,6 +85,9 @@ class WatchConfig(SharedSettings):
     """Another instance may take over after this time without renewal."""
     standby: bool = False
     """Wait while another instance of this consumer is alive, instead of failing."""
+    create_folders: bool = False
+    """Make all folders of the files and copies that are named here. Without it, those that are
+    missing are an error, but for the last one."""
     grace: Duration = GRACE_SECONDS
     """How long a stop may take before the process ends anyway; what was not saved is delivered
     again."""
@@ -200,7 +203,7 @@ def check_combinations(config: WatchConfig) -> None:
     if config.page is not None:
         check_page(config)
     letters = config.delivery.dead_letters
-    if letters is not None and letters == Path(config.delivery.to):
+    if letters is not None and letters == config.delivery.file:
         raise ConfigurationError(f"delivery.to and delivery.dead_letters are both '{letters}'")
     if config.delivery.then == "skip" and letters is None:
         raise ConfigurationError(

@@ -1,0 +1,180 @@
+"""What ``to`` and ``--to`` may name, in every command and file: one grammar of destinations.
+
+``-``, ``file:PATH``, ``SCHEME://PLACE/TOPIC`` of a queue and ``FORMAT:FOLDER`` of copies. What has
+no scheme is a path if it has a ``/`` or a ``.``; a bare word is none, because it may be a scheme
+whose rest was forgotten.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ddl.model.suggestions import suggest_name
+from watcher.model.errors import ConfigurationError
+from watcher.replica.copies_address import FORMATS, SPELLINGS, split_copies
+from watcher.settings.destinations import DESTINATIONS, EXAMPLE_TABLE, TABLE_FIELD, Destination
+from watcher.settings.secret_values import hide_credentials
+
+STANDARD_OUTPUT = "-"
+FILE = "file"
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+-]*):(.*)\Z", re.DOTALL)
+OBJECT_STORES = ("abfs", "abfss", "az", "gs", "hdfs", "s3", "s3a", "s3n")
+
+
+@dataclass(frozen=True, slots=True)
+class StandardOutput:
+    """``-``."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDestination:
+    """A file of lines."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesDestination:
+    """A folder of copies; also in an object store, by its address."""
+
+    format: str
+    folder: str
+
+
+ChangesDestination = StandardOutput | FileDestination | Destination
+AnyDestination = ChangesDestination | CopiesDestination
+
+
+def parse_changes_destination(text: str) -> ChangesDestination:
+    """Where ``watch`` writes changes. Raises ConfigurationError that says how to write it."""
+    found = parse_any(text)
+    if isinstance(found, CopiesDestination):
+        raise refuse(
+            text,
+            f"names copies, and this is for changes: use 'spanner-watcher replicate --to {text}'"
+            f" for copies, or {as_file(text)} for a file of this name",
+        )
+    return found
+
+
+def parse_copies_destination(text: str) -> CopiesDestination:
+    """Where ``replicate`` keeps copies, and ``verify`` finds them. Raises ConfigurationError."""
+    if SCHEME.match(text) is None and text not in (STANDARD_OUTPUT, *DESTINATIONS, *FORMATS):
+        names = " or ".join(f"{each}:{hide_credentials(text)}" for each in FORMATS)
+        raise refuse(text, f"does not say the format of the copies: use {names}")
+    found = parse_any(text)
+    if isinstance(found, CopiesDestination):
+        return found
+    if isinstance(found, FileDestination):
+        raise refuse(text, f"is a file, which has no copies: use {' or '.join(SPELLINGS)}")
+    what = "the standard output" if isinstance(found, StandardOutput) else found.service
+    raise refuse(
+        text,
+        f"is {what}, which has no copies: use {' or '.join(SPELLINGS)}; changes are written there"
+        f" by 'spanner-watcher watch --to {hide_credentials(text)}'",
+    )
+
+
+def parse_any(text: str) -> AnyDestination:
+    """What a text names. Raises ConfigurationError."""
+    if text == STANDARD_OUTPUT:
+        return StandardOutput()
+    match = SCHEME.match(text)
+    if match is None:
+        return parse_path(text)
+    scheme, rest = match.groups()
+    if scheme == FILE:
+        return parse_file(text, rest)
+    if scheme in DESTINATIONS:
+        return parse_queue(text, DESTINATIONS[scheme], rest)
+    if scheme in FORMATS:
+        return parse_copies(text)
+    raise refuse_scheme(text, scheme)
+
+
+def parse_path(text: str) -> FileDestination:
+    """A text without a scheme. Raises ConfigurationError for a bare word."""
+    if "\0" in text:
+        raise refuse(text.replace("\0", "\\0"), "has a NUL character: name a file without one")
+    if "/" in text or "." in text:
+        return FileDestination(Path(text))
+    if text in DESTINATIONS:
+        raise refuse(text, f"is not whole: write {DESTINATIONS[text].spelling}, or {as_file(text)}")
+    if text in FORMATS:
+        raise refuse(text, f"is not whole: write {text}:FOLDER, or {as_file(text)}")
+    raise refuse(
+        text,
+        f"is neither a path nor a scheme: write {as_file(text)} for a file of this name; other"
+        f" destinations are {', '.join(list_spellings())}",
+    )
+
+
+def parse_file(text: str, rest: str) -> FileDestination:
+    """``file:PATH``, also as a URL of this machine. Raises ConfigurationError."""
+    path = rest.removeprefix("//localhost") if rest.startswith("//localhost/") else rest
+    if path.startswith("///"):
+        path = path[2:]
+    if not path or path.startswith("//"):
+        raise refuse(
+            text, "does not name a file of this machine: write file:PATH, such as file:a.jsonl"
+        )
+    return FileDestination(Path(path))
+
+
+def parse_queue(text: str, kind: type[Destination], rest: str) -> Destination:
+    """``SCHEME://PLACE/TOPIC``. Raises ConfigurationError."""
+    if not rest.startswith("//"):
+        raise refuse(
+            text, f"is not whole: write {kind.spelling}, or {as_file(text)} for a file of this name"
+        )
+    place, _, topic = rest[2:].partition("/")
+    queue = kind.parse(place, topic or TABLE_FIELD)
+    if queue is None:
+        raise refuse(text, f"is invalid: write {kind.spelling}")
+    queue.name_topic(EXAMPLE_TABLE)
+    return queue
+
+
+def parse_copies(text: str) -> CopiesDestination:
+    """``FORMAT:FOLDER``. Raises ConfigurationError."""
+    format_, folder = split_copies(text)
+    assert format_ is not None, "the caller has looked"
+    if not folder.strip("/"):
+        raise refuse(text, f"does not name a folder: write {format_}:FOLDER")
+    if folder.startswith("//") and not folder.startswith("///"):
+        raise refuse(
+            text,
+            f"has two slashes: write {format_}:{folder[1:]} for a folder of this machine, or"
+            f" {format_}:gs:{folder} for one of an object store",
+        )
+    nested = SCHEME.match(folder)
+    if nested is not None and nested[1] in (*DESTINATIONS, *FORMATS):
+        raise refuse(text, f"names two destinations: write {format_}:FOLDER, or {folder} alone")
+    return CopiesDestination(format_, folder)
+
+
+def refuse_scheme(text: str, scheme: str) -> ConfigurationError:
+    """The error for a scheme that is not known: what can be meant."""
+    if scheme.lower() in OBJECT_STORES:
+        names = " or ".join(f"{each}:{hide_credentials(text)}" for each in FORMATS)
+        return refuse(text, f"is an object store, which takes copies: use 'replicate' with {names}")
+    known = (*DESTINATIONS, *FORMATS, FILE)
+    hint = suggest_name(scheme, known, f"write {as_file(text)} for a file of this name, or one of")
+    return refuse(text, f"has the unknown scheme '{scheme}'; {hint}")
+
+
+def refuse(text: str, problem: str) -> ConfigurationError:
+    """The error for a destination; no password is shown."""
+    return ConfigurationError(f"'{hide_credentials(text)}' {problem}")
+
+
+def as_file(text: str) -> str:
+    """How a file of this name is written."""
+    return f"./{hide_credentials(text)}"
+
+
+def list_spellings() -> list[str]:
+    """How every destination that is no file is written."""
+    return [STANDARD_OUTPUT, *(kind.spelling for kind in DESTINATIONS.values()), *SPELLINGS]
