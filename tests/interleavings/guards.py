@@ -15,8 +15,8 @@ from typing import Any
 
 from interleavings.patches import patch_attribute, patch_everywhere
 from watcher.consumers.divisions import Divisions
+from watcher.consumers.holding import Holding
 from watcher.consumers.positions.rows import StoredRows
-from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 
 CONSUMERS, POSITIONS = "watcher.consumers.", "watcher.consumers.positions."
 DELIVERY = "watcher.runners.delivery."
@@ -94,12 +94,10 @@ GUARDS = (
     Guard(f"{CONSUMERS}merging:merge_parts.find", "check_ended", "merge", StoredRows),
     Guard(f"{POSITIONS}unregister:unregister.find", "check_not_alive", "forget"),
     # Nothing is handed over on a lease that may have run out.
-    Guard(f"{DELIVERY}retries:RetryingSink.write_change", "check", "frozen", LeaseKeeper),
-    Guard(f"{DELIVERY}sinks:EachTransaction.flush", "check", "frozen-transactions", LeaseKeeper),
-    Guard(f"{DELIVERY}windows:WindowDelivery._hand_over", "check", "frozen-batches", LeaseKeeper),
-    Guard(
-        f"{DELIVERY}backfill:BackfillDelivery._deliver_page", "check", "frozen-pages", LeaseKeeper
-    ),
+    Guard(f"{DELIVERY}retries:RetryingSink.write_change", "check", "frozen", Holding),
+    Guard(f"{DELIVERY}sinks:EachTransaction.flush", "check", "frozen-transactions", Holding),
+    Guard(f"{DELIVERY}windows:WindowDelivery._hand_over", "check", "frozen-batches", Holding),
+    Guard(f"{DELIVERY}backfill:BackfillDelivery._deliver_page", "check", "frozen-pages", Holding),
 )
 
 NOT_EXPLORED: dict[tuple[str, str], str] = {

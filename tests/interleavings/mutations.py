@@ -25,6 +25,7 @@ from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.captures.poll import PollCapture
 from watcher.consumers.clearing.bounds import Slowest, find_least_positions, list_awaited
+from watcher.consumers.holding import Holding
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import Position, SpannerPositions
 from watcher.consumers.positions.rows import MovedRows, StoredPosition, StoredRows, merge_position
@@ -44,7 +45,6 @@ from watcher.runners.spark.planner import BatchPlanner
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.resolved_scan import QueryAnswers, ResolvedScan
 from watcher.runners.spark.scan import Scan
-from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.tables.epochs import Epochs
 from watcher.tables.parts import Part, keep_part, list_parts
 from watcher.tables.selection import Selection
@@ -98,7 +98,7 @@ def write_progress_blindly() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(patch_everywhere(demand_owner, do_nothing))
         stack.enter_context(patch_everywhere(check_backfills, do_nothing))
-        stack.enter_context(patch_attribute(LeaseKeeper, "check", do_nothing))
+        stack.enter_context(patch_attribute(Holding, "check", do_nothing))
         yield
 
 
@@ -235,7 +235,7 @@ def hide_cleared() -> Iterator[None]:
 @contextmanager
 def skip_lease_checks() -> Iterator[None]:
     """The lease is not checked before a page, a batch or a change; writes are still fenced."""
-    with patch_attribute(LeaseKeeper, "check", do_nothing):
+    with patch_attribute(Holding, "check", do_nothing):
         yield
 
 

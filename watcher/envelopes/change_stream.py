@@ -23,6 +23,7 @@ from watcher.envelopes.leaves import (
     TRANSACTION_TAG,
     ByNames,
     Cells,
+    describe_key,
 )
 from watcher.envelopes.message import Json, Known, Message, json_bytes, json_text
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
@@ -69,9 +70,8 @@ class ChangeStreamEnvelope(JsonEnvelope):
                 "does not come from a change stream, and the change-stream envelope has no record"
                 " for it"
             )
-        keys, new, old = (
-            Cells(shape, (each,), self.style) for each in (Layer.KEY, Layer.NEW, Layer.OLD)
-        )
+        keys = describe_key(shape, self.style)
+        new, old = (Cells(shape, (each,), self.style) for each in (Layer.NEW, Layer.OLD))
         record: dict[str, Tree] = {
             "commit_timestamp": COMMIT_TIME,
             "record_sequence": RECORD_SEQUENCE,

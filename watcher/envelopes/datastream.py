@@ -17,7 +17,6 @@ from watcher.envelopes.avro import convert_row, load_fastavro, write_container, 
 from watcher.envelopes.change_stream import type_json
 from watcher.envelopes.kinds import (
     Kind,
-    Layer,
     find_kind,
     last_row,
     refuse_part,
@@ -33,6 +32,7 @@ from watcher.envelopes.leaves import (
     WINDOW_END_MS,
     Cells,
     Field,
+    describe_key,
     read_row,
 )
 from watcher.envelopes.message import (
@@ -88,7 +88,7 @@ class Datastream(JsonEnvelope):
         event["read_timestamp"] = WINDOW_END_MILLISECONDS
         event["source_timestamp"] = COMMIT_MILLISECONDS
         event["payload"] = Cells(shape, last_row(kind), self.style)
-        return Described(Cells(shape, (Layer.KEY,), self.style, as_array=True), event)
+        return Described(describe_key(shape, self.style, as_array=True), event)
 
 
 class DatastreamAvro(DescribedEnvelope):
@@ -117,7 +117,7 @@ class DatastreamAvro(DescribedEnvelope):
         """As ``DescribedEnvelope.describe``: the key, and the event in JSON without its payload."""
         refuse_partial(kind)
         event = describe_event(kind, database, shape, self.stream_name)
-        return Described(Cells(shape, (Layer.KEY,), self.style, as_array=True), event)
+        return Described(describe_key(shape, self.style, as_array=True), event)
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""

@@ -26,6 +26,7 @@ from watcher.envelopes.leaves import (
     WINDOW_END_US,
     ByNames,
     Cells,
+    describe_key,
 )
 from watcher.envelopes.message import Json, Known, json_text
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
@@ -100,7 +101,7 @@ class Debezium(JsonEnvelope):
         after, before = new_row(kind), self._choose_before(kind)
         if self.partial == "refuse":
             refuse_part(kind, kind.has_whole_new_row, "debezium's after needs the whole row")
-        key: Tree = Cells(shape, (Layer.KEY,), COMPACT_CELLS)
+        key: Tree = describe_key(shape, COMPACT_CELLS)
         value: Tree = {
             "before": NULL if before is None else Cells(shape, before, COMPACT_CELLS),
             "after": NULL if after is None else Cells(shape, after, COMPACT_CELLS),

@@ -200,6 +200,11 @@ class Cells:
         return list_cells(cells, self.style.punctuation)
 
 
+def describe_key(shape: Shape, style: CellStyle, as_array: bool = False) -> Cells:
+    """The key as an object, or as the array of its cells, in the order of the primary key."""
+    return Cells(shape, (Layer.KEY,), style, own_order=True, as_array=as_array)
+
+
 def read_row(change: Change, layers: Layers) -> Mapping[str, Value]:
     """The values of a row."""
     if len(layers) == 1:

@@ -15,6 +15,7 @@ from watcher.envelopes.leaves import (
     WINDOW_END_TIME,
     WINDOW_START_TIME,
     Cells,
+    describe_key,
 )
 from watcher.envelopes.message import Known
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
@@ -36,7 +37,7 @@ class Plain(JsonEnvelope):
 
     def describe(self, kind: Kind, database: str, shape: Shape) -> Described:  # noqa: ARG002
         """As ``DescribedEnvelope.describe``: of every kind."""
-        key = describe_key(shape)
+        key = describe_key(shape, PLAIN_CELLS)
         value: dict[str, Tree] = {
             "id": ID,
             "table": quote(shape.table),
@@ -55,11 +56,6 @@ class Plain(JsonEnvelope):
             }
         value["window"] = {"start": WINDOW_START_TIME, "end": WINDOW_END_TIME}
         return Described(replace(key, as_array=True), value)
-
-
-def describe_key(shape: Shape) -> Cells:
-    """The key, in the order of the primary key."""
-    return Cells(shape, (Layer.KEY,), PLAIN_CELLS, own_order=True)
 
 
 def describe_values(shape: Shape) -> Cells:

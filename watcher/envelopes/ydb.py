@@ -25,6 +25,7 @@ from watcher.envelopes.leaves import (
     Cells,
     Field,
     Leaf,
+    describe_key,
     get_origin,
     render_scalar,
 )
@@ -85,7 +86,7 @@ class Ydb(JsonEnvelope):
 
     def describe(self, kind: Kind, database: str, shape: Shape) -> Described:  # noqa: ARG002
         """As ``DescribedEnvelope.describe``."""
-        key = Cells(shape, (Layer.KEY,), self.style, as_array=True)
+        key = describe_key(shape, self.style, as_array=True)
         value: dict[str, Tree] = {"key": key}
         if kind.deleted:
             value["erase"] = {}

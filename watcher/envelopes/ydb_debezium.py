@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic import field_validator
 
-from watcher.envelopes.kinds import Kind, Layer
-from watcher.envelopes.leaves import Cells
+from watcher.envelopes.kinds import Kind
+from watcher.envelopes.leaves import Cells, describe_key
 from watcher.envelopes.message import Known, json_text
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
 from watcher.envelopes.values import CellStyle, JsonColumns, quote
@@ -67,7 +67,7 @@ class YdbDebezium(JsonEnvelope):
             "txId": describe_transaction(kind),
             "snapshot": json_text(kind.backfilled),
         }
-        return Described({"payload": Cells(shape, (Layer.KEY,), self.style)}, {"payload": payload})
+        return Described({"payload": describe_key(shape, self.style)}, {"payload": payload})
 
     def _choose_op(self, kind: Kind) -> str:
         """The operation; ``c`` only where YDB can tell, with both images."""

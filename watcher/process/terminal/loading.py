@@ -16,7 +16,7 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any
 
-from watcher.process.extras import DISTRIBUTION, require_extras
+from watcher.process.extras import DISTRIBUTION, require_extras, require_own_package
 
 DECLARED = " (declared)"
 """How the name of such a module ends; the name of no file does."""
@@ -28,10 +28,12 @@ def to_run(module_name: str) -> bool:
 
 
 def declare(module_name: str) -> ModuleType:
-    """The options and help of a file, without what its commands need when they run."""
+    """The options and help of a file, without what its commands need when they run. Raises
+    HiddenPackageError."""
     name = module_name + DECLARED
     if name in sys.modules:
         return sys.modules[name]
+    require_own_package(module_name.partition(".")[0])
     found = find_spec(module_name)
     spec = spec_from_file_location(name, found.origin) if found is not None else None
     if spec is None or spec.loader is None:

@@ -11,6 +11,7 @@ from functools import partial
 
 from ddl.model.schema import Schema
 from watcher.consumers.divisions import Beginning, Divisions
+from watcher.consumers.holding import RENEWALS_PER_LEASE
 from watcher.consumers.members import Members
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.sharing import count_share, plan_shift
@@ -23,7 +24,7 @@ from watcher.runners.shared_run.turns import Turns
 from watcher.runners.sources import make_selection
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lifecycle import Lifecycle
-from watcher.runners.watcher_run.run import RENEWALS_PER_LEASE, RunStart
+from watcher.runners.watcher_run.run import RunStart
 from watcher.runners.watcher_run.settings import RunSettings
 from watcher.runners.watcher_run.startup import retry, retry_connected
 from watcher.runners.watcher_run.table_resolver import TableResolver

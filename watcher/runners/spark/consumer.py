@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import logging
 import threading
-import uuid
 from collections.abc import Iterable, Mapping
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 
-from watcher.consumers.acquisition import Claim, acquire_lease
-from watcher.consumers.leases import Consumers, Lease
+from watcher.consumers.holding import RENEWALS_PER_LEASE, Holding, Report
+from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import (
     Move,
     Position,
@@ -29,7 +28,6 @@ from watcher.spanner.database import connect
 from watcher.spanner.outages import Outages
 
 LOG = logging.getLogger("watcher.spark")
-RENEWALS_PER_LEASE = 3
 ACQUISITION_SECONDS = 0.2
 """How often a name is asked for while the lease of another query may run out."""
 EARLIER_ROWS = "start with 'startingTimestamp' = 'earliest' and a new checkpoint"
@@ -47,18 +45,14 @@ class QueryConsumer:
         """``selection``: the tables that are polled, for clearing. While Spanner does not answer
         nobody can take the name over; the next renewal after that says whether somebody has."""
         self._outages = outages
-        self._seconds = options.lease_seconds
-        self._name = name
         self._selection = selection
         database = connect(options.address)
         self._positions = SpannerPositions(database, options.positions_table)
-        self._consumers = Consumers(database, options.positions_table)
-        self._owner = str(uuid.uuid4())
-        self._lease: Lease | None = None
+        consumers = Consumers(database, options.positions_table)
+        self._holding = Holding(name, options.lease_seconds, lambda: consumers, outages)
         self._registered: dict[str, int] = {}
         self._done = threading.Event()
         self._lost: WatcherError | None = None
-        self._command: Command | None = None
         self._progress = ConsumerProgress()
 
     def register(
@@ -77,40 +71,40 @@ class QueryConsumer:
         if new:
             floating = frozenset(new) if now else frozenset()
             registration = Registration(
-                self._name,
+                self._holding.consumer,
                 new,
                 floating,
                 backwards=True,
                 cleared_with=with_sets,
                 selection=self._selection,
             )
-            registered = self._positions.register(registration, self._owner)
-            warn_about_cleared(LOG, self._name, registered, EARLIER_ROWS)
+            registered = self._positions.register(registration, self._holding.owner)
+            warn_about_cleared(LOG, self._holding.consumer, registered, EARLIER_ROWS)
             self._registered |= registered.positions
         return {table: self._registered[table] for table in starts}
 
     def _hold(self) -> None:
-        """Holds the name, or takes it for the first time."""
-        if self._lease is not None:
+        """Holds the name, or takes it for the first time; that of a query that was killed when its
+        lease has run out."""
+        if self._holding.owner is not None:
             self.check()
             return
         self._positions.create()
-        self._lease = self._acquire()
-        self._command = self._lease.command
-        threading.Thread(target=self._keep_renewing, args=(self._lease,), daemon=True).start()
+        self._holding.acquire(self._done.wait, ACQUISITION_SECONDS)
+        threading.Thread(target=self._keep_renewing, daemon=True).start()
 
     def check(self) -> None:
         """Raises LeaseLostError when another query has taken the name over. A lease that has run
         out is renewed first: nobody may have taken the name meanwhile."""
         if self._lost is not None:
             raise self._lost
-        lease = self._lease
-        if lease is not None and not lease.valid:
-            self._command = self._renew(lease)
+        if self._holding.expired:
+            self._holding.renew(self._report)
 
-    def _renew(self, lease: Lease) -> Command | None:
-        state = State.PAUSED if self._command is Command.PAUSE else State.RUNNING
-        return self._consumers.renew(lease, state, self._progress)
+    @property
+    def _report(self) -> Report:
+        paused = self._holding.command is Command.PAUSE
+        return Report(State.PAUSED if paused else State.RUNNING, self._progress)
 
     def is_paused(self) -> bool:
         """True while an operator wants no further batch. Raises WatcherError when the query is to
@@ -119,58 +113,45 @@ class QueryConsumer:
         Takes the name first: a query may be stopped before its first batch.
         """
         self._hold()
-        if self._command in (Command.STOP, Command.DRAIN):
+        command, name = self._holding.command, self._holding.consumer
+        if command in (Command.STOP, Command.DRAIN):
             raise WatcherError(
-                f"{OPERATOR_ASKED} '{self._name}' to {self._command}: to continue, run"
-                f" 'spanner-watcher ctl resume {self._name}' and restart the query"
+                f"{OPERATOR_ASKED} '{name}' to {command}: to continue, run"
+                f" 'spanner-watcher ctl resume {name}' and restart the query"
             )
-        return self._command is Command.PAUSE
+        return command is Command.PAUSE
 
     def advance(self, reached: int, tables: Iterable[str]) -> None:
         """Everything of the tables up to ``reached`` is in the sink."""
         self.check()
         behind = {t: at for t in tables if (at := self._registered.get(t, reached)) < reached}
-        moves = [Move(Position(self._name, t, reached), at) for t, at in behind.items()]
-        self._positions.save_all(moves, self._owner)
+        name = self._holding.consumer
+        moves = [Move(Position(name, t, reached), at) for t, at in behind.items()]
+        self._positions.save_all(moves, self._holding.owner)
         self._registered |= dict.fromkeys(behind, reached)
         self._progress = ConsumerProgress(windows=self._progress.windows + 1)
 
     def stop(self) -> None:
         """Gives the name back."""
         self._done.set()
-        if self._lease is None or self._lost is not None:
+        if self._lost is not None:
             return
         try:
-            reason = "the Spark query has ended"
-            self._consumers.release(self._lease, State.STOPPED, self._progress, reason=reason)
+            report = Report(State.STOPPED, self._progress)
+            self._holding.release(report, "the Spark query has ended")
         except (GoogleAPICallError, RetryError, WatcherError) as error:
-            LOG.warning(
-                "the lease of consumer '%s' could not be released, it runs out in %s s: %s",
-                self._name,
-                self._seconds,
-                error,
-            )
+            self._holding.report_failed_release(error)
 
-    def _acquire(self) -> Lease:
-        """The lease; that of a query that was killed runs out first."""
-        claim = Claim(self._name, self._seconds, self._owner)
-        return acquire_lease(self._consumers, claim, self._done.wait, ACQUISITION_SECONDS)
-
-    def _keep_renewing(self, lease: Lease) -> None:
+    def _keep_renewing(self) -> None:
         """Continues after any error but a lost lease: ``check`` notices when it has run out."""
-        while not self._done.wait(self._seconds / RENEWALS_PER_LEASE):
+        while not self._done.wait(self._holding.seconds / RENEWALS_PER_LEASE):
             WALL_CLOCK.note_jump()
             try:
-                self._command = self._renew(lease)
+                self._holding.renew(self._report)
             except LeaseLostError as error:
                 self._lost = error
                 return
             except Exception as error:  # noqa: BLE001 (whatever it is, the next one may succeed)
-                if not self._outages.record_error(error):
-                    LOG.warning(
-                        "the lease of consumer '%s' could not be renewed, trying again: %s",
-                        self._name,
-                        error,
-                    )
+                self._holding.report_failed_renewal(error)
             else:
                 self._outages.record_answer()

@@ -10,11 +10,10 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed
 from watcher.envelopes.batches import CHANGE_ID_COLUMN
 from watcher.envelopes.by_column.changes import ChangeColumns
 from watcher.envelopes.by_column.parts import render_parts
-from watcher.envelopes.leaves import Cells
-from watcher.envelopes.plain import describe_key, describe_old_values, describe_values
+from watcher.envelopes.leaves import Cells, describe_key
+from watcher.envelopes.plain import describe_old_values, describe_values
 from watcher.envelopes.templates import Template
 from watcher.envelopes.values import PLAIN_CELLS
-from watcher.model.change import Shape
 from watcher.runners.spark.change_columns import (
     CHANGE_TYPE_COLUMN,
     CHANGE_TYPES,
@@ -50,22 +49,22 @@ def render_column(changes: ChangeColumns, field: pa.Field) -> pa.Array:
     return pa.repeat(pa.scalar(column, field.type), changes.rows)
 
 
-def render(describe: Callable[[Shape], Cells], changes: ChangeColumns) -> pa.Array:
+def render(cells: Cells, changes: ChangeColumns) -> pa.Array:
     """The cells of each change as an object."""
-    return Template((describe(changes.shape),)).render(changes)
+    return Template((cells,)).render(changes)
 
 
 def render_old_values(changes: ChangeColumns) -> pa.Array | None:
     """The values before as an object; NULL where nothing is known of them."""
-    return render(describe_old_values, changes) if changes.kind.has_old else None
+    return render(describe_old_values(changes.shape), changes) if changes.kind.has_old else None
 
 
 COLUMNS: Mapping[str, Callable[[ChangeColumns], pa.Array | str | None]] = {
     "table": lambda changes: changes.shape.table,
     "operation": lambda changes: str(changes.kind.operation),
     COMMIT_TIMESTAMP_COLUMN: lambda changes: changes.commits,
-    "key": lambda changes: render(describe_key, changes),
-    "values": lambda changes: render(describe_values, changes),
+    "key": lambda changes: render(describe_key(changes.shape, PLAIN_CELLS), changes),
+    "values": lambda changes: render(describe_values(changes.shape), changes),
     CHANGE_ID_COLUMN: lambda changes: changes.ids,
     "old_values": render_old_values,
     CHANGE_TYPE_COLUMN: lambda changes: CHANGE_TYPES[changes.kind.operation],

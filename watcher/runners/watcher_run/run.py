@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 from watcher.captures.streamed_tables import StreamedTables
+from watcher.consumers.holding import RENEWALS_PER_LEASE
 from watcher.model.errors import OutputClosedError
 from watcher.runners.delivery.backfill import BackfillDelivery
 from watcher.runners.delivery.proto_texts import show_protos
@@ -28,7 +29,6 @@ LOG = logging.getLogger("watcher")
 IDLE_INTERVALS_MAX = 10
 FAILURES_OF_ONCE_MAX = 8
 """So many failures in a row end ``WatcherRun.deliver_once``."""
-RENEWALS_PER_LEASE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,9 @@ class WatcherRun:
             self._windows.close()
 
     def _schedule_renewals(self, schedule: Schedule) -> None:
-        if self._lease.exists:
+        if self._lease.owner is not None:
             seconds = self._settings.config.lease / RENEWALS_PER_LEASE
-            schedule.every(seconds, "lease", self._lease.renew)
+            schedule.every(seconds, "lease", self._lease.keep)
 
     def _poll(self) -> bool:
         """Delivers a window unless paused or backing off; True when the next may follow at once: an
@@ -222,7 +222,7 @@ class WatcherRun:
             self._connection.reopen()
             self._windows.replace_positions(self._connection.positions)
             self._backfill.replace_positions(self._connection.positions)
-        self._lease.renew_expired()
+        self._lease.keep_expired()
         if self._backfill.in_progress:
             rows = self._backfill.deliver_page()
             self._settings.totals.count_rows(sum(rows.values()))

@@ -48,21 +48,21 @@ def open_run(settings: RunSettings, once: bool) -> Iterator[WatcherRun]:
     except BaseException as error:
         lifecycle.end_run(failed=not isinstance(error, NotStartedError))
         settings.release_sink()
-        lease.release(error)
+        lease.end(error)
         raise
     lifecycle.end_run(failed=False)
     settings.release_sink()
-    lease.release(None)
+    lease.end(None)
 
 
 def start(
     settings: RunSettings, connection: Connection, lease: LeaseKeeper, once: bool
 ) -> WatcherRun:
     """Takes the consumer's name and registers it; may be called again when it has failed."""
-    lease.acquire()
+    lease.begin()
     run = WatcherRun(settings, connection, lease, settings.resolver.resolve_latest(), once)
     settings.lifecycle.note_started()
-    lease.obey_stored_command()
+    lease.obey()
     serve_metrics(settings)
     settings.page.serve()
     return run
