@@ -15,7 +15,7 @@ from fixtures.replicas import CONSUMER
 from pyspark.sql import DataFrame, SparkSession
 
 from watcher.model.errors import CopyConflictError, ReplicaError
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, Needed
 from watcher.replica.cuts import PARQUET
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frames import FrameCopy
@@ -201,11 +201,11 @@ def test_parquet_has_as_many_files_as_it_needs(spark: SparkSession, tmp_path: Pa
     assert lake.read(states[-1]) == names
     assert count_files(tmp_path) > SMALL_FILES_MAX + 3, "old versions have theirs"
     last, earlier = states[-1], states[-3]
-    copy.remove_before(earlier.version)
+    copy.remove_before(Needed(earlier.version))
     assert lake.read(earlier) == dict(list(names.items())[:-2])
     with pytest.raises(ReplicaError, match="it was removed; use a later cut"):
         lake.read(states[0])
-    copy.remove_before(last.version + 5)
+    copy.remove_before(Needed(last.version + 5))
     assert lake.read(last) == names
     assert count_files(tmp_path) <= SMALL_FILES_MAX
 

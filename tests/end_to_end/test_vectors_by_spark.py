@@ -15,6 +15,7 @@ from fixtures.copied_tables import KEY_VALUES, CopiedTable, ExpectedCopy, read_d
 from fixtures.replicas import read_delta
 from pyspark.sql import SparkSession
 
+from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.replica.delta import MERGE_ON_READ, DeltaCopy
 from watcher.replica.frames import arrow_schema, session_settings
@@ -44,6 +45,7 @@ QUICK_VACUUM = {
 }
 """Spark lists a folder in 10,000 tasks otherwise."""
 DAY = 86_400_000_000
+EAGER = CompactionPolicy(0, 1, 1, deleted_rows=1)
 
 
 def draw_rows(randomness: Random, window: int, count: int) -> list[dict[str, Any]]:
@@ -64,7 +66,7 @@ def test_spark_and_this_product_go_on_from_each_other(
     spark: SparkSession, delta: Mapping[str, str], tmp_path: Path
 ) -> None:
     folder, randomness = tmp_path / "t", Random(7)
-    copy, expected = DeltaCopy(str(folder), "c", MERGE_ON_READ), ExpectedCopy(TABLE)
+    copy, expected = DeltaCopy(str(folder), "c", MERGE_ON_READ, EAGER), ExpectedCopy(TABLE)
     loaded = list({TABLE.identify(r): r for r in draw_rows(randomness, 0, 400)}.values())
     expected.load(loaded)
     copy.load(TABLE.schema, TABLE.make_rows(loaded).to_batches(), 100)
@@ -94,15 +96,22 @@ def test_spark_and_this_product_go_on_from_each_other(
     assert_read_alike()
     merge(4)
     assert_read_alike()
+    assert copy.compact(TABLE.key, whole=True).replaced
+    assert_read_alike()
+    expected.assert_equals(read_delta_files(folder))
     spark.sql(f"OPTIMIZE {path}")
     merge(5)
     assert_read_alike()
     spark.sql(f"REORG TABLE {path} APPLY (PURGE)")
     merge(6)
     assert_read_alike()
+    while copy.compact(TABLE.key, whole=True).more:
+        pass
+    merge(8)
+    assert_read_alike()
     vectors = set(folder.glob("_vectors/*.bin"))
     with session_settings(spark, QUICK_VACUUM):
         spark.sql(f"VACUUM {path} RETAIN 0 HOURS")
     assert set(folder.glob("_vectors/*.bin")) == vectors, "VACUUM leaves the folder alone"
-    merge(7)
+    merge(9)
     assert_read_alike()

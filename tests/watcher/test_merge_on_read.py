@@ -23,48 +23,22 @@ from fixtures.copied_tables import (
     read_delta_files,
     rows_of,
 )
+from fixtures.named_rows import KEY, content, load_rows, make_rows
 from fixtures.replicas import read_delta
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from watcher.model.errors import CopyConflictError, ReplicaError
-from watcher.replica import merge_on_read
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
+from watcher.replica import compactor, file_rewrites, merge_on_read, stored_files
+from watcher.replica.compaction import CompactionPolicy
+from watcher.replica.copies import Needed
 from watcher.replica.delta import COPY_ON_WRITE, MERGE_ON_READ, DeltaCopy
 from watcher.replica.rows import reduce_changes
 from watcher.replica.stored_files import create_new
 
 EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "12"))
-UTC_MICROS = pa.timestamp("us", "UTC")
-SCHEMA = pa.schema([("Id", pa.int64()), ("Name", pa.string()), (STAMP_COLUMN, UTC_MICROS)])
-KEY = ("Id",)
 ROWS = 1_000
 Act = Callable[[DeltaTable], object]
-
-
-def make_rows(names: Mapping[int, str | None], day: int) -> pa.Table:
-    """Rows of a window; None: the row is deleted."""
-    columns = [list(names), list(names.values()), [day * 86_400_000_000] * len(names)]
-    arrays = [pa.array(a, t) for a, t in zip(columns, SCHEMA.types, strict=True)]
-    marks = pa.array([name is None for name in names.values()])
-    return pa.Table.from_arrays(arrays, schema=SCHEMA).append_column(DELETED_COLUMN, marks)
-
-
-def load_rows(copy: DeltaCopy, count: int = ROWS) -> dict[int, str]:
-    names = {number: f"n{number}" for number in range(count)}
-    loaded = make_rows(names, 0).drop_columns([DELETED_COLUMN])
-    copy.load(SCHEMA, loaded.to_batches(), 100)
-    return names
-
-
-def content(folder: Path) -> dict[int, str]:
-    """The names by key, as the product reads them; every key has one row."""
-    copy = DeltaCopy(str(folder), "c")
-    state = copy.read_state()
-    assert state is not None
-    rows = [row for batch in copy.scan(state.version) for row in batch.to_pylist()]
-    assert len({row["Id"] for row in rows}) == len(rows)
-    return {row["Id"]: row["Name"] for row in rows}
 
 
 @pytest.fixture
@@ -76,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 def copy(folder: Path) -> DeltaCopy:
     """A thousand rows, loaded at 100."""
     copy = DeltaCopy(str(folder), "c", MERGE_ON_READ)
-    load_rows(copy)
+    load_rows(copy, ROWS)
     return copy
 
 
@@ -95,7 +69,8 @@ class History:
 
     def __init__(self, folder: Path, table: CopiedTable) -> None:
         self.folder = folder
-        self.copy = DeltaCopy(str(folder), "c")
+        self.table = table
+        self.copy = self.reopen()
         self.expected = ExpectedCopy(table)
         self._rows_at: dict[int, dict[tuple[object, ...], Mapping[str, Any]]] = {}
 
@@ -106,13 +81,23 @@ class History:
     def open(self) -> DeltaTable:
         return DeltaTable(str(self.folder))
 
+    def reopen(self) -> DeltaCopy:
+        """The copy as a process that starts finds it."""
+        copy = DeltaCopy(str(self.folder), "c", policy=EAGER)
+        copy.read_state()
+        return copy
+
     def act(self, kind: str) -> None:
         """Something between two windows."""
         if kind == "restart":
-            self.copy = reopen(self.folder)
+            self.copy = self.reopen()
+        elif kind == "rewrite a part":
+            self.copy.compact(self.table.key)
+        elif kind == "rewrite":
+            self.copy.compact(self.table.key, whole=True)
         elif kind == "lose the index":
             shutil.rmtree(self.folder / "_keys", ignore_errors=True)
-            self.copy = reopen(self.folder)
+            self.copy = self.reopen()
         elif kind == "compact":
             self.open().optimize.compact()
         elif kind == "checkpoint":
@@ -127,12 +112,30 @@ class History:
             self.expected.rows = dict(self._rows_at[version])
 
 
-ACTS = ("nothing", "restart", "lose the index", "compact", "checkpoint", "delete", "restore")
+ACTS = (
+    *("nothing", "restart", "lose the index", "compact", "checkpoint", "delete", "restore"),
+    *("rewrite a part", "rewrite a part", "rewrite a part", "rewrite"),
+)
+EAGER = CompactionPolicy(0, 1, 1e-6, deleted_rows=1)
+"""A vector, or a second small file, and files are written anew; group by group."""
 
 
-@settings(max_examples=EXAMPLES, deadline=None, print_blob=True)
-@given(st.data())
-def test_random_histories_are_read_by_everyone(data: st.DataObject) -> None:
+@pytest.fixture
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rewrites go on over several windows, and make several files."""
+    monkeypatch.setattr(file_rewrites, "GROUP_ROWS", 2)
+    monkeypatch.setattr(stored_files, "BATCH_ROWS", 2)
+    monkeypatch.setattr(compactor, "FILE_BYTES", 600)
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_random_histories_are_read_by_everyone(small_groups: None, data: st.DataObject) -> None:
     """Plain Python, delta-rs by two ways, polars, and the product."""
     table: CopiedTable = data.draw(copied_tables())
     with tempfile.TemporaryDirectory() as folder:
@@ -496,15 +499,15 @@ def test_vectors_that_no_cut_needs_are_removed(copy: DeltaCopy, folder: Path) ->
     versions = {end: copy.merge(make_rows({end // day: "x"}, end // day), KEY, end) for end in ends}
     rows = {end: read_version(folder, state.version) for end, state in versions.items()}
     backdate(folder)
-    copy.remove_before(ends[2] + 2 * day)
+    copy.remove_before(Needed(ends[2] + 2 * day, 99))
     assert len(list((folder / "_vectors").iterdir())) == 4, "commits are of today by their clock"
     backdate_log(folder, ends)
     for writer in (reopen(folder), reopen(folder)):
-        writer.remove_before(ends[2] + 2 * day)
+        writer.remove_before(Needed(ends[2] + 2 * day, 99))
         assert len(list((folder / "_vectors").iterdir())) == 2
         assert all(read_version(folder, versions[end].version) == rows[end] for end in ends[2:])
     DeltaTable(str(folder)).optimize.compact()
-    copy.remove_before(ends[3] + 2 * day)
+    copy.remove_before(Needed(ends[3] + 2 * day, 99))
     assert read_version(folder, versions[ends[3]].version) == rows[ends[3]]
 
 

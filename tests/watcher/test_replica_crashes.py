@@ -22,6 +22,7 @@ from watcher.process.failpoints import VARIABLE
 TABLES = ("A", "B", "C")
 PLACES = ("after-replica-table", "after-replica-tables", "after-delivery-before-position")
 MERGE_PLACES = ("after-replica-rows", "after-replica-files", "after-replica-commit")
+REWRITE_PLACES = ("after-rewrite", "after-rewrite-files", "after-rewrite-commit")
 """Those that a load does not pass."""
 
 
@@ -38,6 +39,7 @@ def run_replicate(
     arguments = ["replicate", "--once", "-d", str(address_of(database)), "--to", f"delta:{folder}"]
     arguments += [flag for name in TABLES for flag in ("-t", name)] + ["--consumer", CONSUMER]
     arguments += ["--stream", stream] if stream else []
+    arguments += ["--compaction-small-files", "1"] if place in REWRITE_PLACES else []
     done = subprocess.run(
         [*WARM_PYTHON, "-c", "from watcher.cli import main; main()", *arguments],
         capture_output=True,
@@ -57,14 +59,16 @@ def versions_of(folder: Path, table: str) -> dict[int, int]:
 
 
 @pytest.mark.parametrize(
-    ("place", "stream"), [*((place, None) for place in PLACES + MERGE_PLACES), (PLACES[0], "S")]
+    ("place", "stream"),
+    [*((p, None) for p in PLACES + MERGE_PLACES + REWRITE_PLACES), (PLACES[0], "S")],
 )
 def test_a_replica_is_exact_after_a_crash_at_any_place(
     database: Database, tmp_path: Path, place: str, stream: str | None
 ) -> None:
     write_everywhere(database, TABLES, 1)
     killed = run_replicate(database, tmp_path, place, stream)
-    assert killed == (0 if place in MERGE_PLACES else -signal.SIGKILL), "during the initial load"
+    later = MERGE_PLACES + REWRITE_PLACES
+    assert killed == (0 if place in later else -signal.SIGKILL), "during the initial load"
     assert run_replicate(database, tmp_path, None, stream) == 0
     assert_equal(database, tmp_path)
     before, rows = last_cut(tmp_path), versions_of(tmp_path, "A")
@@ -72,7 +76,7 @@ def test_a_replica_is_exact_after_a_crash_at_any_place(
     killed = run_replicate(database, tmp_path, place, stream)
     assert killed == -signal.SIGKILL, "during the changes"
     assert_equal(database, tmp_path)
-    if place != "after-delivery-before-position":
+    if place not in ("after-delivery-before-position", *REWRITE_PLACES):
         assert last_cut(tmp_path) == before
         assert {name: versions_of(tmp_path, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
     write_everywhere(database, TABLES, 3)
@@ -92,6 +96,6 @@ def test_crashes_one_after_another_with_changes_of_the_schema(
         if number % 2:
             column = f"ALTER TABLE B ADD COLUMN More{number} STRING(MAX) DEFAULT ('{number}')"
             change_schema(database, column)
-        run_replicate(database, tmp_path, chooser.choice(PLACES + MERGE_PLACES))
+        run_replicate(database, tmp_path, chooser.choice(PLACES + MERGE_PLACES + REWRITE_PLACES))
     assert run_replicate(database, tmp_path) == 0
     assert_equal(database, tmp_path)

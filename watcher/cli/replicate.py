@@ -68,6 +68,33 @@ def command(
             " copies) or copy-on-write.",
         ),
     ] = None,
+    compaction: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SWITCH", help="Compact copies between windows: on (the default) or off."
+        ),
+    ] = None,
+    compaction_deleted_percent: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="Rewrite a data file of which more rows are deleted (5 by default).",
+        ),
+    ] = None,
+    compaction_small_files: Annotated[
+        int | None,
+        typer.Option(
+            metavar="FILES",
+            help="Allow a copy this many data files below 16 MB (8 by default).",
+        ),
+    ] = None,
+    compaction_megabytes: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MEGABYTES",
+            help="Rewrite this much between two windows (32 by default).",
+        ),
+    ] = None,
     config: ConfigOption = None,
     consumer: ConsumerOption = None,
     stream: StreamOption = None,
@@ -126,6 +153,10 @@ def command(
         "replica.to": to,
         "replica.engine": engine,
         "replica.merge": merge,
+        "replica.compaction": compaction,
+        "replica.compaction_deleted_percent": compaction_deleted_percent,
+        "replica.compaction_small_files": compaction_small_files,
+        "replica.compaction_megabytes": compaction_megabytes,
     }
     settings = load_config(config, flags)
     configure_logging(settings.log_format, verbose)

@@ -17,6 +17,9 @@ NAMES = (
     "after-replica-table",
     "after-replica-tables",
     "after-replica-cut",
+    "after-rewrite",
+    "after-rewrite-files",
+    "after-rewrite-commit",
 )
 
 

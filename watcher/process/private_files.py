@@ -98,6 +98,16 @@ def check_owner(path: Path, status: os.stat_result) -> None:
         )
 
 
+def sync_file(path: Path) -> None:
+    """Makes the content of a file, and its name, safe."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+    sync_folder(path)
+
+
 def sync_folder(path: Path) -> None:
     """Makes the name of a file as safe as its content."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)

@@ -22,6 +22,7 @@ from watcher.replica.cuts import Cause, Cut, Reason, TableCut, describe_table
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
 from watcher.replica.rows import has_copy_columns
+from watcher.replica.upkeep import CompactCopy, Upkeep
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import format_timestamp, measure_age
 from watcher.tables.replaced import read_replaced
@@ -29,7 +30,6 @@ from watcher.tables.replaced import read_replaced
 LOG = logging.getLogger("watcher.replica")
 REFRESH_SECONDS = 300.0
 """How often the versions of idle copies are read anew: someone may have compacted them."""
-PRUNE_SECONDS = 3600.0
 
 Copy = TypeVar("Copy", bound=StoredCopy)
 Written_contra = TypeVar("Written_contra", bound=StoredCopy, contravariant=True)
@@ -97,12 +97,14 @@ class WindowRows(Protocol[Written_contra]):
 @dataclass(frozen=True)
 class ReplicaTarget(Generic[Copy]):
     """Where a replica is: its copies and its manifest. ``keep_seconds``: for how long cuts are
-    kept. ``format`` is that of the copies."""
+    kept. ``format`` is that of the copies. ``compact``, if it is given, is called with a copy after
+    the cut of a window that has changed it."""
 
     copies: Callable[[str], Copy]
     manifest: Manifest
     keep_seconds: float
     format: str
+    compact: CompactCopy[Copy] | None = None
 
 
 class ReplicaWriter(Generic[Copy]):
@@ -134,7 +136,8 @@ class ReplicaWriter(Generic[Copy]):
         self._replaced: set[str] = set()
         """Tables whose copy is that of another table with the name, until it is loaded."""
         self._end = 0
-        self._refreshed_at = self._pruned_at = time.monotonic()
+        self._refreshed_at = time.monotonic()
+        self._upkeep = Upkeep(target.manifest, target.keep_seconds, target.compact)
 
     def begin(
         self, end: int, starts: Mapping[str, int], captures: Mapping[str, PollCapture]
@@ -169,6 +172,7 @@ class ReplicaWriter(Generic[Copy]):
         failpoint("after-replica-tables")
         self._write_cut(window)
         failpoint("after-replica-cut")
+        self._keep_up(window)
 
     def discard(self) -> None:
         """What is stored is read anew."""
@@ -357,11 +361,16 @@ class ReplicaWriter(Generic[Copy]):
         manifest = self._target.manifest
         manifest.write(cut)
         self._last = cut
-        if time.monotonic() - self._pruned_at >= PRUNE_SECONDS:
-            at = manifest.remove_before(cut.end - int(self._target.keep_seconds * 1_000_000))
-            for copy in self._copies.values():
-                copy.remove_before(at)
-            self._pruned_at = time.monotonic()
+
+    def _keep_up(self, window: ReplicaWindow) -> None:
+        """Compacts what has changed, and removes what nobody needs."""
+        if self._last is None or not window.forward:
+            return
+        keys = {name: each.table.primary_key for name, each in window.captures.items()}
+        changed = [*window.loaded, *window.merged]
+        self._check()
+        self._upkeep.compact(changed, keys, self._open, self._states)
+        self._upkeep.prune(self._last, self._copies)
 
 
 def is_readable(capture: PollCapture, at: int) -> bool:

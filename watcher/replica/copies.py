@@ -47,6 +47,15 @@ class CopyState:
     schema: pa.Schema
 
 
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What cuts need of a copy: the versions in effect at a timestamp or after it, and those from
+    ``version`` on, which is the lowest one that a cut names (0: all)."""
+
+    since: int
+    version: int = 0
+
+
 class StoredCopy(Protocol):
     """One table of a replica, as it is stored. Every write is one commit that carries the window's
     end, and raises CopyConflictError when another instance has written since ``read_state``, or
@@ -73,10 +82,28 @@ class StoredCopy(Protocol):
         """The rows of a version, in batches. Raises ReplicaError where it cannot be read."""
         ...
 
-    def remove_before(self, at: int) -> None:
-        """Removes what only versions before the one in effect at a timestamp have; where the format
-        has its own clean-up, that is the owner's, and nothing is done here."""
+    def remove_before(self, needed: Needed) -> None:
+        """Removes what only versions have that cuts do not need; where the format has its own
+        clean-up, that is the owner's, and nothing is done here."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRun:
+    """What a run of compaction has done. ``read`` and ``written`` are bytes of data files.
+    ``replaced``: how many files a commit has replaced, whose ``version`` it is. ``abandoned``: what
+    was written is given up, because somebody else has changed the files. ``more``: the next run has
+    something to do. ``files`` and ``deleted``: the data files of the copy now, and how many rows of
+    them vectors remove."""
+
+    read: int = 0
+    written: int = 0
+    replaced: int = 0
+    version: int | None = None
+    abandoned: bool = False
+    more: bool = False
+    files: int = 0
+    deleted: int = 0
 
 
 class TableCopy(StoredCopy, Protocol):
@@ -90,6 +117,11 @@ class TableCopy(StoredCopy, Protocol):
     def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
         """Puts each row in the place of that of its key, if it is newer; removes those that are
         ``DELETED_COLUMN``."""
+        ...
+
+    def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
+        """Goes on compacting, within the budget of a run, or with ``whole`` until the files that
+        are chosen next are written. Raises CopyConflictError where another instance has written."""
         ...
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import pyarrow as pa
 from deltalake import (
     CommitProperties,
     DeltaTable,
+    PostCommitHookProperties,
     Transaction,
     WriterProperties,
     write_deltalake,
@@ -19,8 +21,18 @@ from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from watcher.model.errors import CopyConflictError, ReplicaError
-from watcher.replica.copies import CopyState, OpenTableCopy, OutsideCommit, find_stamp
+from watcher.replica.compaction import CompactionPolicy
+from watcher.replica.compactor import Compactor
+from watcher.replica.copies import (
+    CompactionRun,
+    CopyState,
+    Needed,
+    OpenTableCopy,
+    OutsideCommit,
+    find_stamp,
+)
 from watcher.replica.cuts import FORMAT
+from watcher.replica.delta_expiry import FileExpiry
 from watcher.replica.delta_features import allows_vectors, list_obstacles
 from watcher.replica.delta_files import TableFiles
 from watcher.replica.delta_log import LOAD, METADATA, DeltaLog
@@ -36,6 +48,8 @@ MERGE_ON_READ: Merging = "merge-on-read"
 COPY_ON_WRITE: Merging = "copy-on-write"
 SMALL_GROUPS = WriterProperties(compression="SNAPPY", max_row_group_size=131_072)
 """A reader holds a group of rows at a time. Named properties would not be compressed otherwise."""
+AFTER_COMMITS = PostCommitHookProperties(cleanup_expired_logs=False)
+"""delta-rs knows no cuts: entries of the log go by ``FileExpiry``."""
 MERGES_MAX = 5
 """How often a merge is tried when somebody else has committed meanwhile."""
 
@@ -43,14 +57,23 @@ MERGES_MAX = 5
 class DeltaCopy:
     """The ``TableCopy`` in a folder. Compactions by others are not conflicts."""
 
-    def __init__(self, path: str, consumer: str, merging: Merging | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        consumer: str,
+        merging: Merging | None = None,
+        policy: CompactionPolicy | None = None,
+    ) -> None:
         """``merging``: how rows are merged; None: as the table allows it, and a new one is made for
-        merge-on-read."""
+        merge-on-read. ``policy``: how ``compact`` compacts; None: not at all, and VACUUM of data
+        files is the owner's."""
         self._path = path
         self._consumer = consumer
         self._merging = merging
         self._vectors = VectorTable(path)
-        self._told = False
+        self._expiry = FileExpiry(self._vectors.files, self._vectors.reader)
+        self._compactor = None if policy is None else Compactor(self._vectors, policy)
+        self._warned: set[str] = set()
         self._application = f"spanner-watcher/{consumer}"
         self._log = DeltaLog(path, consumer)
         self._known_end: int | None = None
@@ -76,6 +99,7 @@ class DeltaCopy:
                 schema_mode="overwrite",
                 writer_properties=SMALL_GROUPS,
                 commit_properties=self._mark(LOAD, end, replaced=table.version()),
+                post_commithook_properties=AFTER_COMMITS,
             )
         except (DeltaError, OSError) as error:
             if source.error is not None:
@@ -113,10 +137,14 @@ class DeltaCopy:
         text = f"{self._path} cannot be merged on read: {'; '.join(reasons)}"
         if self._merging == MERGE_ON_READ:
             raise ReplicaError(f"{text}; remove that, or use --merge copy-on-write")
-        if not self._told:
-            LOG.warning("%s; every merge rewrites the files that have a row of it", text)
-            self._told = True
+        self._warn(f"{text}; every merge rewrites the files that have a row of it")
         return False
+
+    def _warn(self, text: str) -> None:
+        """Says something once."""
+        if text not in self._warned:
+            LOG.warning("%s", text)
+            self._warned.add(text)
 
     def _enable_vectors(self, snapshot: Snapshot) -> bool:
         """Lets an existing table have vectors."""
@@ -163,6 +191,7 @@ class DeltaCopy:
                 target_alias=TARGET,
                 writer_properties=SMALL_GROUPS,
                 commit_properties=self._mark("merge", end),
+                post_commithook_properties=AFTER_COMMITS,
             )
             .when_matched_delete(DATAFUSION.deletes(stamp))
             .when_matched_update(values, DATAFUSION.updates(stamp))
@@ -196,14 +225,35 @@ class DeltaCopy:
         except (DeltaError, OSError) as error:
             raise self._unreadable(version, error) from error
 
-    def remove_before(self, at: int) -> None:
-        """As ``StoredCopy.remove_before``: VACUUM of data files is the owner's."""
-        table = self._open()
-        if table is not None and VECTORS in (table.protocol().reader_features or ()):
-            try:
-                self._vectors.remove_before(at)
-            except OSError as error:
-                raise explain_store_error(self._path, error) from error
+    def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
+        """As ``TableCopy.compact``."""
+        if self._compactor is None:
+            return CompactionRun()
+        snapshot = self._vectors.read()
+        self._check_end(snapshot.transactions.get(self._application, 0))
+        reasons = list_obstacles(snapshot)
+        if reasons:
+            self._warn(f"{self._path} cannot be compacted: {'; '.join(reasons)}")
+            return CompactionRun()
+        # A merge by copy-on-write writes files anew that are not finished.
+        on_read = allows_vectors(snapshot) and self._merging != COPY_ON_WRITE
+        try:
+            run = self._compactor.run(snapshot, key if on_read else (), whole or not on_read)
+        except OSError as error:
+            raise explain_store_error(self._path, error) from error
+        vectors = [file.vector for file in snapshot.files.values()]
+        deleted = sum(each.rows for each in vectors if each is not None)
+        return replace(run, files=len(vectors), deleted=deleted)
+
+    def remove_before(self, needed: Needed) -> None:
+        """As ``StoredCopy.remove_before``. VACUUM of data files is the owner's where this product
+        does not compact."""
+        if self._open() is None:
+            return
+        try:
+            self._expiry.remove(self._vectors.read(), needed, self._compactor is not None)
+        except OSError as error:
+            raise explain_store_error(self._path, error) from error
 
     def _read_version(self, version: int) -> DeltaTable:
         try:
@@ -306,7 +356,12 @@ def convert_schema(table: DeltaTable) -> pa.Schema:
     return pa.schema(table.schema().to_arrow())
 
 
-def open_delta_copies(folder: str, consumer: str, merging: Merging | None = None) -> OpenTableCopy:
+def open_delta_copies(
+    folder: str,
+    consumer: str,
+    merging: Merging | None = None,
+    policy: CompactionPolicy | None = None,
+) -> OpenTableCopy:
     """The copies of a replica, each in the folder of its table's name."""
     base = folder.rstrip("/")
-    return lambda table: DeltaCopy(f"{base}/{table}", consumer, merging)
+    return lambda table: DeltaCopy(f"{base}/{table}", consumer, merging, policy)

@@ -9,12 +9,12 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
-from pyarrow.fs import FileSelector, LocalFileSystem
+from pyarrow.fs import FileSelector, FileType, LocalFileSystem
 from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
+from watcher.process.private_files import sync_file
 from watcher.replica.deletion_vectors import (
-    FOLDER,
     INLINE,
     VectorPlace,
     read_inline,
@@ -82,15 +82,38 @@ class TableFiles:
             Path(target.parent).mkdir(parents=True, exist_ok=True)
         write_whole(self._files, target.parent, target.name, content)
 
-    def remove_vectors(self, kept: Collection[PurePosixPath], before: int) -> None:
-        """Removes files of vectors of this product that are older than a time, but for some."""
-        folder = self._base / FOLDER
-        with explain_store(str(folder)):
-            selector = FileSelector(str(folder), allow_not_found=True)
+    def remove_files(
+        self, folder: PurePosixPath, suffix: str, kept: Collection[PurePosixPath], before: int
+    ) -> None:
+        """Removes files in a folder of the table that are older than a time, but for some."""
+        place = self._base / folder
+        with explain_store(str(place)):
+            selector = FileSelector(str(place), allow_not_found=True)
             for info in self._files.get_file_info(selector):
-                path = PurePosixPath(FOLDER) / info.base_name
-                if path not in kept and info.mtime_ns // 1_000 < before:
+                if info.type != FileType.File or not info.base_name.endswith(suffix):
+                    continue
+                if folder / info.base_name not in kept and info.mtime_ns // 1_000 < before:
                     self._files.delete_file(info.path)
+
+    def open_new(self, path: str) -> pa.NativeFile:
+        """A new data file, to be written piece by piece: ``finish`` makes it safe."""
+        with explain_store(path):
+            return self._files.open_output_stream(str(self._base / path))
+
+    def finish(self, path: str) -> int:
+        """Makes a file that was written as safe as a commit that names it: its size in bytes.
+        Raises OSError where it is gone."""
+        place = str(self._base / path)
+        with explain_store(place):
+            if isinstance(self._files, LocalFileSystem):
+                sync_file(Path(place))
+            return int(self._files.get_file_info(place).size)
+
+    def remove(self, path: str) -> None:
+        """Removes a data file that no version has, if it is there."""
+        place = str(self._base / path)
+        if self._files.get_file_info(place).type == FileType.File:
+            self._files.delete_file(place)
 
     def _locate(self, file: LiveFile) -> str:
         name = unquote(file.path)

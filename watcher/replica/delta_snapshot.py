@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import Schema
+from pyarrow.fs import FileSelector, FileType
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.deletion_vectors import VectorPlace
@@ -25,6 +26,8 @@ from watcher.replica.stored_files import explain_store, list_names, open_file_sy
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 """A checkpoint, whole or in parts, whose number is in each name."""
+ENTRY = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\..*parquet)")
+"""What is removed with a version."""
 STATE = ("add", "txn", "metaData", "protocol")
 """The actions of a checkpoint that make a state."""
 MAPS = ("partitionValues", "tags", "configuration", "options")
@@ -51,6 +54,11 @@ class LiveFile:
     def path(self) -> str:
         """The path in the table's folder, as the log writes it: encoded as in addresses."""
         return str(self.add["path"])
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return int(self.add["size"])
 
 
 @dataclass
@@ -141,21 +149,28 @@ class SnapshotReader:
         """The actions of a commit; none where there is none."""
         return parse_entry(self._read_text(version) or "")
 
+    def remove_entries(self, needed: int, before: int) -> None:
+        """Removes what is older than a time, and of which no version from ``needed`` on has need:
+        entries and checkpoints before the latest whole checkpoint up to that version."""
+        with explain_store(str(self._folder)):
+            infos = self._files.get_file_info(FileSelector(str(self._folder), allow_not_found=True))
+        first = max(find_checkpoints((info.base_name for info in infos), needed), default=0)
+        for info in infos:
+            numbered = ENTRY.match(info.base_name)
+            if numbered is None or int(numbered[1]) >= first or info.type != FileType.File:
+                continue
+            if info.mtime_ns // 1_000 < before:
+                self._files.delete_file(info.path)
+
     def _read_text(self, version: int) -> str | None:
         return read_entry_text(self._files, self._folder, version)
 
     def _read_checkpoint(self, names: Iterable[str], upto: int) -> Snapshot:
         """The state of the latest checkpoint up to a version; that of an empty log without one."""
-        parts: dict[int, list[str]] = {}
-        counts: dict[int, int] = {}
-        for name in names:
-            if (found := CHECKPOINT.fullmatch(name)) is not None and int(found[1]) <= upto:
-                parts.setdefault(int(found[1]), []).append(name)
-                counts[int(found[1])] = int(found[2] or 1)
-        whole = [version for version, names in parts.items() if len(names) == counts[version]]
-        if not whole:
+        parts = find_checkpoints(names, upto)
+        if not parts:
             return Snapshot()
-        snapshot = Snapshot(max(whole))
+        snapshot = Snapshot(max(parts))
         for name in parts[snapshot.version]:
             snapshot.apply(self._read_actions(name))
         text = self._read_text(snapshot.version)
@@ -170,6 +185,17 @@ class SnapshotReader:
             for batch in file.iter_batches(columns=columns):
                 for row in batch.to_pylist():
                     yield {kind: restore(row[kind]) for kind in columns if row[kind] is not None}
+
+
+def find_checkpoints(names: Iterable[str], upto: int) -> dict[int, list[str]]:
+    """The files of the checkpoints up to a version, of those that are whole."""
+    parts: dict[int, list[str]] = {}
+    counts: dict[int, int] = {}
+    for name in names:
+        if (found := CHECKPOINT.fullmatch(name)) is not None and int(found[1]) <= upto:
+            parts.setdefault(int(found[1]), []).append(name)
+            counts[int(found[1])] = int(found[2] or 1)
+    return {version: names for version, names in parts.items() if len(names) == counts[version]}
 
 
 def digest(text: str) -> str:

@@ -15,24 +15,48 @@ COLUMNS_MAX = 32
 TEXT_MAX = 32
 """Longer texts have no bounds here."""
 ROWS, TIGHT = "numRecords", "tightBounds"
+COMPACT = (",", ":")
+
+
+class FileStatistics:
+    """Those of a file that is written batch by batch."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._nulls: dict[str, int] = {}
+        self._bounds: dict[str, tuple[Any, Any]] = {}
+
+    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """More rows of the file."""
+        self.rows += rows.num_rows
+        for name in rows.schema.names[:COLUMNS_MAX]:
+            column = rows.column(name)
+            self._nulls[name] = self._nulls.get(name, 0) + column.null_count
+            if has_bounds(column.type) and column.null_count < len(column):
+                bounds = pc.min_max(column)
+                self._widen(name, bounds["min"].as_py(), bounds["max"].as_py())
+
+    def _widen(self, name: str, low: Any, high: Any) -> None:
+        known = self._bounds.get(name, (low, high))
+        self._bounds[name] = (min(low, known[0]), max(high, known[1]))
+
+    def to_json(self) -> str:
+        """How many rows and NULLs, and the bounds of columns whose values are exact in JSON."""
+        lowest: dict[str, Any] = {}
+        highest: dict[str, Any] = {}
+        for name, bounds in self._bounds.items():
+            low, high = (write_bound(bound, upper) for upper, bound in enumerate(bounds))
+            if low is not None and high is not None:
+                lowest[name], highest[name] = low, high
+        bounds_of = {"minValues": lowest, "maxValues": highest, "nullCount": self._nulls}
+        return json.dumps({ROWS: self.rows, **bounds_of, TIGHT: True}, separators=COMPACT)
 
 
 def describe_rows(rows: pa.Table) -> str:
-    """The statistics of a new file: how many rows and NULLs, and the bounds of columns whose values
-    are exact in JSON."""
-    nulls: dict[str, int] = {}
-    lowest: dict[str, Any] = {}
-    highest: dict[str, Any] = {}
-    for name in rows.column_names[:COLUMNS_MAX]:
-        column = rows.column(name)
-        nulls[name] = column.null_count
-        if has_bounds(column.type) and column.null_count < len(column):
-            bounds = pc.min_max(column)
-            low, high = (write_bound(bounds[each].as_py(), each == "max") for each in bounds)
-            if low is not None and high is not None:
-                lowest[name], highest[name] = low, high
-    bounds_of = {"minValues": lowest, "maxValues": highest, "nullCount": nulls}
-    return json.dumps({ROWS: rows.num_rows, **bounds_of, TIGHT: True})
+    """The statistics of a new file."""
+    statistics = FileStatistics()
+    statistics.add(rows)
+    return statistics.to_json()
 
 
 def has_bounds(type_: pa.DataType) -> bool:
@@ -41,10 +65,10 @@ def has_bounds(type_: pa.DataType) -> bool:
     return any(is_kind(type_) for is_kind in kinds)
 
 
-def write_bound(value: Any, upper: bool) -> Any:
+def write_bound(value: Any, upper: bool | int) -> Any:
     """A bound as JSON has it; None where it has none. Times are whole milliseconds there."""
     if isinstance(value, datetime):
-        return write_time(value, upper)
+        return write_time(value, bool(upper))
     if isinstance(value, str):
         return value if len(value) <= TEXT_MAX else None
     return value if isinstance(value, int) else value.isoformat()
@@ -71,5 +95,5 @@ def loosen(stats: str | None, rows: int) -> str:
     their digits, of which a float would lose some."""
     marker = secrets.token_hex(8)
     values = json.loads(stats or "{}", parse_float=lambda text: f"{marker}{text}{marker}")
-    text = json.dumps({**values, ROWS: rows, TIGHT: False})
+    text = json.dumps({**values, ROWS: rows, TIGHT: False}, separators=COMPACT)
     return text.replace(f'"{marker}', "").replace(f'{marker}"', "")

@@ -10,7 +10,7 @@ from pyiceberg.table import StaticTable
 from pyiceberg.table.snapshots import Snapshot
 
 from watcher.model.errors import ReplicaError
-from watcher.replica.copies import CopyState, OpenCopy, OutsideCommit
+from watcher.replica.copies import CopyState, Needed, OpenCopy, OutsideCommit
 from watcher.replica.cuts import CONSUMER, END, KIND
 from watcher.replica.iceberg_names import name_copy
 from watcher.replica.lineage import Ancestor, list_outside
@@ -65,7 +65,7 @@ class IcebergCopy:
         except OSError as error:
             raise self._unreadable(version, str(error)) from error
 
-    def remove_before(self, at: int) -> None:
+    def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``: expire_snapshots is the owner's."""
 
     def _open(self) -> StaticTable:

@@ -114,6 +114,7 @@ class KeyIndex:
         self.points = draw_points()
         self.files: dict[str, IndexedFile] = {}
         self._next = 0
+        self._staged: set[int] = set()
         self._runs: list[Run] = []
         self._opened: dict[str, Entries] = {}
         self._load()
@@ -131,6 +132,19 @@ class KeyIndex:
         for each in entries:
             self._write_run(each.sort())
         self.files[path] = IndexedFile(number, vector)
+
+    def stage(self, number: int, entries: Entries) -> None:
+        """Rows of a file that is about to be added, by ``adopt``; until ``unstage`` they stay."""
+        self._write_run(entries.sort())
+        self._staged.add(number)
+
+    def adopt(self, path: str, vector: VectorPlace | None, number: int) -> None:
+        """A file all of whose rows were staged."""
+        self.files[path] = IndexedFile(number, vector)
+
+    def unstage(self) -> None:
+        """What was staged and not adopted goes when runs are merged."""
+        self._staged = set()
 
     def take_number(self) -> int:
         """The number of a file that is about to be added. None is given twice."""
@@ -241,7 +255,7 @@ class KeyIndex:
 
     def _find_live(self, entries: Entries, gone: Mapping[str, BitMap]) -> NDArray[np.bool_]:
         """Which rows of files that the copy has are there."""
-        live = np.isin(entries.files, self._list_numbers())
+        live = np.isin(entries.files, [*self._list_numbers(), *self._staged])
         for path, rows in gone.items():
             if path in self.files and len(rows):
                 of_file = np.flatnonzero(entries.files == self.files[path].number)

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,21 @@ from watcher.replica.copies import find_stamp
 from watcher.replica.deletion_vectors import VectorPlace
 from watcher.replica.delta_files import TableFiles
 from watcher.replica.delta_snapshot import LiveFile, Snapshot
+from watcher.replica.delta_stats import read_rows
 from watcher.replica.key_hashes import Words, hash_keys
 from watcher.replica.key_index import NEVER, RUN_ROWS_MAX, Entries, KeyIndex, contains
 
 LOG = logging.getLogger("watcher.replica")
 FOLDER = "_keys"
+
+
+@dataclass(slots=True)
+class StagedFile:
+    """A file that is being written: how many of its ``rows`` an index has, and by which number."""
+
+    index: KeyIndex
+    number: int
+    rows: int = 0
 
 
 class LiveRows:
@@ -36,6 +47,7 @@ class LiveRows:
         self._index: KeyIndex | None = None
         self._vectors: dict[str, tuple[VectorPlace | None, BitMap]] = {}
         """The vectors that were read or written, by the path of their data file."""
+        self._staged: dict[str, StagedFile] = {}
 
     def follow(self, snapshot: Snapshot, key: Sequence[str]) -> None:
         """Makes the index that of a version and a key."""
@@ -91,6 +103,40 @@ class LiveRows:
             index.add(path, None, number, [Entries.of_rows(number, 0, hashes, stamps)])
         except (OSError, FileWriteError) as error:
             LOG.warning("the rows of %s are not in the index of keys yet: %s", path, error)
+
+    def stage(self, path: str, start: int, rows: pa.Table, key: Sequence[str]) -> None:
+        """Rows, from the number ``start`` on, of a file that is being written. What the index does
+        not get is read when the file is there."""
+        index = self._index
+        if index is None or self._key != tuple(key):
+            return
+        staged = self._staged.setdefault(path, StagedFile(index, index.take_number()))
+        if staged.index is not index or staged.rows != start:
+            return
+        hashes = hash_keys(rows.select(list(key)), index.points)
+        stamps = to_micros(rows.column(find_stamp(rows.column_names)).combine_chunks())
+        try:
+            index.stage(staged.number, Entries.of_rows(staged.number, start, hashes, stamps))
+        except (OSError, FileWriteError) as error:
+            LOG.warning("the rows of %s are not in the index of keys yet: %s", path, error)
+            return
+        staged.rows += rows.num_rows
+
+    def settle_staged(self, snapshot: Snapshot) -> None:
+        """As ``settle``, for a version with files that were staged."""
+        for path, staged in self._staged.items():
+            file = snapshot.files.get(path)
+            whole = file is not None and read_rows(file.add.get("stats")) == staged.rows
+            if file is not None and whole and staged.index is self._index:
+                staged.index.adopt(path, file.vector, staged.number)
+        if self._index is not None:
+            self.settle(snapshot)
+
+    def unstage(self) -> None:
+        """What was staged is given up, or there."""
+        self._staged = {}
+        if self._index is not None:
+            self._index.unstage()
 
     def _require(self) -> KeyIndex:
         assert self._index is not None, "follow comes first"

@@ -35,6 +35,19 @@ class Manifest:
         """The cut that was written last, exact or not; None for a new replica."""
         return next(self._iterate(), None)
 
+    def read_first(self) -> Cut | None:
+        """The oldest cut that is kept, exact or not."""
+        owner = self.owner.read()
+        for name in self._list_names():
+            cut = self._read(name)
+            if owner is None or Owner.of_cut(cut) == owner:
+                return cut
+        return None
+
+    def has_before(self, at: int) -> bool:
+        """Whether there is a cut before a timestamp."""
+        return any(name < name_of(at) for name in self._list_names()[:1])
+
     def find_owner(self) -> Owner | None:
         """Whose the folder is; None for a new one. Of a folder of an earlier release its cuts say
         it."""

@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 from pyarrow.fs import FileSelector, FileType
 
 from watcher.model.errors import ReplicaError
-from watcher.replica.copies import CopyState, OpenCopy, OutsideCommit, make_conflict
+from watcher.replica.copies import CopyState, Needed, OpenCopy, OutsideCommit, make_conflict
 from watcher.replica.cuts import FORMAT, parse_stored
 from watcher.replica.stored_files import (
     PARQUET_FORMAT,
@@ -211,9 +211,9 @@ class ParquetCopy:
         except OSError as error:
             raise self.versions.unreadable(version, str(error)) from error
 
-    def remove_before(self, at: int) -> None:
+    def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``."""
-        self.versions.remove_before(at)
+        self.versions.remove_before(needed.since)
 
     def check_known(self, end: int) -> None:
         """Raises CopyConflictError where another instance has written meanwhile."""

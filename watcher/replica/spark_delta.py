@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
-from watcher.replica.copies import CopyState, OutsideCommit
+from watcher.replica.copies import CopyState, Needed, OutsideCommit
 from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_log import LOAD, DeltaLog
 from watcher.replica.delta_log import METADATA as MARK
@@ -129,7 +129,7 @@ class SparkDeltaCopy:
         """As ``StoredCopy.scan``."""
         return scan_frame(self.read_frame(version), columns)
 
-    def remove_before(self, at: int) -> None:
+    def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``: VACUUM is the owner's."""
 
     @property

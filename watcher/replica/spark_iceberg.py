@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from watcher.model.errors import ConfigurationError, ReplicaError
-from watcher.replica.copies import CopyState, OutsideCommit, make_conflict
+from watcher.replica.copies import CopyState, Needed, OutsideCommit, make_conflict
 from watcher.replica.cuts import CONSUMER, END, KIND
 from watcher.replica.frames import (
     arrow_schema,
@@ -130,7 +130,7 @@ class SparkIcebergCopy:
         """As ``StoredCopy.scan``."""
         return scan_frame(self.read_frame(version), columns)
 
-    def remove_before(self, at: int) -> None:
+    def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``: expire_snapshots is the owner's."""
 
     def _describe(self, kind: str, end: int) -> dict[str, str]:

@@ -63,6 +63,34 @@ class MetricFamilies:
             registry=self.registry,
         )
 
+        self.compactions = Counter(
+            "spanner_watcher_compactions",
+            "Rewrites of data files of a copy that were committed, or abandoned",
+            (*label, "outcome"),
+            registry=self.registry,
+        )
+        self.compacted = Counter(
+            "spanner_watcher_compaction_written_bytes",
+            "Bytes of data files that compaction has written",
+            label,
+            registry=self.registry,
+        )
+        self.compaction_seconds = Counter(
+            "spanner_watcher_compaction_seconds",
+            "Time that compaction took, between windows",
+            label,
+            registry=self.registry,
+        )
+        self.copy_files = Gauge(
+            "spanner_watcher_copy_files", "Data files of a copy", label, registry=self.registry
+        )
+        self.copy_deleted = Gauge(
+            "spanner_watcher_copy_deleted_rows",
+            "Rows in data files of a copy that deletion vectors remove",
+            label,
+            registry=self.registry,
+        )
+
     def serve(self, host: str, port: int) -> int:
         """Serves the metrics over HTTP from now on; the port, which 0 lets the system choose.
         Raises ConfigurationError."""
@@ -130,6 +158,21 @@ class Metrics:
 
     def _measure_lag(self) -> float:
         return measure_age(self._end, self._estimate_now()) if self._end else 0.0
+
+    def count_compaction(
+        self, table: str, written: int, seconds: float, outcome: str | None
+    ) -> None:
+        """A run of compaction; ``outcome``: ``committed``, ``abandoned``, or None where the next
+        run goes on."""
+        self.families.compacted.labels(self._consumer, table).inc(written)
+        self.families.compaction_seconds.labels(self._consumer, table).inc(seconds)
+        if outcome is not None:
+            self.families.compactions.labels(self._consumer, table, outcome).inc()
+
+    def measure_copy(self, table: str, files: int, deleted: int) -> None:
+        """The data files of a copy, and the rows of them that are deleted."""
+        self.families.copy_files.labels(self._consumer, table).set(files)
+        self.families.copy_deleted.labels(self._consumer, table).set(deleted)
 
     def count_cleared(self, table: str, rows: int) -> None:
         """Rows of a table were cleared from its index."""

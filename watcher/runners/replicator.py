@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from watcher.captures.change_stream import require_complete
 from watcher.consumers.states import State
 from watcher.model.errors import ConfigurationError
 from watcher.replica.commits import CutReport, ReplicaTarget
+from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import TableCopy
 from watcher.replica.cuts import DELTA
 from watcher.replica.delta import open_delta_copies
@@ -16,13 +18,16 @@ from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
 from watcher.replica.rows import has_copy_columns
 from watcher.replica.sink import ReplicaSink
+from watcher.replica.upkeep import Compacted
 from watcher.runners.callbacks import Callback
 from watcher.runners.folders import prepare_folders
+from watcher.runners.metrics import Metrics
 from watcher.runners.replica_settings import name_consumer, require_replica
 from watcher.runners.sources import WatchedTables
 from watcher.runners.watcher import Watcher
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.fields import LATEST
+from watcher.settings.sections import ReplicaConfig
 from watcher.settings.watcher import WatchConfig
 
 
@@ -55,6 +60,7 @@ class Replicator:
         self._replica = require_replica(self.config)
         self._report = Callback(report)
         self._take_over = take_over
+        self._once = False
         self._watcher = Watcher(self.config)
         self._watcher.deliver_windows_to(self._make_sink)
 
@@ -65,14 +71,34 @@ class Replicator:
         return self.config.consumer
 
     @property
+    def metrics(self) -> Metrics:
+        """What is counted, as of a ``Watcher``."""
+        return self._watcher.metrics
+
+    @property
     def _owner(self) -> Owner:
         return Owner(self.config.address.path, self.consumer, DELTA)
 
     @property
     def _target(self) -> ReplicaTarget[TableCopy]:
-        folder = self._replica.folder
-        copies = open_delta_copies(folder, self.consumer, self._replica.merge)
-        return ReplicaTarget(copies, Manifest(folder), self._replica.keep_cuts, DELTA)
+        replica, folder = self._replica, self._replica.folder
+        policy = make_policy(replica)
+        copies = open_delta_copies(folder, self.consumer, replica.merge, policy)
+        compact = None if policy is None else self._compact
+        return ReplicaTarget(copies, Manifest(folder), replica.keep_cuts, DELTA, compact)
+
+    def _compact(self, table: str, copy: TableCopy, key: Sequence[str]) -> Compacted:
+        """A run of compaction, or, in a process that ends after it, all that there are to do."""
+        version: int | None = None
+        while True:
+            began = time.monotonic()
+            run = copy.compact(key, whole=self._once)
+            ended = "abandoned" if run.abandoned else "committed" if run.replaced else None
+            self.metrics.count_compaction(table, run.written, time.monotonic() - began, ended)
+            self.metrics.measure_copy(table, run.files, run.deleted)
+            version = version if run.version is None else run.version
+            if not run.replaced or not run.more or not self._once:
+                return Compacted(version, run.more)
 
     def _make_sink(self, check: Callable[[], None]) -> ReplicaSink:
         path = self.config.address.path
@@ -95,7 +121,11 @@ class Replicator:
         """As ``Watcher.run_once``: up to now, then ends. Raises as ``run``."""
         self._resolve()
         self._claim()
-        return self._watcher.run_once()
+        self._once = True
+        try:
+            return self._watcher.run_once()
+        finally:
+            self._once = False
 
     def stop(self) -> None:
         """As ``Watcher.stop``."""
@@ -146,6 +176,17 @@ class Replicator:
                 yield TablePlan(name, "load", "its columns have changed")
             else:
                 yield TablePlan(name, "merge", f"version {state.version}")
+
+
+def make_policy(replica: ReplicaConfig) -> CompactionPolicy | None:
+    """How copies are compacted; None: not here."""
+    if replica.compaction == "off":
+        return None
+    return CompactionPolicy(
+        replica.compaction_deleted_percent,
+        replica.compaction_small_files,
+        replica.compaction_megabytes,
+    )
 
 
 def prepare_config(config: WatchConfig) -> WatchConfig:

@@ -132,8 +132,7 @@ class PageConfig(Section):
 
 
 class ReplicaConfig(Section):
-    """Where ``spanner-watcher replicate`` keeps copies; compaction and VACUUM of them are the
-    owner's."""
+    """Where ``spanner-watcher replicate`` keeps copies. Without Spark it compacts them, too."""
 
     to: Annotated[Text, check_by(parse_copies_destination)]
     """The copies: ``delta:FOLDER``; with Spark also ``iceberg:FOLDER`` or ``parquet:FOLDER``."""
@@ -145,6 +144,16 @@ class ReplicaConfig(Section):
     """How this process merges rows into a copy: by deletion vectors, whose cost is that of the rows
     that change, or by writing all files anew that have one of them, which every reader of Delta
     reads. Without it, copies that are made are merged on read, and others as they were made."""
+    compaction: Literal["on", "off"] = "on"
+    """Whether this process compacts copies between windows, and removes data files that no cut
+    needs; ``off``: compaction and VACUUM are the owner's."""
+    compaction_deleted_percent: Annotated[float, Field(ge=0, le=100)] = 5.0
+    """A data file of which more of the rows are deleted, and 10,000 at least, is written anew."""
+    compaction_small_files: Annotated[int, Field(ge=1)] = 8
+    """If a copy has more data files below 16 MB, some become one."""
+    compaction_megabytes: Annotated[float, Field(gt=0)] = 32.0
+    """How much of old data files is written anew between two windows; larger files take several.
+    ``--once`` writes all anew that has to be."""
     spark: Mapping[Text, Secret] = {}
     """Settings of the Spark session, such as ``"spark.master" = "local[4]"``, which may have keys
     of an object store. No value is shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are
@@ -161,6 +170,12 @@ class ReplicaConfig(Section):
             raise ValueError(
                 "'merge' is for engine = 'delta-rs': Spark merges as the properties of the table"
                 " say (delta.enableDeletionVectors)"
+            )
+        given = [name for name in self.model_fields_set if name.startswith("compaction")]
+        if self.engine == "spark" and given:
+            raise ValueError(
+                f"'{min(given)}' is for engine = 'delta-rs': OPTIMIZE and VACUUM of copies by Spark"
+                " are yours"
             )
         return self
 

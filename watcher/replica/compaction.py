@@ -1,0 +1,67 @@
+"""Which files of a Delta table are written anew: those that have lost many rows to deletion
+vectors, and small ones where there are many."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from watcher.replica.delta_snapshot import LiveFile
+
+SMALL_BYTES = 16 << 20
+"""Files below this are small."""
+FILE_BYTES = 100 << 20
+"""As large as files become, about: loads of delta-rs make such files, too."""
+FAN = 8
+"""Small files are put together with those of about their size, so that a row is written anew as
+often as its file grows by this factor."""
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPolicy:
+    """``deleted_percent``: a file of which more rows are gone is written anew, if they are as many
+    as ``deleted_rows``: fewer are not worth a commit. ``small_files``: if
+    there are more, some become one. ``megabytes``: how much of old files is read in a run, between
+    two windows; a rewrite that needs more goes on in the next run."""
+
+    deleted_percent: float
+    small_files: int
+    megabytes: float
+    deleted_rows: int = 10_000
+
+    @property
+    def bytes_a_run(self) -> float:
+        """The budget of a run."""
+        return self.megabytes * MEGABYTE
+
+
+def choose_files(
+    files: Iterable[LiveFile], policy: CompactionPolicy, count: Callable[[LiveFile], int]
+) -> Sequence[LiveFile]:
+    """The files that are written anew next, as one; none if all is well. ``count``: the rows of a
+    file, those that are gone included."""
+    listed = list(files)
+    worn = [
+        (file.vector.rows / max(count(file), 1), file)
+        for file in listed
+        if file.vector is not None and file.vector.rows >= policy.deleted_rows
+    ]
+    share, file = max(worn, key=lambda each: each[0], default=(0.0, None))
+    if file is not None and share * 100 > policy.deleted_percent:
+        return [file]
+    return choose_small([file for file in listed if file.size < SMALL_BYTES], policy.small_files)
+
+
+def choose_small(small: Sequence[LiveFile], allowed: int) -> Sequence[LiveFile]:
+    """Of small files, if they are more than is allowed, those of one size of which there are most;
+    all, if there are as many sizes as files."""
+    if len(small) <= max(allowed, 1):
+        return []
+    sizes: dict[int, list[LiveFile]] = defaultdict(list)
+    for file in small:
+        sizes[int(math.log(max(file.size, 1), FAN))].append(file)
+    fullest = max(sizes.values(), key=len)
+    return fullest if len(fullest) > 1 else small

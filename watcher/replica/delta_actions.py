@@ -1,0 +1,74 @@
+"""Actions of Delta's log, as this product writes and reads them. A field that may be left out is
+left out: a merge into many files writes two actions for each of them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from watcher.replica.deletion_vectors import RELATIVE, VectorPlace
+from watcher.replica.delta_log import read_mark
+from watcher.replica.delta_snapshot import Action, LiveFile
+from watcher.replica.delta_stats import loosen
+
+
+def remove_file(file: LiveFile) -> Action:
+    """The action that removes a file as it is."""
+    vector = file.add.get("deletionVector")
+    more = {} if vector is None else {"deletionVector": vector}
+    removed = {"path": file.path, "deletionTimestamp": now_millis(), "dataChange": True}
+    return {"remove": removed | more}
+
+
+def add_vector(file: LiveFile, place: VectorPlace, rows: int) -> Action:
+    """The action that adds a file with another vector."""
+    more = {
+        "dataChange": True,
+        "stats": loosen(file.add.get("stats"), rows),
+        "deletionVector": place.to_action(),
+    }
+    return {"add": {**{n: v for n, v in file.add.items() if v is not None}, **more}}
+
+
+def add_file(path: str, size: int, stats: str) -> Action:
+    """The action that adds a new file."""
+    values = {"path": path, "partitionValues": {}, "size": size, "modificationTime": now_millis()}
+    return {"add": values | {"dataChange": True, "stats": stats}}
+
+
+def keep_rows(action: Action) -> Action:
+    """An action whose commit has the same rows as the version before it."""
+    return {kind: {**values, "dataChange": False} for kind, values in action.items()}
+
+
+def name_data_file() -> str:
+    """A name that no other data file has."""
+    return f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+
+
+def list_removed_files(actions: Sequence[Action]) -> Iterator[PurePosixPath]:
+    """The data files and the files of vectors that the version before a commit has, and the version
+    after it may not have."""
+    for action in actions:
+        removed = action.get("remove")
+        if removed is None:
+            continue
+        yield PurePosixPath(removed["path"])
+        stored = removed.get("deletionVector")
+        if stored is not None and stored["storageType"] == RELATIVE:
+            yield VectorPlace.from_action(stored).path
+
+
+def read_time(actions: Sequence[Action]) -> int:
+    """When a commit was made, in microseconds: by its writer's clock, or, if later, its window's
+    end."""
+    mark = read_mark(actions) or {}
+    info: Action = next((each["commitInfo"] for each in actions if "commitInfo" in each), {})
+    return max(int(info.get("timestamp", 0)) * 1_000, int(mark.get("end", 0)))
+
+
+def now_millis() -> int:
+    """The time, as Delta's log has it."""
+    return time.time_ns() // 1_000_000
