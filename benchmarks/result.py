@@ -23,6 +23,7 @@ from benchmarks.query_costs import QueryCosts
 from benchmarks.run_settings import RunPlan
 from benchmarks.truth import RunVerdict
 from watcher.model.errors import ConfigurationError
+from watcher.process.text_files import read_text_file
 
 Cell = str | int | float | bool | None
 PACKAGES = (
@@ -201,11 +202,7 @@ class ScenarioResult(Value):
     def load(cls, path: Path) -> ScenarioResult:
         """Reads what ``save`` wrote. Raises ConfigurationError for anything else."""
         try:
-            return cls.model_validate_json(path.read_text())
-        except FileNotFoundError as error:
-            raise ConfigurationError(
-                f"file {path} does not exist: name a JSON file of 'bench run'"
-            ) from error
+            return cls.model_validate_json(read_text_file(path))
         except ValidationError as error:
             raise ConfigurationError(
                 f"{path} is not a result of this release: {error.error_count()} invalid fields, the"

@@ -15,6 +15,7 @@ from watcher.cli.options import JsonOption
 from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.model.errors import ConfigurationError
 from watcher.process.terminal.loading import to_run
+from watcher.process.terminal.values import to_folder
 
 if to_run(__name__):
     from conformance.presets import PRESETS
@@ -147,7 +148,9 @@ def command(
     keep: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Keep lines, commits, blows and logs in this new folder."
+            callback=to_folder,
+            metavar="FOLDER",
+            help="Keep lines, commits, blows and logs in this new folder.",
         ),
     ] = None,
     judge: Annotated[
@@ -198,9 +201,9 @@ def command(
     }
     settings = make_settings(against, chosen, promised)
     with ExitStack() as stack:
-        folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         if keep is not None and keep.exists():
             raise ConfigurationError(f"--keep: {keep} exists: name a new folder")
+        folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         reports = run_and_print(settings, runs, folder, as_json=json_output)
     if keep is not None and not json_output:
         CONSOLE.print(f"kept: {keep}")

@@ -31,8 +31,8 @@ def serve(
     change_stream_churn_seconds: float = 0.0,
     faults: Faults | None = None,
     count_scans_each: int = COUNTED_EACH,
-) -> int:
-    """Serves until SIGTERM or SIGINT; the exit code. ``ready_file`` gets the address.
+) -> None:
+    """Serves until SIGTERM or SIGINT. ``ready_file`` gets the address. Raises StartError.
 
     ``prepare`` is called with the address when the server answers, before it says so. ``faults`` is
     the faults from the start; for ``count_scans_each`` see ``emulator.server.start``.
@@ -41,19 +41,14 @@ def serve(
     # Every thread inherits the mask, so that the signals wait for sigwait: a handler of Python runs
     # in the main thread only, which may not wake for a signal that another thread got.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    try:
-        server = start(
-            host,
-            port,
-            data_dir,
-            faults=faults,
-            change_stream_churn_seconds=change_stream_churn_seconds,
-            count_scans_each=count_scans_each,
-        )
-    except StartError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 3
-    with server:
+    with start(
+        host,
+        port,
+        data_dir,
+        faults=faults,
+        change_stream_churn_seconds=change_stream_churn_seconds,
+        count_scans_each=count_scans_each,
+    ) as server:
         keep_loaded_modules()
         if prepare is not None:
             prepare(server.address)
@@ -62,7 +57,6 @@ def serve(
         if ready_file is not None:
             replace_file(ready_file, server.address + "\n")
         signal.sigwait(STOP_SIGNALS)
-    return 0
 
 
 def keep_loaded_modules() -> None:
@@ -109,15 +103,20 @@ def main() -> int:
         faults = parse_faults(options.fault)
     except SpannerError as error:
         parser.error(error.message)
-    return serve(
-        options.host,
-        options.port,
-        options.data_dir,
-        options.ready_file,
-        change_stream_churn_seconds=options.change_stream_churn,
-        faults=faults,
-        count_scans_each=max(options.count_scans_each, 1),
-    )
+    try:
+        serve(
+            options.host,
+            options.port,
+            options.data_dir,
+            options.ready_file,
+            change_stream_churn_seconds=options.change_stream_churn,
+            faults=faults,
+            count_scans_each=max(options.count_scans_each, 1),
+        )
+    except StartError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
+    return 0
 
 
 if __name__ == "__main__":

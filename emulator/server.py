@@ -106,8 +106,8 @@ def start(
     except RuntimeError as error:
         registry.close()
         raise StartError(
-            f"Cannot listen on {host}:{port}: another process may use the port. "
-            "Use --port 0 for a free port."
+            f"cannot listen on {host}, port {port}: another process may use the port, or this "
+            "machine has no such address; use --port 0 for a free port, --host 127.0.0.1"
         ) from error
     churner = Churner(registry, injector, change_stream_churn_seconds)
     churner.start()
@@ -121,14 +121,16 @@ def lock_directory(data_dir: Path) -> TextIO:
         data_dir.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
         lock = open_lock(data_dir / LOCK_FILE)
     except OSError as error:
-        raise StartError(f"Cannot use the data directory {data_dir}: {error.strerror}.") from error
+        raise StartError(
+            f"cannot use the data directory {data_dir}: {error.strerror}; name another one"
+        ) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         lock.close()
         raise StartError(
-            f"Another server uses the data directory {data_dir}: "
-            "stop it, or choose another directory."
+            f"another server uses the data directory {data_dir}: "
+            "stop it, or choose another directory"
         ) from error
     return lock
 

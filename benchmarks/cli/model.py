@@ -12,6 +12,7 @@ import typer
 from watcher.cli.output import CONSOLE
 from watcher.process.extras import require_extras
 from watcher.process.terminal.loading import to_run
+from watcher.process.terminal.values import to_file
 
 if to_run(__name__):
     from benchmarks.forecasts import convert_to_json, parse_assumptions, print_model
@@ -33,10 +34,10 @@ def command(
     ] = 100,
     writes: Annotated[
         float, typer.Option(min=1, metavar="NUMBER", help="Rows written per second.")
-    ] = 200_000,
+    ] = 100_000,
     shards: Annotated[
         list[int] | None,
-        typer.Option(metavar="NUMBER", help="Shard counts to compare; repeatable."),
+        typer.Option(min=1, metavar="NUMBER", help="Shard counts to compare; repeatable."),
     ] = None,
     tables: Annotated[
         int, typer.Option(min=1, metavar="NUMBER", help="Tables that share the write rate.")
@@ -49,7 +50,8 @@ def command(
         typer.Option("--set", metavar="KEY=VALUE", help="An assumption; repeatable."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the plot as an HTML page.")
+        Path | None,
+        typer.Option(callback=to_file, metavar="FILE", help="Write the plot as an HTML page."),
     ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

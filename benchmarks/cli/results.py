@@ -10,6 +10,7 @@ import typer
 from watcher.cli.output import CONSOLE
 from watcher.model.errors import ConfigurationError
 from watcher.process.terminal.loading import to_run
+from watcher.process.terminal.values import to_file
 
 if to_run(__name__):
     from benchmarks.comparison import compare_results, find_different_settings
@@ -24,9 +25,9 @@ def report(
     results: Annotated[
         list[Path], typer.Argument(metavar="RESULT...", help="JSON results, or folders.")
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[
+        Path, typer.Option(callback=to_file, metavar="FILE", help="The page to write.")
+    ] = Path("report.html"),
 ) -> None:
     """Make one HTML page of results.
 

@@ -9,6 +9,7 @@ import typer
 
 from watcher.cli.output import CONSOLE
 from watcher.process.terminal.loading import to_run
+from watcher.process.terminal.values import to_folder
 
 if to_run(__name__):
     from benchmarks.cli.results import write_report
@@ -45,7 +46,9 @@ def command(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="DIRECTORY", help="Write results (JSON) and report.html into this directory."
+            callback=to_folder,
+            metavar="DIRECTORY",
+            help="Write results (JSON) and report.html into this directory.",
         ),
     ] = Path("bench-results"),
 ) -> None:
@@ -60,7 +63,7 @@ def command(
       bench run backlog --set sizes=100000,1000000
       bench run captures --set captures=poll,push --set transactions=100 --set seconds=60
       bench run latency --set keys=zipf --set inserts=0.1 --set dml=true --set writers=4
-      bench run clearing --set strategy=processed --out results/processed
+      bench run clearing --set strategy=processed --out processed
       bench run sustained --set profile=ramp --set until=400 --set late_max=1
       bench run latency -d spanner://projects/P/instances/I/databases/D
 

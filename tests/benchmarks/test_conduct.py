@@ -92,7 +92,7 @@ def test_no_result_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(ConfigurationError, match="not a result of this release"):
         ScenarioResult.load(tmp_path / "x.json")
-    with pytest.raises(ConfigurationError, match="does not exist"):
+    with pytest.raises(ConfigurationError, match="name one that exists"):
         ScenarioResult.load(tmp_path / "y.json")
 
 

@@ -11,6 +11,7 @@ from ddl.model.schema import Dialect
 from watcher.cli.options import JsonOption
 from watcher.process.terminal.console import print_error
 from watcher.process.terminal.loading import to_run
+from watcher.process.terminal.values import to_new_folder
 
 if to_run(__name__):
     from watcher.demo.processes import ChildError
@@ -69,6 +70,7 @@ def command(
     keep: Annotated[
         Path | None,
         typer.Option(
+            callback=to_new_folder,
             metavar="DIRECTORY",
             help="Work in this new directory and keep it (Parquet, checkpoint, logs).",
         ),

@@ -12,6 +12,7 @@ import typer
 from ddl.model.schema import Dialect
 from watcher.cli.options import OptionalDatabaseOption
 from watcher.process.terminal.loading import to_run
+from watcher.process.terminal.values import to_file, to_folder
 
 if to_run(__name__):
     from ddl.syntax.parse import parse_script
@@ -19,6 +20,8 @@ if to_run(__name__):
     from emulator.__main__ import serve
     from emulator.errors import SpannerError
     from emulator.faults import Faults, parse_faults
+    from emulator.server import StartError
+    from watcher.model.errors import UnavailableError
     from watcher.process.text_files import read_text_file
     from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
     from watcher.spanner.database import create_on_emulator
@@ -43,13 +46,17 @@ def command(
     data_dir: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIRECTORY", help="Keep the databases in this directory; without it, in memory."
+            callback=to_folder,
+            metavar="DIRECTORY",
+            help="Keep the databases in this directory; without it, in memory.",
         ),
     ] = None,
     ready_file: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write the address into this file when the server is ready."
+            callback=to_file,
+            metavar="FILE",
+            help="Write the address into this file when the server is ready.",
         ),
     ] = None,
     database: OptionalDatabaseOption = None,
@@ -104,7 +111,10 @@ def command(
             os.environ[EMULATOR_HOST] = listening
             create_on_emulator(address, statements, dialect)
 
-    raise typer.Exit(serve(host, port, data_dir, ready_file, create_database, faults=injected))
+    try:
+        serve(host, port, data_dir, ready_file, create_database, faults=injected)
+    except StartError as error:
+        raise UnavailableError(str(error)) from error
 
 
 def read_faults(pairs: Sequence[str]) -> Faults:

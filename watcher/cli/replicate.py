@@ -37,7 +37,6 @@ if to_run(__name__):
     from watcher.settings.watcher import WatchConfig
     from watcher.spanner.timestamps import format_timestamp
 
-EXTRAS = ("delta",)
 SPARK = "spark"
 
 PrintCut = Callable[["CutReport"], None]
@@ -99,7 +98,10 @@ def command(
     consumer: ConsumerOption = None,
     stream: StreamOption = None,
     interval: Annotated[
-        str | None, typer.Option(help="Pause between windows, such as 500ms or 1s (the default).")
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="Pause between windows, such as 500ms or 1s (the default)."
+        ),
     ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Copy everything up to now, then stop.")
@@ -164,6 +166,7 @@ def command(
     if settings.replica is not None and settings.replica.engine == SPARK and not dry_run:
         replicate_with_spark(settings, printer, once, take_over)
         return
+    require_extras("delta")
     replicator = Replicator(settings, printer, take_over)
     if dry_run:
         print_plan(replicator, json_output)

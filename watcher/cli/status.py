@@ -29,6 +29,7 @@ if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
 
     from watcher.captures.poll import PollCapture
+    from watcher.cli.interruption import parse_interval
     from watcher.cli.status_watch import check_name, format_count, watch_status
     from watcher.consumers.positions import Position
     from watcher.model.window import Window
@@ -36,6 +37,7 @@ if to_run(__name__):
     from watcher.overview.reader import StaleReader
     from watcher.overview.stored import read_errors, read_own_columns, read_stored_state
     from watcher.process.terminal.tables import TableColumn, print_table
+    from watcher.settings.fields import duration_seconds
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect
     from watcher.spanner.queries import QueryClient
@@ -79,6 +81,8 @@ def command(
     With --watch also the time until data is lost, backfills and the rows in the indexes: by reads
     that are a few seconds old (--staleness, --every), and counts that stop at a limit.
     """
+    parse_interval(every)
+    duration_seconds(staleness)
     if watch:
         if errors or by_shard_group:
             raise ConfigurationError("--errors and --shard-groups do not go with --watch")

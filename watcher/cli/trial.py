@@ -42,6 +42,7 @@ TABLE = "Singers"
 SCHEMA = "CREATE TABLE Singers (SingerId INT64, FirstName STRING(200)) PRIMARY KEY (SingerId)"
 NAMES = ("Marc", "Catalina", "Alice", "Lea", "David", "Elena", "Miriam", "Kai")
 CONSUMER = "my-reader"
+SECONDS_MAX = 86_400
 WRITE_SECONDS = 0.5
 POLL_INTERVAL = "200ms"
 
@@ -49,7 +50,9 @@ POLL_INTERVAL = "200ms"
 def command(
     seconds: Annotated[
         float | None,
-        typer.Option(min=0.1, metavar="SECONDS", help="End by itself after this time."),
+        typer.Option(
+            min=0.1, max=SECONDS_MAX, metavar="SECONDS", help="End by itself after this time."
+        ),
     ] = None,
     rows: Annotated[
         int | None,

@@ -42,6 +42,7 @@ def command(
     at: Annotated[
         str,
         typer.Option(
+            metavar="WHEN",
             help="latest, or a timestamp such as 2026-01-31T12:00:00Z: the last exact cut at or"
             " before it.",
         ),
@@ -49,7 +50,9 @@ def command(
     table: TablesOption = None,
     ignore_column: Annotated[
         list[str] | None,
-        typer.Option("--ignore-column", help="A column that is not compared; repeatable."),
+        typer.Option(
+            "--ignore-column", metavar="COLUMN", help="A column that is not compared; repeatable."
+        ),
     ] = None,
     data_boost: Annotated[
         bool,

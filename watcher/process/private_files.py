@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from watcher.model.errors import ConfigurationError, FileUnavailableError, FileWriteError
+from watcher.process.system_errors import describe_system_error
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -30,9 +31,9 @@ def explain(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        text = f"cannot write {path}: {error.strerror or type(error).__name__}"
+        text = f"cannot write {path}: {describe_system_error(error)}"
         if error.errno in FULL:
-            raise FileUnavailableError(f"{text}; free some space") from error
+            raise FileUnavailableError(text) from error
         raise FileWriteError(text) from error
 
 

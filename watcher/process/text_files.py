@@ -6,6 +6,7 @@ import codecs
 from pathlib import Path
 
 from watcher.model.errors import ConfigurationError
+from watcher.process.system_errors import describe_system_error
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -26,7 +27,7 @@ def read_text_file(path: Path) -> str:
     try:
         stored = path.read_bytes()
     except OSError as error:
-        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
+        raise ConfigurationError(f"cannot read {path}: {describe_system_error(error)}") from error
     mark, encoding = next((each for each in MARKS if stored.startswith(each[0])), (b"", "utf-8"))
     try:
         text = stored[len(mark) :].decode(encoding)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
-from watcher.model.errors import ReplicaError
+from watcher.model.errors import ConfigurationError, ReplicaError
 from watcher.replica.cuts import FORMAT, Cut, parse_stored
 from watcher.replica.owner import Owner, OwnerFile
 from watcher.replica.stored_files import list_names, open_file_system, read_whole, write_whole
@@ -180,11 +180,11 @@ def name_of(end: int) -> str:
 
 
 def parse_timestamp(timestamp: datetime | str) -> int:
-    """A time in microseconds since 1970; text without a zone is UTC. Raises ReplicaError."""
+    """A time in microseconds since 1970; text without a zone is UTC. Raises ConfigurationError."""
     try:
         moment = timestamp if isinstance(timestamp, datetime) else datetime.fromisoformat(timestamp)
     except ValueError as error:
-        raise ReplicaError(
+        raise ConfigurationError(
             f"invalid timestamp '{timestamp}': use one such as 2026-01-31T12:00:00Z"
         ) from error
     return to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

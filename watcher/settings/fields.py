@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 LATEST, EARLIEST = "latest", "earliest"
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]i?)?B?\Z")
+DAYS_MAX = 36_500
+SECONDS_MAX = DAYS_MAX * 86_400.0
+"""What a clock can count to, whatever the duration is added to."""
 SIZE_UNITS = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 BINARY_UNITS = {"ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
 UNITS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -36,7 +39,10 @@ def duration_seconds(text: str) -> float:
     match = DURATION.match(text.strip())
     if match is None:
         raise ConfigurationError(f"invalid duration '{text}': use 500ms, 1s, 5m, 2h or 1d")
-    return float(match.group(1)) * UNITS[match.group(2)]
+    seconds = float(match.group(1)) * UNITS[match.group(2)]
+    if seconds > SECONDS_MAX:
+        raise ConfigurationError(f"invalid duration '{text}': use at most {DAYS_MAX}d")
+    return seconds
 
 
 def size_bytes(text: str) -> int:
@@ -107,7 +113,9 @@ Text = Annotated[str, Field(min_length=1)]
 PositionsTable = Annotated[Text, check_by(check_positions_table)]
 """The table of positions: TABLE or SCHEMA.TABLE."""
 ConsumerName = Annotated[str, Field(min_length=1, max_length=KEY_CHARACTERS_MAX)]
-Duration = Annotated[float, BeforeValidator(_convert_duration), Field(ge=0)]
+Duration = Annotated[
+    float, BeforeValidator(_convert_duration), Field(ge=0, le=SECONDS_MAX, allow_inf_nan=False)
+]
 """Seconds; as text also 500ms, 1s, 5m, 2h."""
 Size = Annotated[int, BeforeValidator(_convert_size), Field(ge=0)]
 """Bytes; as text also 500kB, 64MiB, 1GiB."""

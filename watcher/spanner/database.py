@@ -32,6 +32,8 @@ from watcher.model.errors import (
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.bounded_client import BoundedDatabase, BoundedSpanner
 
+CREDENTIALS = "GOOGLE_APPLICATION_CREDENTIALS"
+"""The variable of Google's clients that names a file of credentials."""
 CHECK_SECONDS_MAX = 10.0
 
 
@@ -68,10 +70,29 @@ def open_client(address: DatabaseAddress) -> spanner.Client:
             project=address.project, disable_builtin_metrics=EMULATOR_HOST in os.environ
         )
     except DefaultCredentialsError as error:
-        raise UnavailableError(
-            "no Google Cloud credentials were found: run 'gcloud auth application-default login',"
-            f" or set {EMULATOR_HOST} to use an emulator"
-        ) from error
+        raise UnavailableError(explain_credentials(error)) from error
+    except OSError as error:
+        raise UnavailableError(explain_credentials(error)) from error
+
+
+def explain_credentials(error: Exception) -> str:
+    """Why there are no credentials, and what to do."""
+    named = os.environ.get(CREDENTIALS)
+    advice = (
+        f"run 'gcloud auth application-default login', or set {EMULATOR_HOST} to use an emulator"
+    )
+    if named is None:
+        return f"no Google Cloud credentials were found: {advice}"
+    if not os.path.exists(named):
+        why = "which does not exist"
+    elif os.path.isdir(named):
+        why = "which is a folder"
+    else:
+        why = f"which has no credentials ({str(error).splitlines()[0]})"
+    return (
+        f"{CREDENTIALS} names the file {named}, {why}: name a file of credentials, or unset it and"
+        f" {advice}"
+    )
 
 
 def create_on_emulator(

@@ -40,6 +40,7 @@ from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.model.errors import NotWatchableError
 from watcher.process.terminal.console import print_error, show_controls
 from watcher.process.terminal.loading import to_run
+from watcher.process.terminal.values import to_folder
 
 if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
@@ -85,7 +86,9 @@ def plan(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIRECTORY", help="Write numbered .sql files, up and down, into this directory."
+            callback=to_folder,
+            metavar="DIRECTORY",
+            help="Write numbered .sql files, up and down, into this directory.",
         ),
     ] = None,
     sql: Annotated[

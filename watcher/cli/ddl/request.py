@@ -73,9 +73,9 @@ def load_schema(
     """
     if (database is None) == (schema is None):
         raise PlanError("no schema: use either --database or --schema")
+    if dialect is not None and schema is None:
+        raise PlanError("--dialect is that of a file with --schema: a database has its own")
     if schema is not None:
-        if not schema.is_file():
-            raise PlanError(f"file {schema} does not exist: name a file with DDL statements")
         return parse_schema(read_text_file(schema), dialect or Dialect.GOOGLESQL), None
     client = connect(DatabaseAddress.parse(database or ""))
     return read_schema(client), client

@@ -13,9 +13,10 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from ddl.model.errors import DdlError
-from watcher.model.errors import OutputClosedError, WatcherError
+from watcher.model.errors import ConfigurationError, FileWriteError, OutputClosedError, WatcherError
 from watcher.process.extras import DISTRIBUTION, read_version
 from watcher.process.private_files import FULL
+from watcher.process.system_errors import describe_system_error, is_misnamed
 from watcher.process.terminal.console import (
     drop_output,
     flush_output,
@@ -24,6 +25,7 @@ from watcher.process.terminal.console import (
     silence,
 )
 from watcher.process.terminal.loading import declare, defer, read_entry_points
+from watcher.process.terminal.values import check_numbers, check_texts
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXIT_USAGE = 2
@@ -110,7 +112,17 @@ def translate_closed_output() -> Iterator[None]:
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help names an argument by its name alone, as it names options."""
+    """A command that checks its values, as ``values.py`` says; its help names an argument by its
+    name alone, as it names options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As ``TyperCommand.parse_args``."""
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        if not (ctx.resilient_parsing or given.get("help")):
+            check_texts(ctx, self.params, given)
+        rest = super().parse_args(ctx, args)
+        check_numbers(ctx, self.params)
+        return rest
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """As ``TyperCommand.format_options``."""
@@ -219,7 +231,8 @@ def explain_system_error(error: Exception) -> WatcherError | None:
     if error.errno in FULL and error.filename is None:
         return make_output_error(error)
     what = f"use {error.filename}" if error.filename else "read or write"
-    return WatcherError(f"cannot {what}: {error.strerror or type(error).__name__}")
+    message = f"cannot {what}: {describe_system_error(error)}"
+    return ConfigurationError(message) if is_misnamed(error) else FileWriteError(message)
 
 
 def report(error: WatcherError | DdlError) -> int:

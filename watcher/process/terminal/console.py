@@ -65,12 +65,30 @@ def label(text: str, style: str, rest: str) -> Text:
 def print_error(message: str) -> None:
     """Prints an error on the standard error; one without words gets some. Where that cannot be
     written, as on a full disk, the exit code alone says it."""
+    sentence = make_line(message) or NO_WORDS
     try:
-        TextConsole(stderr=True).print(
-            label("error:", "bold red", f" {message.strip() or NO_WORDS}")
-        )
+        TextConsole(stderr=True).print(label("error:", "bold red", f" {sentence}"))
     except OSError:
         silence(sys.stderr)
+
+
+WORD_MAX = 300
+"""Longer words are values that somebody has given; the sentence around them must stay readable."""
+
+
+def make_line(message: str) -> str:
+    """A message as one line. The middle of a very long word is left out."""
+    lines = (line.strip() for line in message.strip().splitlines())
+    words = " ".join(line for line in lines if line).split(" ")
+    return " ".join(map(shorten_word, words))
+
+
+def shorten_word(word: str) -> str:
+    """A word, or how it begins and ends."""
+    if len(word) <= WORD_MAX:
+        return word
+    kept = WORD_MAX // 3
+    return f"{word[:kept]}...({len(word) - 2 * kept:,} more)...{word[-kept:]}"
 
 
 NO_WORDS = "the cause gave no message: run the command again with --verbose, or see the log"

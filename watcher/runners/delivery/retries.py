@@ -172,7 +172,10 @@ def parse_dead_letters(path: Path, text: str) -> Iterator[dict[str, object]]:
     """As ``read_dead_letters``, of a text that was read from the file."""
     for number, line in enumerate(text.splitlines(), start=1):
         try:
-            yield json.loads(line)
+            letter = json.loads(line)
+            if not isinstance(letter, dict):
+                raise ValueError("not a JSON object")
+            yield letter
         except ValueError as error:
             raise ConfigurationError(
                 f"{path}:{number} is not a dead letter ({error}): fix or delete this line"
