@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmarks.replica_speed import INDEX, KEYS, RANDOM, choose_keys, measure_files
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
-from watcher.replica.delta import DeltaCopy, Merging
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, Merging
+from watcher.replica.delta import DeltaCopy
 
 HASH = np.uint64(0x9E3779B97F4A7C15)
 DAY = 86_400_000_000
@@ -44,6 +44,11 @@ class MergeCost:
     index: int
     seconds: float
     cpu_seconds: float
+
+    @property
+    def times(self) -> float:
+        """How many times the changed rows' own size is written."""
+        return round(self.written / self.own, 2)
 
 
 def measure_merges(
@@ -107,7 +112,7 @@ def main() -> None:
                 Path(folder), options.merge, rows, options.changes, options.keys
             ):
                 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1_024
-                print(cost, f"peak {peak} MB", flush=True)
+                print(options.keys, cost, f"{cost.times} times, peak {peak} MB", flush=True)
 
 
 if __name__ == "__main__":

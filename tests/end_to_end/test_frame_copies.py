@@ -14,8 +14,16 @@ from fixtures.copied_tables import KEY_VALUES, CopiedTable, ExpectedCopy
 from fixtures.replicas import CONSUMER
 from pyspark.sql import DataFrame, SparkSession
 
-from watcher.model.errors import CopyConflictError, ReplicaError
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, Needed
+from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
+from watcher.replica.copies import (
+    COPY_ON_WRITE,
+    DELETED_COLUMN,
+    MERGE_ON_READ,
+    STAMP_COLUMN,
+    CopyState,
+    Merging,
+    Needed,
+)
 from watcher.replica.cuts import PARQUET
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frames import FrameCopy
@@ -57,10 +65,16 @@ class Lake:
         self._folder = folder
         self.format = format_
 
-    def open(self) -> FrameCopy:
+    def open(self, merging: Merging | None = None) -> FrameCopy:
         """A writer of its own."""
         folder = str(self._folder)
-        return make_open_copy(self._spark, self.format, folder, CONSUMER)(self._spark, TABLE)
+        opened = make_open_copy(self._spark, self.format, folder, CONSUMER, merging)
+        return opened(self._spark, TABLE)
+
+    def count_deletes(self) -> int:
+        """Files that say which rows of others are not there any more."""
+        names = ("deletion_vector_*.bin", "*-deletes.parquet")
+        return sum(len(list(self._folder.rglob(name))) for name in names)
 
     def frame(self, rows: Iterable[Row]) -> DataFrame:
         """Rows of the table."""
@@ -113,6 +127,42 @@ def test_a_merge_leaves_the_newest_row_of_each_key(lake: Lake) -> None:
     assert lake.read(second) == {1: "new", 2: "b", None: "n", 5: "e"}
     assert lake.read(first) == {1: "a", 2: "b", None: "c", 4: "d"}, "versions stay"
     assert (second.end, lake.open().read_state()) == (200, second)
+
+
+MANY: list[Row] = [(number, "loaded", 10) for number in range(50)]
+
+
+def test_new_copies_are_merged_on_read_and_others_as_they_were_made(lake: Lake) -> None:
+    """Also when they are loaded again; ``merging`` changes one. Parquet has files alone."""
+    if lake.format == PARQUET:
+        with pytest.raises(ConfigurationError, match="copy-on-write"):
+            lake.open(MERGE_ON_READ)
+        return
+    lake.load(lake.open(COPY_ON_WRITE), MANY, 100)
+    lake.merge(lake.open(), [(1, "a", 20)], 200)
+    lake.load(lake.open(), MANY, 300)
+    lake.merge(lake.open(), [(2, "b", 20)], 400)
+    assert lake.count_deletes() == 0
+    state = lake.merge(lake.open(MERGE_ON_READ), [(3, "c", 20), (4, "", 20)], 500, 4)
+    assert lake.count_deletes() == 1
+    names = {number: "loaded" for number, _, _ in MANY} | {2: "b", 3: "c"}
+    del names[4]
+    assert lake.read(state) == names
+    state = lake.merge(lake.open(COPY_ON_WRITE), [(5, "d", 20)], 600)
+    assert lake.count_deletes() == 1
+    assert lake.read(state) == names | {5: "d"}
+
+
+def test_a_new_copy_is_merged_on_read(lake: Lake) -> None:
+    copy = lake.open()
+    lake.load(copy, MANY, 100)
+    states = [
+        lake.merge(copy, [(n, "new", 20 + n), (n + 9, "", 20)], 200 + n, n + 9) for n in (1, 2)
+    ]
+    assert (lake.count_deletes() > 0) == (lake.format != PARQUET)
+    names = {n: "loaded" for n, _, _ in MANY if n not in (10, 11)} | {1: "new", 2: "new"}
+    assert lake.read(states[1]) == names
+    assert lake.read(states[0]) == names | {2: "loaded", 11: "loaded"}
 
 
 def test_a_window_that_comes_again_changes_nothing(lake: Lake) -> None:

@@ -16,8 +16,8 @@ from fixtures.replicas import read_delta
 from pyspark.sql import SparkSession
 
 from watcher.replica.compaction import CompactionPolicy
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
-from watcher.replica.delta import MERGE_ON_READ, DeltaCopy
+from watcher.replica.copies import DELETED_COLUMN, MERGE_ON_READ, STAMP_COLUMN
+from watcher.replica.delta import DeltaCopy
 from watcher.replica.frames import arrow_schema, session_settings
 from watcher.replica.rows import reduce_changes
 

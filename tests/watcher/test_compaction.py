@@ -22,8 +22,8 @@ from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.process.failpoints import NAMES
 from watcher.replica import compactor, file_rewrites, merge_on_read, stored_files
 from watcher.replica.compaction import CompactionPolicy
-from watcher.replica.copies import CompactionRun, Needed
-from watcher.replica.delta import COPY_ON_WRITE, MERGE_ON_READ, DeltaCopy, Merging
+from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, CompactionRun, Merging, Needed
+from watcher.replica.delta import DeltaCopy
 from watcher.replica.delta_log import parse_entry
 from watcher.replica.delta_snapshot import SnapshotReader
 from watcher.replica.key_index import KeyIndex

@@ -15,8 +15,8 @@ import pytest
 from deltalake import DeltaTable
 
 from watcher.model.errors import CopyConflictError, ReplicaError, VersionExpiredError
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
-from watcher.replica.delta import DeltaCopy, Merging
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, Merging
+from watcher.replica.delta import DeltaCopy
 
 SCHEMA = pa.schema(
     [("Id", pa.int64()), ("Name", pa.string()), (STAMP_COLUMN, pa.timestamp("us", "UTC"))]

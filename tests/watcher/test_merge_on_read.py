@@ -31,8 +31,8 @@ from hypothesis import strategies as st
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica import compactor, file_rewrites, merge_on_read, stored_files
 from watcher.replica.compaction import CompactionPolicy
-from watcher.replica.copies import Needed
-from watcher.replica.delta import COPY_ON_WRITE, MERGE_ON_READ, DeltaCopy
+from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, Needed
+from watcher.replica.delta import DeltaCopy
 from watcher.replica.rows import reduce_changes
 from watcher.replica.stored_files import create_new
 

@@ -98,9 +98,13 @@ def test_what_is_wrong_is_said_before_anything_is_read(singers: Database, tmp_pa
             "x",
         ): "'merge-on-read' or 'copy-on-write'",
         (
-            *("replicate", *where, "--to", "delta:x", "--engine", "spark"),
+            *("replicate", *where, "--to", "parquet:x", "--engine", "spark"),
             *("--merge", "merge-on-read"),
-        ): "'merge' is for engine = 'delta-rs'",
+        ): "copies in Parquet are merged by copy-on-write",
+        (
+            *("replicate", *where, "--to", "delta:x", "--engine", "spark"),
+            *("--compaction", "on"),
+        ): "'compaction' is for engine = 'delta-rs'",
         ("verify", "--to", "x"): "use delta:x or iceberg:x",
         ("verify", "--to", f"delta:{tmp_path}", "--at", "noon"): "invalid timestamp 'noon'",
     }

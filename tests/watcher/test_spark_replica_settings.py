@@ -152,7 +152,7 @@ def test_options_that_do_not_go_together_are_refused(options: dict[str, str], me
     [
         ("delta", "4.0.1", "io.delta:delta-spark_4.0_2.13:4.4.0"),
         ("delta", "4.2.0", "io.delta:delta-spark_4.2_2.13:4.4.0"),
-        ("iceberg", "4.1.4", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"),
+        ("iceberg", "4.1.4", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"),
     ],
 )
 def test_a_format_has_a_package_for_each_spark(format_: str, version: str, package: str) -> None:
@@ -167,7 +167,7 @@ def test_plain_parquet_needs_no_package() -> None:
     ("format_", "version", "message"),
     [
         ("delta", "4.3.0", "no Delta 4.4.0 for Spark 4.3.0: use Spark 4.0, 4.1, 4.2, or another"),
-        ("iceberg", "4.2.0", "no Iceberg 1.11.0 for Spark 4.2.0: use Spark 4.1, or another format"),
+        ("iceberg", "4.2.0", "no Iceberg 1.12.0 for Spark 4.2.0: use Spark 4.1, or another format"),
     ],
 )
 def test_a_spark_without_the_format_is_refused(format_: str, version: str, message: str) -> None:

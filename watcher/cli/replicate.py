@@ -63,7 +63,7 @@ def command(
         str | None,
         typer.Option(
             metavar="HOW",
-            help="How this process merges: merge-on-read (by deletion vectors, the default for new"
+            help="How rows are merged: merge-on-read (by deletion vectors, the default for new"
             " copies) or copy-on-write.",
         ),
     ] = None,

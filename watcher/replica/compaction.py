@@ -12,8 +12,9 @@ from watcher.replica.delta_snapshot import LiveFile
 
 SMALL_BYTES = 16 << 20
 """Files below this are small."""
-FILE_BYTES = 100 << 20
-"""As large as files become, about: loads of delta-rs make such files, too."""
+FILE_BYTES = 256 << 20
+"""As large as files become, about, by loads and compaction: a merge writes two actions into the log
+for each file that it takes rows of."""
 FAN = 8
 """Small files are put together with those of about their size, so that a row is written anew as
 often as its file grows by this factor."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.spanner.timestamps import format_timestamp
@@ -21,6 +21,13 @@ name that it has until it is loaded again."""
 DELETED_COLUMN = "$deleted"
 """In rows that are merged: true for a row that is to be removed. No column of Spanner has such a
 name."""
+
+
+Merging = Literal["merge-on-read", "copy-on-write"]
+"""How rows are merged into a copy: the old ones are marked as removed, and readers leave them out;
+or every file that has one of them is written anew."""
+MERGE_ON_READ: Merging = "merge-on-read"
+COPY_ON_WRITE: Merging = "copy-on-write"
 
 
 def find_stamp(columns: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from deltalake import (
@@ -21,11 +21,14 @@ from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from watcher.model.errors import CopyConflictError, ReplicaError
-from watcher.replica.compaction import CompactionPolicy
+from watcher.replica.compaction import FILE_BYTES, CompactionPolicy
 from watcher.replica.compactor import Compactor
 from watcher.replica.copies import (
+    COPY_ON_WRITE,
+    MERGE_ON_READ,
     CompactionRun,
     CopyState,
+    Merging,
     Needed,
     OpenTableCopy,
     OutsideCommit,
@@ -43,9 +46,6 @@ from watcher.replica.stored_files import READ_OPTIONS, explain_store_error, scan
 from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.replica")
-Merging = Literal["merge-on-read", "copy-on-write"]
-MERGE_ON_READ: Merging = "merge-on-read"
-COPY_ON_WRITE: Merging = "copy-on-write"
 SMALL_GROUPS = WriterProperties(compression="SNAPPY", max_row_group_size=131_072)
 """A reader holds a group of rows at a time. Named properties would not be compressed otherwise."""
 AFTER_COMMITS = PostCommitHookProperties(cleanup_expired_logs=False)
@@ -97,6 +97,7 @@ class DeltaCopy:
                 reader,
                 mode="overwrite",
                 schema_mode="overwrite",
+                target_file_size=FILE_BYTES,
                 writer_properties=SMALL_GROUPS,
                 commit_properties=self._mark(LOAD, end, replaced=table.version()),
                 post_commithook_properties=AFTER_COMMITS,

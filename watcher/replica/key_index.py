@@ -166,11 +166,7 @@ class KeyIndex:
         first, second = hashes[0][order], hashes[1][order]
         keys, found = [np.empty(0, np.int64)], [EMPTY]
         for entries in self._iterate_runs():
-            begins = np.searchsorted(entries.first, first, "left")
-            counts = np.searchsorted(entries.first, first, "right") - begins
-            queries = np.repeat(np.arange(len(first)), counts)
-            within = np.arange(len(queries)) - np.repeat(np.cumsum(counts) - counts, counts)
-            chosen = np.repeat(begins, counts) + within
+            queries, chosen = find_equal(entries.first, first)
             same = entries.second[chosen] == second[queries]
             keys.append(order[queries[same]])
             found.append(entries.take(chosen[same]))
@@ -273,6 +269,20 @@ class KeyIndex:
 EMPTY = Entries(
     np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint64)
 )
+
+
+def find_equal(column: Words, wanted: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where numbers are in a sorted column, as pairs of places: in ``wanted``, and in the column.
+    Each look at the column is a page of a large file: a second search is for those alone that are
+    there."""
+    begins = np.searchsorted(column, wanted, "left")
+    inside = np.flatnonzero(begins < len(column))
+    there = inside[column[begins[inside]] == wanted[inside]]
+    begins = begins[there]
+    counts = np.searchsorted(column, wanted[there], "right") - begins
+    queries = np.repeat(there, counts)
+    within = np.arange(len(queries)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return queries, np.repeat(begins, counts) + within
 
 
 def parse_file(stored: Mapping[str, Any]) -> IndexedFile:

@@ -35,7 +35,7 @@ RELEASES = {
     ),
     ICEBERG: FormatRelease(
         "Iceberg",
-        "1.11.0",
+        "1.12.0",
         ("4.1",),
         "org.apache.iceberg:iceberg-spark-runtime-{spark}_2.13",
         ICEBERG_SETTINGS,

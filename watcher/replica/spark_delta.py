@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +12,14 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
-from watcher.replica.copies import CopyState, Needed, OutsideCommit
+from watcher.replica.copies import (
+    COPY_ON_WRITE,
+    MERGE_ON_READ,
+    CopyState,
+    Merging,
+    Needed,
+    OutsideCommit,
+)
 from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_log import LOAD, DeltaLog
 from watcher.replica.delta_log import METADATA as MARK
@@ -25,11 +33,14 @@ from watcher.replica.merge_sql import SPARK, render_spark_merge
 from watcher.replica.packages import DELTA_SETTINGS
 from watcher.spanner.timestamps import format_timestamp
 
+LOG = logging.getLogger("watcher.replica")
 ROWS_VIEW = "spanner_watcher_rows"
 EXTENSIONS = "spark.sql.extensions"
 LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
 APPLICATION = "spark.databricks.delta.write.txnAppId"
 TRANSACTION = "spark.databricks.delta.write.txnVersion"
+VECTORS = "delta.enableDeletionVectors"
+MERGE_BY_VECTORS = "spark.databricks.delta.merge.deletionVectors.persistent"
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 NO_TABLE = frozenset(
     {"DELTA_TABLE_ONLY_OPERATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST"}
@@ -47,12 +58,23 @@ class SparkDeltaCopy:
     the stored one. ``location`` is the folder as Spark names it.
     """
 
-    def __init__(self, spark: SparkSession, path: str, location: str, consumer: str) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        path: str,
+        location: str,
+        consumer: str,
+        merging: Merging | None = None,
+    ) -> None:
+        """``merging``: how rows are merged; None: as the table's properties say, and a new one is
+        made for merge-on-read."""
         self._spark = spark
+        self._merging = merging
         self._path = location
         self._consumer = consumer
         self._log = DeltaLog(path, consumer)
         self._known: CopyState | None = None
+        self._has_vectors = False
 
     def read_state(self) -> CopyState | None:
         """As ``StoredCopy.read_state``."""
@@ -69,10 +91,13 @@ class SparkDeltaCopy:
         before = self.read_state()
         if before is not None and before.end >= end:
             return before, 0
+        on_read = str(self._merging != COPY_ON_WRITE).lower()
+        vectors = {VECTORS: on_read} if before is None else {}
         self._spark.conf.unset(LAST_VERSION)
         (
             rows.write.format("delta")
             .mode("overwrite")
+            .options(**vectors)
             .option("overwriteSchema", "true")
             .option("txnAppId", self._application)
             .option("txnVersion", str(end))
@@ -87,6 +112,9 @@ class SparkDeltaCopy:
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""
         before = self._known or self.read_state()
+        if self._merging == MERGE_ON_READ:
+            self._enable_vectors()
+        as_asked = {MERGE_BY_VECTORS: "false"} if self._merging == COPY_ON_WRITE else {}
         rows.createOrReplaceTempView(ROWS_VIEW)
         sql = render_spark_merge(self._table, ROWS_VIEW, rows.columns, key)
         with session_settings(
@@ -95,12 +123,23 @@ class SparkDeltaCopy:
                 APPLICATION: self._application,
                 TRANSACTION: str(end),
                 METADATA: self._describe("merge", end),
+                **as_asked,
             },
         ):
             self._spark.conf.unset(LAST_VERSION)
             self._spark.sql(sql).collect()
         self._spark.catalog.dropTempView(ROWS_VIEW)
         return self._check_committed(before, end, before.schema if before is not None else None)
+
+    def _enable_vectors(self) -> None:
+        """Lets an existing table have vectors, in a commit that changes no rows."""
+        if self._has_vectors:
+            return
+        (row,) = self._spark.sql(f"DESCRIBE DETAIL {self._table}").collect()
+        if row["properties"].get(VECTORS) != "true":
+            self._spark.sql(f"ALTER TABLE {self._table} SET TBLPROPERTIES ('{VECTORS}' = 'true')")
+            LOG.info("%s has deletion vectors now: its readers need to know them", self._path)
+        self._has_vectors = True
 
     def read_frame(self, version: int) -> DataFrame:
         """As ``FrameCopy.read_frame``."""

@@ -12,7 +12,15 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from watcher.model.errors import ConfigurationError, ReplicaError
-from watcher.replica.copies import CopyState, Needed, OutsideCommit, make_conflict
+from watcher.replica.copies import (
+    COPY_ON_WRITE,
+    MERGE_ON_READ,
+    CopyState,
+    Merging,
+    Needed,
+    OutsideCommit,
+    make_conflict,
+)
 from watcher.replica.cuts import CONSUMER, END, KIND
 from watcher.replica.frames import (
     arrow_schema,
@@ -32,10 +40,10 @@ CATALOG = "spark.sql.catalog"
 PROPERTY = "spark.sql.iceberg.snapshot-property"
 TABLE_PROPERTIES = {
     "format-version": "2",
-    "write.merge.mode": "copy-on-write",
     # A MERGE is refused where another writer has added rows meanwhile.
     "write.merge.isolation-level": "serializable",
 }
+MERGE_MODE = "write.merge.mode"
 NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
 
 
@@ -43,12 +51,23 @@ class SparkIcebergCopy:
     """The ``FrameCopy`` in a catalog of the replica's folder. Compactions by others are no
     conflicts."""
 
-    def __init__(self, spark: SparkSession, catalog: str, table: str, consumer: str) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        catalog: str,
+        table: str,
+        consumer: str,
+        merging: Merging | None = None,
+    ) -> None:
+        """``merging``: how rows are merged; None: as the table's properties say, and a new one is
+        made for merge-on-read."""
         self._spark = spark
+        self._merging = merging
         self._table, self._copy = table, name_copy(table)
         self._name = f"{SPARK.quote(catalog)}.{SPARK.quote(self._copy)}"
         self._consumer = consumer
         self._known: CopyState | None = None
+        self._is_set = False
 
     def read_state(self) -> CopyState | None:
         """As ``StoredCopy.read_state``."""
@@ -76,7 +95,8 @@ class SparkIcebergCopy:
             )
         with session_settings(self._spark, self._describe("load", end)):
             writer = rows.writeTo(self._name).using("iceberg")
-            for name, value in TABLE_PROPERTIES.items():
+            mode = self._merging or self._read_mode() or MERGE_ON_READ
+            for name, value in (TABLE_PROPERTIES | {MERGE_MODE: mode}).items():
                 writer = writer.tableProperty(name, value)
             writer.createOrReplace()
         state = self._check_committed(before, end)
@@ -86,12 +106,31 @@ class SparkIcebergCopy:
         """As ``FrameCopy.merge_frame``."""
         before = self._known or self.read_state()
         self._check_known(before, end)
+        self._set_mode()
         rows.createOrReplaceTempView(ROWS_VIEW)
         sql = render_spark_merge(self._name, ROWS_VIEW, rows.columns, key)
         with session_settings(self._spark, self._describe("merge", end)):
             self._spark.sql(sql).collect()
         self._spark.catalog.dropTempView(ROWS_VIEW)
         return self._check_committed(before, end)
+
+    def _read_mode(self) -> str | None:
+        """How rows are merged into the table that is there; None without one. A table that does
+        not say it is Iceberg's default."""
+        if not self._exists():
+            return None
+        rows = self._spark.sql(f"SHOW TBLPROPERTIES {self._name}").collect()
+        properties: dict[str, str] = {row["key"]: row["value"] for row in rows}
+        return properties.get(MERGE_MODE, COPY_ON_WRITE)
+
+    def _set_mode(self) -> None:
+        """Makes the table one that is merged as it is asked for."""
+        if self._merging is None or self._is_set:
+            return
+        if self._read_mode() != self._merging:
+            setting = f"'{MERGE_MODE}' = '{self._merging}'"
+            self._spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ({setting})")
+        self._is_set = True
 
     def read_frame(self, version: int) -> DataFrame:
         """As ``FrameCopy.read_frame``."""

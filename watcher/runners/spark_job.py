@@ -161,6 +161,7 @@ def make_request(
         stream=(config.stream.name or True) if streamed else False,
         deleted=list_deleted(config.table),
         keep_seconds=replica.keep_cuts,
+        merge=replica.merge,
         interval_seconds=None if once else config.interval,
         report=report,
         options=make_options(config),

@@ -17,7 +17,7 @@ from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, VersionExpiredError
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter, is_readable
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, Merging
 from watcher.replica.copies_address import split_copies
 from watcher.replica.cuts import DELTA
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
@@ -215,7 +215,8 @@ class ReplicaRequest:
     is ``delta`` without either. ``stream``: a change stream's name, or True for the only one;
     ``deleted`` maps tables to their soft-delete columns. ``take_over``: the folder is made this
     consumer's where it belongs to another one, and every table is loaded again.
-    ``create_folders``: as in a watcher's file."""
+    ``merge``: how rows are merged, ``merge-on-read`` or ``copy-on-write``; None: as each copy was
+    made, and new ones on read. ``create_folders``: as in a watcher's file."""
 
     database: str
     tables: Sequence[str]
@@ -232,6 +233,7 @@ class ReplicaRequest:
     options: Mapping[str, object] = field(default_factory=dict)
     take_over: bool = False
     create_folders: bool = False
+    merge: Merging | None = None
 
     @property
     def copies(self) -> CopiesDestination:
@@ -301,7 +303,7 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     consumer = settings.source.consumer
     assert consumer is not None, "a request names the consumer"
     prepare_copies_folder("to", settings.folder, request.create_folders)
-    copies = make_open_copy(spark, settings.format, settings.folder, consumer)
+    copies = make_open_copy(spark, settings.format, settings.folder, consumer, request.merge)
     register_source(spark)
     replica = SparkReplica(settings, copies)
     claim_folder(settings, consumer)

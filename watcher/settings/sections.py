@@ -141,9 +141,10 @@ class ReplicaConfig(Section):
     engine: Literal["delta-rs", "spark"] = "delta-rs"
     """What writes: this process, or Spark."""
     merge: Literal["merge-on-read", "copy-on-write"] | None = None
-    """How this process merges rows into a copy: by deletion vectors, whose cost is that of the rows
-    that change, or by writing all files anew that have one of them, which every reader of Delta
-    reads. Without it, copies that are made are merged on read, and others as they were made."""
+    """How rows are merged into a copy: by deletion vectors (of Iceberg, position deletes), whose
+    cost is that of the rows that change, or by writing all files anew that have one of them, which
+    every reader reads. Without it, copies that are made are merged on read, and others as they were
+    made."""
     compaction: Literal["on", "off"] = "on"
     """Whether this process compacts copies between windows, and removes data files that no cut
     needs; ``off``: compaction and VACUUM are the owner's."""
@@ -166,11 +167,8 @@ class ReplicaConfig(Section):
                 f"delta-rs does not write {self.format}: use engine = 'spark', or"
                 f" {WITHOUT_SPARK}:FOLDER"
             )
-        if self.engine == "spark" and self.merge is not None:
-            raise ValueError(
-                "'merge' is for engine = 'delta-rs': Spark merges as the properties of the table"
-                " say (delta.enableDeletionVectors)"
-            )
+        if self.format == "parquet" and self.merge == "merge-on-read":
+            raise ValueError("copies in Parquet are merged by copy-on-write: remove 'merge'")
         given = [name for name in self.model_fields_set if name.startswith("compaction")]
         if self.engine == "spark" and given:
             raise ValueError(
