@@ -102,7 +102,7 @@ def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
     assert len(re.findall(r'^\{"id".*"table": "Singers"', shown, re.M)) == 3
     assert "STOPPED" in shown
     assert "3 rows would be cleared" in shown
-    assert printed.count("Change(") == 3
+    assert printed.count("<Change ") == 3
 
 
 def test_the_files_that_the_readme_links_to_are_there() -> None:

@@ -302,11 +302,22 @@ def execute(text: str, **names: Any) -> dict[str, Any]:
 def test_the_listing_of_a_watcher_delivers_changes(
     documented: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (program,) = list_python("watch.md", "from watcher import Watcher")
+    (program,) = list_python("watch.md", "watcher.on_change(print)")
     execute(program)  # registers the consumer, which begins now
     write_singers(documented, [1, 2], "new")
     execute(program)
-    assert capsys.readouterr().out.count("Change(") == 2
+    assert capsys.readouterr().out.count("<Change ") == 2
+
+
+def test_the_listings_of_loops_deliver_changes(
+    documented: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, asynchronous = list_python("watch.md", "    for change in changes", "async for change")
+    execute(plain)  # registers the consumer, which begins now
+    for number, program in enumerate((plain, asynchronous)):
+        write_singers(documented, [1, 2], f"new {number}")
+        execute(program)
+        assert capsys.readouterr().out.count("<Change ") == 2
 
 
 def test_the_listing_of_change_sets_writes_rows_and_their_sets(documented: Database) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import TypeAlias
@@ -92,7 +92,25 @@ class Origin:
     partition_token: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+VALUE_CHARACTERS_MAX = 40
+VALUES_SHOWN_MAX = 4
+
+
+def describe_values(values: Mapping[str, Value]) -> str:
+    """The first values by name, the long ones without their end."""
+    shown = [f"{name}={shorten(repr(values[name]))}" for name in list(values)[:VALUES_SHOWN_MAX]]
+    more = len(values) - len(shown)
+    return ", ".join([*shown, f"... {more} more"] if more else shown)
+
+
+def shorten(text: str) -> str:
+    """A text without what is too much of it."""
+    kept = VALUE_CHARACTERS_MAX
+    return text if len(text) <= kept else f"{text[: kept - 3]}..."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Change:
     """A row that changed. ``commit_timestamp`` is in microseconds since 1970.
 
@@ -113,6 +131,13 @@ class Change:
     window: Window
     shard_id: int | None = None
     origin: Origin | None = None
+
+    def __repr__(self) -> str:
+        """Which row changed, how and when, and how its values begin: one line."""
+        at = EPOCH + timedelta(microseconds=self.commit_timestamp)
+        shown = f"{self.operation} {self.table} {describe_values(self.key)} at {at:%FT%T.%fZ}"
+        values = describe_values(self.new_values or {})
+        return f"<Change {shown}: {values}>" if self.new_values else f"<Change {shown}>"
 
     @property
     def table(self) -> str:

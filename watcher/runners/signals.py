@@ -9,7 +9,9 @@ import signal
 import stat
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import TextIO
 
 LOG = logging.getLogger("watcher.schedule")
@@ -17,6 +19,7 @@ EXIT_GAVE_UP = 75
 """What a process exits with that could not stop in time (EX_TEMPFAIL)."""
 EXIT_SIGNALLED = 128
 """A shell's exit code of a process that a signal ended: this, and the signal's number."""
+INTERRUPTED = "Ctrl-C"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -67,6 +70,51 @@ def read_stop_signal(pipe: int, seconds: float | None) -> int | None:
         number = os.read(pipe, 1)[0]
         if number in STOP_SIGNALS:
             return number
+
+
+@contextmanager
+def stop_on_interrupt(stop: Callable[[str], object]) -> Iterator[None]:
+    """Within the block, the first Ctrl-C calls ``stop`` with the reason; a second one raises
+    KeyboardInterrupt. Nothing changes in another thread than the main one, and for a program that
+    handles SIGINT in its own way.
+
+    As for ``stop_on_signals``, a thread reads the signals.
+    """
+    default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if threading.current_thread() is not threading.main_thread() or not default:
+        yield
+        return
+    interrupts = 0
+
+    def count(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts > 1:
+            signal.default_int_handler(number, frame)
+
+    pipe, wakeup_fd = os.pipe()
+    os.set_blocking(wakeup_fd, False)
+    reader = threading.Thread(
+        target=stop_at_interrupt, args=(pipe, stop), name="interrupts", daemon=True
+    )
+    reader.start()
+    before = signal.set_wakeup_fd(wakeup_fd, warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, count)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.set_wakeup_fd(before)
+        os.close(wakeup_fd)
+        reader.join()
+
+
+def stop_at_interrupt(pipe: int, stop: Callable[[str], object]) -> None:
+    """Stops at the first SIGINT that comes through a pipe, which is read to its end."""
+    with open(pipe, "rb", buffering=0) as signals:
+        while number := signals.read(1):
+            if number[0] == signal.SIGINT:
+                stop(INTERRUPTED)
 
 
 def stop_when_closed(output: TextIO, stop: Callable[[], None]) -> None:

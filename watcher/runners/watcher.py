@@ -18,6 +18,7 @@ from watcher.model.errors import (
 )
 from watcher.overview.page.service import WatcherPage
 from watcher.runners.callbacks import Callback, refuse_deferred
+from watcher.runners.change_iterator import Changes
 from watcher.runners.delivery.proto_texts import check_descriptors
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.delivery.sinks import (
@@ -34,7 +35,7 @@ from watcher.runners.delivery.sinks import (
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
 from watcher.runners.shared_run.run import SharedRun, open_shared_run
-from watcher.runners.signals import stop_on_signals
+from watcher.runners.signals import stop_on_interrupt, stop_on_signals
 from watcher.runners.watcher_run.lease_keeper import NAMELESS
 from watcher.runners.watcher_run.lifecycle import OWNER_STOPPED, Lifecycle
 from watcher.runners.watcher_run.run import RunStart, WatcherRun
@@ -48,7 +49,8 @@ LOG = logging.getLogger("watcher")
 
 
 class Watcher:
-    """Watches tables and hands their changes to callbacks, at least once, in commit order per key.
+    """Watches tables and hands their changes to callbacks, or to a loop (``changes``), at least
+    once, in commit order per key.
 
     >>> database = "projects/my-project/instances/my-instance/databases/my-database"
     >>> watcher = Watcher(database=database, tables=["Singers"])
@@ -94,6 +96,21 @@ class Watcher:
         sink = CallbackSink(callback)
         self._make_sink = lambda _check: sink
         return callback
+
+    def changes(self, *, once: bool = False) -> Changes:
+        """The changes for a ``for`` or an ``async for``, which runs the watcher, in place of a
+        callback and ``run``; with ``once`` those up to now.
+
+        >>> for change in watcher.changes():
+        ...     print(change)
+
+        A change is acknowledged when the next one is asked for, or by ``acknowledge`` of what this
+        returns: it is promised what a callback is that has returned then.
+        """
+        self._refuse_envelope()
+        found = Changes(self.run_once if once else self.run, self.stop)
+        self.deliver_to(found)
+        return found
 
     def deliver_to(self, sink: ChangeSink) -> None:
         """Hands each change to a sink, with retries and dead letters as configured."""
@@ -152,10 +169,12 @@ class Watcher:
     # Running.
 
     def run(self) -> None:
-        """Watches until stopped (``stop``, a command, SIGTERM in the command line). Raises what
-        cannot be fixed by trying again. After a stop it may be run again."""
+        """Watches until stopped: by ``stop``, a command, ``stop_on_signals``, or the first Ctrl-C,
+        after the window in progress; a second one is KeyboardInterrupt. A program that has a
+        handler of SIGINT keeps it. Raises what cannot be fixed by trying again. After a stop it may
+        be run again."""
         try:
-            with self._open_endless_run() as run:
+            with stop_on_interrupt(self.stop), self._open_endless_run() as run:
                 self._announce(run)
                 run.deliver_until_stopped()
         except NotStartedError as error:  # as it was asked to
@@ -170,7 +189,10 @@ class Watcher:
                 " instances may hold parts; use spanner-watcher ctl drain, or remove 'parts'"
             )
         try:
-            with open_run(self._make_settings(), once=True) as run:
+            with (
+                stop_on_interrupt(self.stop),
+                open_run(self._make_settings(), once=True) as run,
+            ):
                 self._announce(run)
                 return run.deliver_once()
         except NotStartedError as error:  # what is there was not delivered
