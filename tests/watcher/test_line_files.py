@@ -82,8 +82,10 @@ EVENTS = st.sampled_from(["nothing", "nothing", "nothing", "moved", "removed", "
 class Delivery:
     """Windows to one file, as a watcher delivers them: each until it is acknowledged."""
 
-    def __init__(self, folder: Path, rotate_bytes: int | None) -> None:
+    def __init__(self, folder: Path, rotate_bytes: int | None, at_once: bool) -> None:
+        """``at_once``: many lines of a window are handed over as one text."""
         self.path = folder / "changes.jsonl"
+        self._at_once = at_once
         self._rotate_bytes = rotate_bytes
         self._sink = self._start()
         self._moves = 0
@@ -105,10 +107,10 @@ class Delivery:
         """Returns when the window is acknowledged; the event comes before one of its changes."""
         for attempt in range(100):
             try:
-                for number, change in enumerate(window):
-                    if attempt == 0 and number == at:
-                        self.happen(event)
-                    self._sink.write_change(change)
+                self._write(window[:at])
+                if attempt == 0:
+                    self.happen(event)
+                self._write(window[at:])
                 self._sink.flush()
             except FileUnavailableError:
                 self._sink.discard()
@@ -117,6 +119,14 @@ class Delivery:
             else:
                 return
         raise AssertionError("the window is never acknowledged")
+
+    def _write(self, changes: list[Change]) -> None:
+        if self._at_once:
+            lines = [line for change in changes for line in self._sink.lines.encode(change)]
+            self._sink.append("".join(f"{line}\n" for line in lines).encode())
+            return
+        for change in changes:
+            self._sink.write_change(change)
 
     def happen(self, event: str) -> None:
         if event == "restarted":
@@ -151,16 +161,18 @@ def balances_in(paths: list[Path]) -> list[int]:
     st.lists(st.tuples(EVENTS, st.integers(0, WINDOW - 1)), min_size=1, max_size=6),
     st.sampled_from([None, 1, 3_000]),
     st.sampled_from([10, 1_500, line_files.BUFFER_BYTES]),
+    st.booleans(),
 )
 def test_every_acknowledged_change_is_in_a_file_whole_and_in_the_order_of_its_key(
     faults: list[tuple[str, float] | None],
     windows: list[tuple[str, int]],
     rotate_bytes: int | None,
     buffer: int,
+    at_once: bool,
 ) -> None:
     changes = account_changes(WINDOW * len(windows), KEYS)
     with TemporaryDirectory() as folder:
-        delivery = Delivery(Path(folder), rotate_bytes)
+        delivery = Delivery(Path(folder), rotate_bytes, at_once)
         with (
             patch.object(line_files, "os", Disk(iter(faults))),
             patch.object(line_files, "BUFFER_BYTES", buffer),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -28,6 +29,7 @@ from watcher.model.errors import (
     FileUnavailableError,
     FileWriteError,
 )
+from watcher.runners.delivery import sinks
 from watcher.runners.delivery.sinks import RotatingFile
 
 LARGE = "x" * 150
@@ -71,9 +73,11 @@ def arguments(database: Database, consumer: str = "c") -> list[str]:
 # Full disks.
 
 
+@pytest.mark.parametrize("by_column", [False, True])
 def test_a_disk_that_is_full_for_a_moment_loses_no_row(
-    singers: Database, small_disk: SmallDisk
+    singers: Database, small_disk: SmallDisk, monkeypatch: pytest.MonkeyPatch, by_column: bool
 ) -> None:
+    monkeypatch.setattr(sinks, "ROWS_BY_COLUMN", 0 if by_column else sys.maxsize)
     write_singers(singers, range(40), LARGE)
     small_disk.fill(left=8_192)
     watcher = make_watcher(singers, small_disk.path / "changes.jsonl")

@@ -41,11 +41,19 @@ EVENT = MESSAGE.append(pa.field(FOLLOWED, pa.bool_()))
 
 def encode_batch(rows: Changed, database: str, chosen: Envelope) -> pa.RecordBatch:
     """The messages of a batch, as rows of ``MESSAGE``. Raises EnvelopeError."""
+    messages = try_by_column(rows, database, chosen)
+    if messages is not None:
+        return messages
+    return encode_by_change(iterate_changes(rows, database), chosen)
+
+
+def try_by_column(rows: Changed, database: str, chosen: Envelope) -> pa.RecordBatch | None:
+    """As ``encode_batch``; None for a format that is not written by column, and where a change is
+    refused or cannot be read: written change by change, the error is of the first."""
     if isinstance(chosen, JsonEnvelope):
-        # What is refused or cannot be read is written change by change: the error is of the first.
         with suppress(EnvelopeError, LackingError, ValueError):
             return encode_by_column(rows, database, chosen)
-    return encode_by_change(iterate_changes(rows, database), chosen)
+    return None
 
 
 def encode_by_column(rows: Changed, database: str, chosen: JsonEnvelope) -> pa.RecordBatch:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watcher.captures import Changed
+from watcher.envelopes.batches import try_by_column
 from watcher.envelopes.message import Envelope, Message
 from watcher.envelopes.plain import Plain
 from watcher.model.change import Change
@@ -22,6 +27,18 @@ class JsonLines:
         for message in self.envelope.encode(change):
             yield self._line(message)
 
+    def encode_rows(self, rows: Changed, database: str) -> bytes | None:
+        """The lines of a batch, each with its newline; None where they are to be written change by
+        change, as ``try_by_column``."""
+        messages = try_by_column(rows, database, self.envelope)
+        if messages is None:
+            return None
+        value = pc.fill_null(messages.column("value"), b"null")
+        if not self.envelope.has_key:
+            return join_lines(value)
+        key = pc.fill_null(messages.column("key"), b"null")
+        return join_lines(b'{"key":', key, b',"value":', value, b"}")
+
     def encode_resolved(self, micros: int) -> Iterator[str]:
         """The line that says that every change up to this timestamp precedes it, if there is
         one."""
@@ -37,3 +54,14 @@ class JsonLines:
 def decode_part(part: bytes | None) -> str:
     """A key or a value, which is JSON already."""
     return "null" if part is None else part.decode()
+
+
+def join_lines(*parts: pa.Array | bytes) -> bytes:
+    """The lines of a batch from their parts; each ends with a newline."""
+    wide = [p if isinstance(p, bytes) else p.cast(pa.large_binary()) for p in parts]
+    scalars = [pa.scalar(p, pa.large_binary()) if isinstance(p, bytes) else p for p in wide]
+    newline, nothing = (pa.scalar(text, pa.large_binary()) for text in (b"\n", b""))
+    lines = pc.binary_join_element_wise(*scalars, newline, nothing)
+    flattened = pc.binary_join(pa.LargeListArray.from_arrays([0, len(lines)], lines), nothing)
+    text: bytes = flattened[0].as_py()
+    return text

@@ -69,14 +69,24 @@ class LineFile:
     def append(self, lines: Iterable[str]) -> None:
         """Takes lines, which have no newline. Raises FileWriteError, after which some of the lines
         since the last ``sync`` are in the file, whole: append all of them again."""
-        if self._fd is not None and not self._dirty and not has_name(self._fd, self.path):
-            self.close()  # moved or removed since the last sync, with what it had
-        self.open()
-        self._dirty = True
+        self._begin()
         for line in lines:
             self._buffer += line.encode() + NEWLINE
             if len(self._buffer) >= BUFFER_BYTES:
                 self._write()
+
+    def append_text(self, text: bytes) -> None:
+        """As ``append``, of lines that end in a newline each."""
+        self._begin()
+        self._buffer += text
+        if len(self._buffer) >= BUFFER_BYTES:
+            self._write()
+
+    def _begin(self) -> None:
+        if self._fd is not None and not self._dirty and not has_name(self._fd, self.path):
+            self.close()  # moved or removed since the last sync, with what it had
+        self.open()
+        self._dirty = True
 
     def sync(self) -> int:
         """The size of the file, when everything is on the disk. Raises FileWriteError, also when

@@ -26,8 +26,10 @@ from watcher.runners.delivery.sinks import (
     CallbackSink,
     ChangeSink,
     EachChange,
+    EachLine,
     EachTransaction,
     HeldSink,
+    LineSink,
     OnChange,
     OnTransaction,
     Sink,
@@ -134,6 +136,8 @@ class Watcher:
                 on_skip=self._totals.count_skipped,
                 check=check,
             )
+            if isinstance(sink, LineSink):
+                return EachLine(retrying, sink, self.config.address.path)
             return EachChange(retrying, self.config.address.path)
 
         self._make_sink = make_sink
