@@ -16,18 +16,23 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from deltalake import DeltaTable
 from google.cloud.spanner_v1.database import Database
+from numpy.typing import NDArray
 
 from benchmarks.machine_load import CpuMeter
 from benchmarks.processes import BenchProcess, UsageMeter
 from benchmarks.query_costs import query_costs
 from benchmarks.singers import commit, commit_keys, create_database, load
 from emulator.process import ServerProcess, spawn
+from watcher.spanner.timestamps import to_micros
 
 TABLE = "Singers"
 INDEX = "_keys"
@@ -54,6 +59,18 @@ class StepCost:
     client_peak_mb: float
     others_share: float | None
     scanned: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLatencies:
+    """How long each change took from its commit until an exact cut was written that has it, in
+    microseconds of Spanner's time; ``unread``: the changes that no cut has. ``seconds``: for how
+    long was written."""
+
+    micros: NDArray[np.int64]
+    unread: int
+    cuts: int
+    seconds: float
 
 
 class ReplicaBench:
@@ -115,6 +132,42 @@ class ReplicaBench:
             "lag_seconds_max": lags[-1],
         }
 
+    def measure_latency(
+        self, rate: int, seconds: float, keys: str, flags: Sequence[str]
+    ) -> ChangeLatencies:
+        """From commits to cuts, while keys change at an even pace, as far as the machine allows."""
+        process = self._start("lag", self._replicate(*flags))
+        written: list[tuple[int, int]] = []
+        try:
+            self._await_cuts(process, len(self._read_cuts()) + 1)
+            size, pause = max(rate // LAG_COMMITS_A_SECOND, 1), threading.Event()
+            began = time.monotonic()
+            while (passed := time.monotonic() - began) < seconds:
+                if len(written) * size > passed * rate:
+                    pause.wait(len(written) * size / rate - passed)
+                chosen = choose_keys(keys, self._rows, size, len(written))
+                written.append((commit_keys(self._database, chosen), size))
+            passed = time.monotonic() - began
+            last = written[-1][0]
+            self._await(process, lambda: any(end >= last for end, _ in self._list_exact()))
+        finally:
+            process.kill()
+        return measure_changes(written, self._list_exact(), passed)
+
+    def count_compactions(self) -> int:
+        """The commits of the copy that are compactions."""
+        history = DeltaTable(str(self._lake / TABLE)).history()
+        return sum(commit["operation"] == "OPTIMIZE" for commit in history)
+
+    def _list_exact(self) -> list[tuple[int, float]]:
+        """The ends of the exact cuts, in microseconds, and how many seconds later each was
+        written."""
+        return [
+            (to_micros(datetime.fromisoformat(cut["cut"])), cut["lag_seconds"])
+            for cut in self._read_cuts()
+            if cut["exact"]
+        ]
+
     def count_bytes(self) -> int:
         """The size of the files of the copy and its log, old versions included."""
         return measure_files(self._lake / TABLE)
@@ -162,8 +215,11 @@ class ReplicaBench:
         return written
 
     def _await_cuts(self, process: BenchProcess, count: int) -> None:
+        self._await(process, lambda: len(self._read_cuts()) >= count)
+
+    def _await(self, process: BenchProcess, is_done: Callable[[], bool]) -> None:
         ends_at = time.monotonic() + FIRST_CUT_SECONDS_MAX
-        while len(self._read_cuts()) < count:
+        while not is_done():
             process.check()
             if time.monotonic() > ends_at:
                 raise TimeoutError(f"no cut within {FIRST_CUT_SECONDS_MAX} s: see {process.log}")
@@ -173,6 +229,20 @@ class ReplicaBench:
         log = self._folder / "lag.log"
         lines = log.read_text().splitlines() if log.exists() else []
         return [json.loads(line) for line in lines if line.startswith('{"cut"')]
+
+
+def measure_changes(
+    written: Sequence[tuple[int, int]], cuts: Sequence[tuple[int, float]], seconds: float
+) -> ChangeLatencies:
+    """What commits, at timestamps and of so many changes each, have waited for cuts: ends, and how
+    many seconds later each was written."""
+    ends = np.array([end for end, _ in cuts], np.int64)
+    ready = ends + np.array([round(lag * 1_000_000) for _, lag in cuts], np.int64)
+    stamps = np.repeat(*np.array(written, np.int64).T)
+    places = np.searchsorted(ends, stamps, "left")
+    there = places < len(ends)
+    waited = ready[places[there]] - stamps[there]
+    return ChangeLatencies(waited, int(np.sum(~there)), len(cuts), seconds)
 
 
 def choose_keys(kind: str, rows: int, count: int, seed: int = 1) -> Sequence[int]:

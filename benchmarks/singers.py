@@ -15,6 +15,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from benchmarks.index import parse_seconds
+from watcher.spanner.timestamps import to_micros
 
 DDL = (
     "CREATE TABLE Singers (SingerId INT64 NOT NULL, FirstName STRING(200), LastName STRING(200), "
@@ -71,14 +72,15 @@ def commit(database: Database, first: int, count: int) -> None:
     commit_keys(database, range(first, first + count))
 
 
-def commit_keys(database: Database, keys: Sequence[int]) -> None:
-    """One commit of upserts."""
+def commit_keys(database: Database, keys: Sequence[int]) -> int:
+    """One commit of upserts: its timestamp in microseconds."""
     values = [
         (key, f"First{n}", f"Last{key}", "1990-01-01", spanner.COMMIT_TIMESTAMP)
         for n, key in enumerate(keys)
     ]
     with database.batch() as batch:
         batch.insert_or_update("Singers", COLUMNS, values)
+    return to_micros(batch.committed)
 
 
 def count_listed(database: Database, first: int, count: int) -> int:

@@ -13,6 +13,7 @@ from benchmarks.scenarios import (
     java,
     latency,
     published,
+    replica,
     scale_instances,
     scale_partitions,
     scale_rows,
@@ -33,7 +34,7 @@ ALL = (
         for each in (sustained, backlog, latency, published, captures, index, java, debezium)
     ),
     *sweeps.SCENARIOS,
-    *(each.SCENARIO for each in (spark, snapshot, decode, forms, sinks, server)),
+    *(each.SCENARIO for each in (spark, snapshot, replica, decode, forms, sinks, server)),
     *(each.SCENARIO for each in (scale_tables, scale_partitions, scale_rows, scale_instances)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}

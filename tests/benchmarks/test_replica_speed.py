@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.conduct import conduct
 from benchmarks.merge_costs import MergeCost, measure_merges
-from benchmarks.replica_speed import KEYS, ReplicaBench, choose_keys, start_server
+from benchmarks.replica_speed import (
+    KEYS,
+    ReplicaBench,
+    choose_keys,
+    measure_changes,
+    start_server,
+)
+from benchmarks.scenario import number
+from benchmarks.scenarios import find_scenario
 
 ROWS = 200
 
@@ -28,6 +37,23 @@ def test_every_step_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert bench.count_bytes() > 0
     assert lag["mutations"] >= 100
     assert lag["cuts"] >= 1
+
+
+def test_changes_wait_for_the_first_cut_that_has_them() -> None:
+    cuts = [(100, 0.5), (200, 0.000_025)]
+    measured = measure_changes([(100, 2), (101, 1), (200, 1), (201, 3)], cuts, 1.0)
+    assert measured.micros.tolist() == [500_000, 500_000, 124, 25]
+    assert (measured.unread, measured.cuts) == (3, 2)
+
+
+def test_a_copy_is_measured_from_commit_to_cut() -> None:
+    result = conduct(find_scenario("replica"), ("rows=300", "rate=50", "seconds=2"))
+    assert result.passed
+    (figure,) = result.figures
+    values = [number(figure[name]) or 0 for name in ("changes", "p50_s", "p99_s", "max_s")]
+    assert values[0] >= 50
+    assert 0 < values[1] <= values[2]
+    assert values[3] > 0
 
 
 def test_chosen_keys_are_as_many_as_asked_for() -> None:

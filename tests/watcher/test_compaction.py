@@ -220,8 +220,20 @@ def test_who_compacts_himself_is_left_alone(folder: Path) -> None:
     copy = DeltaCopy(str(folder), "c", MERGE_ON_READ)
     load_rows(copy, 100)
     copy.merge(make_rows(dict.fromkeys(range(90)), 1), KEY, 101)
-    assert copy.compact(KEY) == CompactionRun()
+    assert copy.compact(KEY) == CompactionRun(files=1, deleted=90)
     assert list_operations(folder)[0] == "MERGE"
+
+
+def test_after_a_load_the_index_is_there_before_the_first_merge(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where this product does not compact: the first window does not wait for it."""
+    copy = DeltaCopy(str(folder), "c", MERGE_ON_READ)
+    load_rows(copy, 100)
+    copy.compact(KEY)
+    monkeypatch.delattr(LiveRows, "_read_keys")
+    copy.merge(make_rows({5: "new"}, 1), KEY, 101)
+    assert content(folder)[5] == "new"
 
 
 def test_a_table_that_asks_for_more_is_not_compacted(
@@ -231,7 +243,7 @@ def test_a_table_that_asks_for_more_is_not_compacted(
     load_rows(copy, 10)
     DeltaTable(str(folder)).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
     version = DeltaTable(str(folder)).version()
-    assert [copy.compact(KEY), copy.compact(KEY)] == [CompactionRun()] * 2
+    assert [copy.compact(KEY), copy.compact(KEY)] == [CompactionRun(files=1)] * 2
     assert DeltaTable(str(folder)).version() == version
     assert caplog.text.count("delta.enableChangeDataFeed = true") == 1
 

@@ -127,8 +127,9 @@ class TableCopy(StoredCopy, Protocol):
         ...
 
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
-        """Goes on compacting, within the budget of a run, or with ``whole`` until the files that
-        are chosen next are written. Raises CopyConflictError where another instance has written."""
+        """Prepares the next merge, and goes on compacting if the copy is to be compacted, within
+        the budget of a run, or with ``whole`` until the files that are chosen next are written.
+        Raises CopyConflictError where another instance has written."""
         ...
 
 

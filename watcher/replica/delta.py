@@ -227,19 +227,21 @@ class DeltaCopy:
             raise self._unreadable(version, error) from error
 
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
-        """As ``TableCopy.compact``."""
-        if self._compactor is None:
-            return CompactionRun()
+        """As ``TableCopy.compact``. Without a policy only the index of keys is made."""
         snapshot = self._vectors.read()
         self._check_end(snapshot.transactions.get(self._application, 0))
         reasons = list_obstacles(snapshot)
-        if reasons:
-            self._warn(f"{self._path} cannot be compacted: {'; '.join(reasons)}")
-            return CompactionRun()
-        # A merge by copy-on-write writes files anew that are not finished.
-        on_read = allows_vectors(snapshot) and self._merging != COPY_ON_WRITE
+        on_read = not reasons and allows_vectors(snapshot) and self._merging != COPY_ON_WRITE
         try:
-            run = self._compactor.run(snapshot, key if on_read else (), whole or not on_read)
+            if on_read and key:
+                # So that the first merge after a load does not wait for it.
+                self._vectors.live.follow(snapshot, key)
+            run = CompactionRun()
+            if self._compactor is not None and reasons:
+                self._warn(f"{self._path} cannot be compacted: {'; '.join(reasons)}")
+            elif self._compactor is not None:
+                # A merge by copy-on-write writes files anew that are not finished.
+                run = self._compactor.run(snapshot, key if on_read else (), whole or not on_read)
         except OSError as error:
             raise explain_store_error(self._path, error) from error
         vectors = [file.vector for file in snapshot.files.values()]

@@ -84,8 +84,7 @@ class Replicator:
         replica, folder = self._replica, self._replica.folder
         policy = make_policy(replica)
         copies = open_delta_copies(folder, self.consumer, replica.merge, policy)
-        compact = None if policy is None else self._compact
-        return ReplicaTarget(copies, Manifest(folder), replica.keep_cuts, DELTA, compact)
+        return ReplicaTarget(copies, Manifest(folder), replica.keep_cuts, DELTA, self._compact)
 
     def _compact(self, table: str, copy: TableCopy, key: Sequence[str]) -> Compacted:
         """A run of compaction, or, in a process that ends after it, all that there are to do."""
