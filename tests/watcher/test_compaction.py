@@ -3,6 +3,7 @@ whatever happens meanwhile."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -24,8 +25,10 @@ from watcher.replica import compactor, file_rewrites, merge_on_read, stored_file
 from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, CompactionRun, Merging, Needed
 from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta_files import TableFiles
 from watcher.replica.delta_log import parse_entry
 from watcher.replica.delta_snapshot import SnapshotReader
+from watcher.replica.delta_stats import FileStatistics
 from watcher.replica.key_index import KeyIndex
 from watcher.replica.live_rows import LiveRows
 from watcher.replica.stored_files import create_new
@@ -326,6 +329,51 @@ def test_a_crash_leaves_the_rows_as_they_were(
     restarted.compact(KEY, whole=True)
     del expected[60]
     assert_read_by_all(folder, expected | {50: "new"})
+
+
+@pytest.mark.parametrize("cleans", [True, False])
+def test_a_disk_that_is_full_in_the_middle_replaces_nothing(
+    small_groups: None, folder: Path, monkeypatch: pytest.MonkeyPatch, cleans: bool
+) -> None:
+    """Also where what was written cannot even be removed."""
+    copy = open_copy(folder)
+    names = load_rows(copy, 120)
+    copy.merge(make_rows(dict.fromkeys(range(40)), 1), KEY, 101)
+    assert copy.compact(KEY).more
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TableFiles, "finish", fail)
+        if not cleans:
+            patch.setattr(file_rewrites.FileRewrite, "abandon", fail)
+        with pytest.raises(ReplicaError, match="no space"):
+            copy.compact(KEY, whole=True)
+    assert list_operations(folder)[0] == "MERGE"
+    assert copy.compact(KEY, whole=True).replaced == 1
+    assert_read_by_all(folder, {k: n for k, n in names.items() if k >= 40})
+
+
+def test_steps_that_were_broken_off_are_not_committed(
+    small_groups: None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Ctrl-C, say, in a process that goes on."""
+    copy = open_copy(folder)
+    names = load_rows(copy, 120)
+    copy.merge(make_rows(dict.fromkeys(range(40)), 1), KEY, 101)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileStatistics, "add", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            copy.compact(KEY)
+    with pytest.raises(ReplicaError, match="0 rows, and not the 80"):
+        copy.compact(KEY)
+    assert copy.compact(KEY, whole=True).replaced == 1
+    assert_read_by_all(folder, {k: n for k, n in names.items() if k >= 40})
 
 
 def test_of_a_compaction_and_another_commit_at_once_the_compaction_gives_way(

@@ -51,6 +51,7 @@ class Compactor:
             run = CompactionRun(round(rewrite.read - read), rewrite.written - written, more=True)
             if not done:
                 return run
+            rewrite.check()
             failpoint("after-rewrite")
             committed = self._commit(snapshot, rewrite)
         except Exception:
@@ -77,9 +78,11 @@ class Compactor:
 
     def abandon(self) -> None:
         """Gives up what was written since the last commit."""
-        if self._rewrite is not None:
-            self._rewrite.abandon()
+        rewrite = self._rewrite
+        # First: a disk that is full lets nothing be closed, and what is not whole must not go on.
         self._end()
+        if rewrite is not None:
+            rewrite.abandon()
 
     def _choose(self, snapshot: Snapshot) -> Sequence[LiveFile]:
         return choose_files(snapshot.files.values(), self._policy, self._table.count)

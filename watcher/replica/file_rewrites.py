@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
+from watcher.model.errors import ReplicaError
 from watcher.replica.delta_actions import name_data_file
 from watcher.replica.delta_files import TableFiles, mask_rows
 from watcher.replica.delta_snapshot import LiveFile
@@ -84,6 +85,18 @@ class FileRewrite:
             yield new, rows
         if writer is not None:
             self._close(writer)
+
+    def check(self) -> None:
+        """Raises ReplicaError unless every row that is there was written: steps that have failed do
+        not go on, and a file may have other rows than its statistics say."""
+        expected = sum(source.rows - len(source.gone) for source in self.sources)
+        written = sum(new.rows for new in self.new)
+        if written != expected:
+            names = ", ".join(source.file.path for source in self.sources)
+            raise ReplicaError(
+                f"a rewrite of {names} has {written} rows, and not the {expected} that are there by"
+                " the table's log: nothing is replaced"
+            )
 
     def abandon(self) -> None:
         """Removes what was written, which no version has."""
