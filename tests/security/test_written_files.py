@@ -39,7 +39,7 @@ needs_root = pytest.mark.skipif(
 WRITERS = {
     "watcher/process/private_files.py": "outputs, dead letters, positions, locks, manifests",
     "watcher/replica/delta_files.py": "data files and vectors, for those who may read the table",
-    "watcher/replica/file_rewrites.py": "data files, through delta_files.py, under names that are random",
+    "watcher/replica/file_rewrites.py": "data files with random names, in those of delta_files.py",
     "watcher/replica/merge_on_read.py": "Parquet in memory, which delta_files.py writes",
     "watcher/replica/stored_files.py": "an object store's files; local ones by private_files",
     "watcher/process/terminal/console.py": "/dev/null",
