@@ -76,3 +76,12 @@ the process where its stack does. A tree of a tenth of that depth is refused any
 
 TEXT_FUNCTION_BYTES_MAX = 1 << 20
 """Bytes of the text that LPAD, RPAD, REPEAT, REPLACE and REGEXP_REPLACE give."""
+
+JOINED_BYTES_MAX = 100 * 1024 * 1024
+"""Of the text of an array with a delimiter between its elements; both may fill a request."""
+
+REGULAR_EXPRESSION_WORK_MAX = 2_000_000_000
+"""Bytes of a value times the instructions of a regular expression: ten seconds at worst."""
+
+SERIES_MAX = 1_000_000
+"""Rows that generate_series gives."""

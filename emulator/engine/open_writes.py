@@ -29,6 +29,7 @@ from emulator.engine.state import AS_THEY_ARE, CompiledStatement
 from emulator.engine.write_plans import PENDING_TEXT, Moment
 from emulator.engine.writer import DatabaseWriter
 from emulator.errors import SpannerError, invalid_argument
+from emulator.sql.functions.callers import waiting
 from emulator.sql.statements import CompiledQuery, Insert
 from emulator.storage.sqlite import PENDING, current_table, history_table
 from emulator.values.requests import (
@@ -222,7 +223,8 @@ def watching(writer: DatabaseWriter, check: Check | None) -> Iterator[None]:
     """While it lasts, ``check`` can end what the writing connection does."""
     watch(writer.reader, check)
     try:
-        yield
+        with waiting(check):
+            yield
     finally:
         watch(writer.reader, None)
 

@@ -11,11 +11,12 @@ import apsw
 from ddl.model.schema import Schema
 from emulator.engine.refusals import translate_error
 from emulator.errors import SpannerError
+from emulator.sql.functions.callers import waiting
 from emulator.storage.sqlite import StorageReader
 from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
 
 ROWS_AT_ONCE = 128
-STEPS_BETWEEN_CHECKS = 200_000
+STEPS_BETWEEN_CHECKS = 10_000
 
 Check = Callable[[], None]
 """Raises when nobody waits for the answer any more."""
@@ -46,7 +47,8 @@ def start_query(
         if profile:
             stats.plan = query_plan(reader.connection, sql, bindings)
         reader.scanned[0] = 0
-        cursor = reader.connection.execute(sql, bindings)
+        with waiting(check):
+            cursor = reader.connection.execute(sql, bindings)
     except apsw.Error as error:
         watch(reader, None)
         raise translate_error(error, schema) from error
@@ -65,7 +67,7 @@ def start_query(
             watch(reader, None)
             release(complete)
 
-    return ResultRows(columns, read_batches(cursor, stats, schema, finish), stats, finish)
+    return ResultRows(columns, read_batches(cursor, stats, schema, finish, check), stats, finish)
 
 
 def watch(reader: StorageReader, check: Check | None) -> None:
@@ -82,11 +84,15 @@ def watch(reader: StorageReader, check: Check | None) -> None:
 
 
 def read_batches(
-    cursor: apsw.Cursor, stats: Stats, schema: Schema, finish: Callable[[bool], None]
+    cursor: apsw.Cursor,
+    stats: Stats,
+    schema: Schema,
+    finish: Callable[[bool], None],
+    check: Check | None,
 ) -> Iterator[tuple[Stored, ...]]:
     """The rows of a cursor, counted in bunches."""
     try:
-        while rows := list(islice(cursor, ROWS_AT_ONCE)):
+        while rows := fetch_rows(cursor, check):
             stats.rows_returned += len(rows)
             yield from rows
         finish(True)
@@ -94,6 +100,12 @@ def read_batches(
         raise translate_error(error, schema) from error
     finally:
         finish(False)
+
+
+def fetch_rows(cursor: apsw.Cursor, check: Check | None) -> list[tuple[Stored, ...]]:
+    """Some rows; none at the end."""
+    with waiting(check):
+        return list(islice(cursor, ROWS_AT_ONCE))
 
 
 def collect_rows(

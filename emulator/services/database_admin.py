@@ -35,7 +35,7 @@ DIALECT_NUMBERS = {Dialect.GOOGLESQL: 1, Dialect.POSTGRESQL: 2}
 DATABASE_ID = re.compile(r"[a-z][a-z0-9_-]{0,28}[a-z0-9]\Z")
 OPERATION_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
 CREATE_DATABASE = re.compile(
-    r"\s*CREATE\s+DATABASE\s+(?:`([^`]+)`|\"([^\"]+)\"|([^\s;`\"]+))\s*;?\s*\Z", re.I
+    r"\s*+CREATE\s++DATABASE\s++(?:`([^`]+)`|\"([^\"]+)\"|([^\s;`\"]++))\s*+;?\s*+\Z", re.I
 )
 
 

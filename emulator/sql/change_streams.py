@@ -19,7 +19,7 @@ from emulator.errors import SpannerError, invalid_argument, unimplemented
 from emulator.sql.functions.numbers import INT64_MAX
 from emulator.values.types import BOOL, INT64, STRING
 
-NAMED = re.compile(r"\bREAD_\w+\s*`?\s*\(", re.IGNORECASE)
+NAMED = re.compile(r"\bREAD_\w++\s*+`?\s*+\(", re.IGNORECASE)
 FUNCTION = "READ_"
 COLUMN = "ChangeRecord"
 TIMESTAMP = Type(TypeCode.TIMESTAMP)

@@ -26,17 +26,18 @@ TEXT = r"'[^'\\\n\0]*'"
 
 def listed(item: str) -> str:
     """The pattern of a long list of items."""
-    return rf"\s*{item}(?:\s*,\s*{item}){{{LENGTH_MIN - 1},}}\s*"
+    return rf"\s*{item}(?:\s*+,\s*+{item}){{{LENGTH_MIN - 1},}}+\s*+"
 
 
 PIECES = re.compile(
     rf"(?P<in>\bIN\s*)\((?:(?P<ints>{listed(INTEGER)})|(?P<texts>{listed(TEXT)}))\)"
     rf"|(?P<array>[(,]\s*)\[(?:(?P<items>{listed(INTEGER)})|(?P<words>{listed(TEXT)}))\]"
-    r"|'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|`[^`]*`"
-    r"|--[^\n]*|#[^\n]*|/\*.*?\*/|\w+|.",
+    r"|'''(?:.*?'''|.*)|\"\"\"(?:.*?\"\"\"|.*)|'(?:[^'\\\n]|\\.)*+'?|\"(?:[^\"\\\n]|\\.)*+\"?"
+    r"|`[^`]*+`?|--[^\n]*|#[^\n]*|/\*(?:.*?\*/|.*)|\w+|.",
     re.IGNORECASE | re.DOTALL,
 )
-"""A long list, or what is passed over as a whole: quoted text, comments, words."""
+"""A long list, or what is passed over as a whole: quoted text, comments, words. What has no end
+takes all that is left: it is a syntax error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROS_MIN, MICROS_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The years 1 to 9999 in microseconds since 1970."""
 
-NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*\Z", re.ASCII)
+NUMBER = re.compile(r"\s*+[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?\s*+\Z", re.ASCII)
 UUID_TEXT = re.compile(r"[0-9a-fA-F](?:-?[0-9a-fA-F]){31}")
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z")

@@ -15,7 +15,7 @@ WHOLE_DIGITS_MAX = 131_072
 SCALE_MAX = 16_383
 EXPONENT_SHIFT = 200_000
 CONTEXT = Context(prec=WHOLE_DIGITS_MAX + SCALE_MAX + 10, Emax=999_999_999, Emin=-999_999_999)
-NUMBER = re.compile(r"\s*([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,9}))?\s*\Z", re.ASCII)
+NUMBER = re.compile(r"\s*+([+-]?)(\d++\.?\d*+|\.\d++)(?:[eE]([+-]?\d{1,9}))?\s*+\Z", re.ASCII)
 NAN_TEXT = re.compile(r"\s*nan\s*\Z", re.IGNORECASE)
 COMPLEMENT = str.maketrans("0123456789", "9876543210")
 

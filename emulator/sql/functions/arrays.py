@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from emulator.errors import SpannerError, out_of_range
 from emulator.sql.functions.numbers import write_float
+from emulator.sql.functions.text_sizes import join_texts
 from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
 GENERATED_MAX = 16_000
@@ -102,10 +103,8 @@ def array_includes(quantifier: Callable[[list[bool]], bool]) -> Callable[[str, s
     """ARRAY_INCLUDES_ANY, ARRAY_INCLUDES_ALL: NULL and NaN equal nothing."""
 
     def call(values: str, targets: str) -> int:
-        items = json.loads(values)
-        return int(
-            quantifier([w in items and w is not None and w != "NaN" for w in json.loads(targets)])
-        )
+        items = set(json.loads(values)) - {None, "NaN"}
+        return int(quantifier([wanted in items for wanted in json.loads(targets)]))
 
     return call
 
@@ -116,14 +115,14 @@ def to_string(values: object, delimiter: object, *null_text: object) -> str | No
         return None
     replacement = null_text[0] if null_text else None
     items = [replacement if item is None else item for item in json.loads(str(values))]
-    return str(delimiter).join(str(item) for item in items if item is not None)
+    return join_texts(str(delimiter), [str(item) for item in items if item is not None])
 
 
 def to_bytes(values: str, delimiter: bytes, *null_text: bytes) -> bytes:
     """ARRAY_TO_STRING of BYTES."""
     items = [null_text[0] if i is None and null_text else i for i in json.loads(values)]
     texts = [i if isinstance(i, bytes) else base64.b64decode(i) for i in items if i is not None]
-    return delimiter.join(texts)
+    return join_texts(delimiter, texts)
 
 
 def too_many_items() -> SpannerError:

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable
 
 from emulator.errors import out_of_range, unimplemented
+from emulator.sql.functions.normal_forms import normal_form
 
 NAME = re.compile(r"(?:und|[A-Za-z]{2,3}(?:[-_][A-Za-z]{2,4})?)(?::(ci|cs))?\Z")
 PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
@@ -29,7 +30,7 @@ def collation_key(value: str, name: str) -> str:
     if name in {"unicode", "binary", ""}:
         return value
     letters, accents, cases = [], [], []
-    for char in unicodedata.normalize("NFD", value):
+    for char in normal_form("NFD", value):
         if unicodedata.combining(char):
             accents.append(char)
             continue

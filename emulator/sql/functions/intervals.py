@@ -19,7 +19,7 @@ PARTS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 ORDER_OFFSET = 10**22
 """Makes every normalised interval a positive number of 23 digits, which sorts as text."""
 
-SECONDS = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d{1,9}))?\s*\Z", re.A)
+SECONDS = re.compile(r"\s*+([+-]?)(\d*+)(?:\.(\d{1,9}))?\s*+\Z", re.A)
 ISO = re.compile(
     r"P(?=.)(?:([+-]?\d+)Y)?(?:([+-]?\d+)M)?(?:([+-]?\d+)W)?(?:([+-]?\d+)D)?"
     r"(?:T(?:([+-]?\d+)H)?(?:([+-]?\d+)M)?(?:([+-]?)(\d+)(?:[.,](\d{1,9}))?S)?)?\Z",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 
 from emulator.errors import out_of_range
+from emulator.sql.functions.json_containment import contains_document
 from emulator.sql.functions.json_documents import (
     insert,
     json_array,
@@ -105,23 +106,7 @@ def item(document: str, position: int) -> str | None:
 
 def contains(document: str, other: str) -> int:
     """JSON_CONTAINS: a top-level array contains a scalar too."""
-    outer, inner = json.loads(document), json.loads(other)
-    if isinstance(outer, list) and not isinstance(inner, list | dict):
-        return int(any(contains_value(each, inner) for each in outer))
-    return int(contains_value(outer, inner))
-
-
-def contains_value(outer: object, inner: object) -> bool:
-    """Whether one value contains another."""
-    if isinstance(inner, dict):
-        return isinstance(outer, dict) and all(
-            key in outer and contains_value(outer[key], each) for key, each in inner.items()
-        )
-    if isinstance(inner, list):
-        return isinstance(outer, list) and all(
-            any(contains_value(mine, theirs) for mine in outer) for theirs in inner
-        )
-    return isinstance(outer, bool) == isinstance(inner, bool) and outer == inner
+    return int(contains_document(json.loads(document), json.loads(other)))
 
 
 def keys(document: str | None, depth: int | None, mode: str | None) -> str | None:

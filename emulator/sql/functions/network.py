@@ -97,7 +97,8 @@ def host(url: str) -> str | None:
     after_user = place.group().rpartition("@")[2] if place else ""
     address = ADDRESS.match(after_user)
     name = address.group().lstrip(".") if address else ""
-    return re.sub(r"\.+\Z", ".", name) or None
+    bare = name.rstrip(".")
+    return name[: len(bare) + 1] or None
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {

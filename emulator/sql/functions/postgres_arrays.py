@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable
 
 from ddl.model.schema import Type, TypeCode
-from emulator.errors import SpannerError, invalid_argument
+from emulator.errors import SpannerError, invalid_argument, out_of_range
+from emulator.limits import SERIES_MAX
 from emulator.sql.functions.arrays import array, concatenate
 from emulator.sql.functions.postgres_casts import FUNCTIONS as CASTS
 from emulator.sql.functions.postgres_casts import PARSERS
 from emulator.sql.functions.postgres_intervals import parse_interval
+from emulator.sql.functions.text_sizes import join_texts
 from emulator.values import jsonb, pg_numeric
 
 SPECIAL = set('{},"\\')
@@ -110,7 +112,7 @@ def array_to_string(values: str, kind: str, delimiter: str, null: str | None = N
     """array_to_string: NULLs are left out, or written as a text."""
     items = json.loads(values)
     texts = [null if item is None else element_text(item, kind) for item in items]
-    return delimiter.join(text for text in texts if text is not None)
+    return join_texts(delimiter, [text for text in texts if text is not None])
 
 
 def keys_of(values: str, kind: str) -> list[object]:
@@ -122,13 +124,13 @@ def keys_of(values: str, kind: str) -> list[object]:
 
 def contains(whole: str, part: str, kind: str) -> int:
     """@>: every element of the part is in the whole; NULL equals nothing."""
-    held = keys_of(whole, kind)
+    held = set(keys_of(whole, kind))
     return int(all(item is not None and item in held for item in keys_of(part, kind)))
 
 
 def overlaps(left: str, right: str, kind: str) -> int:
     """&&: an element is in both."""
-    held = keys_of(left, kind)
+    held = set(keys_of(left, kind))
     return int(any(item is not None and item in held for item in keys_of(right, kind)))
 
 
@@ -136,6 +138,8 @@ def series(start: int, end: int, step: int = 1) -> str:
     """generate_series."""
     if step == 0:
         raise invalid_argument("step size cannot equal zero")
+    if (end - start) // step >= SERIES_MAX:
+        raise out_of_range(f"generate_series gives more rows than this server takes: {SERIES_MAX}")
     return array(*range(start, end + (1 if step > 0 else -1), step))
 
 

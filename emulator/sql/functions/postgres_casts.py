@@ -20,13 +20,13 @@ from emulator.values.timestamp_texts import DEFAULT_ZONE
 
 INTEGER = re.compile(r"\s*[+-]?\d+\s*\Z", re.ASCII)
 FLOAT = re.compile(
-    r"\s*[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|infinity|nan)\s*\Z",
+    r"\s*+[+-]?(?:\d++\.?\d*+(?:e[+-]?\d+)?|\.\d++(?:e[+-]?\d+)?|inf|infinity|nan)\s*+\Z",
     re.ASCII | re.I,
 )
 DAY = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*\Z", re.ASCII)
 MOMENT = re.compile(
-    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ]\s*(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?)?"
-    r"\s*(?:(Z|UTC|[A-Za-z]+/[A-Za-z_]+)|([+-])(\d{1,2})(?::?(\d{2}))?)?\s*\Z",
+    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ]\s*+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d++))?)?)?"
+    r"\s*+(?:(Z|UTC|[A-Za-z]+/[A-Za-z_]+)|([+-])(\d{1,2})(?::?(\d{2}))?)?\s*+\Z",
     re.ASCII | re.I,
 )
 TRUE_WORDS = ("true", "yes", "on", "1")

@@ -40,7 +40,7 @@ SECONDS = {
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), Decimal(60)),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), Decimal(3600)),
 }
-NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)"
+NUMBER = r"[+-]?(?:\d++\.?\d*+|\.\d++)"
 PIECE = re.compile(
     rf"\s*(?:(?P<clock>[+-]?\d+:\d+(?::\d+(?:\.\d*)?)?)"
     rf"|(?P<years>[+-]?\d+)-(?P<months>\d+)|(?P<number>{NUMBER})\s*(?P<unit>[a-zA-Z]+)?)",
@@ -119,13 +119,12 @@ def read_iso(text: str) -> Sum:
         raise ValueError(text)
     for part, units in ((date, ISO_DATES), (clock, ISO_TIMES)):
         place = 0
-        for match in ISO_PIECE.finditer(part):
-            if match.start() != place or match[2] not in units:
+        while place < len(part):
+            match = ISO_PIECE.match(part, place)
+            if match is None or match[2] not in units:
                 raise ValueError(text)
             total.add(Decimal(match[1]), units[match[2]])
             place = match.end()
-        if place != len(part):
-            raise ValueError(text)
     return total
 
 
@@ -137,7 +136,8 @@ def read_words(text: str, fields: IntervalFields) -> Interval:
     if not words.strip():
         raise ValueError(text)
     total, place, bare = Sum(), 0, None
-    while words[place:].strip():
+    end = len(words.rstrip())
+    while place < end:
         match = PIECE.match(words, place)
         if match is None:
             raise ValueError(text)

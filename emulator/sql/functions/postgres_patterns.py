@@ -9,6 +9,7 @@ from typing import Any
 from emulator.errors import invalid_argument
 from emulator.sql.functions.arrays import array
 from emulator.sql.functions.regular_expressions import Expression, compile_expression
+from emulator.sql.functions.text_sizes import refuse_long
 
 FLAGS = {"i": "i", "c": "", "s": "s", "g": "", "n": "", "m": "", "p": "", "w": "", "t": "", "e": ""}
 REFERENCE = re.compile(r"\\(.)", re.DOTALL)
@@ -75,10 +76,13 @@ def spans(compiled: Expression, data: bytes) -> Iterator[Any]:
 def replace(text: str, pattern: str, replacement: str, flags: str = "") -> str:
     """regexp_replace: the first match, or with g all of them."""
     compiled, data = expression(pattern, flags), text.encode()
-    out, place = [], 0
+    out, place, size = [], 0, len(data)
     for found in spans(compiled, data):
         start, end = found.span()
-        out += [data[place:start].decode(), fill(replacement, found)]
+        filled = fill(replacement, found)
+        size += len(filled)
+        refuse_long("regexp_replace", size)
+        out += [data[place:start].decode(), filled]
         place = end
         if "g" not in flags:
             break

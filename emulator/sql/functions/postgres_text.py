@@ -13,9 +13,11 @@ from zoneinfo import ZoneInfo
 
 from ddl.syntax.postgres.reserved import QUOTED
 from emulator.errors import invalid_argument, out_of_range
+from emulator.sql.functions.json_containment import contains_document
 from emulator.sql.functions.like_patterns import compile_like, ends_in_backslash
 from emulator.sql.functions.numbers import Float, read_float
 from emulator.sql.functions.postgres_numbers import to_form
+from emulator.sql.functions.text_sizes import join_texts, refuse_long
 from emulator.values import jsonb
 from emulator.values.timestamp_texts import DEFAULT_ZONE
 
@@ -54,6 +56,7 @@ def pad(value: str, length: int, filling: str, *, before: bool) -> str:
     if not filling:
         return value
     missing = length - len(value)
+    refuse_long("lpad and rpad", length)
     added = (filling * (missing // len(filling) + 1))[:missing]
     return added + value if before else value + added
 
@@ -82,7 +85,17 @@ def translate(value: str, old: str, new: str) -> str:
 
 def replace(value: str, old: str, new: str) -> str:
     """Nothing is replaced for an empty text."""
-    return value.replace(old, new) if old else value
+    if not old:
+        return value
+    grows = value.count(old) * (len(new) - len(old))
+    refuse_long("replace", len(value) + max(grows, 0))
+    return value.replace(old, new)
+
+
+def repeat(value: str, count: int) -> str:
+    """Nothing for a count that is not positive."""
+    refuse_long("repeat", len(value) * count)
+    return value * count
 
 
 def chr_(code: int) -> str:
@@ -127,7 +140,7 @@ def concat_ws(separator: str | None, *values: str | None) -> str | None:
     """All that are not NULL, with a separator between."""
     if separator is None:
         return None
-    return separator.join(value for value in values if value is not None)
+    return join_texts(separator, [value for value in values if value is not None])
 
 
 def like(value: str, pattern: str) -> int:
@@ -178,26 +191,7 @@ def json_exists(document: str, key: str) -> int:
 
 def json_contains(document: str, other: str) -> int:
     """@>: whether a document has all that another has."""
-    whole, part = jsonb.parse_document(document), jsonb.parse_document(other)
-    if isinstance(whole, list) and not isinstance(part, list | dict):
-        return int(any(equal(item, part) for item in whole))
-    return int(contains(whole, part))
-
-
-def contains(whole: jsonb.Document, part: jsonb.Document) -> bool:
-    """Objects by their members, arrays by their elements in any order."""
-    if isinstance(whole, dict) and isinstance(part, dict):
-        return all(key in whole and contains(whole[key], value) for key, value in part.items())
-    if isinstance(whole, list) and isinstance(part, list):
-        return all(any(contains(item, wanted) for item in whole) for wanted in part)
-    return equal(whole, part)
-
-
-def equal(left_: jsonb.Document, right_: jsonb.Document) -> bool:
-    """Equal scalars of one kind; true is not 1."""
-    if isinstance(left_, bool) or isinstance(right_, bool):
-        return left_ is right_
-    return type(left_) is type(right_) and left_ == right_
+    return int(contains_document(jsonb.parse_document(document), jsonb.parse_document(other)))
 
 
 def json_typeof(document: str) -> str:
@@ -359,7 +353,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_concat": lambda *values: "".join(values),
     "pg_translate": translate,
     "pg_reverse": lambda value: value[::-1],
-    "pg_repeat": lambda value, count: value * count,
+    "pg_repeat": repeat,
     "pg_split_part": split_part,
     "pg_strpos": position,
     "pg_starts_with": lambda value, start: int(value.startswith(start)),

@@ -14,7 +14,8 @@ from typing import Any
 import re2
 
 from emulator.errors import out_of_range
-from emulator.limits import TEXT_FUNCTION_BYTES_MAX
+from emulator.limits import REGULAR_EXPRESSION_WORK_MAX, TEXT_FUNCTION_BYTES_MAX
+from emulator.sql.functions.callers import check_caller
 from emulator.values import forms
 
 Text = str | bytes
@@ -53,7 +54,15 @@ class Expression:
         return data.decode(errors="replace") if self._is_text else data
 
     def search(self, data: bytes, place: int = 0) -> Any:
-        """The first match at or behind a place; None where there is none."""
+        """The first match at or behind a place; None where there is none. Raises OUT_OF_RANGE where
+        that would take too long, and once the caller has gone: many searches in one text may each
+        read all that is left of it."""
+        if (len(data) - place) * self._compiled.programsize > REGULAR_EXPRESSION_WORK_MAX:
+            raise out_of_range(
+                f"A regular expression of {self._compiled.programsize} instructions is too large"
+                f" for a value of {len(data)} bytes on this server"
+            )
+        check_caller()
         return self._compiled.search(data, place)
 
     def pass_character(self, data: bytes, place: int) -> int:

@@ -8,16 +8,15 @@ import codecs
 import hashlib
 import json
 import re
-import unicodedata
 import uuid
 from collections.abc import Callable
-from typing import Literal
 
 import farmhash
 
 from emulator.errors import out_of_range
-from emulator.limits import TEXT_FUNCTION_BYTES_MAX
 from emulator.sql.functions.like_patterns import compile_like, ends_in_backslash
+from emulator.sql.functions.normal_forms import Form, normal_form
+from emulator.sql.functions.text_sizes import refuse_long, size_in_bytes
 from emulator.values import forms
 
 Text = str | bytes
@@ -93,17 +92,6 @@ def repeat(value: Text, count: int) -> Text:
         raise out_of_range("Second argument in REPEAT() cannot be negative")
     refuse_long("REPEAT", size_in_bytes(value) * count)
     return value * count
-
-
-def refuse_long(function: str, size: int) -> None:
-    """Raises OUT_OF_RANGE for an output above GoogleSQL's limit."""
-    if size > TEXT_FUNCTION_BYTES_MAX:
-        raise out_of_range(f"Output of {function} exceeds max allowed output size of 1MB")
-
-
-def size_in_bytes(value: Text) -> int:
-    """The size of a STRING or BYTES value."""
-    return len(value.encode()) if isinstance(value, str) else len(value)
 
 
 def split(value: Text, delimiter: Text | None = None) -> str:
@@ -245,10 +233,10 @@ def concatenate_bytes(*values: bytes) -> bytes:
     return b"".join(values)
 
 
-def normalize(value: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"], folded: int) -> str:
+def normalize(value: str, form: Form, folded: int) -> str:
     """NORMALIZE, NORMALIZE_AND_CASEFOLD."""
-    normal = unicodedata.normalize(form, value)
-    return unicodedata.normalize(form, normal.casefold()) if folded else normal
+    normal = normal_form(form, value)
+    return normal_form(form, normal.casefold()) if folded else normal
 
 
 FUNCTIONS: dict[str, Callable[..., object]] = {

@@ -6,6 +6,7 @@ import calendar
 import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from operator import index
 
 import grpc
 
@@ -242,7 +243,7 @@ def extract_timestamp(unit: str, form: str, zone: str) -> int | str:
 
 def timestamp_of_units(size: int) -> Callable[[int], str]:
     """TIMESTAMP_SECONDS, TIMESTAMP_MILLIS, TIMESTAMP_MICROS."""
-    return lambda value: timestamp_from_nanos(value * size)
+    return lambda value: timestamp_from_nanos(index(value) * size)
 
 
 def units_of_timestamp(size: int) -> Callable[[str], int]:

@@ -20,12 +20,12 @@ Fields = dict[str, Any]
 SCAN = re.compile(
     r"""
     (?P<hint>/\*@(?P<inside>.*?)\*/)
-  | (?P<other>--[^\n]* | /\*.*?\*/ | [eE]'(?:\\.|''|[^'\\])*' | '(?:''|[^'])*' | "(?:""|[^"])*"
-      | \$(?P<tag>[A-Za-z_]*)\$.*?\$(?P=tag)\$)
+  | (?P<other>--[^\n]* | /\*(?:.*?\*/|.*) | [eE]'(?:\\.|''|[^'\\])*+'? | '(?:''|[^'])*+'?
+      | "(?:""|[^"])*+"? | \$(?P<tag>[A-Za-z_]*+)\$(?:.*?\$(?P=tag)\$|.*))
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""Hints, and what may look like one inside."""
+"""Hints, and what may look like one inside; what has no end takes all that is left."""
 WORDS = re.compile(
     r"""
     (?P<passed>\s+ | --[^\n]* | /\*(?:.*?\*/|.*))
@@ -105,9 +105,12 @@ def syntax_error(sql: str, message: str, position: int) -> SpannerError:
 
 def find_hints(sql: str) -> Iterator[tuple[int, dict[str, str]]]:
     """The hints of a statement: where each begins, in bytes, and its names in capitals."""
+    place, read = 0, 0
     for match in SCAN.finditer(sql):
         if match["hint"] is not None:
-            yield len(sql[: match.start()].encode()), read_hint(match["inside"])
+            place += len(sql[read : match.start()].encode())
+            read = match.start()
+            yield place, read_hint(match["inside"])
 
 
 def read_hint(inside: str) -> dict[str, str]:

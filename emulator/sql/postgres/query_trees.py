@@ -17,8 +17,12 @@ from emulator.values.postgres_tables import POSTGRES_VIEWS
 
 INT64_MAX = 2**63 - 1
 SIDES = {"JOIN_INNER": "", "JOIN_LEFT": "LEFT", "JOIN_RIGHT": "RIGHT", "JOIN_FULL": "FULL"}
-TABLE_BEFORE = re.compile(rb'(?:[\w$]+|"(?:""|[^"])+")(?:\s*\.\s*(?:[\w$]+|"(?:""|[^"])+"))*\s*\Z')
-JOIN_BEFORE = re.compile(rb"\bjoin\s*\Z", re.IGNORECASE)
+NAME = rb'(?:[\w$]++|"(?:""|[^"])++")'
+TABLE_BEFORE = re.compile(rb"\s*+" + NAME + rb"(?:\s*+\.\s*+" + NAME + rb")*+")
+JOIN_BEFORE = re.compile(rb"\s*+nioj\b", re.IGNORECASE)
+"""What stands before a hint, read from its place backwards."""
+NAME_BYTES_MAX = 2_000
+"""Bytes before a hint that are looked at: more than the names of a schema and its table."""
 SET_FUNCTIONS = {
     "generate_series": "GENERATE_SERIES",
     "jsonb_array_elements": "JSONB_ARRAY_ELEMENTS",
@@ -99,14 +103,14 @@ class QueryTrees:
         return tree
 
     def _keep_hint(self, place: int, hints: dict[str, str]) -> None:
-        before = self._sql[:place]
-        if not before.strip():
+        before = self._sql[max(place - NAME_BYTES_MAX, 0) : place][::-1]
+        if not before.strip() and place <= NAME_BYTES_MAX:
             self._hints.update(hints)
-        elif JOIN_BEFORE.search(before):
+        elif JOIN_BEFORE.match(before):
             self._keyword_hints.append(("JOIN", hints))
         else:
-            table = TABLE_BEFORE.search(before)
-            self._table_hints.append((table.start() if table else -1, hints))
+            table = TABLE_BEFORE.match(before)
+            self._table_hints.append((place - table.end() if table else -1, hints))
 
     def _with(self, node: Node) -> exp.With | None:
         clause = node.part("withClause")
