@@ -15,6 +15,7 @@ from rich.text import Text
 from benchmarks.comparison import FigurePair
 from benchmarks.experiment import RunProgress
 from benchmarks.result import Cell, ScenarioResult
+from watcher.process.terminal.mode import MODE
 
 RATE_SECONDS = 2.0
 
@@ -46,7 +47,7 @@ class Screen:
         """A look at the run."""
         if self._console.is_terminal:
             self._live.update(self._table(progress))
-        elif (progress.name, progress.phase) != self._said:
+        elif not MODE.quiet and (progress.name, progress.phase) != self._said:
             self._said = (progress.name, progress.phase)
             self._console.print(f"{progress.name}: {progress.phase}", markup=False)
 

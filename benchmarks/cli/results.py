@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from watcher.cli.output import CONSOLE
+from watcher.cli.options import JsonOption
+from watcher.cli.output import CONSOLE, print_json
 from watcher.model.errors import ConfigurationError
 from watcher.process.terminal.loading import to_run
 from watcher.process.terminal.values import to_file
@@ -28,12 +30,14 @@ def report(
     out: Annotated[
         Path, typer.Option(callback=to_file, metavar="FILE", help="The page to write.")
     ] = Path("report.html"),
+    json_output: JsonOption = False,
 ) -> None:
     """Make one HTML page of results.
 
     The page needs no network and no other file.
     """
-    write_report([ScenarioResult.load(path) for path in expand_folders(results)], out)
+    loaded = [ScenarioResult.load(path) for path in expand_folders(results)]
+    write_report(loaded, out, json_output)
 
 
 def compare(
@@ -41,14 +45,28 @@ def compare(
     second: Annotated[
         Path, typer.Argument(metavar="SECOND", help="Results of the same scenarios.")
     ],
+    json_output: JsonOption = False,
 ) -> None:
     """Compare two results, with ratios of the second to the first."""
     for old, new in pair_results(first, second):
+        if json_output:
+            print_json(describe_comparison(old, new))
+            continue
         print_comparison(CONSOLE, old.scenario, compare_results(old, new))
         for name, (before, after) in find_different_settings(old, new).items():
             CONSOLE.print(f"setting {name}: {shown(str(before))} against {shown(str(after))}")
         for name, each in (("the first", old), ("the second", new)):
             print_busy(CONSOLE, f"{name} result of {each.scenario}", each)
+
+
+def describe_comparison(old: ScenarioResult, new: ScenarioResult) -> dict[str, object]:
+    """Two results for machines: a line each scenario."""
+    return {
+        "scenario": old.scenario,
+        "figures": [asdict(each) for each in compare_results(old, new)],
+        "settings": find_different_settings(old, new),
+        "busy": [old.busy, new.busy],
+    }
 
 
 def pair_results(first: Path, second: Path) -> list[tuple[ScenarioResult, ScenarioResult]]:
@@ -74,8 +92,11 @@ def expand_folders(paths: list[Path]) -> list[Path]:
     return results
 
 
-def write_report(results: list[ScenarioResult], path: Path) -> None:
+def write_report(results: list[ScenarioResult], path: Path, json_output: bool = False) -> None:
     """Writes the page and says where it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render_report(results))
-    CONSOLE.print(f"report: {path}")
+    if json_output:
+        print_json({"report": str(path), "scenarios": [each.scenario for each in results]})
+    else:
+        CONSOLE.print(f"report: {path}")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from watcher.cli.output import CONSOLE
+from watcher.cli.options import JsonOption
+from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.process.terminal.loading import to_run
 from watcher.process.terminal.values import to_folder
 
@@ -51,6 +52,7 @@ def command(
             help="Write results (JSON) and report.html into this directory.",
         ),
     ] = Path("bench-results"),
+    json_output: JsonOption = False,
 ) -> None:
     """Run scenarios, and verify every delivered row.
 
@@ -81,12 +83,15 @@ def command(
         check_settings(each, overrides, place)
     results = []
     for each, overrides in plans:
-        with Screen(CONSOLE) as screen:
+        with Screen(ERRORS if json_output else CONSOLE) as screen:
             result = conduct(each, overrides, place, screen)
-        print_result(CONSOLE, result)
+        if json_output:
+            print_json(result.model_dump(mode="json"))
+        else:
+            print_result(CONSOLE, result)
         result.save(out)
         results.append(result)
-    write_report(results, out / "report.html")
+    write_report(results, out / "report.html", json_output)
     raise typer.Exit(0 if all(result.passed for result in results) else 1)
 
 

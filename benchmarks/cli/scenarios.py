@@ -8,7 +8,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from watcher.cli.output import CONSOLE
+from watcher.cli.options import JsonOption
+from watcher.cli.output import CONSOLE, print_json
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
@@ -23,8 +24,13 @@ def command(
     name: Annotated[
         str | None, typer.Argument(metavar="SCENARIO", help="Show all its settings.")
     ] = None,
+    json_output: JsonOption = False,
 ) -> None:
     """Show the scenarios, or the settings of one with their values."""
+    if json_output:
+        chosen = [find_scenario(name)] if name is not None else list(SCENARIOS.values())
+        print_json([describe_scenario(each, settings=name is not None) for each in chosen])
+        return
     if name is not None:
         print_guide(find_scenario(name))
         return
@@ -34,6 +40,15 @@ def command(
         table.add_row(each.name, each.summary, "yes" if in_set else "")
     CONSOLE.print(table)
     CONSOLE.print("To see what a scenario can set: spanner-watcher bench list SCENARIO")
+
+
+def describe_scenario(chosen: Scenario, *, settings: bool) -> dict[str, object]:
+    """A scenario for machines, with its settings where one was asked for."""
+    described: dict[str, object] = {"name": chosen.name, "summary": chosen.summary}
+    if settings:
+        rows = [row for each in list_sections(chosen) for row in each.rows]
+        described["settings"] = {row.name: row.value for row in rows}
+    return described
 
 
 def print_guide(chosen: Scenario) -> None:

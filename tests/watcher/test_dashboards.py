@@ -31,6 +31,7 @@ from prometheus_client import generate_latest
 from emulator.ports import find_port
 from watcher.consumers.positions import TABLE
 from watcher.consumers.states import State
+from watcher.overview.conditions import Condition
 from watcher.overview.observer import Observer
 from watcher.overview.page.feed import Feed
 from watcher.runners.metrics import Metrics
@@ -101,6 +102,8 @@ def test_states_that_are_asked_for_exist() -> None:
         for label, value in LABEL.findall(text):
             if label == "state":
                 assert set(value.split("|")) <= set(State)
+            if label == "condition":
+                assert set(value.split("|")) <= set(Condition)
 
 
 def test_the_dashboard_is_one_that_grafana_loads() -> None:

@@ -117,7 +117,7 @@ def test_the_page_shows_what_status_says_while_a_watcher_runs(
     for name, row in status.items():
         for field in ("state", "lag_rows", "delivered_rows"):
             assert document.values[name, field] == row[field], (name, field)
-    assert document.texts["running", "state"].startswith("PAUSED")
+    assert document.texts["running", "state"].startswith("paused")
     assert document.texts["running", "lag_rows"] == "7"
     assert document.texts["ended", "lag_seconds"] == "\u2013"
     assert "nothing is lost" in document.texts["running", "loss"]

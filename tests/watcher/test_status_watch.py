@@ -7,12 +7,19 @@ import signal
 import subprocess
 
 import pytest
-from fixtures.commands import PROGRAM, SECONDS, run_command, run_with_reader_of_one_line
-from fixtures.consumers import watcher_of, write
+from fixtures.commands import (
+    PROGRAM,
+    SECONDS,
+    run_command,
+    run_in_terminal,
+    run_with_reader_of_one_line,
+)
+from fixtures.consumers import consumers_of, watcher_of, write
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
 from watcher.cli.status_watch import format_span
+from watcher.consumers.states import ConsumerProgress, State
 
 WATCH = ("status", "--watch", "--staleness", "0s", "--every", "100ms")
 
@@ -50,10 +57,21 @@ def test_people_see_consumers_deadlines_and_indexes(music: Database) -> None:
     write(music, 1, 2)
     watcher_of(music, [], consumer="me").run_once()
     shown = "".join(lines_until_signal(music, lines=14))
-    assert "STOPPED" in shown
+    assert "finished" in shown
     assert "none; exact for" in shown
     assert "index of" in shown
     assert "clearing waits for" in shown
+
+
+def test_a_narrow_terminal_has_the_whole_error_below_the_table(music: Database) -> None:
+    consumers = consumers_of(music)
+    watcher_of(music, [], consumer="me").run_once()
+    lease = consumers.acquire("me")
+    consumers.store_error("me", ValueError("a long story " * 20 + "with an end"))
+    consumers.renew(lease, State.FAILED, ConsumerProgress())
+    shown = run_in_terminal(100, *WATCH, *where(music), until="Ctrl-C ends")
+    assert "with an end" in shown
+    assert "me: failing" in shown
 
 
 def test_one_consumer_is_shown_alone(music: Database) -> None:

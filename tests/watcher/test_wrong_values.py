@@ -30,6 +30,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import ConfigurationError
 from watcher.process import extras
+from watcher.process.terminal.commands import FAULT
 from watcher.settings.fields import DAYS_MAX, duration_seconds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,6 +83,8 @@ def find_faults(case: Case, outcome: Outcome) -> Iterator[str]:
         return
     if len(errors[0]) > LINE_MAX or "\x1b" in errors[0] or "Traceback" in outcome.err:
         yield f"not a sentence to be read: {errors[0][:400]!r}"
+    if FAULT in errors[0]:
+        yield f"a fault of the program: {errors[0]}"
     if case.certain and not says_where(case, errors[0]):
         yield f"it does not say what is wrong: {errors[0]!r}"
 

@@ -7,8 +7,14 @@ from typing import Annotated
 
 import typer
 
-from watcher.cli.options import POSITIONS_TABLE, DatabaseOption, DryRunOption, PositionsTableOption
-from watcher.cli.output import CONSOLE
+from watcher.cli.options import (
+    POSITIONS_TABLE,
+    DatabaseOption,
+    DryRunOption,
+    JsonOption,
+    PositionsTableOption,
+)
+from watcher.cli.output import CONSOLE, print_json
 from watcher.consumers.states import Command
 from watcher.process.terminal.commands import CommandApp
 from watcher.process.terminal.loading import to_run
@@ -35,11 +41,12 @@ def pause(
     name: ConsumerArgument,
     database: DatabaseOption,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
+    json_output: JsonOption = False,
 ) -> None:
     """Deliver nothing until resumed.
 
     The consumer keeps its name, and clearing waits for it."""
-    send_command(database, name, positions_table, Command.PAUSE)
+    send_command(database, name, positions_table, Command.PAUSE, json_output)
 
 
 @app.command()
@@ -47,9 +54,10 @@ def resume(
     name: ConsumerArgument,
     database: DatabaseOption,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
+    json_output: JsonOption = False,
 ) -> None:
     """Continue after a pause, or take back a drain that is not done."""
-    send_command(database, name, positions_table, Command.RESUME)
+    send_command(database, name, positions_table, Command.RESUME, json_output)
 
 
 @app.command()
@@ -57,9 +65,10 @@ def drain(
     name: ConsumerArgument,
     database: DatabaseOption,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
+    json_output: JsonOption = False,
 ) -> None:
     """Deliver everything up to now, then stop."""
-    send_command(database, name, positions_table, Command.DRAIN)
+    send_command(database, name, positions_table, Command.DRAIN, json_output)
 
 
 @app.command()
@@ -67,9 +76,10 @@ def stop(
     name: ConsumerArgument,
     database: DatabaseOption,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
+    json_output: JsonOption = False,
 ) -> None:
     """Stop after the current window."""
-    send_command(database, name, positions_table, Command.STOP)
+    send_command(database, name, positions_table, Command.STOP, json_output)
 
 
 @app.command()
@@ -84,6 +94,7 @@ def forget(
         ),
     ] = None,
     dry_run: DryRunOption = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Unregister a consumer that will not come back.
 
@@ -91,7 +102,7 @@ def forget(
     be cleared from the index. Fails for a running consumer, except for tables that it no longer
     watches.
     """
-    unregister_consumer(database, name, positions_table, table, dry_run)
+    unregister_consumer(database, name, positions_table, table, dry_run, json_output)
 
 
 @app.command()
@@ -100,6 +111,7 @@ def merge(
     database: DatabaseOption,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
     dry_run: DryRunOption = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Merge the parts of a shared consumer into one.
 
@@ -107,26 +119,41 @@ def merge(
     again. The next start may divide it into another number of parts, or run as a single instance.
     Fails while an instance runs.
     """
-    merge_consumer(database, name, positions_table, dry_run)
+    merge_consumer(database, name, positions_table, dry_run, json_output)
 
 
-def send_command(database: str, consumer: str, positions_table: str, command: Command) -> None:
+def send_command(
+    database: str, consumer: str, positions_table: str, command: Command, json_output: bool = False
+) -> None:
     """Stores a command where the consumer reads it when it renews its lease."""
     client = connect(DatabaseAddress.parse(database))
     consumers = Consumers(client, positions_table)
     consumers.create()
-    for name in consumers.ask(consumer, command):
+    asked = list(consumers.ask(consumer, command))
+    if json_output:
+        print_json({"command": str(command), "consumers": asked})
+        return
+    for name in asked:
         CONSOLE.print(f"{name}: command {command} sent")
 
 
 def unregister_consumer(
-    database: str, consumer: str, positions_table: str, tables: Sequence[str] | None, dry_run: bool
+    database: str,
+    consumer: str,
+    positions_table: str,
+    tables: Sequence[str] | None,
+    dry_run: bool,
+    json_output: bool = False,
 ) -> None:
     """Removes the positions of a consumer, or of all parts of a shared one, or shows them."""
     client = connect(DatabaseAddress.parse(database))
     removed = unregister(client, positions_table, consumer, tables, dry_run)
     if not removed:
         raise not_found(consumer, list_names(client, positions_table))
+    if json_output:
+        positions = {name: sorted(gone) for name, gone in removed.items()}
+        print_json({"dry_run": dry_run, "removed": positions})
+        return
     for name, gone in removed.items():
         if dry_run:
             shown = ", ".join(sorted(gone)) or "none"
@@ -135,10 +162,16 @@ def unregister_consumer(
             CONSOLE.print(f"{name}: {len(gone)} positions removed")
 
 
-def merge_consumer(database: str, consumer: str, positions_table: str, dry_run: bool) -> None:
+def merge_consumer(
+    database: str, consumer: str, positions_table: str, dry_run: bool, json_output: bool = False
+) -> None:
     """Merges the parts of a shared consumer, or shows where it would be."""
     positions = SpannerPositions(connect(DatabaseAddress.parse(database)), positions_table)
     merged = merge_parts(positions, consumer, dry_run)
+    if json_output:
+        at = {table: format_timestamp(micros) for table, micros in sorted(merged.items())}
+        print_json({"consumer": consumer, "dry_run": dry_run, "positions": at})
+        return
     done = "would be" if dry_run else "is"
     for table, micros in sorted(merged.items()):
         CONSOLE.print(f"{consumer}: its position in {table} {done} {format_timestamp(micros)}")

@@ -7,6 +7,8 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+from watcher.process.terminal.mode import MODE
+
 
 class LogfmtFormatter(logging.Formatter):
     """``time=... level=... logger=... message="..."``."""
@@ -50,4 +52,5 @@ def configure_logging(form: str, verbose: bool) -> None:
     """Sends logs to the standard error; rows and credentials are never logged."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(FORMATS[form]())
-    logging.basicConfig(handlers=[handler], level=logging.INFO if verbose else logging.WARNING)
+    level = logging.ERROR if MODE.quiet else logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(handlers=[handler], level=level)

@@ -30,10 +30,13 @@ if to_run(__name__):
 
     from watcher.captures.poll import PollCapture
     from watcher.cli.interruption import parse_interval
-    from watcher.cli.status_watch import check_name, format_count, watch_status
+    from watcher.cli.status_watch import check_name, format_count, print_health, watch_status
     from watcher.consumers.positions import Position
-    from watcher.model.window import Window
+    from watcher.model.window import BEGINNING, Window
+    from watcher.overview.as_json import describe_health
     from watcher.overview.assembly import describe_state
+    from watcher.overview.conditions import judge
+    from watcher.overview.observer import Observer
     from watcher.overview.reader import StaleReader
     from watcher.overview.stored import read_errors, read_own_columns, read_stored_state
     from watcher.process.terminal.tables import TableColumn, print_table
@@ -109,7 +112,12 @@ def command(
         for position in positions
         if consumer in (None, position.consumer)
     ]
-    names = sorted({str(row["consumer"]) for row in rows})
+    overview = Observer(client, address, positions_table, 0.0).read()
+    chosen = [each for each in overview.consumers if consumer in (None, each.consumer)]
+    healths = {each.consumer: judge(each, overview.database) for each in chosen}
+    rows = [row | describe_health(healths[str(row["consumer"])]) for row in rows]
+    rows.sort(key=lambda row: healths[str(row["consumer"])].rank)
+    names = list(healths)
     asked = names if errors else []
     found = [each for name in asked for each in read_errors(reader, positions_table, columns, name)]
     stored = [describe_error(each) for each in found]
@@ -117,6 +125,7 @@ def command(
         print_json({"consumers": rows, "errors": stored})
         return
     print_status(rows)
+    print_health(healths, overview.read_at)
     for error in stored:
         CONSOLE.print(f"{error['at']}  {error['consumer']}  {error['kind']}: {error['message']}")
 
@@ -142,6 +151,7 @@ def describe_position(
     """One table of a consumer, for JSON; ``now`` is Spanner's time."""
     progress = status.progress if status else None
     ended = status is not None and status.ended
+    lag = (now - position.micros) / 1_000_000
     row: dict[str, object] = {
         "consumer": position.consumer,
         "table": position.table,
@@ -150,7 +160,7 @@ def describe_position(
         "ended_at": format_timestamp(status.updated_at) if status and ended else None,
         "reason": status.reason if status and ended else None,
         "position": format_timestamp(position.micros),
-        "lag_seconds": None if ended else round((now - position.micros) / 1_000_000, 3),
+        "lag_seconds": None if ended or position.micros == BEGINNING else round(lag, 3),
         "lag_rows": None,
         "delivered_rows": progress.rows if progress else None,
         "rows_per_second": round(progress.rows_per_second, 3) if progress else None,
@@ -177,38 +187,29 @@ def count_by_group(capture: PollCapture, window: Window, count: int) -> dict[str
 
 
 def print_status(rows: Sequence[Mapping[str, object]]) -> None:
-    """The rows as a table for people; below it, when and why consumers have ended."""
+    """The rows as a table for people."""
     if not rows:
         CONSOLE.print("no consumer is registered: start one with 'watch --consumer NAME'")
         return
     columns = (
         TableColumn("consumer"),
         TableColumn("table"),
-        TableColumn("state"),
+        TableColumn("condition"),
         TableColumn("position", drop=2),
         TableColumn("lag", right=True),
         TableColumn("rows behind", drop=1, right=True),
         TableColumn("delivered", drop=3, right=True),
     )
     print_table(CONSOLE, columns, [make_cells(row) for row in rows], "--json has them")
-    for line in dict.fromkeys(describe_end(row) for row in rows if row["ended_at"] is not None):
-        CONSOLE.print(line)
-
-
-def describe_end(row: Mapping[str, object]) -> str:
-    """When a consumer has ended, and why."""
-    reason = row["reason"] or "no reason is stored"
-    return f"{row['consumer']}: {row['state']} since {row['ended_at']}: {reason}"
 
 
 def make_cells(row: Mapping[str, object]) -> tuple[str, ...]:
     """The cells of a row. One that has ended has no lag: it is not meant to follow."""
-    alive = "" if row["alive"] or row["ended_at"] else " (not alive)"
     lag = row["lag_seconds"]
     return (
         str(row["consumer"]),
         str(row["table"]),
-        f"{row['state']}{alive}",
+        str(row["condition"]),
         str(row["position"]),
         "-" if lag is None else f"{lag} s",
         format_count(row["lag_rows"]),

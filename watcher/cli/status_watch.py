@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -14,6 +14,7 @@ from watcher.cli.interruption import parse_interval, until_interrupted
 from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.model.errors import ConsumerNotFoundError, WatcherError
 from watcher.overview.as_json import describe_overview
+from watcher.overview.conditions import Health, Level, judge
 from watcher.overview.observer import Observer
 from watcher.overview.values import BackfillOverview, ConsumerOverview, Count, Overview
 from watcher.process.terminal.tables import TableColumn, print_table
@@ -24,13 +25,12 @@ from watcher.spanner.timestamps import format_timestamp
 
 CONSUMER_COLUMNS = (
     TableColumn("consumer"),
-    TableColumn("state"),
+    TableColumn("condition"),
     TableColumn("lag", right=True),
     TableColumn("rows behind", drop=2, right=True),
     TableColumn("rows/s", drop=3, right=True),
     TableColumn("delivered", drop=4, right=True),
     TableColumn("until data is lost", drop=1),
-    TableColumn("last error", drop=5),
 )
 INDEX_COLUMNS = (
     TableColumn("index of"),
@@ -120,9 +120,11 @@ def print_screen(overview: Overview) -> None:
         CONSOLE.clear()
         rows = max(4, CONSOLE.height - LINES_BESIDE)
     CONSOLE.print(f"{overview.database}  read at {format_timestamp(overview.read_at)}")
-    consumers = [make_consumer_cells(each, overview.read_at) for each in overview.consumers]
+    healths = {each.consumer: judge(each, overview.database) for each in overview.consumers}
+    consumers = [make_consumer_cells(each, healths[each.consumer]) for each in overview.consumers]
     if consumers:
         print_rows(CONSUMER_COLUMNS, consumers, rows)
+        print_health(dict(list(healths.items())[:rows]), overview.read_at)
     else:
         CONSOLE.print("no consumer is registered: start one with 'watch --consumer NAME'")
     for backfill in overview.backfills:
@@ -144,6 +146,18 @@ def print_screen(overview: Overview) -> None:
         CONSOLE.print("Ctrl-C ends")
 
 
+def print_health(healths: Mapping[str, Health], now: int) -> None:
+    """What is the matter with each consumer, whole, and what to do; nothing of those that run."""
+    for name, health in healths.items():
+        for found in health.findings:
+            if found.level is Level.OK:
+                continue
+            since = "" if found.since is None else f", for {format_span((now - found.since) / 1e6)}"
+            CONSOLE.print(f"{name}: {found.condition}{since}: {found.text}")
+            if found.advice:
+                CONSOLE.print(f"    {found.advice}")
+
+
 def print_rows(
     columns: Sequence[TableColumn], rows: Sequence[tuple[str, ...]], rows_max: int
 ) -> None:
@@ -153,22 +167,18 @@ def print_rows(
         CONSOLE.print(f"and {len(rows) - rows_max} more: {MORE}")
 
 
-def make_consumer_cells(consumer: ConsumerOverview, now: int) -> tuple[str, ...]:
+def make_consumer_cells(consumer: ConsumerOverview, health: Health) -> tuple[str, ...]:
     """The cells of a consumer."""
-    alive = "" if consumer.alive or consumer.ended_at is not None else " (not alive)"
     asked = f", asked to {consumer.command}" if consumer.command else ""
     rate = consumer.rows_per_second
-    error = consumer.last_error
-    when = f"{error.kind}, {format_span((now - error.occurred_at) / 1e6)} ago" if error else "-"
     return (
         consumer.consumer,
-        f"{consumer.state}{alive}{asked}",
+        f"{health.worst.condition}{asked}",
         "-" if consumer.lag_seconds is None else format_span(consumer.lag_seconds),
         describe_count(consumer.rows_behind),
         "-" if rate is None else f"{rate:,.1f}",
         "-" if consumer.delivered_rows is None else format_count(consumer.delivered_rows),
         describe_deadline(consumer),
-        when,
     )
 
 

@@ -89,6 +89,14 @@ def count_index_rows(database: Database, query: str) -> int:
         return int(next(iter(snapshot.execute_sql(query)))[0])
 
 
+def describe_progress(progress: DemoProgress, began: float, phase: str) -> str:
+    """The same as a line, where there is no terminal."""
+    return (
+        f"{phase} ({time.monotonic() - began:.0f} s): {progress.written:,} written,"
+        f" {progress.delivered:,} delivered, {progress.index_rows:,} rows in the index"
+    )
+
+
 def make_screen(progress: DemoProgress, began: float, phase: str) -> Table:
     """The live screen as rich shows it."""
     table = Table(title=f"{phase}  ({time.monotonic() - began:.0f} s)", title_justify="left")

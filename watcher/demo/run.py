@@ -24,6 +24,8 @@ from watcher.demo.settings import DemoOptions, DemoSettings
 from watcher.demo.streaming import Streaming
 from watcher.demo.summary import DemoSummary, show, summarise
 from watcher.demo.verification import verify
+from watcher.process.terminal.console import UNLIMITED
+from watcher.process.terminal.mode import MODE
 
 
 @contextmanager
@@ -47,7 +49,9 @@ class Demo:
         self._options = options
         self._keep = keep
         self._json = json_output
-        self._console = Console(stderr=json_output)
+        self._console = Console(stderr=json_output, quiet=MODE.quiet)
+        if not self._console.is_terminal:
+            self._console.width = UNLIMITED
 
     def run(self) -> DemoSummary | ReplicaSummary:
         """Does everything; raises when a part breaks, returns a verdict when all ran."""
@@ -71,7 +75,7 @@ class Demo:
         if self._json:
             Console().print_json(data=summary.as_json())
         else:
-            show(summary, self._console)
+            show(summary, Console())
         return summary
 
     def _verify_replica(self, settings: DemoSettings) -> ReplicaSummary:
@@ -80,10 +84,11 @@ class Demo:
         if self._json:
             Console().print_json(data=summary.as_json())
         else:
-            show_replica(summary, self._console)
+            show_replica(summary, Console())
         return summary
 
     def _load(self, settings: DemoSettings) -> Database:
-        with Bar(console=self._console) as bar:
+        hidden = not self._console.is_terminal
+        with Bar(console=self._console, disable=hidden) as bar:
             task = bar.add_task("loading Singers", total=settings.rows)
             return create_database(settings, lambda rows: bar.advance(task, rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 
 from google.cloud.spanner_v1.database import Database
 from rich.console import Console
@@ -12,7 +13,13 @@ from watcher.demo import processes
 from watcher.demo.clearing import ScheduledClearing
 from watcher.demo.preparation import DemoTable
 from watcher.demo.processes import ChildError, DemoProcess
-from watcher.demo.progress import DemoProgress, Follower, count_index_rows, make_screen
+from watcher.demo.progress import (
+    DemoProgress,
+    Follower,
+    count_index_rows,
+    describe_progress,
+    make_screen,
+)
 from watcher.demo.settings import DemoSettings
 
 LOOK_EVERY_SECONDS = 0.5
@@ -32,13 +39,15 @@ class Streaming:
         self._follower = Follower(settings)
         self._progress = DemoProgress()
         self._began = time.monotonic()
+        self._console = console
         self._live = Live(console=console, refresh_per_second=4)
+        self._said = ""
         self._children: dict[str, DemoProcess] = {}
 
     def run(self) -> int:
         """Returns how many rows were in the index before the last clearing."""
         try:
-            with self._live:
+            with self._live if self._console.is_terminal else nullcontext():
                 self._start_query()
                 self._wait_for_first_batch()
                 with self._clearing:
@@ -102,7 +111,11 @@ class Streaming:
         self._progress.lag_seconds = self._follower.lag_seconds
         self._progress.index_rows = count_index_rows(self._database, self._watching.count_index)
         self._progress.cleared = self._clearing.cleared
-        self._live.update(make_screen(self._progress, self._began, phase))
+        if self._console.is_terminal:
+            self._live.update(make_screen(self._progress, self._began, phase))
+        elif phase != self._said:
+            self._said = phase
+            self._console.print(describe_progress(self._progress, self._began, phase))
         for child in self._children.values():
             child.check()
         time.sleep(pause_seconds)

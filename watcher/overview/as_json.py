@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from watcher.consumers.clearing.by_index import ROWS_PER_TRANSACTION
 from watcher.consumers.states import StoredError
+from watcher.overview.conditions import Health, judge
 from watcher.overview.observer import ExactCounts
 from watcher.overview.values import (
     BackfillOverview,
@@ -26,7 +27,9 @@ def describe_overview(overview: Overview) -> Json:
         "read_at": format_timestamp(overview.read_at),
         "counted_at": describe_time(overview.counted_at),
         "version_retention_seconds": overview.version_retention_seconds,
-        "consumers": [describe_consumer(each) for each in overview.consumers],
+        "consumers": [
+            describe_consumer(each, judge(each, overview.database)) for each in overview.consumers
+        ],
         "backfills": [describe_backfill(each) for each in overview.backfills],
         "indexes": [
             describe_index(each, overview.history.get(each.table, ())) for each in overview.indexes
@@ -34,10 +37,11 @@ def describe_overview(overview: Overview) -> Json:
     }
 
 
-def describe_consumer(consumer: ConsumerOverview) -> Json:
+def describe_consumer(consumer: ConsumerOverview, health: Health) -> Json:
     """One consumer, its tables inside."""
     return {
         "consumer": consumer.consumer,
+        **describe_health(health),
         "state": consumer.state,
         "alive": consumer.alive,
         "capture": str(consumer.capture),
@@ -54,6 +58,24 @@ def describe_consumer(consumer: ConsumerOverview) -> Json:
         "exact_for_seconds": consumer.exact_for_seconds,
         "last_error": describe_error(consumer.last_error),
         "tables": [describe_table(each) for each in consumer.tables],
+    }
+
+
+def describe_health(health: Health) -> Json:
+    """What is the matter with a consumer: the worst, and everything."""
+    return {
+        "condition": str(health.worst.condition),
+        "level": str(health.worst.level),
+        "findings": [
+            {
+                "condition": str(each.condition),
+                "level": str(each.level),
+                "since": describe_time(each.since),
+                "text": each.text,
+                "advice": each.advice,
+            }
+            for each in health.findings
+        ],
     }
 
 

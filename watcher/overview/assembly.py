@@ -8,6 +8,7 @@ from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions import Position
 from watcher.consumers.states import ConsumerStatus, State
 from watcher.model.window import BEGINNING
+from watcher.overview.conditions import judge
 from watcher.overview.measurements import Measurements
 from watcher.overview.retention import seconds_left
 from watcher.overview.stored import StoredState
@@ -28,14 +29,18 @@ def assemble(
     measured: Measurements,
     history: Mapping[str, tuple[Sample, ...]],
 ) -> Overview:
-    """Everything; ``now`` is Spanner's time, in microseconds since 1970."""
-    names = sorted({*state.statuses, *(position.consumer for position in state.positions)})
+    """Everything, the worst consumers first; ``now`` is Spanner's time, in microseconds since
+    1970."""
+    names = {*state.statuses, *(position.consumer for position in state.positions)}
+    consumers = [describe_consumer(name, now, state, measured) for name in names]
     return Overview(
         database=database,
         read_at=now,
         counted_at=measured.at,
         version_retention_seconds=measured.version_retention_seconds,
-        consumers=tuple(describe_consumer(name, now, state, measured) for name in names),
+        consumers=tuple(
+            sorted(consumers, key=lambda each: (judge(each, database).rank, each.consumer))
+        ),
         backfills=tuple(
             describe_backfill(consumer, table, progress, now, measured)
             for (consumer, table), progress in state.backfills.items()
@@ -62,6 +67,7 @@ def describe_consumer(
         command=status.command if status else None,
         ended_at=status.updated_at if status and ended else None,
         reason=status.reason if status and ended else None,
+        seen_at=status.updated_at if status else None,
         windows=progress.windows if progress else None,
         delivered_rows=progress.rows if progress else None,
         rows_per_second=round(progress.rows_per_second, 3) if progress else None,

@@ -12,6 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from watcher.consumers.states import State
+from watcher.overview.conditions import judge
 from watcher.overview.values import ConsumerOverview, Overview
 
 PREFIX = "spanner_watcher"
@@ -44,12 +45,20 @@ def collect_consumers(overview: Overview) -> Iterator[GaugeMetricFamily]:
     """A value for each consumer."""
     alive = make_gauge("consumer_alive", "1 while an instance holds the lease", CONSUMER)
     state = make_gauge("consumer_state", "1 for the state that it is in", [*CONSUMER, "state"])
+    condition = make_gauge(
+        "consumer_condition",
+        "1 for the worst condition that it is in",
+        [*CONSUMER, "condition", "level"],
+    )
     for each in overview.consumers:
+        worst = judge(each, overview.database).worst
+        condition.add_metric([each.consumer, str(worst.condition), str(worst.level)], 1.0)
         alive.add_metric([each.consumer], float(each.alive))
         for name in State:
             state.add_metric([each.consumer, str(name)], float(each.state == name))
     yield alive
     yield state
+    yield condition
     readings: dict[tuple[str, str], Callable[[ConsumerOverview], float | None]] = {
         ("consumer_rows_per_second", "Rows/s of its last run"): lambda c: c.rows_per_second,
         ("consumer_delivered_rows", "Rows that its last run delivered"): lambda c: c.delivered_rows,

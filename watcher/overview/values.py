@@ -52,7 +52,8 @@ class TableOverview:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerOverview:
     """A consumer, a Spark query among them. ``command`` was asked for and is not obeyed yet, or
-    still holds (pause). ``delivered_rows`` and the rate are of its last run."""
+    still holds (pause). ``seen_at``: when an instance last said that it is alive.
+    ``delivered_rows`` and the rate are of its last run."""
 
     consumer: str
     state: str
@@ -61,6 +62,7 @@ class ConsumerOverview:
     command: Command | None
     ended_at: int | None
     reason: str | None
+    seen_at: int | None
     windows: int | None
     delivered_rows: int | None
     rows_per_second: float | None

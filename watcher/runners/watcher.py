@@ -132,7 +132,8 @@ class Watcher:
             retrying = RetryingSink(
                 sink,
                 policy,
-                on_retry=lambda: self.metrics.count_retry("change"),
+                on_retry=self._note_retry,
+                on_recovery=self._lifecycle.note_success,
                 on_skip=self._totals.count_skipped,
                 check=check,
             )
@@ -142,6 +143,11 @@ class Watcher:
 
         self._make_sink = make_sink
         self._release_sink = sink.close if isinstance(sink, HeldSink) else ignore
+
+    def _note_retry(self) -> None:
+        """A change was refused: operators see that this watcher fails, and tries again."""
+        self.metrics.count_retry("change")
+        self._lifecycle.note_failure()
 
     def _hold(self, sink: HeldSink) -> None:
         """Takes a sink for this instance. On standby, an instance that it replaces, and that is

@@ -25,10 +25,12 @@ from watcher.process.terminal.console import (
     silence,
 )
 from watcher.process.terminal.loading import declare, defer, read_entry_points
+from watcher.process.terminal.mode import MODE, list_common_options
 from watcher.process.terminal.values import check_numbers, check_texts
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXIT_USAGE = 2
+FAULT = "this is a fault of spanner-watcher"
 EXIT_INTERRUPTED = 130
 
 HELP_SETTINGS = {"terminal_width": 80}
@@ -115,6 +117,13 @@ class PlainCommand(TyperCommand):
     """A command that checks its values, as ``values.py`` says; its help names an argument by its
     name alone, as it names options."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """As ``TyperCommand.get_params``: with the options that every command has."""
+        own = {each.name for each in self.params}
+        common = [each for each in list_common_options() if each.name not in own]
+        *rest, helping = super().get_params(ctx)
+        return [*rest, *common, helping]
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As ``TyperCommand.parse_args``."""
         given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
@@ -199,7 +208,9 @@ def run_commands(app: typer.Typer, name: str, explain: Explain) -> NoReturn:
 
 
 def find_exit_code(app: typer.Typer, name: str, explain: Explain) -> int:
-    """Runs a command line; the exit code. Raises only what is a fault of the program."""
+    """Runs a command line; the exit code. Raises only what is a fault of the program, with
+    --verbose."""
+    MODE.read(sys.argv[1:])
     try:
         # Without standalone mode, typer returns the code of an Exit instead of raising it.
         code = app(standalone_mode=False, prog_name=name)
@@ -209,7 +220,7 @@ def find_exit_code(app: typer.Typer, name: str, explain: Explain) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except typer.TyperException as error:
-        print_error(error.format_message())
+        print_error(error.format_message(), "UsageError", EXIT_USAGE)
         return EXIT_USAGE
     except OutputClosedError as error:
         silence(sys.stdout)
@@ -218,9 +229,9 @@ def find_exit_code(app: typer.Typer, name: str, explain: Explain) -> int:
         return report(error)
     except Exception as error:
         explained = explain(error)
-        if explained is None:
+        if explained is None and MODE.verbose:
             raise
-        return report(explained)
+        return report(explained or describe_fault(error))
     return code if isinstance(code, int) else 0
 
 
@@ -238,5 +249,13 @@ def explain_system_error(error: Exception) -> WatcherError | None:
 def report(error: WatcherError | DdlError) -> int:
     """Prints an error; its exit code."""
     drop_output()
-    print_error(str(error))
+    print_error(str(error), type(error).__name__, error.exit_code)
     return error.exit_code
+
+
+def describe_fault(error: Exception) -> WatcherError:
+    """A fault of the program, and what to do."""
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    return WatcherError(
+        f"{FAULT} ({what}): run the command again with --verbose, and report the traceback"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from watcher.model.errors import OutputClosedError, OutputWriteError
+from watcher.process.terminal.mode import MODE
 
 UNLIMITED = 1_000_000
 """The width, in characters, of what is not a terminal: pipes and files wrap nothing."""
@@ -40,7 +42,10 @@ class TextConsole(Console):
             self.width = UNLIMITED
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """As ``Console.print``; text is one line, however long."""
+        """As ``Console.print``; text is one line, however long. What stands beside the output is
+        left out with --quiet."""
+        if self.stderr and MODE.quiet:
+            return
         if all(isinstance(each, str | Text) for each in objects):
             options.setdefault("soft_wrap", True)
         super().print(*objects, **options)
@@ -57,17 +62,33 @@ class TextConsole(Console):
         raise OutputClosedError
 
 
+class ErrorConsole(TextConsole):
+    """The standard error, for what --quiet does not leave out."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """As ``Console.print``."""
+        Console.print(self, *objects, soft_wrap=True, **options)
+
+
 def label(text: str, style: str, rest: str) -> Text:
     """A styled word and the text after it, which is printed as it is."""
     return Text.assemble((text, style), rest)
 
 
-def print_error(message: str) -> None:
-    """Prints an error on the standard error; one without words gets some. Where that cannot be
-    written, as on a full disk, the exit code alone says it."""
+def print_error(message: str, kind: str = "WatcherError", exit_code: int = 1) -> None:
+    """Prints an error on the standard error; one without words gets some. With --json-errors as
+    JSON. Where that cannot be written, as on a full disk, the exit code alone says it."""
     sentence = make_line(message) or NO_WORDS
+    error = {"kind": kind, "message": show_controls(sentence), "exit_code": exit_code}
     try:
-        TextConsole(stderr=True).print(label("error:", "bold red", f" {sentence}"))
+        if MODE.json_errors:
+            sys.stderr.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
+            sys.stderr.flush()
+        else:
+            ErrorConsole().print(label("error:", "bold red", f" {sentence}"))
     except OSError:
         silence(sys.stderr)
 

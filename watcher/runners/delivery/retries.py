@@ -60,15 +60,18 @@ class RetryingSink:
         wait: Callable[[float], object] = time.sleep,
         on_retry: Callable[[], object] = ignore,
         on_skip: Callable[[], object] = ignore,
+        on_recovery: Callable[[], object] = ignore,
         check: Callable[[], None] = ignore,
     ) -> None:
         """``check`` raises when this instance must not deliver any more: it is called before every
-        attempt. ``on_retry`` and ``on_skip`` count."""
+        attempt. ``on_retry`` and ``on_skip`` count; ``on_recovery`` is called when a change was
+        delivered at another attempt than the first."""
         self._sink = sink
         self._policy = policy
         self._wait = wait
         self._on_retry = on_retry
         self._on_skip = on_skip
+        self._on_recovery = on_recovery
         self._check = check
         self._skipped: set[str] = set()
         """Refused changes of a window that was rolled back: it comes again without them."""
@@ -99,6 +102,8 @@ class RetryingSink:
                     return self._give_up(change, error)
                 self._pause(change, error, next(pauses))
             else:
+                if retries_left < self._policy.retries:
+                    self._on_recovery()
                 return None
         return None
 

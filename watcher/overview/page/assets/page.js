@@ -3,10 +3,8 @@
 // One renderer for the first data, which comes with the page, and for what is polled. Elements are
 // kept by key, so that the keyboard focus and what is open stay where they are.
 
-const STATES = {
-  RUNNING: "ok", STARTING: "ok", DRAINING: "wait", PAUSED: "wait",
-  FAILED: "bad", FAILED_PERMANENTLY: "bad", STOPPED: "off", NOT_STARTED: "off",
-};
+// How urgent the server says that a condition is, as a class.
+const LEVELS = { trouble: "bad", attention: "wait", ok: "ok", ended: "off" };
 const COMMANDS = {
   pause: "Pause", resume: "Resume", drain: "Drain", stop: "Stop",
 };
@@ -130,13 +128,15 @@ function deadline(entry) {
 function renderSummary() {
   const consumers = data.consumers;
   const running = consumers.filter((c) => c.alive).length;
-  const failing = consumers.filter((c) => STATES[c.state] === "bad").length;
+  const ended = consumers.filter((c) => c.level === "ended").length;
+  const trouble = consumers.filter((c) => c.level === "trouble").length;
   const lagging = consumers.filter((c) => c.lag_seconds !== null).sort((a, b) => b.lag_seconds - a.lag_seconds)[0];
   const losing = consumers.filter((c) => c.lost_in_seconds !== null).sort((a, b) => a.lost_in_seconds - b.lost_in_seconds)[0];
   const rows = data.indexes.reduce((sum, i) => ({ rows: sum.rows + i.rows.rows, at_least: sum.at_least || i.rows.at_least }), { rows: 0, at_least: false });
   const clearable = data.indexes.reduce((sum, i) => sum + (i.clearable ? i.clearable.rows : 0), 0);
   update(byId("summary"), [
-    tile("running", "Consumers running", `${running} of ${consumers.length}`, failing ? `${failing} failing` : "none failing", failing ? "bad" : ""),
+    tile("running", "Consumers running", `${running} of ${consumers.length - ended}`,
+      [trouble ? `${trouble} in trouble` : "none in trouble", ended ? `${ended} ended` : ""].filter(Boolean).join(", "), trouble ? "bad" : ""),
     tile("lag", "Furthest behind", lagging ? spanText(lagging.lag_seconds) : "–", lagging ? lagging.consumer : "nobody runs", ""),
     losing ? tile("loss", "First loss in", deadline(losing).text, losing.consumer, deadline(losing).level)
       : tile("loss", "First loss", "none in sight", "polled rows wait in the index", ""),
@@ -178,14 +178,14 @@ function consumerRow(consumer) {
   const loss = deadline(consumer);
   const count = consumer.tables.length;
   const isOpen = opened.has(name);
-  const level = consumer.alive || STATES[consumer.state] === "off" ? STATES[consumer.state] : "bad";
-  const notes = [];
-  if (!consumer.alive && !consumer.ended_at) notes.push("not alive: its lease has run out");
-  if (consumer.ended_at) notes.push(`since ${agoText(consumer.ended_at)}${consumer.reason ? ": " + consumer.reason : ""}`);
+  const level = LEVELS[consumer.level];
+  const notes = consumer.findings.filter((each) => each.level !== "ok").map((each) =>
+    [each.since ? `since ${agoText(each.since)}: ` : "", each.text, each.advice ? ` — ${each.advice}` : ""].join(""));
   if (consumer.command) notes.push(`asked to ${consumer.command}`);
   const mine = sent.get(name);
   if (mine && performance.now() < mine.until && mine.command !== consumer.command) notes.push(`${mine.command} was sent`);
   const error = consumer.last_error;
+  const told = error !== null && consumer.findings.some((each) => each.text.includes(error.message));
   return make("tr", { "data-key": `row ${name}`, "data-consumer": name },
     make("td", { class: "full", "data-field": "consumer" },
       make("div", { class: "name", text: name }),
@@ -193,8 +193,8 @@ function consumerRow(consumer) {
         text: `${isOpen ? "▾" : "▸"} ${count === 1 ? consumer.tables[0].table : `${count} tables`}` }),
       make("span", { class: "muted", text: consumer.capture === "poll" ? "polled" : "change stream" })),
     make("td", { "data-field": "state", "data-label": "State", "data-value": JSON.stringify(consumer.state) },
-      make("span", { class: `state ${level}`, text: consumer.state }),
-      make("div", { class: "muted", text: notes.join("; ") })),
+      make("span", { class: `state ${level}`, text: consumer.condition.replaceAll("-", " ") }),
+      ...notes.map((text) => make("div", { class: "muted", text }))),
     cell("lag_seconds", "Lag", consumer.lag_seconds, consumer.lag_seconds === null ? "–" : spanText(consumer.lag_seconds), "number"),
     cell("lag_rows", "Rows behind", consumer.lag_rows && consumer.lag_rows.rows, countText(consumer.lag_rows), "number"),
     cell("rows_per_second", "Rows/s", consumer.rows_per_second, rateText(consumer.rows_per_second), "number"),
@@ -204,7 +204,7 @@ function consumerRow(consumer) {
       make("span", { class: loss.level, text: loss.text }), make("div", { class: "muted", text: loss.more })),
     make("td", { "data-field": "last_error", "data-label": "Last error", class: `error full${error ? "" : " none"}` },
       make("div", { class: error ? "bad" : "muted", text: error ? `${error.kind}, ${agoText(error.at)}` : "none" }),
-      make("div", { class: "text", title: error ? error.message : null, text: error ? error.message : "" })),
+      make("div", { class: "text", text: error && !told ? error.message : "" })),
     data.control ? make("td", { class: "full", "data-field": "commands" }, commandButtons(consumer)) : null);
 }
 
@@ -336,7 +336,7 @@ function renderFreshness() {
 
 function render() {
   byId("database").textContent = data.database;
-  document.title = `${data.consumers.filter((c) => STATES[c.state] === "bad").length ? "▲ " : ""}spanner-watcher`;
+  document.title = `${data.consumers.some((c) => c.level === "trouble") ? "▲ " : ""}spanner-watcher`;
   renderSummary();
   renderConsumers();
   renderBackfills();

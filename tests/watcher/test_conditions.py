@@ -1,0 +1,239 @@
+"""What is the matter with a consumer is derived from facts, in one place, and shown everywhere."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.consumers import options, watcher_of, write
+from fixtures.singers import address_of
+from fixtures.watcher_threads import run_in_thread
+from fixtures.wrong_values import run_here
+from google.cloud.spanner_v1.database import Database
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, generate_latest
+
+from watcher import Change, Watcher
+from watcher.consumers.positions import TABLE
+from watcher.consumers.states import State, StoredError
+from watcher.model.window import BEGINNING
+from watcher.overview.conditions import LEVELS, Condition, Level, judge
+from watcher.overview.metrics import OverviewCollector
+from watcher.overview.observer import Observer
+from watcher.overview.values import CaptureKind, ConsumerOverview, Count, Overview, TableOverview
+from watcher.runners.watcher_run.lifecycle import CAUGHT_UP
+
+NOW = 1_800_000_000_000_000
+SECOND = 1_000_000
+DATABASE = "spanner://projects/p/instances/i/databases/d"
+ERROR = StoredError("me", NOW - 10 * SECOND, "DeliveryError", "refused")
+
+
+def table(**more: Any) -> TableOverview:
+    facts: dict[str, Any] = {
+        "table": "Singers",
+        "position": NOW - SECOND,
+        "lag_seconds": 1.0,
+        "rows_behind": Count(0),
+        "lost_in_seconds": None,
+        "exact_for_seconds": 3_599.0,
+    }
+    return TableOverview(**facts | more)
+
+
+def consumer(of_table: TableOverview | None = None, **more: Any) -> ConsumerOverview:
+    """One that runs, and has nothing to do."""
+    facts: dict[str, Any] = {
+        "consumer": "me",
+        "state": "RUNNING",
+        "alive": True,
+        "capture": CaptureKind.POLL,
+        "command": None,
+        "ended_at": None,
+        "reason": None,
+        "seen_at": NOW - SECOND,
+        "windows": 5,
+        "delivered_rows": 10,
+        "rows_per_second": 1.0,
+        "dead_letters": 0,
+        "last_error": None,
+        "tables": (of_table or table(),),
+    }
+    return ConsumerOverview(**facts | more)
+
+
+def ended(state: str = "STOPPED", **more: Any) -> ConsumerOverview:
+    old = table(lag_seconds=None, position=NOW - 600 * SECOND)
+    facts = {"state": state, "alive": False, "ended_at": NOW - 500 * SECOND}
+    return consumer(old, **facts | more)
+
+
+FAR = table(lag_seconds=3_000.0, position=NOW - 3_000 * SECOND, rows_behind=Count(7))
+CASES = {
+    Condition.LOSING_DATA: consumer(table(lost_in_seconds=-1.0)),
+    Condition.LOSES_DATA_SOON: consumer(table(lost_in_seconds=10_800.0)),
+    Condition.FAILED: ended("FAILED_PERMANENTLY", reason="DeliveryError: refused"),
+    Condition.NOT_ALIVE: consumer(alive=False),
+    Condition.FAILING: consumer(FAR, last_error=ERROR),
+    Condition.WAITING_FOR_INDEX: consumer(
+        table(note="Singers has no index", lag_seconds=90.0, rows_behind=None)
+    ),
+    Condition.STANDING_STILL: consumer(FAR, rows_per_second=0.0),
+    Condition.HAS_DEAD_LETTERS: consumer(dead_letters=3),
+    Condition.BEHIND: consumer(FAR),
+    Condition.PAUSED: consumer(FAR, state="PAUSED"),
+    Condition.DRAINING: consumer(state="DRAINING"),
+    Condition.STARTING: consumer(state="STARTING"),
+    Condition.RUNNING: consumer(),
+    Condition.FINISHED: ended(reason=CAUGHT_UP),
+    Condition.STOPPED: ended(reason="an operator sent the command stop"),
+    Condition.NOT_STARTED: consumer(state="NOT_STARTED", alive=False),
+}
+
+
+@pytest.mark.parametrize("condition", Condition)
+def test_each_condition_follows_from_facts(condition: Condition) -> None:
+    health = judge(CASES[condition], DATABASE)
+    assert health.worst.condition is condition
+    assert health.worst.text
+    trouble = health.worst.level is Level.TROUBLE
+    assert trouble is (condition not in LEVELS)
+    if trouble or condition is Condition.PAUSED:
+        assert health.worst.advice, "trouble says what to do"
+
+
+@pytest.mark.parametrize(
+    ("facts", "condition"),
+    [
+        (consumer(last_error=replace(ERROR, occurred_at=NOW - 60 * SECOND)), Condition.RUNNING),
+        (consumer(state="FAILED"), Condition.FAILING),
+        (
+            consumer(table(position=BEGINNING, lag_seconds=None), last_error=ERROR),
+            Condition.FAILING,
+        ),
+        (consumer(replace(FAR, note="not counted: too many")), Condition.BEHIND),
+        (consumer(table(note="no index that the schema knows")), Condition.RUNNING),
+        (
+            consumer(table(lag_seconds=900.0, rows_behind=Count(1)), rows_per_second=0.0),
+            Condition.BEHIND,
+        ),
+        (consumer(replace(FAR, rows_behind=Count(0))), Condition.RUNNING),
+        (ended(reason=CAUGHT_UP, dead_letters=2), Condition.HAS_DEAD_LETTERS),
+        (replace(ended(), tables=(table(lost_in_seconds=60.0),)), Condition.LOSES_DATA_SOON),
+        (
+            replace(ended(reason=CAUGHT_UP), tables=(table(lost_in_seconds=60.0),)),
+            Condition.FINISHED,
+        ),
+    ],
+)
+def test_what_was_green_or_red_without_a_reason(
+    facts: ConsumerOverview, condition: Condition
+) -> None:
+    assert judge(facts, DATABASE).worst.condition is condition
+
+
+@given(
+    st.sampled_from(State),
+    st.booleans(),
+    st.none() | st.floats(-10, 1e6),
+    st.none() | st.floats(0, 1e6),
+    st.integers(0, 3),
+    st.sampled_from([None, ERROR]),
+)
+def test_there_is_always_a_condition_and_the_worst_comes_first(
+    state: State,
+    alive: bool,
+    lost: float | None,
+    lag: float | None,
+    dead: int,
+    error: StoredError | None,
+) -> None:
+    of_table = table(lost_in_seconds=lost, lag_seconds=lag, rows_behind=Count(1))
+    end = NOW if not alive and state in (State.STOPPED, State.FAILED_PERMANENTLY) else None
+    facts = consumer(
+        of_table, state=str(state), alive=alive, dead_letters=dead, last_error=error, ended_at=end
+    )
+    findings = judge(facts, DATABASE).findings
+    order = [list(Condition).index(each.condition) for each in findings]
+    assert order
+    assert order == sorted(order)
+
+
+# The same in every place.
+
+
+def read(database: Database) -> Overview:
+    return Observer(database, address_of(database), TABLE, 0.0).read()
+
+
+def read_conditions(database: Database) -> dict[str, str]:
+    """By consumer, where they are shown; all places say the same."""
+    overview = read(database)
+    derived = {
+        e.consumer: str(judge(e, overview.database).worst.condition) for e in overview.consumers
+    }
+    shown = json.loads(run_here(["status", "-d", str(address_of(database)), "--json"]).out)
+    assert {row["consumer"]: row["condition"] for row in shown["consumers"]} == derived
+    assert [row["consumer"] for row in shown["consumers"]] == list(derived)
+    registry = CollectorRegistry()
+    registry.register(OverviewCollector(lambda: overview))
+    metrics = generate_latest(registry).decode()
+    for name, condition in derived.items():
+        assert f'consumer_condition{{condition="{condition}",consumer="{name}"' in metrics
+    return derived
+
+
+def test_a_callback_that_refuses_is_failing_and_a_finished_run_is_not(
+    music: Database, tmp_path: Path
+) -> None:
+    write(music, 1)
+    refused, repaired = threading.Event(), threading.Event()
+
+    def refuse(_: Change) -> None:
+        refused.set()
+        if not repaired.is_set():
+            raise ValueError("no such account")
+
+    watcher_of(music, [], consumer="a-finished").run_once()
+    delivery: dict[str, Any] = {"retries": 1_000, "backoff": "10ms"}
+    failing = Watcher(**options(music, consumer="failing", delivery=delivery, lease="1s"))
+    failing.on_change(refuse)
+    dead: dict[str, Any] = {"retries": 0, "then": "skip", "dead_letters": tmp_path / "dead"}
+    skipping = Watcher(**options(music, consumer="skipping", delivery=dead))
+    skipping.on_change(refuse)
+    skipping.run_once()
+    refused.clear()
+    with run_in_thread(failing):
+        assert refused.wait(60)
+        until_failed(music)
+        conditions = read_conditions(music)
+        assert list(conditions) == ["failing", "skipping", "a-finished"]
+        assert conditions == {
+            "failing": "failing",
+            "skipping": "has-dead-letters",
+            "a-finished": "finished",
+        }
+        shown = run_here(["status", "-d", str(address_of(music))]).out
+        assert "fails, and tries again" in shown
+        assert "1 changes are dead letters" in shown
+        repaired.set()
+
+
+def until_failed(database: Database) -> None:
+    """The consumer has said with its lease that it fails."""
+    waiting = threading.Event()
+    for _ in range(600):
+        if consumer_state(database) == "FAILED":
+            return
+        waiting.wait(0.05)
+    raise AssertionError(read(database).consumers)
+
+
+def consumer_state(database: Database) -> str:
+    (found,) = (each for each in read(database).consumers if each.consumer == "failing")
+    return found.state
