@@ -106,7 +106,7 @@ def refuse_unary() -> None:
 
 def read_arguments(call: ReadCall, request: Message) -> ReadArguments:
     """The values of a call. Raises INVALID_ARGUMENT for those that are NULL and may not be."""
-    start = timestamp_micros(argument_value(call, "start_timestamp", request))
+    start = timestamp_micros(argument_value(call, "start_timestamp", request), up=True)
     beat = argument_value(call, "heartbeat_milliseconds", request)
     token = argument_value(call, "partition_token", request)
     if start is None:
@@ -126,9 +126,10 @@ def read_arguments(call: ReadCall, request: Message) -> ReadArguments:
     )
 
 
-def timestamp_micros(form: Stored) -> int | None:
-    """A timestamp argument in Unix microseconds."""
-    return None if form is None else forms.micros_from_timestamp(str(form))
+def timestamp_micros(form: Stored, *, up: bool = False) -> int | None:
+    """A timestamp argument in Unix microseconds: the start, from which on records come, is rounded
+    up, and the end, up to which they come, down."""
+    return None if form is None else forms.micros_from_timestamp(str(form), up=up)
 
 
 def argument_value(call: ReadCall, name: str, request: Message) -> Stored:

@@ -25,6 +25,9 @@ BOUND_FIELDS = {
     "max_staleness": BoundKind.MAX_STALENESS,
 }
 WAITS = {BoundKind.READ_TIMESTAMP, BoundKind.MIN_READ_TIMESTAMP}
+ROUNDED_UP = {BoundKind.MIN_READ_TIMESTAMP, BoundKind.EXACT_STALENESS}
+"""Commit timestamps are whole microseconds: a read at a timestamp sees those up to it, and a read
+that may be no older than a timestamp is at the next. A longer staleness is an earlier read."""
 WAIT_MICROS_MAX = 3_600 * 1_000_000
 OPTIMISTIC = messages.TransactionOptions.ReadWrite.OPTIMISTIC
 
@@ -153,7 +156,7 @@ def read_bound(options: Message, *, single_use: bool) -> TimestampBound:
         raise invalid_argument(
             f"Timestamp bound: {kind} for read can be only be used for a single use transaction."
         )
-    amount = times.to_micros(getattr(options, kind))
+    amount = times.to_micros(getattr(options, kind), up=chosen in ROUNDED_UP)
     if amount < 0:
         raise invalid_argument(f"{kind} must not be negative.")
     return TimestampBound(chosen, amount)

@@ -36,10 +36,11 @@ def timestamp_from_micros(micros: int) -> str:
     return f"{moment.isoformat()[:19]}.{fraction:06}000Z"
 
 
-def micros_from_timestamp(form: str) -> int:
-    """The nine-digit form -> microseconds since 1970 (nanoseconds are cut off)."""
+def micros_from_timestamp(form: str, *, up: bool = False) -> int:
+    """The nine-digit form -> microseconds since 1970, rounded down or ``up``."""
     moment = datetime.fromisoformat(form[:26] + "+00:00")
-    return (moment - EPOCH) // timedelta(microseconds=1)
+    micros = (moment - EPOCH) // timedelta(microseconds=1)
+    return micros + (up and form[26:29] > "000")
 
 
 def timestamp_to_text(form: str) -> str:

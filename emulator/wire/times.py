@@ -6,11 +6,12 @@ from emulator.errors import invalid_argument
 from emulator.wire.messages import Message
 
 
-def to_micros(proto: Message) -> int:
-    """A Timestamp or a Duration in microseconds, rounded down."""
+def to_micros(proto: Message, *, up: bool = False) -> int:
+    """A Timestamp or a Duration in microseconds, rounded down or ``up``."""
     if not 0 <= proto.nanos < 1_000_000_000:
         raise invalid_argument("Invalid timestamp or duration: nanos are out of range.")
-    whole: int = proto.seconds * 1_000_000 + proto.nanos // 1000
+    nanos = proto.nanos + 999 if up else proto.nanos
+    whole: int = proto.seconds * 1_000_000 + nanos // 1000
     return whole
 
 
