@@ -91,15 +91,7 @@ def start(
     lock = lock_directory(data_dir) if data_dir is not None else None
     injector = FaultInjector(faults)
     registry = Registry(data_dir, count_scans_each)
-    calls = {
-        **SpannerApi(Sessions(registry, injector), injector).calls(),
-        **DatabaseAdmin(registry).calls(),
-        **InstanceAdmin(registry).calls(),
-        **InstancePartitions(registry).calls(),
-        **Operations(registry).calls(),
-        fault_module.METHOD: Call(Struct, lambda request, _: set_faults(injector, request)),
-    }
-    dispatcher = Dispatcher(calls, injector)
+    dispatcher = Dispatcher(list_calls(registry, injector), injector)
     server = make_grpc_server(transport, dispatcher.handlers, dispatcher)
     try:
         bound = server.add_insecure_port(f"{host}:{port or find_port(host)}")
@@ -113,6 +105,18 @@ def start(
     churner.start()
     server.start()
     return Server(server, registry, f"{host}:{bound}", injector, lock, churner)
+
+
+def list_calls(registry: Registry, injector: FaultInjector) -> dict[str, Call]:
+    """Every method that is served, by its path."""
+    return {
+        **SpannerApi(Sessions(registry, injector), injector).calls(),
+        **DatabaseAdmin(registry).calls(),
+        **InstanceAdmin(registry).calls(),
+        **InstancePartitions(registry).calls(),
+        **Operations(registry).calls(),
+        fault_module.METHOD: Call(Struct, lambda request, _: set_faults(injector, request)),
+    }
 
 
 def lock_directory(data_dir: Path) -> TextIO:

@@ -13,6 +13,7 @@ import grpc
 from emulator.engine.clock import Clock
 from emulator.errors import SpannerError, internal, nested_too_deeply
 from emulator.faults import FaultInjector
+from emulator.services.request_fields import Path, list_refused, refuse_fields
 from emulator.unsupported import unsupported_method
 from emulator.wire.messages import Message
 from emulator.wire.status import abort
@@ -72,20 +73,26 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
 
     def _handler(self, call: Call) -> Handler:
         deserialize = call.request.FromString
+        refused = tuple(list_refused(call.request.DESCRIPTOR))
         if call.streaming is not None:
             return grpc.unary_stream_rpc_method_handler(
-                self._guard_stream(call.streaming), deserialize, None
+                self._guard_stream(call.streaming, refused), deserialize, None
             )
         if call.unary is None:
             raise ValueError("a call needs a function")
-        return grpc.unary_unary_rpc_method_handler(self._guard(call.unary), deserialize, to_bytes)
+        return grpc.unary_unary_rpc_method_handler(
+            self._guard(call.unary, refused), deserialize, to_bytes
+        )
 
-    def _guard(self, function: Unary) -> Callable[[Message, grpc.ServicerContext], Message]:
+    def _guard(
+        self, function: Unary, refused: tuple[Path, ...]
+    ) -> Callable[[Message, grpc.ServicerContext], Message]:
         faults = self._faults
 
         def handle(request: Message, context: grpc.ServicerContext) -> Message:
             try:
                 faults.delay()
+                refuse_fields(request, refused)
                 return function(request, RpcContext(context))
             except SpannerError as error:
                 abort(context, error)
@@ -97,13 +104,14 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
         return handle
 
     def _guard_stream(
-        self, function: Streaming
+        self, function: Streaming, refused: tuple[Path, ...]
     ) -> Callable[[Message, grpc.ServicerContext], Iterator[bytes]]:
         faults = self._faults
 
         def handle(request: Message, context: grpc.ServicerContext) -> Iterator[bytes]:
             try:
                 faults.delay()
+                refuse_fields(request, refused)
                 yield from function(request, RpcContext(context))
             except SpannerError as error:
                 abort(context, error)

@@ -10,6 +10,7 @@ from emulator.engine.read_write import ReadWriteTransaction
 from emulator.errors import SpannerError, aborted, failed_precondition, invalid_argument
 from emulator.faults import FaultInjector
 from emulator.services.calls import RpcContext
+from emulator.services.request_options import check_commit_delay
 from emulator.services.sessions import Session, Sessions, SessionTransaction
 from emulator.values.requests import PLAIN_ORIGIN, Committed, TransactionOrigin
 from emulator.wire import messages as m
@@ -28,6 +29,7 @@ class Commits:
     def commit(self, request: Message, context: RpcContext) -> Message:
         """Commits a transaction, or mutations alone. A commit that comes again gets its answer."""
         session = self._sessions.get(request.session)
+        check_commit_delay(request)
         kind = request.WhichOneof("transaction")
         if kind == "transaction_id":
             transaction = self._sessions.transaction(session, request.transaction_id)

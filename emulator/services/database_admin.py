@@ -20,6 +20,7 @@ from emulator.engine.schema_rules.options import retention_seconds
 from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.errors import already_exists, failed_precondition, invalid_argument
 from emulator.services.calls import Call, RpcContext
+from emulator.services.filters import select
 from emulator.services.operations import run_in_background, set_response
 from emulator.services.paging import cut_page
 from emulator.services.registry import HostedDatabase, Registry
@@ -182,7 +183,7 @@ class DatabaseAdmin:
         """The operations of an instance's databases."""
         self._registry.instance(request.parent)
         operations = self._registry.operations_below(f"{request.parent}/databases/")
-        listed, token = cut_page(operations, request)
+        listed, token = cut_page(select(operations, request, lambda each: each), request)
         return m.ListDatabaseOperationsResponse(operations=listed, next_page_token=token)
 
     def list_roles(self, request: Message, context: RpcContext) -> Message:

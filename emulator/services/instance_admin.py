@@ -12,6 +12,7 @@ from google.protobuf.empty_pb2 import Empty
 from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, invalid_argument, not_found, unimplemented
 from emulator.services.calls import Call, RpcContext
+from emulator.services.filters import select
 from emulator.services.operations import set_response
 from emulator.services.paging import cut_page
 from emulator.services.registry import Registry
@@ -52,9 +53,9 @@ class InstanceAdmin:
     def list_configs(self, request: Message, context: RpcContext) -> Message:
         """The only configuration."""
         answer = m.ListInstanceConfigsResponse()
-        answer.instance_configs.append(
-            config_message(f"{request.parent}/instanceConfigs/{CONFIG_ID}")
-        )
+        configs, answer.next_page_token = cut_page([CONFIG_ID], request)
+        names = (f"{request.parent}/instanceConfigs/{config}" for config in configs)
+        answer.instance_configs.extend(map(config_message, names))
         return answer
 
     def get_config(self, request: Message, context: RpcContext) -> Message:
@@ -67,7 +68,7 @@ class InstanceAdmin:
         """The instances of a project."""
         prefix = f"{request.parent}/instances/"
         names = sorted(name for name in self._registry.instances if name.startswith(prefix))
-        shown, token = cut_page(names, request)
+        shown, token = cut_page(select(names, request, self._registry.instance), request)
         answer = m.ListInstancesResponse(next_page_token=token)
         answer.instances.extend(self._registry.instance(name) for name in shown)
         return answer

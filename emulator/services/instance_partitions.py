@@ -13,6 +13,7 @@ from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, failed_precondition, invalid_argument
 from emulator.limits import INSTANCE_PARTITIONS_MAX
 from emulator.services.calls import Call, RpcContext
+from emulator.services.filters import select
 from emulator.services.operations import set_response
 from emulator.services.paging import cut_page
 from emulator.services.registry import Registry
@@ -87,6 +88,8 @@ class InstancePartitions:
             )
         proto = m.InstancePartitionProto()
         proto.CopyFrom(request.instance_partition)
+        for told in ("update_time", "referencing_databases", "referencing_backups"):
+            proto.ClearField(told)
         proto.name, proto.state = name, READY
         proto.display_name = proto.display_name or identifier
         set_size(proto)
@@ -116,7 +119,7 @@ class InstancePartitions:
         """What has worked on the partitions of an instance; all of it is done."""
         self._registry.instance(request.parent)
         operations = self._registry.operations_below(f"{request.parent}/instancePartitions/")
-        shown, token = cut_page(operations, request)
+        shown, token = cut_page(select(operations, request, lambda each: each), request)
         return m.ListInstancePartitionOperationsResponse(operations=shown, next_page_token=token)
 
     def _show(self, kept: Message) -> Message:

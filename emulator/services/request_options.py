@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from emulator.engine.read_only import ReadOnlyTransaction
+from emulator.engine.read_write import ReadWriteTransaction
 from emulator.errors import invalid_argument
 from emulator.services.sessions import Engine
 from emulator.sql.hints import check_optimizer_version, check_statistics_package
 from emulator.wire.messages import Message
+from emulator.wire.times import to_micros
 
 PRIORITIES = (0, 1, 2, 3)
 """Unspecified, low, medium, high."""
 SELECTIONS_MAX = 10
+COMMIT_DELAY_MICROS_MAX = 500_000
 REPLICA_TYPES = (0, 1, 2)
 """Unspecified, read-write, read-only."""
 
@@ -21,6 +24,11 @@ def check_options(request: Message, engine: Engine) -> None:
     if "query_options" in request.DESCRIPTOR.fields_by_name:
         check_optimizer_version(request.query_options.optimizer_version)
         check_statistics_package(request.query_options.optimizer_statistics_package)
+    if request.data_boost_enabled and not request.partition_token:
+        raise invalid_argument("data_boost_enabled needs a partition_token.")
+    hinted = "lock_hint" in request.DESCRIPTOR.fields_by_name and request.lock_hint
+    if hinted and not isinstance(engine, ReadWriteTransaction):
+        raise invalid_argument("lock_hint can only be used in a read-write transaction.")
     if not request.HasField("directed_read_options"):
         return
     if not isinstance(engine, ReadOnlyTransaction):
@@ -44,6 +52,14 @@ def check_options(request: Message, engine: Engine) -> None:
             f"The directed_read_options have {count} replica_selections in {kind}: the "
             f"maximum is {SELECTIONS_MAX}."
         )
+
+
+def check_commit_delay(request: Message) -> None:
+    """What a commit may be delayed. Raises INVALID_ARGUMENT."""
+    if request.HasField("max_commit_delay"):
+        micros = to_micros(request.max_commit_delay, up=True)
+        if not 0 <= micros <= COMMIT_DELAY_MICROS_MAX:
+            raise invalid_argument("max_commit_delay must be between 0 and 500 milliseconds.")
 
 
 def check_priority(request: Message) -> None:

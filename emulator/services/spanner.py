@@ -12,6 +12,7 @@ from emulator.errors import SpannerError, invalid_argument
 from emulator.faults import FaultInjector
 from emulator.services.calls import Call, RpcContext
 from emulator.services.commits import Commits
+from emulator.services.filters import select
 from emulator.services.paging import cut_page
 from emulator.services.partitions import Partitions
 from emulator.services.queries import QueryMethods
@@ -84,7 +85,8 @@ class SpannerApi:
 
     def list_sessions(self, request: Message, context: RpcContext) -> Message:
         """The sessions of a database."""
-        sessions, token = cut_page(self._sessions.list_sessions(request.database), request)
+        chosen = select(self._sessions.list_sessions(request.database), request, session_message)
+        sessions, token = cut_page(chosen, request)
         answer = m.ListSessionsResponse(next_page_token=token)
         answer.sessions.extend(session_message(session) for session in sessions)
         return answer

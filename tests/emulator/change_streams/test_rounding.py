@@ -28,7 +28,8 @@ def nanos_of(time: Timestamp) -> int:
 
 def moment(nanos: int) -> DatetimeWithNanoseconds:
     time = Timestamp(seconds=nanos // 1_000_000_000, nanos=nanos % 1_000_000_000)
-    return DatetimeWithNanoseconds.from_timestamp_pb(time)
+    rounded: DatetimeWithNanoseconds = DatetimeWithNanoseconds.from_timestamp_pb(time)
+    return rounded
 
 
 @pytest.mark.both_dialects
