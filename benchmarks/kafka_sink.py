@@ -25,7 +25,7 @@ from watcher.model.window import Window
 from watcher.process.extras import require_extras
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
-from watcher.runners.delivery.sinks import EachChange
+from watcher.runners.delivery.whole_batches import choose_each
 from watcher.settings.destinations import KafkaDestination
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.tables.values import WatchedTable
@@ -95,7 +95,8 @@ def measure(address: str, name: str, changes: int, transactional: bool) -> dict[
     queue = KafkaDestination(tuple(address.split(",")), f"{name}.{{table}}")
     identity = f"bench-{name}" if transactional else None
     kafka = KafkaSink(queue, make_envelope(name, {}), {}, identity)
-    sink = EachChange(RetryingSink(kafka, DeliveryPolicy()), "projects/p/instances/i/databases/d")
+    retrying = RetryingSink(kafka, DeliveryPolicy())
+    sink = choose_each(retrying, kafka, "projects/p/instances/i/databases/d")
     batches = [make_rows(first) for first in range(0, changes, BATCH_ROWS)]
     sink.write(make_rows(0, 1))
     sink.flush()  # the topic is there

@@ -94,7 +94,7 @@ GUARDS = (
     Guard(f"{CONSUMERS}merging:merge_parts.find", "check_ended", "merge", StoredRows),
     Guard(f"{POSITIONS}unregister:unregister.find", "check_not_alive", "forget"),
     # Nothing is handed over on a lease that may have run out.
-    Guard(f"{DELIVERY}retries:RetryingSink.write_change", "check", "frozen", Holding),
+    Guard(f"{DELIVERY}retries:RetryingSink.deliver", "check", "frozen", Holding),
     Guard(f"{DELIVERY}sinks:EachTransaction.flush", "check", "frozen-transactions", Holding),
     Guard(f"{DELIVERY}windows:WindowDelivery._hand_over", "check", "frozen-batches", Holding),
     Guard(f"{DELIVERY}backfill:BackfillDelivery._deliver_page", "check", "frozen-pages", Holding),

@@ -29,7 +29,7 @@ from watcher.model.errors import (
     FileUnavailableError,
     FileWriteError,
 )
-from watcher.runners.delivery import sinks
+from watcher.runners.delivery import whole_batches
 from watcher.runners.delivery.sinks import RotatingFile
 
 LARGE = "x" * 150
@@ -77,7 +77,7 @@ def arguments(database: Database, consumer: str = "c") -> list[str]:
 def test_a_disk_that_is_full_for_a_moment_loses_no_row(
     singers: Database, small_disk: SmallDisk, monkeypatch: pytest.MonkeyPatch, by_column: bool
 ) -> None:
-    monkeypatch.setattr(sinks, "ROWS_BY_COLUMN", 0 if by_column else sys.maxsize)
+    monkeypatch.setattr(whole_batches, "ROWS_BY_COLUMN", 0 if by_column else sys.maxsize)
     write_singers(singers, range(40), LARGE)
     small_disk.fill(left=8_192)
     watcher = make_watcher(singers, small_disk.path / "changes.jsonl")

@@ -123,7 +123,7 @@ class DatastreamAvro(DescribedEnvelope):
         """As ``Envelope.encode``."""
         compiled = self.compile_for(change)
         value = write_datum(fill_event(compiled.value, change), change.shape)
-        return (Message(compiled.key.write(change).encode(), value, id_header(change)),)
+        return (Message(compiled.key.write(change).encode(), value, id_header(change.id)),)
 
     def event(self, change: Change) -> dict[str, object]:
         """The event as a record for Avro."""

@@ -121,6 +121,6 @@ def json_bytes(value: Json) -> bytes:
     return json_text(value).encode()
 
 
-def id_header(change: Change) -> tuple[tuple[str, bytes], ...]:
+def id_header(change_id: str) -> tuple[tuple[str, bytes], ...]:
     """The header by which a reader drops duplicates."""
-    return (("id", change.id.encode()),)
+    return (("id", change_id.encode()),)

@@ -25,15 +25,13 @@ from watcher.runners.delivery.sinks import (
     CallbackEach,
     CallbackSink,
     ChangeSink,
-    EachChange,
-    EachLine,
     EachTransaction,
     HeldSink,
-    LineSink,
     OnChange,
     OnTransaction,
     Sink,
 )
+from watcher.runners.delivery.whole_batches import choose_each
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
 from watcher.runners.shared_run.run import SharedRun, open_shared_run
@@ -137,9 +135,7 @@ class Watcher:
                 on_skip=self._totals.count_skipped,
                 check=check,
             )
-            if isinstance(sink, LineSink):
-                return EachLine(retrying, sink, self.config.address.path)
-            return EachChange(retrying, self.config.address.path)
+            return choose_each(retrying, sink, self.config.address.path)
 
         self._make_sink = make_sink
         self._release_sink = sink.close if isinstance(sink, HeldSink) else ignore

@@ -25,7 +25,8 @@ from watcher.model.change import Change, ValueCapture
 from watcher.model.errors import EnvelopeError
 from watcher.runners.delivery import sinks
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink, read_dead_letters
-from watcher.runners.delivery.sinks import EachChange, EachLine, Lines, RotatingFile
+from watcher.runners.delivery.sinks import EachChange, Lines, RotatingFile
+from watcher.runners.delivery.whole_batches import choose_each
 from watcher.runners.watcher import Watcher
 
 ROWS = 600
@@ -98,7 +99,7 @@ def test_a_batch_with_a_refused_change_is_written_change_by_change(
     written, expected = io.StringIO(), io.StringIO()
     policy = DeliveryPolicy(dead_letters=letters if skip else None)
     sink = Lines(written, lines)
-    at_once = EachLine(RetryingSink(sink, policy), sink, DATABASE)
+    at_once = choose_each(RetryingSink(sink, policy), sink, DATABASE)
     one_by_one = EachChange(RetryingSink(Lines(expected, lines), policy), DATABASE)
     if not skip:
         with pytest.raises(EnvelopeError):

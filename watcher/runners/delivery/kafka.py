@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from watcher.runners.delivery.kafka_errors import (
 )
 from watcher.runners.delivery.kafka_producer import load_confluent_kafka, make_producer
 from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
+from watcher.runners.delivery.whole_batches import Encoded, Taken, Whole
 from watcher.settings.destinations import KafkaDestination
 from watcher.settings.secret_values import Secret
 from watcher.settings.watcher import WatchConfig
@@ -45,11 +46,34 @@ MESSAGES_PER_POLL = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A message that was not acknowledged; ``change`` is None for a barrier."""
+    """A message that was not acknowledged; ``taken`` is None for a barrier."""
 
-    change: Change | None
+    taken: Taken | None
     topic: str
     error: KafkaError
+
+    @property
+    def refused(self) -> bool:
+        """Whether it is about this change alone, which will be refused again."""
+        return self.taken is not None and judge(self.error) is Verdict.REFUSED
+
+
+class Report:
+    """What the client calls when it knows what became of a message. There is one for each message
+    that is not acknowledged: so it is small."""
+
+    __slots__ = ("_sink", "_taken", "_topic", "_window")
+
+    def __init__(self, sink: KafkaSink, window: int, taken: Taken | None, topic: str) -> None:
+        self._sink = sink
+        self._window = window
+        self._taken = taken
+        self._topic = topic
+
+    def __call__(self, error: KafkaError | None, _message: object) -> None:
+        """Notes a failure."""
+        if error is not None:
+            self._sink.note_failure(self._window, Failure(self._taken, self._topic, error))
 
 
 class KafkaSink:
@@ -73,7 +97,7 @@ class KafkaSink:
         """Connects to nobody yet. Raises ConfigurationError for wrong properties."""
         self._client = load_confluent_kafka()
         self._destination = destination
-        self._envelope = envelope
+        self.envelope = envelope
         self.transactional_id = transactional_id
         self._properties = properties or {}
         self._outages = Outages(str(destination))
@@ -111,20 +135,26 @@ class KafkaSink:
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``: waits while too much is not acknowledged."""
-        messages = self._envelope.encode(change)
+        self._take(change.table, self.envelope.encode(change), Whole(change))
+
+    def write_encoded(self, encoded: Encoded) -> None:
+        """As ``MessageSink.write_encoded``."""
+        self._take(encoded.table, encoded.messages, encoded.taken)
+
+    def _take(self, table: str, messages: Sequence[Message], taken: Taken) -> None:
         producer = self._begin()
-        topic = self._topics.get(change.table) or self._find_topic(producer, change.table)
+        topic = self._topics.get(table) or self._find_topic(producer, table)
         for message in messages:
-            self._produce(producer, topic, message, change)
+            self._produce(producer, topic, message, taken)
         self._unpolled += len(messages)
         if self._unpolled >= MESSAGES_PER_POLL:
             self._unpolled = 0
             producer.poll(0)
-            self._raise_unanswered()
+            self._raise_failures()
 
     def resolved(self, micros: int) -> None:
         """As ``ChangeSink.resolved``: in every partition of every topic written to so far."""
-        for message in self._envelope.encode_resolved(micros):
+        for message in self.envelope.encode_resolved(micros):
             for topic, partitions in self._partitions.items():
                 for partition in range(partitions):
                     self._produce(self._begin(), topic, message, None, partition)
@@ -135,7 +165,7 @@ class KafkaSink:
             return
         with self._explain():
             self._settle(self._producer)
-        self._raise_unanswered()
+        self._raise_failures()
         self._raise_refused()
         if self.transactional_id is not None:
             with self._explain():
@@ -251,11 +281,11 @@ class KafkaSink:
         producer: Producer,
         topic: str,
         message: Message,
-        change: Change | None,
+        taken: Taken | None,
         partition: int = -1,
     ) -> None:
         """Takes a message; waits while too many are not acknowledged."""
-        report = partial(self._note_failure, self._window, change, topic)
+        report = Report(self, self._window, taken, topic)
         headers: list[tuple[str, str | bytes | None]] = [*message.headers]
         while True:
             try:
@@ -271,29 +301,25 @@ class KafkaSink:
                 before = len(producer)
                 producer.poll(WAIT_SECONDS)
                 self._note_progress(len(producer) < before)
-                self._raise_unanswered()
+                self._raise_failures()
             except self._client.KafkaException as error:
                 reason = error.args[0]
-                if change is None or judge(reason) is not Verdict.REFUSED:
+                if self.transactional_id is not None:
+                    producer.poll(0)  # a message before this one may have spoilt the transaction
+                    self._raise_failures()
+                if taken is None or judge(reason) is not Verdict.REFUSED:
                     raise self._convert(reason, topic) from error
-                refusal = Refusal(change, describe(reason))
+                refusal = Refusal(taken.decode(), describe(reason))
                 raise RefusedChangesError(str(self._destination), [refusal]) from error
             else:
                 return
 
     # What the client reports, while it is polled or flushed.
 
-    def _note_failure(
-        self,
-        window: int,
-        change: Change | None,
-        topic: str,
-        error: KafkaError | None,
-        _message: object,
-    ) -> None:
-        """A message was not acknowledged."""
-        if error is not None and window == self._window:
-            self._failures.append(Failure(change, topic, error))
+    def note_failure(self, window: int, failure: Failure) -> None:
+        """A message of a window was not acknowledged."""
+        if window == self._window:
+            self._failures.append(failure)
 
     def _note_connection(self, error: KafkaError) -> None:
         """A connection failed; the client tries again by itself."""
@@ -308,10 +334,14 @@ class KafkaSink:
 
     # What failed.
 
-    def _raise_unanswered(self) -> None:
-        """Raises the first failure that is not about a message alone."""
+    def _raise_failures(self) -> None:
+        """Raises the first failure that is not about a message alone. A message that is refused
+        spoils its transaction, and what fails with that is no news: it is raised at once."""
+        refused = [each for each in self._failures if each.refused]
+        if refused and self.transactional_id is not None:
+            self._raise_refused()
         for failure in self._failures:
-            if failure.change is None or judge(failure.error) is not Verdict.REFUSED:
+            if not failure.refused:
                 raise self._convert(failure.error, failure.topic)
 
     def _raise_refused(self) -> None:
@@ -319,9 +349,9 @@ class KafkaSink:
         if not self._failures:
             return
         refusals = [
-            Refusal(failure.change, describe(failure.error))
+            Refusal(failure.taken.decode(), describe(failure.error))
             for failure in self._failures
-            if failure.change is not None
+            if failure.taken is not None and failure.refused
         ]
         self._failures.clear()
         rolled_back = self.transactional_id is not None

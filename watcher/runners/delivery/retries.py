@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from watcher.envelopes.plain import Plain
@@ -78,20 +79,27 @@ class RetryingSink:
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``. Raises DeliveryError when it is not to be skipped."""
-        if change.id in self._skipped:
+        self.deliver(change.id, lambda: change, partial(self._sink.write_change, change))
+
+    def deliver(
+        self, change_id: str, find_change: Callable[[], Change], write: Callable[[], None]
+    ) -> None:
+        """As ``write_change``, by a function that writes the change to the sink; ``find_change``
+        gives the change where it has to be named or skipped."""
+        if change_id in self._skipped:
             return None
         pauses = iterate_pauses(self._policy.backoff_seconds, PAUSE_SECONDS_MAX)
         for retries_left in range(self._policy.retries, -1, -1):
             self._check()
             try:
-                self._sink.write_change(change)
+                write()
             except (OutputClosedError, OutputWriteError):
                 raise  # no other try would find a reader, or space
             except EnvelopeError as error:
                 # It would lack the same the next time.
                 if self._policy.dead_letters is None:
                     raise
-                return self._give_up(change, error)
+                return self._give_up(find_change(), error)
             except RefusedChangesError as error:
                 return self._skip_refused(error)
             except (DeliveryError, FileWriteError, SinkUnavailableError):
@@ -99,8 +107,8 @@ class RetryingSink:
                 raise
             except Exception as error:  # noqa: BLE001 (the callback is the user's own)
                 if not retries_left:
-                    return self._give_up(change, error)
-                self._pause(change, error, next(pauses))
+                    return self._give_up(find_change(), error)
+                self._pause(change_id, error, next(pauses))
             else:
                 if retries_left < self._policy.retries:
                     self._on_recovery()
@@ -118,11 +126,6 @@ class RetryingSink:
             self._sink.flush()
         except RefusedChangesError as error:
             self._skip_refused(error)
-            if error.rolled_back:
-                self._skipped |= {refusal.change.id for refusal in error.refusals}
-                raise SinkUnavailableError(
-                    f"delivering the window again without {len(error.refusals)} refused changes"
-                ) from error
         self._skipped.clear()
 
     def discard(self) -> None:
@@ -130,16 +133,22 @@ class RetryingSink:
         self._sink.discard()
 
     def _skip_refused(self, error: RefusedChangesError) -> None:
-        """Writes refused changes to the dead letters. Raises the error where there are none."""
+        """Writes refused changes to the dead letters. Raises the error where there are none, and
+        SinkUnavailableError where all was rolled back with them."""
         if self._policy.dead_letters is None:
             raise error
         for refusal in error.refusals:
             self._skip(self._policy.dead_letters, refusal.change, refusal.reason, refusal.reason)
+        if error.rolled_back:
+            self._skipped |= {refusal.change.id for refusal in error.refusals}
+            raise SinkUnavailableError(
+                f"delivering the window again without {len(error.refusals)} refused changes"
+            ) from error
 
-    def _pause(self, change: Change, error: Exception, seconds: float) -> None:
+    def _pause(self, change_id: str, error: Exception, seconds: float) -> None:
         LOG.warning(
             "the callback failed for change %s (%s); trying again in %.1f s",
-            change.id,
+            change_id,
             self._policy.describe(error),
             seconds,
         )

@@ -19,9 +19,6 @@ from watcher.runners.callbacks import Callback
 OnChange = Callable[[Change], object]
 OnTransaction = Callable[[tuple[Change, ...]], object]
 PLAIN = JsonLines()
-ROWS_BY_COLUMN = 256
-"""A smaller batch is written change by change: encoding by column costs some milliseconds, whatever
-the number of rows."""
 
 
 class Sink(Protocol):
@@ -93,20 +90,6 @@ class HeldSink(ChangeSink, Protocol):
         ...
 
 
-@runtime_checkable
-class LineSink(ChangeSink, Protocol):
-    """A ``ChangeSink`` that writes the lines of an envelope, also those of many changes at once."""
-
-    @property
-    def lines(self) -> JsonLines:
-        """How a change is written."""
-        ...
-
-    def append(self, text: bytes) -> None:
-        """Takes lines, each with its newline. Raises as ``write_change``."""
-        ...
-
-
 class CallbackSink:
     """Calls a function with each batch; it is delivered when the function returns."""
 
@@ -151,28 +134,6 @@ class EachChange:
     def discard(self) -> None:
         """As ``Sink.discard``."""
         self._sink.discard()
-
-
-class EachLine(EachChange):
-    """An ``EachChange`` whose sink gets the lines of a batch at once, encoded by column.
-
-    A batch with a change that the envelope refuses goes to the sink change by change: that change
-    is skipped, or ends the run, as configured. So does a small one, which costs less that way.
-    """
-
-    def __init__(self, sink: ChangeSink, line_sink: LineSink, database: str) -> None:
-        """``sink`` takes single changes for ``line_sink``."""
-        super().__init__(sink, database)
-        self._line_sink = line_sink
-
-    def write(self, rows: Changed) -> None:
-        """As ``Sink.write``."""
-        by_column = rows.batch.num_rows >= ROWS_BY_COLUMN
-        text = self._line_sink.lines.encode_rows(rows, self._database) if by_column else None
-        if text is None:
-            super().write(rows)
-        else:
-            self._line_sink.append(text)
 
 
 class CallbackEach:
