@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -210,7 +211,7 @@ def test_a_callback_that_refuses_is_failing_and_a_finished_run_is_not(
     refused.clear()
     with run_in_thread(failing):
         assert refused.wait(60)
-        until_failed(music)
+        assert until_failed(music) == ["failing"]
         conditions = read_conditions(music)
         assert list(conditions) == ["failing", "skipping", "a-finished"]
         assert conditions == {
@@ -219,21 +220,34 @@ def test_a_callback_that_refuses_is_failing_and_a_finished_run_is_not(
             "a-finished": "finished",
         }
         shown = run_here(["status", "-d", str(address_of(music))]).out
-        assert "fails, and tries again" in shown
-        assert "1 changes are dead letters" in shown
+        assert re.search(r"fails, and tries again; .* is refused and tried again .Value", shown)
+        assert "dead letters of its last run: 1" in shown
         repaired.set()
 
 
-def until_failed(database: Database) -> None:
-    """The consumer has said with its lease that it fails."""
+def test_a_part_whose_callback_refuses_is_failing(music: Database) -> None:
+    write(music, 1)
+    repaired = threading.Event()
+
+    def refuse(_: Change) -> None:
+        if not repaired.is_set():
+            raise ValueError("no such account")
+
+    delivery: dict[str, Any] = {"retries": 1_000, "backoff": "10ms"}
+    shared = Watcher(**options(music, consumer="c", parts=1, delivery=delivery, lease="1s"))
+    shared.on_change(refuse)
+    with run_in_thread(shared):
+        (name,) = until_failed(music)
+        assert read_conditions(music)[name] == "failing"
+        repaired.set()
+
+
+def until_failed(database: Database) -> list[str]:
+    """The consumers that have said with their lease that they fail, once there are some."""
     waiting = threading.Event()
     for _ in range(600):
-        if consumer_state(database) == "FAILED":
-            return
+        failed = [each.consumer for each in read(database).consumers if each.state == "FAILED"]
+        if failed:
+            return failed
         waiting.wait(0.05)
     raise AssertionError(read(database).consumers)
-
-
-def consumer_state(database: Database) -> str:
-    (found,) = (each for each in read(database).consumers if each.consumer == "failing")
-    return found.state

@@ -37,6 +37,31 @@ def test_a_file_becomes_a_request() -> None:
     assert source.consumer.startswith("replica-")
 
 
+@pytest.mark.parametrize(
+    ("to", "format_", "expected"),
+    [
+        ("/lake", None, ("delta", "/lake")),
+        ("/lake", "parquet", ("parquet", "/lake")),
+        ("iceberg:/lake", None, ("iceberg", "/lake")),
+        ("iceberg:/lake", "iceberg", ("iceberg", "/lake")),
+        ("delta:gs://bucket/lake", None, ("delta", "gs://bucket/lake")),
+        ("iceberg:/lake", "delta", "remove one of them"),
+        ("kafka://b/topic", None, "names two destinations"),
+        ("/lake", "orc", "unknown scheme 'orc'"),
+        ("delta:", None, "does not name a folder"),
+    ],
+)
+def test_a_request_names_its_copies_as_the_command_does(
+    to: str, format_: str | None, expected: tuple[str, str] | str
+) -> None:
+    request = ReplicaRequest(DATABASE, ("Singers",), to, format_)
+    if isinstance(expected, tuple):
+        assert (request.copies.format, request.copies.folder) == expected
+    else:
+        with pytest.raises(ConfigurationError, match=expected):
+            _ = request.copies
+
+
 def test_a_change_stream_is_read_with_whole_rows() -> None:
     more = {"capture": "change-stream", "stream": {"name": "S"}}
     source = make_request(parse_watch_config(FILE | more), print, once=True).resolve().source

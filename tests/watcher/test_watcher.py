@@ -263,7 +263,8 @@ def test_a_callback_that_always_raises_stops_and_loses_nothing(music: Database) 
     assert status is not None
     assert status.state is State.FAILED_PERMANENTLY
     assert not status.alive
-    assert error_kinds(music, "strict") == ["DeliveryError"]
+    # The first refusal, and the end.
+    assert error_kinds(music, "strict") == ["DeliveryError", "DeliveryError"]
     assert keys(deliver(music, consumer="strict")) == [("Singers", (1,))]
 
 

@@ -192,7 +192,7 @@ def find_dead_letters(consumer: ConsumerOverview) -> Iterator[Finding]:
     """Changes that were skipped in its last run."""
     if consumer.dead_letters:
         advice = "spanner-watcher replay FILE --callback MODULE:FUNCTION, with its dead letters"
-        text = f"{consumer.dead_letters:,} changes are dead letters"
+        text = f"dead letters of its last run: {consumer.dead_letters:,} changes"
         yield Finding(Condition.HAS_DEAD_LETTERS, text, None, advice)
 
 

@@ -25,6 +25,7 @@ from watcher.runners.metrics import Metrics
 from watcher.runners.replica_settings import name_consumer, require_replica
 from watcher.runners.sources import WatchedTables
 from watcher.runners.watcher import Watcher
+from watcher.runners.watcher_run.settings import RunContact
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.fields import LATEST
 from watcher.settings.sections import ReplicaConfig
@@ -99,9 +100,9 @@ class Replicator:
             if not run.replaced or not run.more or not self._once:
                 return Compacted(version, run.more)
 
-    def _make_sink(self, check: Callable[[], None]) -> ReplicaSink:
+    def _make_sink(self, run: RunContact) -> ReplicaSink:
         path = self.config.address.path
-        return ReplicaSink(path, self.consumer, self._target, check, self._report)
+        return ReplicaSink(path, self.consumer, self._target, run.check, self._report)
 
     def _claim(self) -> None:
         """Before the consumer is registered: one that is refused would hold clearing back. Taken

@@ -11,6 +11,7 @@ from watcher.consumers.positions import MemoryPositions
 from watcher.consumers.states import State
 from watcher.model.errors import (
     ConfigurationError,
+    DeliveryError,
     FileInUseError,
     FileUnavailableError,
     NotStartedError,
@@ -39,7 +40,7 @@ from watcher.runners.signals import stop_on_interrupt, stop_on_signals
 from watcher.runners.watcher_run.lease_keeper import NAMELESS
 from watcher.runners.watcher_run.lifecycle import OWNER_STOPPED, Lifecycle
 from watcher.runners.watcher_run.run import RunStart, WatcherRun
-from watcher.runners.watcher_run.settings import MakeSink, RunSettings, ignore
+from watcher.runners.watcher_run.settings import MakeSink, RunContact, RunSettings, ignore
 from watcher.runners.watcher_run.startup import open_run
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.runners.watcher_run.totals import Totals
@@ -87,14 +88,14 @@ class Watcher:
             raise WatcherError("on_transaction needs the option transactions=True")
         self._refuse_envelope()
         path, accepted = self.config.address.path, Callback(callback)
-        self._make_sink = lambda check: EachTransaction(accepted, path, check)
+        self._make_sink = lambda run: EachTransaction(accepted, path, run.check)
         return callback
 
     def on_batch(self, callback: Callable[[Changed], object]) -> Callable[[Changed], object]:
         """Calls a function with Arrow batches: the fastest way."""
         self._refuse_envelope()
         sink = CallbackSink(callback)
-        self._make_sink = lambda _check: sink
+        self._make_sink = lambda _run: sink
         return callback
 
     def changes(self, *, once: bool = False) -> Changes:
@@ -124,26 +125,25 @@ class Watcher:
             self.config.log_values,
         )
 
-        def make_sink(check: Callable[[], None]) -> Sink:
+        def make_sink(run: RunContact) -> Sink:
+            def note_retry(error: DeliveryError) -> None:
+                self.metrics.count_retry("change")
+                run.note_refusal(error)
+
             if isinstance(sink, HeldSink):
                 self._hold(sink)
             retrying = RetryingSink(
                 sink,
                 policy,
-                on_retry=self._note_retry,
-                on_recovery=self._lifecycle.note_success,
+                on_retry=note_retry,
+                on_recovery=run.note_recovery,
                 on_skip=self._totals.count_skipped,
-                check=check,
+                check=run.check,
             )
             return choose_each(retrying, sink, self.config.address.path)
 
         self._make_sink = make_sink
         self._release_sink = sink.close if isinstance(sink, HeldSink) else ignore
-
-    def _note_retry(self) -> None:
-        """A change was refused: operators see that this watcher fails, and tries again."""
-        self.metrics.count_retry("change")
-        self._lifecycle.note_failure()
 
     def _hold(self, sink: HeldSink) -> None:
         """Takes a sink for this instance. On standby, an instance that it replaces, and that is

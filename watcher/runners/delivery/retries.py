@@ -51,6 +51,10 @@ def ignore() -> None:
     """Nothing to do."""
 
 
+def ignore_error(_: DeliveryError) -> None:
+    """Nobody is to hear of it."""
+
+
 class RetryingSink:
     """A ``ChangeSink`` around another: nothing is dropped silently."""
 
@@ -59,14 +63,14 @@ class RetryingSink:
         sink: ChangeSink,
         policy: DeliveryPolicy,
         wait: Callable[[float], object] = time.sleep,
-        on_retry: Callable[[], object] = ignore,
+        on_retry: Callable[[DeliveryError], object] = ignore_error,
         on_skip: Callable[[], object] = ignore,
         on_recovery: Callable[[], object] = ignore,
         check: Callable[[], None] = ignore,
     ) -> None:
         """``check`` raises when this instance must not deliver any more: it is called before every
-        attempt. ``on_retry`` and ``on_skip`` count; ``on_recovery`` is called when a change was
-        delivered at another attempt than the first."""
+        attempt. ``on_retry`` is told why a change was refused, ``on_skip`` counts; ``on_recovery``
+        is called when a change was delivered at another attempt than the first."""
         self._sink = sink
         self._policy = policy
         self._wait = wait
@@ -152,7 +156,12 @@ class RetryingSink:
             self._policy.describe(error),
             seconds,
         )
-        self._on_retry()
+        self._on_retry(
+            DeliveryError(
+                f"change {change.id} of {change.table} is refused and tried again"
+                f" ({self._policy.describe(error)})"
+            )
+        )
         self._wait(seconds)
 
     def _give_up(self, change: Change, error: Exception) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.holding import RENEWALS_PER_LEASE
-from watcher.model.errors import OutputClosedError
+from watcher.consumers.states import State
+from watcher.model.errors import DeliveryError, OutputClosedError
 from watcher.runners.delivery.backfill import BackfillDelivery
 from watcher.runners.delivery.proto_texts import show_protos
 from watcher.runners.delivery.push import PushDelivery
@@ -22,7 +23,7 @@ from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.lifecycle import CAUGHT_UP, READER_GONE
 from watcher.runners.watcher_run.recovery import Recovery
 from watcher.runners.watcher_run.registration import Registrar
-from watcher.runners.watcher_run.settings import RunSettings
+from watcher.runners.watcher_run.settings import RunContact, RunSettings
 from watcher.runners.watcher_run.table_resolver import Tables
 
 LOG = logging.getLogger("watcher")
@@ -77,7 +78,8 @@ class WatcherRun:
             settings.config.start, connection, lease, settings.resolver, once
         )
         self._recovery = Recovery(settings, connection, lease, self._reread_schema)
-        made = settings.make_sink(lease.check)
+        contact = RunContact(lease.check, self._note_refusal, settings.lifecycle.note_success)
+        made = settings.make_sink(contact)
         shown = show_protos(made, settings.config.delivery.proto_descriptors)
         sink = trace_sink(shown, settings.config)
         self._windows = self._make_delivery(sink, once)
@@ -116,6 +118,13 @@ class WatcherRun:
         tables = tuple(sorted(self._tables.source.tables))
         since = min(starts.values(), default=None)
         return RunStart(self._lease.consumer, tables, since, self._settings.page.link)
+
+    def _note_refusal(self, error: DeliveryError) -> None:
+        """A change is refused and will be tried again: stored once, until one is delivered."""
+        lifecycle = self._settings.lifecycle
+        if lifecycle.state is not State.FAILED:
+            self._lease.store_error(error)
+        lifecycle.note_failure()
 
     # Until stopped.
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from watcher.consumers.positions import MemoryPositions
+from watcher.model.errors import DeliveryError
 from watcher.overview.page.service import WatcherPage
 from watcher.runners.delivery.sinks import Sink
 from watcher.runners.metrics import Metrics
@@ -15,8 +16,20 @@ from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.runners.watcher_run.totals import Totals
 from watcher.settings.watcher import WatchConfig
 
-MakeSink = Callable[[Callable[[], None]], Sink]
-"""Makes the sink of a run, given what raises when this instance must not deliver any more."""
+
+@dataclass(frozen=True, slots=True)
+class RunContact:
+    """What a sink asks of its run, and says to it. ``check`` raises when this instance must not
+    deliver any more. ``note_refusal`` is told why a change is tried again, and ``note_recovery``
+    that it was delivered: operators see both."""
+
+    check: Callable[[], None]
+    note_refusal: Callable[[DeliveryError], object]
+    note_recovery: Callable[[], object]
+
+
+MakeSink = Callable[[RunContact], Sink]
+"""Makes the sink of a run."""
 
 
 def ignore() -> None:
