@@ -158,8 +158,7 @@ class RetryingSink:
         )
         self._on_retry(
             DeliveryError(
-                f"change {change.id} of {change.table} is refused and tried again"
-                f" ({self._policy.describe(error)})"
+                f"change {change_id} is refused and tried again ({self._policy.describe(error)})"
             )
         )
         self._wait(seconds)
