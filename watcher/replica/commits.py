@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
@@ -21,11 +21,19 @@ from watcher.replica.copies import CopyState, StoredCopy, find_stamp
 from watcher.replica.cuts import Cause, Cut, Reason, TableCut, describe_table
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
-from watcher.replica.rows import has_copy_columns
+from watcher.replica.rows import copy_schema, has_copy_columns
 from watcher.replica.upkeep import CompactCopy, Upkeep
-from watcher.spanner.sql import Statement
-from watcher.spanner.timestamps import format_timestamp, measure_age
+from watcher.replica.window_reads import (
+    has_only_new_columns,
+    is_readable,
+    measure_lag,
+    whole_capture,
+)
+from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.replaced import read_replaced
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LOG = logging.getLogger("watcher.replica")
 REFRESH_SECONDS = 300.0
@@ -55,6 +63,8 @@ class ReplicaWindow:
     loads: frozenset[str]
     forward: bool
     """Not before the last cut: a table that joins late has windows of its own before that."""
+    widened: frozenset[str] = frozenset()
+    """Tables whose copies get new columns, and are not loaded."""
     loaded: dict[str, int] = field(default_factory=dict)
     merged: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, list[Reason]] = field(default_factory=lambda: defaultdict(list))
@@ -98,13 +108,15 @@ class WindowRows(Protocol[Written_contra]):
 class ReplicaTarget(Generic[Copy]):
     """Where a replica is: its copies and its manifest. ``keep_seconds``: for how long cuts are
     kept. ``format`` is that of the copies. ``compact``, if it is given, is called with a copy after
-    the cut of a window that has changed it."""
+    the cut of a window that has changed it. ``add_columns`` gives a copy columns that are NULL in
+    every row, and returns None where it cannot have that."""
 
     copies: Callable[[str], Copy]
     manifest: Manifest
     keep_seconds: float
     format: str
     compact: CompactCopy[Copy] | None = None
+    add_columns: Callable[[Copy, pa.Schema], CopyState | None] | None = None
 
 
 class ReplicaWriter(Generic[Copy]):
@@ -156,8 +168,13 @@ class ReplicaWriter(Generic[Copy]):
         self._settle_verified()
         usable = {name for name in captures if self._is_usable(name, starts[name])}
         changed = {name for name in usable if not self._has_columns(name, captures[name])}
-        loads = frozenset(captures.keys() - usable | changed)
-        return ReplicaWindow(end, captures, loads, forward)
+        widened = frozenset(
+            name
+            for name in (changed if self._target.add_columns is not None else ())
+            if has_only_new_columns(captures[name], self._states[name], starts[name], end)
+        )
+        loads = frozenset(captures.keys() - usable | changed - widened)
+        return ReplicaWindow(end, captures, loads, forward, widened)
 
     def commit(self, window: ReplicaWindow, rows: WindowRows[Copy]) -> None:
         """Commits every table that changed, and writes the cut."""
@@ -165,6 +182,8 @@ class ReplicaWriter(Generic[Copy]):
         self._note_strong_reads(window)
         self._note_gaps(window)
         for name in window.captures:
+            if name in window.widened - window.loads:
+                self._widen(window, name)
             if name in window.loads:
                 self._load(window, name, rows)
             elif name in rows.changed:
@@ -301,6 +320,17 @@ class ReplicaWriter(Generic[Copy]):
         LOG.info("table %s is loaded as of %s: %d rows", name, format_timestamp(end), count)
         failpoint("after-replica-table")
 
+    def _widen(self, window: ReplicaWindow, name: str) -> None:
+        """Gives a copy the new columns of its table; a copy that cannot have them is loaded."""
+        self._check()
+        before, add = self._states[name], self._target.add_columns
+        schema = copy_schema(window.captures[name], find_stamp(before.schema.names))
+        state = None if add is None else add(self._open(name), schema)
+        if state is None:
+            window.load_whole(name)
+        else:
+            self._adopt(name, before.version, state)
+
     def _merge(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:
         """Merges the rows of a table. One without a key has one row at most, and is loaded."""
         capture = window.captures[name]
@@ -339,7 +369,7 @@ class ReplicaWriter(Generic[Copy]):
         self._put(cut)
         if not cut.exact:
             LOG.warning("the cut at %s is not exact: %s", format_timestamp(cut.end), cut.explain())
-        lag = measure_lag(window)
+        lag = measure_lag(window.captures, window.end)
         self._report(CutReport(cut, dict(window.loaded), dict(window.merged), lag))
 
     def _describe(self, name: str, window: ReplicaWindow) -> TableCut:
@@ -371,29 +401,3 @@ class ReplicaWriter(Generic[Copy]):
         self._check()
         self._upkeep.compact(changed, keys, self._open, self._states)
         self._upkeep.prune(self._last, self._copies)
-
-
-def is_readable(capture: PollCapture, at: int) -> bool:
-    """Whether versions of a timestamp are still kept; then they were until now."""
-    table = capture.table
-    statement = Statement(f"SELECT 1 FROM {table.sql.quote(table.name)} LIMIT 1")  # noqa: S608
-    try:
-        capture.queries.stream.query_numbers(statement, at)
-    except VersionExpiredError:
-        return False
-    return True
-
-
-def whole_capture(capture: PollCapture) -> PollCapture:
-    """The capture that reads the table whole. The timestamps of change sets are in another
-    table: its rows have none."""
-    if capture.table.change_sets is None:
-        return capture
-    table = replace(capture.table, change_sets=None, timestamp_column="", shard_column=None)
-    return replace(capture, table=table)
-
-
-def measure_lag(window: ReplicaWindow) -> float:
-    """How many seconds ago the end of a window was, by Spanner's time where it is known."""
-    times = (capture.queries.stream.estimate_now() for capture in window.captures.values())
-    return measure_age(window.end, next(filter(None, times), None))

@@ -126,6 +126,12 @@ class TableCopy(StoredCopy, Protocol):
         ``DELETED_COLUMN``."""
         ...
 
+    def add_columns(self, schema: pa.Schema) -> CopyState | None:
+        """Gives the copy the columns of a schema that it does not have, which are NULL in all of
+        its rows then, in a commit with the end of the newest one; None where it cannot have that.
+        Raises CopyConflictError where another instance has written."""
+        ...
+
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
         """Prepares the next merge, and goes on compacting if the copy is to be compacted, within
         the budget of a run, or with ``whole`` until the files that are chosen next are written.

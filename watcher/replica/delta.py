@@ -226,6 +226,20 @@ class DeltaCopy:
         except (DeltaError, OSError) as error:
             raise self._unreadable(version, error) from error
 
+    def add_columns(self, schema: pa.Schema) -> CopyState | None:
+        """As ``TableCopy.add_columns``."""
+        for _ in range(MERGES_MAX):
+            snapshot = self._vectors.read()
+            end = snapshot.transactions.get(self._application, 0)
+            self._check_end(end)
+            if list_obstacles(snapshot):
+                return None
+            mark = {METADATA: json.dumps(self._describe_commit("columns", end))}
+            if self._vectors.add_columns(DeltaSchema.from_arrow(schema).to_json(), mark):
+                snapshot = self._vectors.read()
+                return CopyState(snapshot.version, end, snapshot.schema)
+        raise self._conflict(self._read_end(self._require()))
+
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
         """As ``TableCopy.compact``. Without a policy only the index of keys is made."""
         snapshot = self._vectors.read()

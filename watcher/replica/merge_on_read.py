@@ -101,6 +101,19 @@ class VectorTable:
         snapshot = self.read()
         return self.commit(snapshot.version + 1, "SET TBLPROPERTIES", enable_vectors(snapshot), {})
 
+    def add_columns(self, schema: str, mark: Mapping[str, str]) -> bool:
+        """Gives the version that ``read`` has returned columns that no file has: NULL in every row.
+        ``schema`` is Delta's JSON of all columns; those that are there stay as they are. Returns
+        whether nobody has committed meanwhile."""
+        snapshot = self._snapshot
+        assert snapshot is not None, "read comes first"
+        there = json.loads(snapshot.metadata["schemaString"])
+        known = {field["name"]: field for field in there["fields"]}
+        fields = [known.get(field["name"], field) for field in json.loads(schema)["fields"]]
+        text = json.dumps({**there, "fields": fields}, separators=COMPACT)
+        metadata = {**snapshot.metadata, "schemaString": text}
+        return self.commit(snapshot.version + 1, "ADD COLUMNS", [{"metaData": metadata}], mark)
+
     def merge(
         self,
         rows: pa.Table,

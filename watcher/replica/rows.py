@@ -37,6 +37,15 @@ def has_copy_columns(stored: pa.Schema, capture: PollCapture) -> bool:
     return same_columns(stored, copy_schema(capture, find_stamp(stored.names)))
 
 
+def find_missing(stored: pa.Schema, capture: PollCapture) -> list[str]:
+    """The columns that a copy is to have and has not, if it has all the others as it is to have
+    them, and no more; none otherwise."""
+    wanted = copy_schema(capture, find_stamp(stored.names))
+    missing = [name for name in wanted.names if name not in stored.names]
+    rest = pa.schema([field for field in wanted if field.name not in missing])
+    return missing if same_columns(stored, rest) else []
+
+
 def arrange_rows(rows: TableRows) -> pa.Table:
     """The rows of a poll or of a snapshot, with ``DELETED_COLUMN``."""
     batch = rows.batch.drop_columns([SHARD_ID_COLUMN])

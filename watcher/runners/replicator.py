@@ -85,7 +85,15 @@ class Replicator:
         replica, folder = self._replica, self._replica.folder
         policy = make_policy(replica)
         copies = open_delta_copies(folder, self.consumer, replica.merge, policy)
-        return ReplicaTarget(copies, Manifest(folder), replica.keep_cuts, DELTA, self._compact)
+        manifest = Manifest(folder)
+        return ReplicaTarget(
+            copies,
+            manifest,
+            replica.keep_cuts,
+            DELTA,
+            self._compact,
+            lambda copy, schema: copy.add_columns(schema),
+        )
 
     def _compact(self, table: str, copy: TableCopy, key: Sequence[str]) -> Compacted:
         """A run of compaction, or, in a process that ends after it, all that there are to do."""

@@ -16,7 +16,7 @@ from ddl.model.schema import Schema
 from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, VersionExpiredError
-from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter, is_readable
+from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, Merging
 from watcher.replica.copies_address import split_copies
 from watcher.replica.cuts import DELTA
@@ -25,6 +25,7 @@ from watcher.replica.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
 from watcher.replica.stored_files import remove_folder
+from watcher.replica.window_reads import is_readable
 from watcher.runners.callbacks import Callback
 from watcher.runners.folders import prepare_copies_folder
 from watcher.runners.replica_settings import name_consumer

@@ -1,0 +1,55 @@
+"""What a replica asks of Spanner for a window, apart from its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from watcher.captures.poll import PollCapture
+from watcher.model.errors import VersionExpiredError
+from watcher.replica.copies import CopyState
+from watcher.replica.rows import find_missing
+from watcher.spanner.sql import Statement
+from watcher.spanner.timestamps import measure_age
+from watcher.tables.added import read_added
+
+
+def is_readable(capture: PollCapture, at: int) -> bool:
+    """Whether versions of a timestamp are still kept; then they were until now."""
+    table = capture.table
+    statement = Statement(f"SELECT 1 FROM {table.sql.quote(table.name)} LIMIT 1")  # noqa: S608
+    try:
+        capture.queries.stream.query_numbers(statement, at)
+    except VersionExpiredError:
+        return False
+    return True
+
+
+def whole_capture(capture: PollCapture) -> PollCapture:
+    """The capture that reads the table whole. The timestamps of change sets are in another
+    table: its rows have none."""
+    if capture.table.change_sets is None:
+        return capture
+    table = replace(capture.table, change_sets=None, timestamp_column="", shard_column=None)
+    return replace(capture, table=table)
+
+
+def measure_lag(captures: Mapping[str, PollCapture], end: int) -> float:
+    """How many seconds ago the end of a window was, by Spanner's time where it is known."""
+    times = (capture.queries.stream.estimate_now() for capture in captures.values())
+    return measure_age(end, next(filter(None, times), None))
+
+
+def has_only_new_columns(capture: PollCapture, state: CopyState, start: int, end: int) -> bool:
+    """Whether a copy lacks nothing but columns that the table got in the window, and whose value is
+    NULL in every row that the window does not have."""
+    missing = find_missing(state.schema, capture)
+    table = capture.table
+    if not missing or state.end > start:
+        return False
+    # Between the copy's end and the start nothing may have happened to the table either.
+    queries = capture.queries
+    added = read_added(queries.address, table.name, state.end, end, table.dialect)
+    return set(missing) <= added and set(missing) <= read_added(
+        queries.address, table.name, start, end, table.dialect
+    )
