@@ -168,13 +168,10 @@ class ReplicaWriter(Generic[Copy]):
         self._settle_verified()
         usable = {name for name in captures if self._is_usable(name, starts[name])}
         changed = {name for name in usable if not self._has_columns(name, captures[name])}
-        widened = frozenset(
-            name
-            for name in (changed if self._target.add_columns is not None else ())
-            if has_only_new_columns(captures[name], self._states[name], starts[name], end)
-        )
+        old = {name: self._states[name] for name in changed if self._target.add_columns}
+        widened = {n for n in old if has_only_new_columns(captures[n], old[n], starts[n], end)}
         loads = frozenset(captures.keys() - usable | changed - widened)
-        return ReplicaWindow(end, captures, loads, forward, widened)
+        return ReplicaWindow(end, captures, loads, forward, frozenset(widened))
 
     def commit(self, window: ReplicaWindow, rows: WindowRows[Copy]) -> None:
         """Commits every table that changed, and writes the cut."""
