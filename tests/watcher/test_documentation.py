@@ -100,7 +100,7 @@ def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
     shown, _, printed = rest.partition("== program")
     assert "UPSERT Singers" in trial_output
     assert len(re.findall(r'^\{"id".*"table": "Singers"', shown, re.M)) == 3
-    assert "STOPPED" in shown
+    assert "finished" in shown
     assert "3 rows would be cleared" in shown
     assert printed.count("<Change ") == 3
 

@@ -78,8 +78,9 @@ def command(
 ) -> None:
     """Show the state and the lag of each consumer.
 
-    Shows state, position, lag, and rate for each consumer and table. Counts the rows behind with a
-    query of the index alone. A consumer whose lease has expired is shown as not alive.
+    Shows condition, position, lag, and rate for each consumer and table. Counts the rows behind
+    with a query of the index alone. The worst consumers come first, and below the table is what
+    is the matter with each and what to do.
 
     With --watch also the time until data is lost, backfills and the rows in the indexes: by reads
     that are a few seconds old (--staleness, --every), and counts that stop at a limit.
