@@ -32,6 +32,10 @@ class RpcContext:
         if not self._context.is_active():
             raise SpannerError(grpc.StatusCode.CANCELLED, "The client cancelled the call.")
 
+    def hand_over(self, later: RpcContext) -> None:
+        """What was begun for this call goes on for a later one, which it asks from now on."""
+        self._context = later._context
+
     def when_gone(self, wake: Callable[[], None]) -> None:
         """Calls a function when the call ends, or now if it has ended."""
         if not self._context.add_callback(wake):

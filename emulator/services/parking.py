@@ -11,6 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from emulator import limits
+from emulator.services.calls import RpcContext
 from emulator.services.statements import StatementOutcome
 from emulator.wire.results import ResultStream
 
@@ -24,6 +25,8 @@ class ParkedStream:
 
     outcome: StatementOutcome
     result: ResultStream
+    context: RpcContext
+    """The call for which it was begun."""
     until: float
 
 
@@ -34,12 +37,14 @@ class Parking:
         self._lock = threading.Lock()
         self._parked: OrderedDict[Place, ParkedStream] = OrderedDict()
 
-    def leave(self, place: Place, outcome: StatementOutcome, result: ResultStream) -> None:
+    def leave(
+        self, place: Place, outcome: StatementOutcome, result: ResultStream, context: RpcContext
+    ) -> None:
         """Keeps a stream for its client."""
         until = time.monotonic() + limits.PARKED_SECONDS
         with self._lock:
             before = self._parked.pop(place, None)
-            self._parked[place] = ParkedStream(outcome, result, until)
+            self._parked[place] = ParkedStream(outcome, result, context, until)
         if before is not None:
             before.outcome.rows.close()
         self._sweep()

@@ -72,7 +72,7 @@ class Streams:
             raise too_many_streams()
         kept = False
         try:
-            outcome, result = self._resume(outcome, transaction, place, digest)
+            outcome, result, begun = self._resume(outcome, transaction, place, digest, context)
             first = result.place.rows
             limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
             messages = result.chunks(
@@ -83,7 +83,8 @@ class Streams:
                 context.check()
                 if limit and self._faults.breaks_stream(result.place.rows - first):
                     token = result.place.to_bytes()
-                    self._parking.leave((transaction.session, digest, token), outcome, result)
+                    parked_at = (transaction.session, digest, token)
+                    self._parking.leave(parked_at, outcome, result, begun)
                     kept = True
                     raise unavailable("The stream broke (fault injected).")
         finally:
@@ -97,13 +98,15 @@ class Streams:
         transaction: SessionTransaction,
         place: Resume | None,
         digest: bytes,
-    ) -> tuple[StatementOutcome, ResultStream]:
-        """A stream at the place from which it resumes."""
+        context: RpcContext,
+    ) -> tuple[StatementOutcome, ResultStream, RpcContext]:
+        """A stream at the place from which it resumes, and the call for which it was begun."""
         if place is not None:
             parked = self._parking.fetch((transaction.session, digest, place.to_bytes()))
             if parked is not None:
                 outcome.rows.close()
-                return parked.outcome, parked.result
+                parked.context.hand_over(context)
+                return parked.outcome, parked.result, parked.context
         engine = transaction.engine
         result = ResultStream(
             outcome.rows,
@@ -113,7 +116,7 @@ class Streams:
         )
         if place is not None:
             self._skip(result, place, engine)
-        return outcome, result
+        return outcome, result, context
 
     def _skip(self, result: ResultStream, place: Resume, engine: Engine) -> None:
         """A read-only transaction has the same rows again. In one that writes, the clock went on,
