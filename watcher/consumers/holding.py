@@ -138,8 +138,3 @@ class Holding:
         consumers = self._find_consumers()
         if self._lease is not None and consumers is not None:
             consumers.release(self._lease, report.state, report.progress, obeyed, reason)
-
-
-def describe_end(error: BaseException) -> str:
-    """Why an instance has ended that failed, as operators see it."""
-    return str(error) or type(error).__name__

@@ -58,10 +58,10 @@ def decode_part(part: bytes | None) -> str:
 
 def join_lines(*parts: pa.Array | bytes) -> bytes:
     """The lines of a batch from their parts; each ends with a newline."""
-    wide = [p if isinstance(p, bytes) else p.cast(pa.large_binary()) for p in parts]
-    scalars = [pa.scalar(p, pa.large_binary()) if isinstance(p, bytes) else p for p in wide]
-    newline, nothing = (pa.scalar(text, pa.large_binary()) for text in (b"\n", b""))
-    lines = pc.binary_join_element_wise(*scalars, newline, nothing)
+    wide = pa.large_binary()  # all lines together may have more than 2 GB
+    columns = [pa.scalar(p, wide) if isinstance(p, bytes) else p.cast(wide) for p in parts]
+    newline, nothing = pa.scalar(b"\n", wide), pa.scalar(b"", wide)
+    lines = pc.binary_join_element_wise(*columns, newline, nothing)
     flattened = pc.binary_join(pa.LargeListArray.from_arrays([0, len(lines)], lines), nothing)
     text: bytes = flattened[0].as_py()
     return text

@@ -140,7 +140,7 @@ class Compactor:
                 return None
         return gone
 
-    def _add(self, rewrite: FileRewrite, gone: Mapping[str, BitMap]) -> Iterator[Action]:
+    def _add(self, rewrite: FileRewrite, gone: Mapping[str, BitMap]) -> Sequence[Action]:
         """Writes the vectors of the new files, as one file: the actions that add those that have
         rows."""
         vectors = VectorFile()
@@ -155,4 +155,4 @@ class Compactor:
             actions.append(action)
         if any("deletionVector" in action["add"] for action in actions):
             self._table.files.write(vectors.path, bytes(vectors.content))
-        return iter(actions)
+        return actions

@@ -44,8 +44,8 @@ class FileStatistics:
         """How many rows and NULLs, and the bounds of columns whose values are exact in JSON."""
         lowest: dict[str, Any] = {}
         highest: dict[str, Any] = {}
-        for name, bounds in self._bounds.items():
-            low, high = (write_bound(bound, upper) for upper, bound in enumerate(bounds))
+        for name, (least, most) in self._bounds.items():
+            low, high = write_bound(least, upper=False), write_bound(most, upper=True)
             if low is not None and high is not None:
                 lowest[name], highest[name] = low, high
         bounds_of = {"minValues": lowest, "maxValues": highest, "nullCount": self._nulls}
@@ -65,10 +65,10 @@ def has_bounds(type_: pa.DataType) -> bool:
     return any(is_kind(type_) for is_kind in kinds)
 
 
-def write_bound(value: Any, upper: bool | int) -> Any:
+def write_bound(value: Any, upper: bool) -> Any:
     """A bound as JSON has it; None where it has none. Times are whole milliseconds there."""
     if isinstance(value, datetime):
-        return write_time(value, bool(upper))
+        return write_time(value, upper)
     if isinstance(value, str):
         return value if len(value) <= TEXT_MAX else None
     return value if isinstance(value, int) else value.isoformat()

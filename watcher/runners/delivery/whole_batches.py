@@ -41,22 +41,32 @@ class LineSink(ChangeSink, Protocol):
         ...
 
 
-class EachLine(EachChange):
-    """An ``EachChange`` whose sink gets the lines of a batch at once."""
+class EachBatch(EachChange):
+    """An ``EachChange`` that hands a batch over at once where it can."""
+
+    def write(self, rows: Changed) -> None:
+        """As ``Sink.write``."""
+        if rows.batch.num_rows < ROWS_BY_COLUMN or not self._write_batch(rows):
+            super().write(rows)
+
+    def _write_batch(self, rows: Changed) -> bool:
+        """Hands a batch over; False, and nothing done, for one that is not encoded by column."""
+        raise NotImplementedError
+
+
+class EachLine(EachBatch):
+    """An ``EachBatch`` whose sink gets the lines of a batch."""
 
     def __init__(self, retrying: RetryingSink, line_sink: LineSink, database: str) -> None:
         """``retrying`` takes single changes for ``line_sink``."""
         super().__init__(retrying, database)
         self._line_sink = line_sink
 
-    def write(self, rows: Changed) -> None:
-        """As ``Sink.write``."""
-        by_column = rows.batch.num_rows >= ROWS_BY_COLUMN
-        text = self._line_sink.lines.encode_rows(rows, self._database) if by_column else None
-        if text is None:
-            super().write(rows)
-        else:
+    def _write_batch(self, rows: Changed) -> bool:
+        text = self._line_sink.lines.encode_rows(rows, self._database)
+        if text is not None:
             self._line_sink.append(text)
+        return text is not None
 
 
 class Taken(Protocol):
@@ -114,8 +124,8 @@ class MessageSink(ChangeSink, Protocol):
         ...
 
 
-class EachMessage(EachChange):
-    """An ``EachChange`` that encodes a batch at once and hands it over message by message."""
+class EachMessage(EachBatch):
+    """An ``EachBatch`` that encodes a batch at once and hands it over message by message."""
 
     def __init__(self, retrying: RetryingSink, sink: MessageSink, database: str) -> None:
         """``retrying`` delivers to ``sink``."""
@@ -123,17 +133,14 @@ class EachMessage(EachChange):
         self._retrying = retrying
         self._message_sink = sink
 
-    def write(self, rows: Changed) -> None:
-        """As ``Sink.write``."""
-        by_column = rows.batch.num_rows >= ROWS_BY_COLUMN
-        envelope = self._message_sink.envelope
-        messages = try_by_column(rows, self._database, envelope) if by_column else None
+    def _write_batch(self, rows: Changed) -> bool:
+        messages = try_by_column(rows, self._database, self._message_sink.envelope)
         if messages is None:
-            super().write(rows)
-            return
+            return False
         for each in list_encoded(rows, self._database, messages):
             write = partial(self._message_sink.write_encoded, each)
             self._retrying.deliver(each.id, each.taken.decode, write)
+        return True
 
 
 def list_encoded(rows: Changed, database: str, messages: pa.RecordBatch) -> Iterator[Encoded]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from watcher.consumers.clearing import Fence
-from watcher.consumers.holding import Holding, Report, describe_end
+from watcher.consumers.holding import Holding, Report
 from watcher.consumers.states import Command
 from watcher.model.errors import LeaseHeldError, LeaseLostError, NotStartedError
 from watcher.runners.delivery.instance import Instance
@@ -98,3 +98,8 @@ class LeaseKeeper(Holding):
             if error is None and classify_error(second) not in MAY_GO_AWAY:
                 raise
             self.report_failed_release(second)
+
+
+def describe_end(error: BaseException) -> str:
+    """Why an instance has ended that failed, as operators see it."""
+    return str(error) or type(error).__name__
