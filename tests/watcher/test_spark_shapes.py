@@ -21,7 +21,7 @@ from benchmarks.shaped_rows import make_polled_rows, make_streamed_rows
 from ddl.model.schema import Type, TypeCode
 from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import compute_change_ids, iterate_changes, to_json
-from watcher.envelopes import AnyEnvelope, make_envelope
+from watcher.envelopes import EnvelopeOptions, make_envelope
 from watcher.envelopes.batches import MESSAGE, encode_by_change, encode_by_column
 from watcher.envelopes.by_column.cells import render_member
 from watcher.envelopes.by_column.sent_objects import SentObjects
@@ -101,7 +101,7 @@ def shape_by_row(rows: Changed, shown: pa.Schema) -> pa.RecordBatch:
     return build_batch(map(uniform_row, iterate_changes(rows, DATABASE)), shown)
 
 
-def list_by_row(rows: Changed, chosen: AnyEnvelope) -> Iterator[dict[str, object]]:
+def list_by_row(rows: Changed, chosen: EnvelopeOptions) -> Iterator[dict[str, object]]:
     """The messages of changes, change by change."""
     for change in iterate_changes(rows, DATABASE):
         for message in write_by_row(change, chosen):
@@ -135,7 +135,7 @@ def test_columns_that_are_not_selected_are_left_out(rows: Changed, names: set[st
     assert render_uniform(rows, shown) == shape_by_row(rows, shown)
 
 
-def assert_written_alike(rows: Changed, chosen: AnyEnvelope) -> None:
+def assert_written_alike(rows: Changed, chosen: EnvelopeOptions) -> None:
     """Messages are those that are written value by value, or the same change is refused."""
     try:
         expected = build_batch(list_by_row(rows, chosen), MESSAGE)
@@ -148,7 +148,7 @@ def assert_written_alike(rows: Changed, chosen: AnyEnvelope) -> None:
 
 @some_examples
 @given(any_batches | whole_batches, every_envelope)
-def test_messages_are_the_same_by_column(rows: Changed, envelopes: list[AnyEnvelope]) -> None:
+def test_messages_are_the_same_by_column(rows: Changed, envelopes: list[EnvelopeOptions]) -> None:
     for chosen in envelopes:
         note(repr(chosen))
         assert_written_alike(rows, chosen)
@@ -168,7 +168,7 @@ def test_inserts_updates_and_deletes_are_the_same_by_column(
 @some_examples
 @given(polled_batches() | streamed_batches(whole=True, seldom=False), every_envelope)
 def test_what_is_not_refused_is_encoded_by_column(
-    rows: Changed, envelopes: list[AnyEnvelope]
+    rows: Changed, envelopes: list[EnvelopeOptions]
 ) -> None:
     for chosen in envelopes:
         note(repr(chosen))

@@ -10,19 +10,24 @@ from ddl.model.suggestions import suggest_name
 from watcher.envelopes.change_stream import ChangeStreamEnvelope
 from watcher.envelopes.datastream import Datastream, DatastreamAvro
 from watcher.envelopes.debezium import Debezium
-from watcher.envelopes.message import Envelope, Known, Message
+from watcher.envelopes.message import Envelope, EnvelopeOptions, Known, Message
 from watcher.envelopes.plain import Plain
 from watcher.envelopes.ydb import Ydb
 from watcher.envelopes.ydb_debezium import YdbDebezium
 from watcher.model.change import Change
 from watcher.model.errors import ConfigurationError
 
-__all__ = ["ENVELOPES", "AnyEnvelope", "Envelope", "Known", "Message", "encode", "make_envelope"]
+__all__ = [
+    "ENVELOPES",
+    "Envelope",
+    "EnvelopeOptions",
+    "Known",
+    "Message",
+    "encode",
+    "make_envelope",
+]
 
-AnyEnvelope = (
-    Plain | Datastream | DatastreamAvro | Debezium | Ydb | YdbDebezium | ChangeStreamEnvelope
-)
-ENVELOPES: dict[str, type[AnyEnvelope]] = {
+ENVELOPES: dict[str, type[EnvelopeOptions]] = {
     "plain": Plain,
     "datastream": Datastream,
     "datastream-avro": DatastreamAvro,
@@ -35,7 +40,7 @@ ENVELOPES: dict[str, type[AnyEnvelope]] = {
 
 def make_envelope(
     name: str, options: Mapping[str, object] | None = None, stream: str | None = None
-) -> AnyEnvelope:
+) -> EnvelopeOptions:
     """The envelope of a name, with its options; ``stream`` is the change stream that is read, for
     formats that name it. Raises ConfigurationError that says what is wrong."""
     if name not in ENVELOPES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ from watcher.envelopes.leaves import (
     Cells,
     describe_key,
 )
-from watcher.envelopes.message import Json, Known, Message, json_bytes, json_text
+from watcher.envelopes.message import Json, Known, Message, RecordLayout, json_bytes, json_text
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
 from watcher.envelopes.values import CellStyle, quote
 from watcher.model.change import Change, Operation, Shape
@@ -42,6 +42,16 @@ class ChangeStreamEnvelope(JsonEnvelope):
 
     ``int64``: numbers, as the documentation shows them, or text, as the API sends them.
     """
+
+    layout: ClassVar[RecordLayout | None] = RecordLayout(
+        ("data_change_record", "table_name"),
+        (
+            (("data_change_record", "commit_timestamp"), "string"),
+            (("data_change_record", "server_transaction_id"), "string"),
+            (("data_change_record", "record_sequence"), "string"),
+        ),
+        key=("data_change_record", "mods", 0, "keys"),
+    )
 
     int64: Literal["number", "text"] = "number"
 

@@ -39,6 +39,7 @@ from watcher.envelopes.message import (
     Json,
     Known,
     Message,
+    RecordLayout,
     id_header,
     json_text,
 )
@@ -65,6 +66,18 @@ class Datastream(JsonEnvelope):
     ``partial``: changes with only some columns are refused, or their other columns are left out.
     ``json_columns``: JSON columns are JSON, or text.
     """
+
+    layout: ClassVar[RecordLayout | None] = RecordLayout(
+        ("object",),
+        (
+            (("sort_keys", 0), "long"),
+            (("sort_keys", 1), "string"),
+            (("sort_keys", 2), "string"),
+            (("sort_keys", 3), "long"),
+        ),
+        key=("payload",),
+        key_columns=("source_metadata", "primary_keys"),
+    )
 
     stream_name: str | None = None
     partial: Literal["refuse", "omit"] = "refuse"
@@ -99,6 +112,7 @@ class DatastreamAvro(DescribedEnvelope):
     """
 
     binary: ClassVar[bool] = True
+    layout: ClassVar[RecordLayout | None] = None
 
     stream_name: str | None = None
 

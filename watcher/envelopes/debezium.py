@@ -28,7 +28,7 @@ from watcher.envelopes.leaves import (
     Cells,
     describe_key,
 )
-from watcher.envelopes.message import Json, Known, json_text
+from watcher.envelopes.message import Json, Known, RecordLayout, json_text
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
 from watcher.envelopes.values import COMPACT_CELLS, CellStyle, quote
 from watcher.json_columns.objects import NULL
@@ -59,6 +59,16 @@ class Debezium(JsonEnvelope):
     """
 
     has_key: ClassVar[bool] = True
+    layout: ClassVar[RecordLayout | None] = RecordLayout(
+        ("source", "table"),
+        (
+            (("source", "ts_us"), "long"),
+            (("source", "server_transaction_id"), "string"),
+            (("source", "sequence"), "long"),
+            (("source", "mod_number"), "long"),
+        ),
+        roots=((), ("payload",)),
+    )
 
     name: str = "spanner-watcher"
     stream: str = ""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Literal
 
 from watcher.envelopes import ENVELOPES
-from watcher.envelopes.order import Ordering, Path, find_ordering
+from watcher.envelopes.message import Path, RecordLayout
+from watcher.envelopes.order import find_layout
 from watcher.process.extras import require_extras
 
 try:
@@ -27,7 +28,7 @@ def select_newest(frame: DataFrame, name: str, ties: str | None = None) -> DataF
     """Selects one row for each key of each table: its newest record, even if that is a delete.
 
     Leaves out tombstones, barriers and heartbeats. ``ties`` is a column that says which of two
-    equally new records came later, such as the offset in a queue: see ``order.ORDERINGS``.
+    equally new records came later, such as the offset in a queue: see ``Ydb.layout``.
     """
     by = [F.col(ORDER).desc(), *([F.col(ties).desc()] if ties else [])]
     rank = F.row_number().over(Window.partitionBy(TABLE, "key").orderBy(*by))
@@ -38,9 +39,8 @@ def select_newest(frame: DataFrame, name: str, ties: str | None = None) -> DataF
 def drop_duplicates(frame: DataFrame, name: str) -> DataFrame:
     """Drops changes that were delivered again.
 
-    Works for formats whose records tell the changes of one transaction apart
-    (``order.ORDERINGS``), and for captures that give one change of a row for each transaction, as
-    polling does.
+    Works for formats whose records tell the changes of one transaction apart, and for captures that
+    give one change of a row for each transaction, as polling does.
     """
     return add_order(frame, name).dropDuplicates([TABLE, "key", ORDER]).drop(TABLE, ORDER)
 
@@ -53,35 +53,34 @@ def parse_lines(lines: DataFrame, name: str) -> DataFrame:
         return lines.select(
             get_field(line, ("key",)).alias("key"), get_field(line, ("value",)).alias("value")
         )
-    return lines.select(extract_key(line, name).alias("key"), line)
+    return lines.select(extract_key(line, find_layout(name)).alias("key"), line)
 
 
-def extract_key(line: Column, name: str) -> Column:
+def extract_key(line: Column, layout: RecordLayout) -> Column:
     """The key of a record that contains its key; null for a barrier."""
-    if name == "datastream":
-        payload = F.from_json(get_field(line, ("payload",)), "map<string, string>")
-        columns = F.from_json(get_field(line, ("source_metadata", "primary_keys")), "array<string>")
-        return F.to_json(F.transform(columns, lambda column: payload[column]))
-    place: Path = ("data_change_record", "mods", 0, "keys") if name == "change-stream" else ("key",)
-    return get_field(line, place)
+    assert layout.key is not None, "a format has keys of its own, or its records have them"
+    key = get_field(line, layout.key)
+    if layout.key_columns is None:
+        return key
+    values = F.from_json(key, "map<string, string>")
+    columns = F.from_json(get_field(line, layout.key_columns), "array<string>")
+    return F.to_json(F.transform(columns, lambda column: values[column]))
 
 
 def add_order(frame: DataFrame, name: str) -> DataFrame:
     """Adds their table and their order to the records of changes."""
-    ordering = find_ordering(name)
+    layout = find_layout(name)
     value = F.col("value").cast("string")
     records = frame.where(F.col("key").isNotNull() & F.col("value").isNotNull())
-    first = find_field(value, ordering, ordering.fields[0][0])
-    missing = F.raise_error(
-        f"a record of the envelope '{name}' has no commit time: {ordering.needs}"
-    )
+    first = find_field(value, layout, layout.order[0][0])
+    missing = F.raise_error(f"a record of the envelope '{name}' has no commit time: {layout.needs}")
     order = F.struct(
         *[
-            convert_part(find_field(value, ordering, path), kind).alias(f"o{number}")
-            for number, (path, kind) in enumerate(ordering.fields)
+            convert_part(find_field(value, layout, path), kind).alias(f"o{number}")
+            for number, (path, kind) in enumerate(layout.order)
         ]
     )
-    table = find_field(value, ordering, ordering.table) if ordering.table else F.lit("")
+    table = find_field(value, layout, layout.table) if layout.table else F.lit("")
     if "table" in frame.columns:
         table = F.col("table")
     return records.withColumns(
@@ -96,9 +95,9 @@ def convert_part(column: Column, kind: Literal["long", "string"]) -> Column:
     return F.coalesce(column, F.lit(""))
 
 
-def find_field(value: Column, ordering: Ordering, path: Path) -> Column:
+def find_field(value: Column, layout: RecordLayout, path: Path) -> Column:
     """The value at a path, under the first root that has it."""
-    return F.coalesce(*[get_field(value, root + path) for root in ordering.roots])
+    return F.coalesce(*[get_field(value, root + path) for root in layout.roots])
 
 
 def get_field(value: Column, path: Path) -> Column:

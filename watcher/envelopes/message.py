@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
@@ -92,6 +93,29 @@ class Envelope(Protocol):
         ...
 
 
+Path: TypeAlias = tuple[str | int, ...]
+"""Names of members and numbers of elements, from the outside in."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLayout:
+    """Where a record has its table (None: it does not name it), and the fields that order it:
+    changes of one row with the same order are one change, delivered twice.
+
+    ``key`` is where a format without keys of its own has the values of the primary key, and
+    ``key_columns`` where it names those among them that are; None: all are. ``roots`` are the
+    places where a record may begin: with a schema, Debezium's record is in ``payload``. ``needs``
+    says what to do if the fields are missing.
+    """
+
+    table: Path | None
+    order: tuple[tuple[Path, Literal["long", "string"]], ...]
+    key: Path | None = None
+    key_columns: Path | None = None
+    roots: tuple[Path, ...] = ((),)
+    needs: str = "check that the records have this format"
+
+
 class EnvelopeOptions(BaseModel):
     """An envelope is the model of its options: frozen, without unknown ones."""
 
@@ -100,11 +124,21 @@ class EnvelopeOptions(BaseModel):
     has_key: ClassVar[bool] = False
     binary: ClassVar[bool] = False
     names_table: ClassVar[bool] = True
+    layout: ClassVar[RecordLayout | None]
+    """By which readers find the newest record of a row; None for records that are not JSON."""
 
     @property
     def needs_order(self) -> bool:
         """As ``Envelope.needs_order``."""
         return False
+
+    @abstractmethod
+    def check(self, known: Known) -> None:
+        """As ``Envelope.check``."""
+
+    @abstractmethod
+    def encode(self, change: Change) -> tuple[Message, ...]:
+        """As ``Envelope.encode``."""
 
     def encode_resolved(self, micros: int) -> tuple[Message, ...]:  # noqa: ARG002
         """As ``Envelope.encode_resolved``: by default, the format has no such record."""

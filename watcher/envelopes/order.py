@@ -4,85 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
+from watcher.envelopes import ENVELOPES
+from watcher.envelopes.message import Path, RecordLayout
 from watcher.model.errors import ConfigurationError
 
-Part = str | int
-Path = tuple[Part, ...]
 Record = tuple[bytes | None, bytes | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Ordering:
-    """Where a record has its table (None if it does not name it), and the fields that order it.
-
-    ``roots`` are the places where a record may begin: with a schema, Debezium's record is in
-    ``payload``. ``needs`` says what to do if the fields are missing.
-    """
-
-    table: Path | None
-    fields: tuple[tuple[Path, Literal["long", "string"]], ...]
-    roots: tuple[Path, ...] = ((),)
-    needs: str = "check that the records have this format"
-
-
-ORDERINGS = {
-    "plain": Ordering(
-        ("table",),
-        (
-            (("commit_timestamp",), "string"),
-            (("transaction", "id"), "string"),
-            (("transaction", "sequence"), "string"),
-        ),
-    ),
-    "datastream": Ordering(
-        ("object",),
-        (
-            (("sort_keys", 0), "long"),
-            (("sort_keys", 1), "string"),
-            (("sort_keys", 2), "string"),
-            (("sort_keys", 3), "long"),
-        ),
-    ),
-    "debezium": Ordering(
-        ("source", "table"),
-        (
-            (("source", "ts_us"), "long"),
-            (("source", "server_transaction_id"), "string"),
-            (("source", "sequence"), "long"),
-            (("source", "mod_number"), "long"),
-        ),
-        roots=((), ("payload",)),
-    ),
-    "ydb": Ordering(
-        None, ((("ts", 0), "long"), (("ts", 1), "long")), needs="set virtual_timestamps = true"
-    ),
-    "ydb-debezium": Ordering(
-        None,
-        ((("payload", "source", "step"), "long"), (("payload", "source", "txId"), "long")),
-    ),
-    "change-stream": Ordering(
-        ("data_change_record", "table_name"),
-        (
-            (("data_change_record", "commit_timestamp"), "string"),
-            (("data_change_record", "server_transaction_id"), "string"),
-            (("data_change_record", "record_sequence"), "string"),
-        ),
-    ),
-}
-"""By the envelope's name. Two records of one row with the same order are the same change, delivered
-twice. In ``ydb`` and ``ydb-debezium`` they may also be changes of one transaction, which those
-formats cannot tell apart: the one that was delivered last is the newest."""
-
-
-def find_ordering(name: str) -> Ordering:
-    """The ordering of an envelope's records. Raises ConfigurationError if there is none."""
-    if name not in ORDERINGS:
-        known = ", ".join(ORDERINGS)
+def find_layout(name: str) -> RecordLayout:
+    """The layout of an envelope's records. Raises ConfigurationError if it has none."""
+    layout = ENVELOPES[name].layout if name in ENVELOPES else None
+    if layout is None:
+        known = ", ".join(each for each, kind in ENVELOPES.items() if kind.layout is not None)
         raise ConfigurationError(f"records of the envelope '{name}' have no order: use {known}")
-    return ORDERINGS[name]
+    return layout
 
 
 def select_newest(messages: Iterable[Record], name: str) -> list[Record]:
@@ -104,16 +41,16 @@ def select_newest(messages: Iterable[Record], name: str) -> list[Record]:
 
 def locate(record: object, name: str) -> tuple[object, tuple[object, ...]]:
     """The table of a record, and the values that order it. Raises ConfigurationError."""
-    ordering = find_ordering(name)
-    for root in ordering.roots:
-        first = read_path(record, root + ordering.fields[0][0])
+    layout = find_layout(name)
+    for root in layout.roots:
+        first = read_path(record, root + layout.order[0][0])
         if first is not None:
             order = tuple(
-                convert_part(read_path(record, root + path), kind) for path, kind in ordering.fields
+                convert_part(read_path(record, root + path), kind) for path, kind in layout.order
             )
-            return (read_path(record, root + ordering.table) if ordering.table else None), order
+            return (read_path(record, root + layout.table) if layout.table else None), order
     raise ConfigurationError(
-        f"a record of the envelope '{name}' has no commit time: {ordering.needs}"
+        f"a record of the envelope '{name}' has no commit time: {layout.needs}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from watcher.envelopes.kinds import Kind, Layer
 from watcher.envelopes.leaves import (
@@ -17,7 +18,7 @@ from watcher.envelopes.leaves import (
     Cells,
     describe_key,
 )
-from watcher.envelopes.message import Known
+from watcher.envelopes.message import Known, RecordLayout
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
 from watcher.envelopes.values import PLAIN_CELLS, CellStyle, quote
 from watcher.json_columns.objects import NULL
@@ -26,6 +27,16 @@ from watcher.model.change import Shape
 
 class Plain(JsonEnvelope):
     """A change as one JSON object with its id, key, values and window."""
+
+    layout: ClassVar[RecordLayout | None] = RecordLayout(
+        ("table",),
+        (
+            (("commit_timestamp",), "string"),
+            (("transaction", "id"), "string"),
+            (("transaction", "sequence"), "string"),
+        ),
+        key=("key",),
+    )
 
     @property
     def style(self) -> CellStyle:

@@ -3,6 +3,7 @@ ways of writing it come from that: change by change, and by column."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -66,13 +67,13 @@ class DescribedEnvelope(EnvelopeOptions):
     """An envelope that says what it writes of each kind of change."""
 
     @property
+    @abstractmethod
     def style(self) -> CellStyle:
         """How cells are written, and what stands between the members of objects."""
-        raise NotImplementedError
 
+    @abstractmethod
     def describe(self, kind: Kind, database: str, shape: Shape) -> Described:
         """What is written of changes of a kind. Raises LackingError."""
-        raise NotImplementedError
 
     def compile_for(self, change: Change) -> Compiled:
         """What is written of changes like this one. Raises EnvelopeError."""

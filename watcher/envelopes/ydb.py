@@ -29,7 +29,7 @@ from watcher.envelopes.leaves import (
     get_origin,
     render_scalar,
 )
-from watcher.envelopes.message import Json, Known, Message, json_bytes
+from watcher.envelopes.message import Json, Known, Message, RecordLayout, json_bytes
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
 from watcher.envelopes.values import CellStyle, JsonColumns
 from watcher.model.change import Change, Operation, Shape, ValueCapture
@@ -64,6 +64,14 @@ class Ydb(JsonEnvelope):
     ``json_columns``: JSON columns are JSON, or text."""
 
     names_table: ClassVar[bool] = False
+    layout: ClassVar[RecordLayout | None] = RecordLayout(
+        None,
+        ((("ts", 0), "long"), (("ts", 1), "long")),
+        key=("key",),
+        needs="set virtual_timestamps = true",
+    )
+    """Changes of one transaction cannot be told apart: the one that was delivered last is the
+    newest."""
 
     mode: Mode = Mode.NEW_IMAGE
     virtual_timestamps: bool = False

@@ -8,7 +8,7 @@ from pydantic import field_validator
 
 from watcher.envelopes.kinds import Kind
 from watcher.envelopes.leaves import Cells, describe_key
-from watcher.envelopes.message import Known, json_text
+from watcher.envelopes.message import Known, RecordLayout, json_text
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
 from watcher.envelopes.values import CellStyle, JsonColumns, quote
 from watcher.envelopes.ydb import (
@@ -30,6 +30,11 @@ class YdbDebezium(JsonEnvelope):
 
     has_key: ClassVar[bool] = True
     names_table: ClassVar[bool] = False
+    layout: ClassVar[RecordLayout | None] = RecordLayout(
+        None,
+        ((("payload", "source", "step"), "long"), (("payload", "source", "txId"), "long")),
+    )
+    """As that of ``Ydb``."""
 
     mode: Mode = Mode.NEW_IMAGE
     json_columns: JsonColumns = "nested"

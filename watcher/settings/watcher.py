@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from ddl.model.selection import is_glob
 from watcher.consumers.leases import LEASE_SECONDS
 from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
-from watcher.envelopes import AnyEnvelope, Envelope, Known, make_envelope
+from watcher.envelopes import Envelope, EnvelopeOptions, Known, make_envelope
 from watcher.envelopes.table_keys import TableKeys
 from watcher.model.errors import ConfigurationError
 from watcher.process.text_files import read_text_file
@@ -123,7 +123,7 @@ class WatchConfig(SharedSettings):
         return DatabaseAddress.parse(self.database, self.endpoint)
 
     @property
-    def format(self) -> AnyEnvelope:
+    def format(self) -> EnvelopeOptions:
         """The envelope with its options. Raises ConfigurationError."""
         delivery = self.delivery
         return make_envelope(delivery.envelope, delivery.envelope_options, self.stream.name)

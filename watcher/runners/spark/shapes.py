@@ -12,7 +12,7 @@ from watcher.captures import (
     TableRows,
 )
 from watcher.captures.changes import compute_change_ids
-from watcher.envelopes import AnyEnvelope, make_envelope
+from watcher.envelopes import EnvelopeOptions, make_envelope
 from watcher.envelopes.batches import CHANGE_ID_COLUMN, encode_batch
 from watcher.model.errors import ConfigurationError
 from watcher.runners.spark.change_columns import (
@@ -66,7 +66,7 @@ OF_STREAM = {
 """Columns of a query, and those of ``watcher.captures.change_stream.CHANGES``."""
 
 
-def resolve_format(options: SourceOptions) -> AnyEnvelope:
+def resolve_format(options: SourceOptions) -> EnvelopeOptions:
     """The envelope that the options name. Raises ConfigurationError."""
     chosen = make_envelope(options.envelope or "plain", options.envelope_options, options.stream)
     if chosen.needs_order:
@@ -119,7 +119,7 @@ def shape_typed(
 
 
 def shape_messages(
-    rows: Changed, database: str, chosen: AnyEnvelope, shown: pa.Schema
+    rows: Changed, database: str, chosen: EnvelopeOptions, shown: pa.Schema
 ) -> pa.RecordBatch:
     """Changes of any table in a format of others."""
     return encode_batch(rows, database, chosen).select(shown.names)
