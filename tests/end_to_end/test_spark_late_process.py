@@ -12,7 +12,7 @@ from fixtures.server import CreateDatabase
 from fixtures.spark_formats import require_format
 from fixtures.spark_replica_process import read_log, run_replicate, write_config
 
-from watcher.replica.cuts import PARQUET
+from watcher.replica.formats import PARQUET
 from watcher.runners.spark_job import LATE_PROCESS
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

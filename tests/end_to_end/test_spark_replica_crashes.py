@@ -13,7 +13,8 @@ from fixtures.spark_formats import require_format
 from fixtures.spark_replica_process import run_replicate, write_config
 from google.cloud.spanner_v1.database import Database
 
-from watcher.replica.cuts import DELTA, ICEBERG, PARQUET
+from watcher.replica.cuts import DELTA
+from watcher.replica.formats import ICEBERG, PARQUET
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 import watcher
 from ddl.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
-from watcher.replica.cuts import ICEBERG, PARQUET
+from watcher.replica.formats import ICEBERG, PARQUET
 from watcher.replica.manifest import Manifest
 
 pytestmark = [

@@ -36,9 +36,9 @@ from nemesis.run import (
 from nemesis.surroundings import COMMAND
 from watcher.model.errors import ReplicaError
 from watcher.replica.cuts import Cause, Cut
+from watcher.replica.formats import open_copies
 from watcher.replica.manifest import Manifest
 from watcher.replica.reading import ReplicaAt
-from watcher.replica.stored_copies import open_copies
 from watcher.replica.verification.replicas import verify
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient

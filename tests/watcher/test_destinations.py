@@ -22,7 +22,7 @@ from watcher.envelopes.table_keys import TABLE_FIELD, TableKeys, add_table
 from watcher.model.change import Change, Operation
 from watcher.model.errors import ConfigurationError
 from watcher.process.extras import EXTRAS, MissingExtraError
-from watcher.replica.copies_address import FORMATS
+from watcher.replica.formats import FORMATS
 from watcher.runners.delivery.kafka import make_sink
 from watcher.runners.delivery.kafka_producer import load_confluent_kafka
 from watcher.runners.delivery.pubsub import load_pubsub
@@ -242,6 +242,26 @@ def test_every_queue_is_registered_as_a_whole() -> None:
         assert find_spec(f"watcher.runners.delivery.{scheme}") is not None
     for name in ("spelling", "service", "messaging_system"):
         assert len({getattr(kind, name) for kind in DESTINATIONS.values()}) == len(DESTINATIONS)
+
+
+def test_every_format_of_copies_is_registered_as_a_whole() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "docs/replicas-spark.md").read_text()
+    reference = (ROOT / "docs/reference/commands.md").read_text()
+    for name, chosen in FORMATS.items():
+        for opener in (chosen.reader, chosen.frames):
+            module, _, function = opener.partition(":")
+            source = Path(find_spec(module).origin or "").read_text()  # type: ignore[union-attr]
+            assert f"\ndef {function}(" in source
+        if chosen.extra is not None:
+            assert chosen.extra in EXTRAS
+            assert chosen.extra in extras["optional-dependencies"]
+        if chosen.release is not None:
+            assert chosen.release.artifact in page
+        assert chosen.merged
+        assert chosen.title in page
+        assert f"{name}:" in reference
+    assert len({chosen.title for chosen in FORMATS.values()}) == len(FORMATS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from watcher.model.errors import ConfigurationError
-from watcher.replica.packages import make_format_settings
+from watcher.replica.formats import make_session_settings
 from watcher.runners.spark_job import SECTIONS, choose_format_settings, make_request
 from watcher.runners.spark_replica import ReplicaRequest
 from watcher.settings.spark import parse_source_options
@@ -181,11 +181,11 @@ def test_options_that_do_not_go_together_are_refused(options: dict[str, str], me
     ],
 )
 def test_a_format_has_a_package_for_each_spark(format_: str, version: str, package: str) -> None:
-    assert make_format_settings(format_, version)["spark.jars.packages"] == package
+    assert make_session_settings(format_, version)["spark.jars.packages"] == package
 
 
 def test_plain_parquet_needs_no_package() -> None:
-    assert make_format_settings("parquet", "4.3.0") == {}
+    assert make_session_settings("parquet", "4.3.0") == {}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_plain_parquet_needs_no_package() -> None:
 )
 def test_a_spark_without_the_format_is_refused(format_: str, version: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(message)):
-        make_format_settings(format_, version)
+        make_session_settings(format_, version)
 
 
 @pytest.mark.parametrize("format_", ["iceberg", "parquet"])

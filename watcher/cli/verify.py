@@ -16,8 +16,8 @@ from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.replica.cuts import Cut
+    from watcher.replica.formats import open_copies
     from watcher.replica.manifest import Manifest, parse_timestamp
-    from watcher.replica.stored_copies import open_copies
     from watcher.replica.verification.replicas import EVERY_TABLE, VerifyOptions, verify
     from watcher.replica.verification.report import Report, TableReport
     from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination

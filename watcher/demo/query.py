@@ -19,7 +19,7 @@ from watcher.demo.local_spark import SHORT_RUN, session
 from watcher.demo.settings import ADDRESS, CONSUMER, TABLE, DemoSettings
 from watcher.process.line_files import append_line
 from watcher.replica.commits import CutReport
-from watcher.replica.packages import make_format_settings
+from watcher.replica.formats import make_session_settings
 
 PARQUET = "parquet"
 
@@ -103,7 +103,7 @@ def main(arguments: list[str]) -> None:
     """``python -m watcher.demo.query SETTINGS STARTING_TIMESTAMP``."""
     settings = DemoSettings.load(Path(arguments[0]))
     replica = settings.to != PARQUET
-    formats = make_format_settings(settings.to, pyspark.__version__) if replica else {}
+    formats = make_session_settings(settings.to, pyspark.__version__) if replica else {}
     spark = session("spanner-watcher demo", {**SHORT_RUN, **formats})
     try:
         if replica:

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from watcher.demo.settings import ADDRESS, DemoSettings
 from watcher.demo.verification import Version
+from watcher.replica.formats import open_copies
 from watcher.replica.manifest import Manifest
-from watcher.replica.stored_copies import open_copies
 from watcher.replica.verification.replicas import verify
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp

@@ -23,8 +23,8 @@ from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.values import WatchedTable
 
 FORMAT = 1
-DELTA, ICEBERG, PARQUET = "delta", "iceberg", "parquet"
-"""The formats of copies."""
+DELTA = "delta"
+"""The format of copies where a cut does not state it: version 1.0.0 had no other."""
 CONSUMER, END, KIND = (f"spanner-watcher.{name}" for name in ("consumer", "end", "kind"))
 """Properties of a snapshot of Iceberg: who has written it, the window's end, load or merge."""
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from watcher.replica.copies import check_version
-from watcher.replica.copies_address import split_copies
 from watcher.replica.cuts import TablesAt
+from watcher.replica.formats import split_copies
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frames import OpenFrameCopy
 from watcher.replica.manifest import Manifest

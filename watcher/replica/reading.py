@@ -9,10 +9,9 @@ from datetime import datetime
 import pyarrow as pa
 
 from watcher.replica.copies import OpenCopy, check_version
-from watcher.replica.copies_address import split_copies
 from watcher.replica.cuts import TablesAt
+from watcher.replica.formats import open_copies, split_copies
 from watcher.replica.manifest import Manifest
-from watcher.replica.stored_copies import open_copies
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
+from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
@@ -24,18 +24,17 @@ from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_log import LOAD, DeltaLog
 from watcher.replica.delta_log import METADATA as MARK
 from watcher.replica.frames import (
+    OpenFrameCopy,
     arrow_schema,
     first_line,
     scan_frame,
     session_settings,
 )
 from watcher.replica.merge_sql import SPARK, render_spark_merge
-from watcher.replica.packages import DELTA_SETTINGS
 from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.replica")
 ROWS_VIEW = "spanner_watcher_rows"
-EXTENSIONS = "spark.sql.extensions"
 LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
 APPLICATION = "spark.databricks.delta.write.txnAppId"
 TRANSACTION = "spark.databricks.delta.write.txnVersion"
@@ -246,12 +245,10 @@ class SparkDeltaCopy:
             raise
 
 
-def check_delta(spark: SparkSession) -> None:
-    """Raises ConfigurationError unless the session has Delta."""
-    extensions = spark.conf.get(EXTENSIONS, "") or ""
-    if DELTA_SETTINGS[EXTENSIONS] not in extensions:
-        settings = ", ".join(f"{name} to {value}" for name, value in DELTA_SETTINGS.items())
-        raise ConfigurationError(
-            f"the Spark session has no Delta: set {settings}, and spark.jars.packages to the"
-            " io.delta:delta-spark of its version (docs/replicas-spark.md)"
-        )
+def open_delta_frames(
+    folder: str, location: str, consumer: str, merging: Merging | None
+) -> OpenFrameCopy:
+    """The copies of a replica, each in the folder of its table's name."""
+    return lambda session, table: SparkDeltaCopy(
+        session, f"{folder}/{table}", f"{location}/{table}", consumer, merging
+    )

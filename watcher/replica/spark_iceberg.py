@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
-from watcher.model.errors import ConfigurationError, ReplicaError
+from watcher.model.errors import ReplicaError
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
@@ -23,6 +23,7 @@ from watcher.replica.copies import (
 )
 from watcher.replica.cuts import CONSUMER, END, KIND
 from watcher.replica.frames import (
+    OpenFrameCopy,
     arrow_schema,
     first_line,
     scan_frame,
@@ -31,11 +32,9 @@ from watcher.replica.frames import (
 from watcher.replica.iceberg_names import name_copy
 from watcher.replica.lineage import Ancestor, list_outside
 from watcher.replica.merge_sql import SPARK, render_spark_merge
-from watcher.replica.packages import ICEBERG_SETTINGS
 
 LOG = logging.getLogger("watcher.replica")
 ROWS_VIEW = "spanner_watcher_rows"
-EXTENSIONS = "spark.sql.extensions"
 CATALOG = "spark.sql.catalog"
 PROPERTY = "spark.sql.iceberg.snapshot-property"
 TABLE_PROPERTIES = {
@@ -243,12 +242,13 @@ def add_catalog(spark: SparkSession, folder: str) -> str:
     return name
 
 
-def check_iceberg(spark: SparkSession) -> None:
-    """Raises ConfigurationError unless the session has Iceberg."""
-    extensions = spark.conf.get(EXTENSIONS, "") or ""
-    if ICEBERG_SETTINGS[EXTENSIONS] not in extensions:
-        settings = ", ".join(f"{name} to {value}" for name, value in ICEBERG_SETTINGS.items())
-        raise ConfigurationError(
-            f"the Spark session has no Iceberg: set {settings}, and spark.jars.packages to the"
-            " org.apache.iceberg:iceberg-spark-runtime of its version (docs/replicas-spark.md)"
-        )
+def open_iceberg_frames(
+    folder: str,  # noqa: ARG001 (the catalog has the location)
+    location: str,
+    consumer: str,
+    merging: Merging | None,
+) -> OpenFrameCopy:
+    """The copies of a replica, in a catalog of its own."""
+    return lambda session, table: SparkIcebergCopy(
+        session, add_catalog(session, location), table, consumer, merging
+    )

@@ -13,8 +13,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from watcher.model.errors import ReplicaError
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import CopyState, find_stamp
-from watcher.replica.frames import arrow_schema, first_line, session_settings
+from watcher.replica.copies import CopyState, Merging, find_stamp
+from watcher.replica.frames import OpenFrameCopy, arrow_schema, first_line, session_settings
 from watcher.replica.merge_sql import SOURCE, SPARK, TARGET
 from watcher.replica.parquet import FILES, DataFile, ParquetCopy, ParquetVersion
 
@@ -133,3 +133,15 @@ def merge_rows(there: DataFrame, rows: DataFrame, key: Sequence[str]) -> DataFra
 def find_path(address: str) -> str:
     """The path of a file in its copy; Spark gives its whole address."""
     return "/".join([FILES, *address.split("/")[-2:]])
+
+
+def open_parquet_frames(
+    folder: str,
+    location: str,
+    consumer: str,
+    merging: Merging | None,  # noqa: ARG001 (there is one)
+) -> OpenFrameCopy:
+    """The copies of a replica, each in the folder of its table's name."""
+    return lambda session, table: SparkParquetCopy(
+        session, f"{folder}/{table}", f"{location}/{table}", consumer
+    )

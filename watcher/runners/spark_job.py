@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.process.spark.java import ensure_java
 from watcher.replica.commits import CutReport
-from watcher.replica.packages import make_format_settings
+from watcher.replica.formats import make_session_settings
 from watcher.runners.replica_settings import require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED
 from watcher.runners.spark_replica import ReplicaRequest, start_replica
@@ -138,7 +138,7 @@ def open_session(config: WatchConfig) -> SparkSession:
 
 def choose_format_settings(format_: str, own: Mapping[str, str]) -> dict[str, str]:
     """The settings that bring a format; where the file names jars, those are taken."""
-    settings = dict(make_format_settings(format_, pyspark.__version__))
+    settings = dict(make_session_settings(format_, pyspark.__version__))
     if "spark.jars" in own:
         settings.pop("spark.jars.packages", None)
     return settings | dict(own)

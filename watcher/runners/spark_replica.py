@@ -18,8 +18,8 @@ from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, VersionExpiredError
 from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, Merging
-from watcher.replica.copies_address import split_copies
 from watcher.replica.cuts import DELTA
+from watcher.replica.formats import split_copies
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.manifest import Manifest

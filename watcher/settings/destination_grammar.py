@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ddl.model.suggestions import suggest_name
 from watcher.model.errors import ConfigurationError
-from watcher.replica.copies_address import FORMATS, SPELLINGS, split_copies
+from watcher.replica.formats import FORMATS, SPELLINGS, split_copies
 from watcher.settings.destinations import DESTINATIONS, EXAMPLE_TABLE, TABLE_FIELD, Destination
 from watcher.settings.secret_values import hide_credentials
 

@@ -11,7 +11,8 @@ from pydantic import Field, model_validator
 from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation
-from watcher.replica.cuts import DELTA
+from watcher.model.errors import ConfigurationError
+from watcher.replica.formats import FORMATS, check_merging
 from watcher.settings.destination_grammar import (
     ChangesDestination,
     CopiesDestination,
@@ -22,9 +23,6 @@ from watcher.settings.destination_grammar import (
 from watcher.settings.destinations import Destination, QueueSections
 from watcher.settings.fields import Duration, PositionsTable, Section, Text, check_by
 from watcher.settings.secret_values import Secret
-
-WITHOUT_SPARK = DELTA
-"""The format that this process writes itself."""
 
 
 class PositionsConfig(Section):
@@ -162,13 +160,15 @@ class ReplicaConfig(Section):
 
     @model_validator(mode="after")
     def _check_engine(self) -> ReplicaConfig:
-        if self.engine == "delta-rs" and self.format != WITHOUT_SPARK:
+        if self.engine == "delta-rs" and not FORMATS[self.format].written_here:
+            written = " or ".join(f"{n}:FOLDER" for n, each in FORMATS.items() if each.written_here)
             raise ValueError(
-                f"delta-rs does not write {self.format}: use engine = 'spark', or"
-                f" {WITHOUT_SPARK}:FOLDER"
+                f"delta-rs does not write {self.format}: use engine = 'spark', or {written}"
             )
-        if self.format == "parquet" and self.merge == "merge-on-read":
-            raise ValueError("copies in Parquet are merged by copy-on-write: remove 'merge'")
+        try:
+            check_merging(self.format, self.merge)
+        except ConfigurationError as error:
+            raise ValueError(str(error)) from error
         given = [name for name in self.model_fields_set if name.startswith("compaction")]
         if self.engine == "spark" and given:
             raise ValueError(

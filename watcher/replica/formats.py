@@ -1,0 +1,146 @@
+"""The formats of copies, each with all that depends on which it is, and ``FORMAT:FOLDER``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pkgutil import resolve_name
+
+from watcher.model.errors import ConfigurationError
+from watcher.process.extras import require_extras
+from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, Merging, OpenCopy
+from watcher.replica.cuts import DELTA
+
+ICEBERG, PARQUET = "iceberg", "parquet"
+EXTENSIONS = "spark.sql.extensions"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release of a format in Maven: the Sparks that it was built for, its package with
+    ``{spark}`` for one of these, and the settings of a session that has it."""
+
+    version: str
+    sparks: tuple[str, ...]
+    package: str
+    settings: Mapping[str, str]
+
+    @property
+    def artifact(self) -> str:
+        """The package without the versions of Spark and Scala."""
+        return self.package.partition("{spark}")[0].rstrip("-_")
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFormat:
+    """A format of copies; its name is its key in ``FORMATS``.
+
+    ``title`` is its name in messages. ``reader`` opens copies without Spark, by the folder and the
+    consumer, and ``frames`` with Spark, by the folder, the same as Spark names it, the consumer and
+    the ``Merging``: both are ``module:function``, loaded when they are used. ``merged``: how Spark
+    can merge rows into a copy. ``extra`` brings what the reader needs. ``release``: what Spark
+    needs; None where it has the format itself. ``written_here``: this process writes it, too.
+    """
+
+    title: str
+    reader: str
+    frames: str
+    merged: tuple[Merging, ...]
+    extra: str | None = None
+    release: Release | None = None
+    written_here: bool = False
+
+
+FORMATS: Mapping[str, CopyFormat] = {
+    DELTA: CopyFormat(
+        "Delta",
+        "watcher.replica.delta:open_delta_copies",
+        "watcher.replica.spark_delta:open_delta_frames",
+        (MERGE_ON_READ, COPY_ON_WRITE),
+        extra="delta",
+        release=Release(
+            "4.4.0",
+            ("4.0", "4.1", "4.2"),
+            "io.delta:delta-spark_{spark}_2.13",
+            {
+                EXTENSIONS: "io.delta.sql.DeltaSparkSessionExtension",
+                "spark.sql.catalog.spark_catalog": (
+                    "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+                ),
+            },
+        ),
+        written_here=True,
+    ),
+    ICEBERG: CopyFormat(
+        "Iceberg",
+        "watcher.replica.iceberg:open_iceberg_copies",
+        "watcher.replica.spark_iceberg:open_iceberg_frames",
+        (MERGE_ON_READ, COPY_ON_WRITE),
+        extra="iceberg",
+        release=Release(
+            "1.12.0",
+            ("4.1",),
+            "org.apache.iceberg:iceberg-spark-runtime-{spark}_2.13",
+            {EXTENSIONS: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
+        ),
+    ),
+    PARQUET: CopyFormat(
+        "Parquet",
+        "watcher.replica.parquet:open_parquet_copies",
+        "watcher.replica.spark_parquet:open_parquet_frames",
+        (COPY_ON_WRITE,),
+    ),
+}
+SPELLINGS = tuple(f"{name}:FOLDER" for name in FORMATS)
+
+
+def find_format(name: str) -> CopyFormat:
+    """The format of a name. Raises ConfigurationError."""
+    if name not in FORMATS:
+        raise ConfigurationError(f"invalid format '{name}': use {' or '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def split_copies(text: str) -> tuple[str | None, str]:
+    """The format and the folder; no format where the text is a folder alone."""
+    format_, _, folder = text.partition(":")
+    return (format_, folder) if format_ in FORMATS else (None, text)
+
+
+def check_merging(name: str, merging: Merging | None) -> None:
+    """Raises ConfigurationError unless Spark can merge rows so into copies of a format."""
+    chosen = find_format(name)
+    if merging is not None and merging not in chosen.merged:
+        raise ConfigurationError(
+            f"copies in {chosen.title} are merged by {' or '.join(chosen.merged)}: remove merge ="
+            f" '{merging}', or use another format"
+        )
+
+
+def open_copies(name: str, folder: str, consumer: str) -> OpenCopy:
+    """The copies of a replica, to read them without Spark. Raises ConfigurationError for an unknown
+    format, or where what reads it is not installed."""
+    chosen = find_format(name)
+    if chosen.extra is not None:
+        require_extras(chosen.extra)
+    opened: OpenCopy = resolve_name(chosen.reader)(folder, consumer)
+    return opened
+
+
+def make_session_settings(name: str, spark_version: str) -> Mapping[str, str]:
+    """The settings of a session that bring a format, with ``spark.jars.packages``.
+
+    Raises ConfigurationError where there is no release of the format for this Spark.
+    """
+    chosen = find_format(name)
+    release = chosen.release
+    if release is None:
+        return {}
+    minor = ".".join(spark_version.split(".")[:2])
+    if minor not in release.sparks:
+        raise ConfigurationError(
+            f"there is no {chosen.title} {release.version} for Spark {spark_version}: use Spark"
+            f" {', '.join(release.sparks)}, or another format"
+        )
+    package = f"{release.package.format(spark=minor)}:{release.version}"
+    return {**release.settings, "spark.jars.packages": package}
