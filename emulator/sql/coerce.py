@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 
-from ddl.model.schema import StructField, Type, TypeCode
+from ddl.model.schema import Dialect, StructField, Type, TypeCode
 from emulator import errors
+from emulator.sql.cast_functions import CASTS
+from emulator.sql.coercions import Reach, becomes
 from emulator.sql.composites import array_of, field_of, struct_of
-from emulator.sql.protos import coerce_named, named_among
+from emulator.sql.protos import cast_named, convert_literal, named_among
 from emulator.sql.scope import Context
 from emulator.sql.types import (
-    FROM_FLOAT_LITERAL,
-    FROM_INTEGER_LITERAL,
-    FROM_STRING_LITERAL,
-    WIDER,
     Typed,
     common_type,
     differ_in_names_only,
@@ -25,6 +24,8 @@ from emulator.values import forms
 from emulator.values.sqlite_text import quote_text
 from emulator.values.timestamp_texts import timestamp_form
 from emulator.values.types import FLOATS, NUMERIC, STRING
+
+GOOGLESQL = Dialect.GOOGLESQL
 
 
 def coerce(item: Typed, target: Type, context: Context) -> Typed | None:
@@ -38,15 +39,26 @@ def coerce(item: Typed, target: Type, context: Context) -> Typed | None:
         return Typed(item.sql, target, column=item.column)
     if item.type == target:
         return item
-    if item.literal is not None and (converted := coerce_literal(item, target)) is not None:
-        return converted
-    if target.proto_name is not None:
-        return coerce_named(item, target, context.protos)
     if item.type.code is target.code and target.code in {TypeCode.ARRAY, TypeCode.STRUCT}:
         return coerce_composite(item, target, context)
-    if target.code in WIDER.get(item.type.code, ()):
+    if context.is_undeclared(item):
+        return None
+    codes = item.type.code, target.code
+    if becomes(*codes, GOOGLESQL, Reach.EXPRESSION):
         return widen(item, target)
+    if item.literal is not None and becomes(*codes, GOOGLESQL, Reach.PARAMETER, Reach.LITERAL):
+        return coerce_literal(item, target, context)
+    if item.parameter is not None and becomes(*codes, GOOGLESQL, Reach.PARAMETER):
+        return coerce_parameter(item, target, context)
     return None
+
+
+def coerce_parameter(item: Typed, target: Type, context: Context) -> Typed | None:
+    """A parameter as another type, converted when the statement runs, as a CAST does."""
+    assert item.type is not None
+    if target.proto_name is not None:
+        return cast_named(item, target, False, context.protos)
+    return Typed(f"{CASTS[item.type.code, target.code]}({item.sql})", target)
 
 
 def coerce_composite(item: Typed, target: Type, context: Context) -> Typed | None:
@@ -55,7 +67,11 @@ def coerce_composite(item: Typed, target: Type, context: Context) -> Typed | Non
         if item.parts is None:
             same = item.type is not None and differ_in_names_only(item.type.element, target.element)
             return Typed(item.sql, target) if same else None
-        parts = [coerce(part, target.element, context) for part in item.parts]
+        # Elements that are parameters do not convert once they are in an array.
+        elements_alone = [
+            part if part.type is None else replace(part, parameter=None) for part in item.parts
+        ]
+        parts = [coerce(part, target.element, context) for part in elements_alone]
         return (
             array_of(elements, target.element)
             if (elements := all_or_none(parts)) is not None
@@ -89,10 +105,20 @@ def require(item: Typed, target: Type, context: Context, where: str) -> Typed:
     """As ``coerce``, but INVALID_ARGUMENT when it cannot be."""
     converted = coerce(item, target, context)
     if converted is None:
+        refuse_two_types(item, target, context)
         raise errors.invalid_argument(
             f"{where} has type {name_of(item.type)} but needs {name_of(target)}"
         )
     return converted
+
+
+def refuse_two_types(item: Typed, target: Type | None, context: Context) -> None:
+    """INVALID_ARGUMENT where an undeclared parameter got another type from an earlier place."""
+    if context.is_undeclared(item) and item.type is not None:
+        raise errors.invalid_argument(
+            f"Undeclared parameter '{item.parameter}' is used assuming different types"
+            f" ({name_of(item.type)} vs {name_of(target)})"
+        )
 
 
 def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed], Type]:
@@ -100,19 +126,33 @@ def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed]
     if context.conversions is not None:
         return context.conversions.unify(items, context, where)
     known_types = [complete_type(i, items) for i in items if i.type is not None]
-    firm = [complete_type(i, items) for i in items if i.type is not None and i.literal is None]
-    target = common_type(firm) if firm else common_type(known_types)
-    if not known_types:
-        target = STRING if all(i.parameter for i in items) and items else Type(TypeCode.INT64)
-    if target is not None:
+    for target in common_types(items, known_types):
         converted = [coerce(item, target, context) for item in items]
         if all(c is not None for c in converted):
             return [c for c in converted if c is not None], target
-    target = common_type(known_types) or named_among(items)
-    if target is not None:
-        return [require(item, target, context, where) for item in items], target
+    shared = common_type(known_types) or named_among(items)
+    if shared is not None:
+        return [require(item, shared, context, where) for item in items], shared
+    for item in items:
+        other = next((type_ for type_ in known_types if type_ != item.type), None)
+        refuse_two_types(item, other, context)
     listed = ", ".join(name_of(t) for t in known_types)
     raise errors.invalid_argument(f"No matching signature for {where} for types {listed}")
+
+
+def common_types(items: list[Typed], known_types: list[Type]) -> Iterator[Type]:
+    """The types to try: that of what converts least decides, where all become of it."""
+    if not known_types:
+        yield STRING if items and all(i.parameter for i in items) else Type(TypeCode.INT64)
+        return
+    known = [item for item in items if item.type is not None]
+    expressions = [item for item in known if item.literal is None and item.parameter is None]
+    no_literals = [item for item in known if item.literal is None]
+    for group in (expressions, no_literals, known):
+        target = common_type([complete_type(item, items) for item in group])
+        if target is not None:
+            yield target
+    yield from (each for each in known_types if each.code is not TypeCode.ARRAY)
 
 
 def complete_type(item: Typed, items: list[Typed]) -> Type:
@@ -146,31 +186,29 @@ def widen(item: Typed, target: Type) -> Typed:
         return Typed(f"numeric_to_float64({item.sql})", target)
     if item.type.code in FLOATS:
         return Typed(item.sql, target)
-    return Typed(f"CAST({item.sql} AS REAL)", target)
+    # It stays a literal: [1, 2.5] becomes an array of NUMERIC as [1.0, 2.5] does.
+    return Typed(f"CAST({item.sql} AS REAL)", target, literal=item.literal)
 
 
-def coerce_literal(item: Typed, target: Type) -> Typed | None:
-    """A literal as another type, converted now; None where literals do not convert."""
+def coerce_literal(item: Typed, target: Type, context: Context) -> Typed:
+    """A literal as another type, converted now. Raises INVALID_ARGUMENT."""
     assert item.type is not None
     assert item.literal is not None
-    code, text = item.type.code, item.literal
-    if code is TypeCode.STRING and target.code in FROM_STRING_LITERAL:
-        try:
-            return text_as(text, target)
-        except ValueError as error:
-            raise errors.invalid_argument(
-                f"Could not cast literal {text!r} to type {name_of(target)}"
-            ) from error
-    if code is TypeCode.INT64 and target.code in FROM_INTEGER_LITERAL:
-        return Typed(f"to_float32({float(text)!r})", target)
-    if code is TypeCode.FLOAT64 and target.code in FROM_FLOAT_LITERAL:
-        if target.code is TypeCode.NUMERIC:
-            number = float_as_numeric(text)
-            if number is None:
-                raise errors.invalid_argument(f"Could not cast literal {text} to type NUMERIC")
-            return number
+    if target.proto_name is not None:
+        return convert_literal(item, target, context.protos)
+    try:
+        if item.type.code is TypeCode.STRING:
+            return text_as(item.literal, target)
+    except ValueError as error:
+        raise errors.invalid_argument(
+            f"Could not cast literal {item.literal!r} to type {name_of(target)}"
+        ) from error
+    if target.code is TypeCode.FLOAT32:
         return Typed(f"to_float32({item.sql})", target)
-    return None
+    number = float_as_numeric(item.literal)
+    if number is None:
+        raise errors.invalid_argument(f"Could not cast literal {item.literal} to type NUMERIC")
+    return number
 
 
 def text_as(text: str, target: Type) -> Typed:

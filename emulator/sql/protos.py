@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
@@ -19,7 +18,6 @@ from emulator.values.types import BOOL
 
 NAMED = {TypeCode.PROTO, TypeCode.ENUM}
 PRESENCE = "has_"
-PARAMETER = re.compile(r"\(*:p_\w+\)*\Z")
 
 # (from, to) -> the SQLite function of CAST; "" keeps the value.
 CASTS = {
@@ -32,14 +30,6 @@ CASTS = {
     (TypeCode.ENUM, TypeCode.STRING): "cast_enum_string",
     (TypeCode.ENUM, TypeCode.INT64): "",
 }
-FROM_LITERAL = {
-    (TypeCode.STRING, TypeCode.PROTO),
-    (TypeCode.STRING, TypeCode.ENUM),
-    (TypeCode.INT64, TypeCode.ENUM),
-}
-"""Literals that become a message or an enum by themselves (reference/standard-sql/lexical, "Enum
-literals"; protocol-buffers, "Cast to or from a protocol buffer"); parameters do so too."""
-FROM_PARAMETER = FROM_LITERAL | {(TypeCode.BYTES, TypeCode.PROTO)}
 
 
 def proto_field(owner: Typed, name: str, types: ProtoTypes) -> Typed:
@@ -131,19 +121,11 @@ def cast_named(item: Typed, target: Type, safe: bool, types: ProtoTypes) -> Type
     return Typed(f"{prefix}{function}({item.sql}, {', '.join(of_type(named, types))})", target)
 
 
-def coerce_named(item: Typed, target: Type, types: ProtoTypes) -> Typed | None:
-    """A literal or a parameter as the message or enum that its place asks for, else None."""
-    assert item.type is not None
-    codes = (item.type.code, target.code)
-    if item.literal is not None and codes in FROM_LITERAL:
-        return convert_literal(item, target, types)
-    if codes in FROM_PARAMETER and PARAMETER.match(item.sql):
-        return cast_named(item, target, False, types)
-    return None
-
-
 def convert_literal(item: Typed, target: Type, types: ProtoTypes) -> Typed:
-    """A literal, converted now. Raises INVALID_ARGUMENT."""
+    """A literal as the message or enum that its place asks for, converted now.
+
+    Raises INVALID_ARGUMENT.
+    """
     assert item.type is not None
     text, name = item.literal or "", target.proto_name or ""
     try:

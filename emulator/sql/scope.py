@@ -256,8 +256,11 @@ class Context:
         if key in self.declared_types:
             self.inferred[key] = self.declared_types[key]
         type_ = self.inferred.setdefault(key, None)
-        untyped = key if type_ is None else None
-        return Typed(f":p_{key}", drop_length(type_) if type_ else None, parameter=untyped)
+        return Typed(f":p_{key}", drop_length(type_) if type_ else None, parameter=key)
+
+    def is_undeclared(self, item: Typed) -> bool:
+        """Whether an item is a parameter whose type its places have to say."""
+        return item.parameter is not None and item.parameter not in self.declared_types
 
     def infer(self, parameter: str, type_: Type) -> None:
         """Gives an untyped parameter the type that its place asks for."""

@@ -47,24 +47,14 @@ BY_DTYPE = {
     "INTERVAL": INTERVAL,
 }
 
-# Lossless widenings that happen by themselves, least first.
-WIDER = {
-    TypeCode.INT64: (TypeCode.NUMERIC, TypeCode.FLOAT64),
-    TypeCode.FLOAT32: (TypeCode.FLOAT64,),
-    TypeCode.NUMERIC: (TypeCode.FLOAT64,),
-}
-FROM_STRING_LITERAL = {TypeCode.DATE, TypeCode.TIMESTAMP, TypeCode.UUID}
-FROM_INTEGER_LITERAL = {TypeCode.FLOAT32}
-FROM_FLOAT_LITERAL = {TypeCode.FLOAT32, TypeCode.NUMERIC}
-
 
 @dataclass(frozen=True, slots=True)
 class Typed:
     """A compiled expression. ``type`` None is not known yet: NULL, or a parameter without a type.
 
-    ``literal`` holds a literal's own value, for coercion; ``parameter`` the name of an untyped
-    parameter; ``column`` the name that a result column takes from it; ``parts`` the elements or
-    fields of an array or struct that is written out.
+    ``literal`` holds a literal's own value, for coercion; ``parameter`` the name of a parameter;
+    ``column`` the name that a result column takes from it; ``parts`` the elements or fields of an
+    array or struct that is written out.
     """
 
     sql: str

@@ -6,13 +6,39 @@ import pytest
 from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.instance import Instance
 
+from ddl.model.schema import Dialect, Type
+from emulator.sql.coercions import COERCIONS, Reach
+from emulator.sql.postgres.type_names import SHOWN, show_type
 from postgres_reference.expressions import Generator
 from postgres_reference.operands import list_operands
 from postgres_reference.run import classify, compare
 from postgres_reference.server import find_programs, run_postgres
 
+CONTEXTS = {Reach.EXPRESSION: "i", Reach.ASSIGNMENT: "a"}
 EXPRESSIONS = 300
 SEED = 20_240_229
+
+
+def test_the_table_of_coercions_is_that_of_pg_cast() -> None:
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("no PostgreSQL is installed: apt-get install postgresql")
+    ours = {
+        (show_type(Type(source)), show_type(Type(target)), CONTEXTS[reach])
+        for reach, cells in COERCIONS[Dialect.POSTGRESQL].items()
+        for source, targets in cells.items()
+        for target in targets
+    }
+    with run_postgres(programs) as postgres:
+        rows = postgres.psql(
+            "SELECT castsource::regtype, casttarget::regtype, castcontext FROM pg_cast"
+        )
+    names = set(SHOWN.values())
+    theirs = {tuple(line.split("|")) for line in rows.splitlines()}
+    # Everything is assigned to a text, which has no row in pg_cast, and Spanner's intervals are of
+    # one precision.
+    kept = {each for each in theirs if {*each[:2]} <= names and each[2] in "ai"}
+    assert ours == {each for each in kept if each[0] != each[1] and each[1] != "text"}
 
 
 def test_expressions_have_the_values_that_postgresql_gives_them(instance: Instance) -> None:

@@ -67,12 +67,15 @@ class Reference:
         self._process.kill()
         self._process.wait()
 
-    def ask(self, sql: str) -> Answer:
-        """What GoogleSQL answers. Raises EOFError when the process has died."""
+    def ask(self, sql: str, parameter: str = "") -> Answer:
+        """What GoogleSQL answers; @p, a NULL, is of the type ``parameter``.
+
+        Raises EOFError when the process has died.
+        """
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None
         assert answers is not None
-        questions.write(json.dumps(sql) + "\n")
+        questions.write(json.dumps([sql, parameter]) + "\n")
         questions.flush()
         line = answers.readline()
         if not line:
@@ -84,7 +87,7 @@ def serve(questions: IO[str], answers: IO[str]) -> None:
     """Answers one statement a line."""
     engine = Engine()
     for line in questions:
-        answers.write(json.dumps(engine.answer(json.loads(line)).to_plain()) + "\n")
+        answers.write(json.dumps(engine.answer(*json.loads(line)).to_plain()) + "\n")
         answers.flush()
 
 
@@ -103,14 +106,15 @@ class Engine:
         self._options.default_timezone = TIME_ZONE
         self._api, self._types = api, types
 
-    def answer(self, sql: str) -> Answer:
-        """The answer to a query."""
+    def answer(self, sql: str, parameter: str = "") -> Answer:
+        """The answer to a query; of one with a parameter the columns alone."""
+        self._options.query_parameters = self._declare(parameter) if parameter else []
         query = self._api.PreparedQuery.builder().set_sql(sql)
         query = query.set_analyzer_options(self._options).set_catalog(self._catalog)
         try:
             with query.prepare() as prepared:
                 columns = prepared.columns
-                rows = self._evaluate(prepared)
+                rows = [] if parameter else self._evaluate(prepared)
         except self._api_error() as error:
             return Answer(refusal=str(error)[:400])
         except UnicodeDecodeError:
@@ -121,6 +125,13 @@ class Engine:
         return Answer(
             named, [[read(t, v) for t, v in zip(types, row.cell, strict=True)] for row in rows]
         )
+
+    def _declare(self, parameter: str) -> list[Any]:
+        """@p of a type."""
+        names = {name: kind for kind, name in NAMES.items()}
+        kind = self._types.TypeKind[f"TYPE_{names.get(parameter, parameter)}"]
+        declared = self._types.Type(type_kind=kind)
+        return [self._types.AnalyzerOptions.QueryParameter(name="p", type=declared)]
 
     def _evaluate(self, prepared: Any) -> Any:
         """The rows as protos: the package's own values lose nanoseconds and intervals."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from fixtures.coercion_cells import FORMS, GOOGLESQL_TYPES, becomes, list_cells
 from fixtures.server import connect
 
 from emulator.process import ServerProcess
@@ -35,6 +36,18 @@ def test_a_sample_of_expressions_and_queries_agrees(sides: Sides) -> None:
     assert expressions.differences + queries.differences == []
     assert expressions.counts["the same"] > EXPRESSIONS * 0.8
     assert queries.counts["the same"] > QUERIES * 0.7
+
+
+def test_the_cells_of_the_table_of_coercions_are_the_references(sides: Sides) -> None:
+    wrong = []
+    for cell in (
+        c for form in FORMS for source in GOOGLESQL_TYPES for c in list_cells(source, form)
+    ):
+        parameter = cell.source if cell.form == "parameter" else ""
+        answer = sides.reference.ask(cell.sql, parameter)
+        if (answer.refusal is None) != becomes(cell.source, cell.target, cell.form, cell.place):
+            wrong.append((cell, answer.refusal))
+    assert wrong == []
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl.model.schema import Type, TypeCode
+from ddl.model.schema import Dialect, Type, TypeCode
 from emulator import errors
+from emulator.sql.coercions import Reach, becomes
 from emulator.sql.composites import array_of
 from emulator.sql.functions.postgres_arrays import parse_array
 from emulator.sql.functions.postgres_casts import PARSERS, parse_value
@@ -18,23 +19,7 @@ from emulator.values.requests import Stored
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import FLOAT64, INTERVAL, STRING, array
 
-IMPLICIT = {
-    TypeCode.INT64: (TypeCode.PG_NUMERIC, TypeCode.FLOAT32, TypeCode.FLOAT64, TypeCode.PG_OID),
-    TypeCode.PG_NUMERIC: (TypeCode.FLOAT32, TypeCode.FLOAT64),
-    TypeCode.FLOAT32: (TypeCode.FLOAT64,),
-    TypeCode.DATE: (TypeCode.TIMESTAMP,),
-}
-"""What becomes of another type by itself."""
-
-ASSIGNED = {
-    TypeCode.INT64: (),
-    TypeCode.PG_NUMERIC: (TypeCode.INT64,),
-    TypeCode.FLOAT32: (TypeCode.INT64, TypeCode.PG_NUMERIC),
-    TypeCode.FLOAT64: (TypeCode.INT64, TypeCode.PG_NUMERIC, TypeCode.FLOAT32),
-    TypeCode.TIMESTAMP: (TypeCode.DATE,),
-    TypeCode.PG_OID: (TypeCode.INT64,),
-}
-"""What else does so where a column takes it; of text everything does."""
+POSTGRESQL = Dialect.POSTGRESQL
 
 CASTS = {
     (TypeCode.BOOL, TypeCode.STRING): "pg_text_bool({})",
@@ -181,7 +166,7 @@ def coerce(item: Typed, target: Type, context: Context) -> Typed | None:
         return item
     if item.type.element is not None and target.element is not None:
         return coerce_array(item, target.element, context)
-    if target.code in IMPLICIT.get(item.type.code, ()):
+    if becomes(item.type.code, target.code, POSTGRESQL, Reach.EXPRESSION):
         return convert(item, target)
     return None
 
@@ -209,7 +194,7 @@ def assign(item: Typed, target: Type, context: Context) -> Typed | None:
     implicit = coerce(item, target, context)
     if implicit is not None or item.type is None:
         return implicit
-    if target.code in ASSIGNED.get(item.type.code, ()) or target == STRING:
+    if target == STRING or becomes(item.type.code, target.code, POSTGRESQL, Reach.ASSIGNMENT):
         return convert(item, target)
     return None
 
@@ -219,7 +204,7 @@ def unify(items: list[Typed], context: Context, where: str) -> tuple[list[Typed]
     known = [item.type for item in items if item.type is not None and not is_unknown(item)]
     target = known[0] if known else STRING
     for type_ in known[1:]:
-        if type_.code in IMPLICIT.get(target.code, ()):
+        if becomes(target.code, type_.code, POSTGRESQL, Reach.EXPRESSION):
             target = type_
     converted = coerce_all(items, target, context)
     if converted is None:

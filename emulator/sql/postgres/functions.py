@@ -8,6 +8,7 @@ from ddl.model.schema import Type
 from ddl.syntax import sequences as ddl_sequences
 from emulator import errors
 from emulator.sql import sequences
+from emulator.sql.coercions import Reach, becomes
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.postgres import array_calls, casts, json_calls, operators
 from emulator.sql.postgres.type_names import show_type
@@ -255,7 +256,7 @@ def may_be(item: Typed, type_: Type) -> bool:
     """Whether an argument becomes of a type by itself."""
     if item.type is None or casts.is_unknown(item) or item.type == type_:
         return True
-    return type_.code in casts.IMPLICIT.get(item.type.code, ())
+    return becomes(item.type.code, type_.code, casts.POSTGRESQL, Reach.EXPRESSION)
 
 
 def count_conversions(signature: Signature, items: list[Typed]) -> int:
