@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ddl.migration.plan import PlanStatement as PlanStatement
     from ddl.migration.plan import make_plan as make_plan
     from ddl.migration.record import read_ownership as read_ownership
-    from ddl.migration.reverse import reverse_step as reverse_step
     from ddl.model.advice import Advice as Advice
     from ddl.model.advice import advise as advise
     from ddl.model.errors import ApplyError as ApplyError
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from ddl.model.strategies import Strategy as Strategy
     from ddl.rules.evolve import apply_step as apply_step
     from ddl.rules.evolve import parse_schema as parse_schema
+    from ddl.rules.evolve import reverse_step as reverse_step
     from ddl.syntax.parse import parse_script as parse_script
     from ddl.syntax.parse import parse_statement as parse_statement
     from ddl.syntax.render import render_schema as render_schema
@@ -82,7 +82,7 @@ MODULES = {
     "read_schema": "migration.apply",
     "render_schema": "syntax.render",
     "render_step": "syntax.render",
-    "reverse_step": "migration.reverse",
+    "reverse_step": "rules.evolve",
     "roll_back": "migration.apply",
     "select_tables": "model.selection",
     "write_files": "migration.files",

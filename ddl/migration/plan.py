@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 
 from ddl.migration.effects import describe_cost, describe_effects
-from ddl.migration.reverse import reverse_step
 from ddl.model.errors import DdlError, PlanError, SchemaError
 from ddl.model.names import list_names
 from ddl.model.options import WatchOptions
@@ -20,7 +19,7 @@ from ddl.model.steps import (
     Step,
 )
 from ddl.model.strategies import Strategy
-from ddl.rules.evolve import apply_step
+from ddl.rules.evolve import apply_step, reverse_step
 from ddl.rules.limits import (
     INDEXES_MAX,
     STATEMENT_BYTES_MAX,

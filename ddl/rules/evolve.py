@@ -1,17 +1,18 @@
-"""What a step does to a schema, and the schema that statements make, with Spanner's refusals."""
+"""What a step does to a schema and the way back from it, and the schema that statements make, with
+Spanner's refusals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import singledispatch
 
+import ddl.rules.table_changes  # noqa: F401 (registers what is done with its steps)
 from ddl.model import steps
-from ddl.model.errors import DuplicateNameError, NameNotFoundError, SchemaError
+from ddl.model.errors import DuplicateNameError, NameNotFoundError
 from ddl.model.names import check_name_is_free, require_table, same_name
 from ddl.model.schema import Dialect, Schema
 from ddl.model.steps import Step
-from ddl.rules import table_changes
+from ddl.rules.dispatch import apply_by_type, reverse_by_type
 from ddl.rules.refusals import check_change_stream, check_index
 from ddl.syntax.parse import parse_statement
 from ddl.syntax.protos import list_bundle_types
@@ -20,7 +21,17 @@ from ddl.syntax.tokens import split_statements
 
 def apply_step(schema: Schema, step: Step) -> Schema:
     """The schema after a step. Raises SchemaError where Spanner would refuse."""
-    return _apply(step, schema)
+    after: Schema = apply_by_type(step, schema)
+    return after
+
+
+def reverse_step(step: Step, before: Schema) -> tuple[Step, ...]:
+    """The steps that undo a step, which was applied to the schema ``before``.
+
+    Raises PlanError for a step that loses what no statement can restore.
+    """
+    undo: tuple[Step, ...] = reverse_by_type(step, before)
+    return undo
 
 
 def parse_schema(statements: str | Iterable[str], dialect: Dialect = Dialect.GOOGLESQL) -> Schema:
@@ -36,16 +47,7 @@ def parse_schema(statements: str | Iterable[str], dialect: Dialect = Dialect.GOO
     return schema
 
 
-@singledispatch
-def _apply(step: object, schema: Schema) -> Schema:
-    raise SchemaError(f"{type(step).__name__} cannot be applied to a schema")
-
-
-for handler in table_changes.HANDLERS:
-    _apply.register(handler)
-
-
-@_apply.register
+@apply_by_type.register
 def create_index(step: steps.CreateIndex, schema: Schema) -> Schema:
     """CREATE INDEX."""
     index = step.index
@@ -56,7 +58,13 @@ def create_index(step: steps.CreateIndex, schema: Schema) -> Schema:
     return replace(schema, indexes=(*schema.indexes, index))
 
 
-@_apply.register
+@reverse_by_type.register
+def reverse_create_index(step: steps.CreateIndex, before: Schema) -> tuple[Step, ...]:
+    existed = step.if_not_exists and before.index(step.index.name) is not None
+    return () if existed else (steps.DropIndex(step.index.name),)
+
+
+@apply_by_type.register
 def drop_index(step: steps.DropIndex, schema: Schema) -> Schema:
     """DROP INDEX."""
     index = schema.index(step.name)
@@ -70,7 +78,13 @@ def drop_index(step: steps.DropIndex, schema: Schema) -> Schema:
     return replace(schema, indexes=tuple(i for i in schema.indexes if i is not index))
 
 
-@_apply.register
+@reverse_by_type.register
+def reverse_drop_index(step: steps.DropIndex, before: Schema) -> tuple[Step, ...]:
+    index = before.index(step.name)
+    return () if index is None else (steps.CreateIndex(index),)
+
+
+@apply_by_type.register
 def alter_index_storing(step: steps.AlterIndexStoring, schema: Schema) -> Schema:
     """ALTER INDEX ADD | DROP STORED COLUMN."""
     old = schema.index(step.index)
@@ -82,7 +96,12 @@ def alter_index_storing(step: steps.AlterIndexStoring, schema: Schema) -> Schema
     return replace(schema, indexes=tuple(new if i is old else i for i in schema.indexes))
 
 
-@_apply.register
+@reverse_by_type.register
+def reverse_alter_index_storing(step: steps.AlterIndexStoring, before: Schema) -> tuple[Step, ...]:
+    return (steps.AlterIndexStoring(step.index, step.column, not step.add),)
+
+
+@apply_by_type.register
 def create_change_stream(step: steps.CreateChangeStream, schema: Schema) -> Schema:
     """CREATE CHANGE STREAM."""
     if step.if_not_exists and schema.change_stream(step.change_stream.name):
@@ -92,7 +111,14 @@ def create_change_stream(step: steps.CreateChangeStream, schema: Schema) -> Sche
     return replace(schema, change_streams=(*schema.change_streams, step.change_stream))
 
 
-@_apply.register
+@reverse_by_type.register
+def reverse_create_change_stream(
+    step: steps.CreateChangeStream, before: Schema
+) -> tuple[Step, ...]:
+    return (steps.DropChangeStream(step.change_stream.name),)
+
+
+@apply_by_type.register
 def alter_change_stream(step: steps.AlterChangeStream, schema: Schema) -> Schema:
     """ALTER CHANGE STREAM: what it watches, its options, or both."""
     old = schema.change_stream(step.change_stream.name)
@@ -109,7 +135,13 @@ def alter_change_stream(step: steps.AlterChangeStream, schema: Schema) -> Schema
     return replace(schema, change_streams=streams)
 
 
-@_apply.register
+@reverse_by_type.register
+def reverse_alter_change_stream(step: steps.AlterChangeStream, before: Schema) -> tuple[Step, ...]:
+    old = before.change_stream(step.change_stream.name)
+    return () if old is None else (steps.AlterChangeStream(old, step.changes),)
+
+
+@apply_by_type.register
 def drop_change_stream(step: steps.DropChangeStream, schema: Schema) -> Schema:
     """DROP CHANGE STREAM."""
     stream = schema.change_stream(step.name)
@@ -122,14 +154,20 @@ def drop_change_stream(step: steps.DropChangeStream, schema: Schema) -> Schema:
     )
 
 
-@_apply.register
+@reverse_by_type.register
+def reverse_drop_change_stream(step: steps.DropChangeStream, before: Schema) -> tuple[Step, ...]:
+    stream = before.change_stream(step.name)
+    return () if stream is None else (steps.CreateChangeStream(stream),)
+
+
+@apply_by_type.register
 def alter_database(step: steps.AlterDatabase, schema: Schema) -> Schema:
     """ALTER DATABASE SET OPTIONS: null removes an option."""
     options = dict(schema.options) | dict(step.options)
     return replace(schema, options={k: v for k, v in options.items() if v is not None})
 
 
-@_apply.register
+@apply_by_type.register
 def create_named_schema(step: steps.CreateNamedSchema, schema: Schema) -> Schema:
     """CREATE SCHEMA."""
     if any(same_name(name, step.name) for name in schema.named_schemas):
@@ -139,7 +177,7 @@ def create_named_schema(step: steps.CreateNamedSchema, schema: Schema) -> Schema
     return replace(schema, named_schemas=(*schema.named_schemas, step.name))
 
 
-@_apply.register
+@apply_by_type.register
 def drop_named_schema(step: steps.DropNamedSchema, schema: Schema) -> Schema:
     """DROP SCHEMA."""
     rest = tuple(name for name in schema.named_schemas if not same_name(name, step.name))
@@ -148,7 +186,7 @@ def drop_named_schema(step: steps.DropNamedSchema, schema: Schema) -> Schema:
     return replace(schema, named_schemas=rest)
 
 
-@_apply.register
+@apply_by_type.register
 def create_verbatim(step: steps.CreateVerbatim, schema: Schema) -> Schema:
     """CREATE [OR REPLACE] of an object that is kept as text."""
     new = step.item
@@ -159,7 +197,7 @@ def create_verbatim(step: steps.CreateVerbatim, schema: Schema) -> Schema:
     return replace(schema, verbatim=tuple(new if is_old else item for item, is_old in pairs))
 
 
-@_apply.register
+@apply_by_type.register
 def drop_verbatim(step: steps.DropVerbatim, schema: Schema) -> Schema:
     """DROP of an object that is kept as text."""
     rest = tuple(
@@ -172,13 +210,13 @@ def drop_verbatim(step: steps.DropVerbatim, schema: Schema) -> Schema:
     return replace(schema, verbatim=rest)
 
 
-@_apply.register
+@apply_by_type.register
 def alter_table_if_exists(step: steps.AlterTableIfExists, schema: Schema) -> Schema:
     """ALTER TABLE IF EXISTS."""
     return schema if schema.table(step.table) is None else apply_step(schema, step.step)
 
 
-@_apply.register
+@apply_by_type.register
 def skip_other_statement(step: steps.OtherStatement, schema: Schema) -> Schema:
     """A statement that changes nothing in the model."""
     return schema

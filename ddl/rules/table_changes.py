@@ -1,14 +1,16 @@
-"""What the steps for tables, their columns and their constraints do to a schema."""
+"""What the steps for tables, their columns and their constraints do to a schema, and the way back
+from each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from ddl.model import steps
-from ddl.model.errors import ConstraintNotFoundError, InvalidDefinitionError, SchemaError
+from ddl.model.errors import ConstraintNotFoundError, InvalidDefinitionError, PlanError, SchemaError
 from ddl.model.names import check_name_is_free, require_column, require_table, same_name
 from ddl.model.schema import ChangeStream, Column, Schema, Table
+from ddl.model.steps import Step
+from ddl.rules.dispatch import apply_by_type, reverse_by_type
 from ddl.rules.refusals import (
     check_column,
     check_column_is_unused,
@@ -34,6 +36,7 @@ def replace_column(schema: Schema, table: Table, column: Column) -> Schema:
     return replace_table(schema, replace(table, columns=columns))
 
 
+@apply_by_type.register
 def create_table(step: steps.CreateTable, schema: Schema) -> Schema:
     """CREATE TABLE."""
     if step.if_not_exists and schema.table(step.table.name):
@@ -43,6 +46,13 @@ def create_table(step: steps.CreateTable, schema: Schema) -> Schema:
     return replace(schema, tables=(*schema.tables, step.table))
 
 
+@reverse_by_type.register
+def reverse_create_table(step: steps.CreateTable, before: Schema) -> tuple[Step, ...]:
+    existed = step.if_not_exists and before.table(step.table.name) is not None
+    return () if existed else (steps.DropTable(step.table.name),)
+
+
+@apply_by_type.register
 def drop_table(step: steps.DropTable, schema: Schema) -> Schema:
     """DROP TABLE: not while it has children or indexes."""
     if step.if_exists and schema.table(step.name) is None:
@@ -61,6 +71,7 @@ def drop_table(step: steps.DropTable, schema: Schema) -> Schema:
     return replace(schema, tables=tuple(t for t in schema.tables if t is not table))
 
 
+@apply_by_type.register
 def rename_tables(step: steps.RenameTables, schema: Schema) -> Schema:
     """RENAME TABLE: whatever refers to a table has its new name, but for views."""
     for old, new in step.renames:
@@ -73,6 +84,11 @@ def rename_tables(step: steps.RenameTables, schema: Schema) -> Schema:
             )
         schema = rename_table(schema, table.name, new)
     return schema
+
+
+@reverse_by_type.register
+def reverse_rename_tables(step: steps.RenameTables, before: Schema) -> tuple[Step, ...]:
+    return (steps.RenameTables(tuple((new, old) for old, new in reversed(step.renames))),)
 
 
 def rename_table(schema: Schema, old: str, new: str) -> Schema:
@@ -115,6 +131,7 @@ def rename_table(schema: Schema, old: str, new: str) -> Schema:
     )
 
 
+@apply_by_type.register
 def add_column(step: steps.AddColumn, schema: Schema) -> Schema:
     """ADD COLUMN: NOT NULL only with a value for the existing rows."""
     table, column = require_table(schema, step.table), step.column
@@ -132,6 +149,13 @@ def add_column(step: steps.AddColumn, schema: Schema) -> Schema:
     return replace_table(schema, table)
 
 
+@reverse_by_type.register
+def reverse_add_column(step: steps.AddColumn, before: Schema) -> tuple[Step, ...]:
+    existed = require_table(before, step.table).column(step.column.name) is not None
+    return () if existed else (steps.DropColumn(step.table, step.column.name),)
+
+
+@apply_by_type.register
 def drop_column(step: steps.DropColumn, schema: Schema) -> Schema:
     """DROP COLUMN: not while something depends on it."""
     table = require_table(schema, step.table)
@@ -141,6 +165,17 @@ def drop_column(step: steps.DropColumn, schema: Schema) -> Schema:
     return replace_table(schema, replace(table, columns=columns))
 
 
+@reverse_by_type.register
+def reverse_drop_column(step: steps.DropColumn, before: Schema) -> tuple[Step, ...]:
+    old = require_column(require_table(before, step.table), step.column)
+    if old.generated is None:
+        raise PlanError(
+            f"dropping {step.table}.{old.name} cannot be undone: its values would be lost"
+        )
+    return (steps.AddColumn(step.table, old),)
+
+
+@apply_by_type.register
 def alter_column(step: steps.AlterColumn, schema: Schema) -> Schema:
     """ALTER COLUMN with a whole definition: only the options stay if they are not given."""
     table = require_table(schema, step.table)
@@ -161,6 +196,13 @@ def alter_column(step: steps.AlterColumn, schema: Schema) -> Schema:
     return replace_column(schema, table, column)
 
 
+@reverse_by_type.register
+def reverse_alter_column(step: steps.AlterColumn, before: Schema) -> tuple[Step, ...]:
+    old = require_column(require_table(before, step.table), step.column.name)
+    return (steps.AlterColumn(step.table, old),)
+
+
+@apply_by_type.register
 def set_not_null(step: steps.SetNotNull, schema: Schema) -> Schema:
     """SET NOT NULL | DROP NOT NULL."""
     table = require_table(schema, step.table)
@@ -168,6 +210,13 @@ def set_not_null(step: steps.SetNotNull, schema: Schema) -> Schema:
     return replace_column(schema, table, replace(column, not_null=step.not_null))
 
 
+@reverse_by_type.register
+def reverse_set_not_null(step: steps.SetNotNull, before: Schema) -> tuple[Step, ...]:
+    old = require_column(require_table(before, step.table), step.column)
+    return (steps.SetNotNull(step.table, step.column, old.not_null),)
+
+
+@apply_by_type.register
 def set_type(step: steps.SetType, schema: Schema) -> Schema:
     """ALTER COLUMN TYPE."""
     column = require_column(require_table(schema, step.table), step.column)
@@ -176,6 +225,14 @@ def set_type(step: steps.SetType, schema: Schema) -> Schema:
     return alter_column(steps.AlterColumn(step.table, new), schema)
 
 
+@reverse_by_type.register
+def reverse_set_type(step: steps.SetType, before: Schema) -> tuple[Step, ...]:
+    old = require_column(require_table(before, step.table), step.column)
+    not_null = None if step.not_null is None else old.not_null
+    return (steps.SetType(step.table, step.column, old.type, not_null),)
+
+
+@apply_by_type.register
 def set_default(step: steps.SetDefault, schema: Schema) -> Schema:
     """SET DEFAULT | DROP DEFAULT: ON UPDATE needs the default."""
     table = require_table(schema, step.table)
@@ -188,6 +245,13 @@ def set_default(step: steps.SetDefault, schema: Schema) -> Schema:
     return replace_column(schema, table, replace(column, default=step.expression))
 
 
+@reverse_by_type.register
+def reverse_set_default(step: steps.SetDefault, before: Schema) -> tuple[Step, ...]:
+    old = require_column(require_table(before, step.table), step.column)
+    return (steps.SetDefault(step.table, step.column, old.default),)
+
+
+@apply_by_type.register
 def set_on_update(step: steps.SetOnUpdate, schema: Schema) -> Schema:
     """SET ON UPDATE | DROP ON UPDATE."""
     table = require_table(schema, step.table)
@@ -195,6 +259,13 @@ def set_on_update(step: steps.SetOnUpdate, schema: Schema) -> Schema:
     return replace_column(schema, table, replace(column, on_update=step.expression))
 
 
+@reverse_by_type.register
+def reverse_set_on_update(step: steps.SetOnUpdate, before: Schema) -> tuple[Step, ...]:
+    old = require_column(require_table(before, step.table), step.column)
+    return (steps.SetOnUpdate(step.table, step.column, old.on_update),)
+
+
+@apply_by_type.register
 def set_column_options(step: steps.SetColumnOptions, schema: Schema) -> Schema:
     """SET OPTIONS of a column: Spanner has allow_commit_timestamp alone."""
     table = require_table(schema, step.table)
@@ -211,6 +282,14 @@ def set_column_options(step: steps.SetColumnOptions, schema: Schema) -> Schema:
     return replace_column(schema, table, column)
 
 
+@reverse_by_type.register
+def reverse_set_column_options(step: steps.SetColumnOptions, before: Schema) -> tuple[Step, ...]:
+    old = require_column(require_table(before, step.table), step.column)
+    value = "true" if old.allow_commit_timestamp else None
+    return (steps.SetColumnOptions(step.table, step.column, (("allow_commit_timestamp", value),)),)
+
+
+@apply_by_type.register
 def add_foreign_key(step: steps.AddForeignKey, schema: Schema) -> Schema:
     """ADD FOREIGN KEY: both tables must exist."""
     table, key = require_table(schema, step.table), step.foreign_key
@@ -218,12 +297,30 @@ def add_foreign_key(step: steps.AddForeignKey, schema: Schema) -> Schema:
     return replace_table(schema, replace(table, foreign_keys=(*table.foreign_keys, key)))
 
 
+@reverse_by_type.register
+def reverse_add_foreign_key(step: steps.AddForeignKey, before: Schema) -> tuple[Step, ...]:
+    if step.foreign_key.name is None:
+        raise PlanError(
+            "a FOREIGN KEY without a name cannot be undone: give it a name with CONSTRAINT"
+        )
+    return (steps.DropConstraint(step.table, step.foreign_key.name),)
+
+
+@apply_by_type.register
 def add_check(step: steps.AddCheck, schema: Schema) -> Schema:
     """ADD CHECK."""
     table = require_table(schema, step.table)
     return replace_table(schema, replace(table, checks=(*table.checks, step.check)))
 
 
+@reverse_by_type.register
+def reverse_add_check(step: steps.AddCheck, before: Schema) -> tuple[Step, ...]:
+    if step.check.name is None:
+        raise PlanError("a CHECK without a name cannot be undone: give it a name with CONSTRAINT")
+    return (steps.DropConstraint(step.table, step.check.name),)
+
+
+@apply_by_type.register
 def drop_constraint(step: steps.DropConstraint, schema: Schema) -> Schema:
     """DROP CONSTRAINT: a foreign key or a check."""
     table = require_table(schema, step.table)
@@ -234,6 +331,7 @@ def drop_constraint(step: steps.DropConstraint, schema: Schema) -> Schema:
     return replace_table(schema, replace(table, foreign_keys=keys, checks=checks))
 
 
+@apply_by_type.register
 def set_row_deletion_policy(step: steps.SetRowDeletionPolicy, schema: Schema) -> Schema:
     """ADD | REPLACE | DROP ROW DELETION POLICY."""
     table = require_table(schema, step.table)
@@ -242,6 +340,16 @@ def set_row_deletion_policy(step: steps.SetRowDeletionPolicy, schema: Schema) ->
     return replace_table(schema, replace(table, row_deletion_policy=step.policy))
 
 
+@reverse_by_type.register
+def reverse_set_row_deletion_policy(
+    step: steps.SetRowDeletionPolicy, before: Schema
+) -> tuple[Step, ...]:
+    old = require_table(before, step.table).row_deletion_policy
+    replaces = step.policy is not None and old is not None
+    return (steps.SetRowDeletionPolicy(step.table, old, replaces),)
+
+
+@apply_by_type.register
 def set_on_delete(step: steps.SetOnDelete, schema: Schema) -> Schema:
     """SET ON DELETE of an interleaved table."""
     table = require_table(schema, step.table)
@@ -253,30 +361,9 @@ def set_on_delete(step: steps.SetOnDelete, schema: Schema) -> Schema:
     return replace_table(schema, replace(table, interleave=interleave))
 
 
+@apply_by_type.register
 def set_interleave(step: steps.SetInterleave, schema: Schema) -> Schema:
     """SET INTERLEAVE IN."""
     table = replace(require_table(schema, step.table), interleave=step.interleave)
     check_interleave(schema, table)
     return replace_table(schema, table)
-
-
-HANDLERS: tuple[Callable[..., Schema], ...] = (
-    create_table,
-    drop_table,
-    rename_tables,
-    add_column,
-    drop_column,
-    alter_column,
-    set_not_null,
-    set_type,
-    set_default,
-    set_on_update,
-    set_column_options,
-    add_foreign_key,
-    add_check,
-    drop_constraint,
-    set_row_deletion_policy,
-    set_on_delete,
-    set_interleave,
-)
-"""Each takes its step as the first parameter, by whose type it is chosen."""

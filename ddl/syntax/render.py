@@ -25,7 +25,7 @@ KINDS_BEFORE_TABLES = frozenset({"PROTO BUNDLE", "SEQUENCE", "PLACEMENT", "LOCAL
 
 def render_step(step: Step, dialect: Dialect = Dialect.GOOGLESQL) -> str:
     """The statement of a step, without a semicolon. Raises DdlError if the dialect has none."""
-    return str(_render(step, SPELLINGS[dialect]))
+    return str(render_by_type(step, SPELLINGS[dialect]))
 
 
 def render_schema(schema: Schema, database: str | None = None) -> list[str]:
@@ -84,7 +84,7 @@ def quote_column(name: str, dialect: Dialect = Dialect.GOOGLESQL) -> str:
 
 
 @singledispatch
-def _render(step: object, spelling: Spelling) -> str:
+def render_by_type(step: object, spelling: Spelling) -> str:
     raise DdlError(f"{type(step).__name__} cannot be rendered")
 
 
@@ -99,25 +99,25 @@ def render_alter_column(table: str, column: str, action: str, spelling: Spelling
     return render_alter_table(table, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_create_table(step: steps.CreateTable, spelling: Spelling) -> str:
     """CREATE TABLE."""
     return spelling.create_table(step.table, step.if_not_exists)
 
 
-@_render.register
+@render_by_type.register
 def render_rename_tables(step: steps.RenameTables, spelling: Spelling) -> str:
     """RENAME TABLE."""
     return spelling.rename_tables(step.renames)
 
 
-@_render.register
+@render_by_type.register
 def render_drop_table(step: steps.DropTable, spelling: Spelling) -> str:
     """DROP TABLE."""
     return f"DROP TABLE {'IF EXISTS ' if step.if_exists else ''}{spelling.quote_name(step.name)}"
 
 
-@_render.register
+@render_by_type.register
 def render_add_column(step: steps.AddColumn, spelling: Spelling) -> str:
     """ADD COLUMN."""
     optional = "IF NOT EXISTS " if step.if_not_exists else ""
@@ -125,28 +125,28 @@ def render_add_column(step: steps.AddColumn, spelling: Spelling) -> str:
     return render_alter_table(step.table, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_drop_column(step: steps.DropColumn, spelling: Spelling) -> str:
     """DROP COLUMN."""
     action = f"DROP COLUMN {spelling.quote_column(step.column)}"
     return render_alter_table(step.table, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_redefine_column(step: steps.AlterColumn, spelling: Spelling) -> str:
     """ALTER COLUMN with a whole definition."""
     action = f"ALTER COLUMN {spelling.redefine_column(step.column)}"
     return render_alter_table(step.table, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_set_not_null(step: steps.SetNotNull, spelling: Spelling) -> str:
     """SET NOT NULL | DROP NOT NULL."""
     action = spelling.set_not_null(step.not_null)
     return render_alter_column(step.table, step.column, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_set_type(step: steps.SetType, spelling: Spelling) -> str:
     """ALTER COLUMN TYPE."""
     text = render_alter_column(step.table, step.column, spelling.set_type(step.type), spelling)
@@ -156,48 +156,48 @@ def render_set_type(step: steps.SetType, spelling: Spelling) -> str:
     return f"{text}, ALTER COLUMN {column} {spelling.set_not_null(step.not_null)}"
 
 
-@_render.register
+@render_by_type.register
 def render_set_default(step: steps.SetDefault, spelling: Spelling) -> str:
     """SET DEFAULT | DROP DEFAULT."""
     action = "DROP DEFAULT" if step.expression is None else f"SET DEFAULT ({step.expression})"
     return render_alter_column(step.table, step.column, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_set_on_update(step: steps.SetOnUpdate, spelling: Spelling) -> str:
     """SET ON UPDATE | DROP ON UPDATE."""
     action = "DROP ON UPDATE" if step.expression is None else f"SET ON UPDATE ({step.expression})"
     return render_alter_column(step.table, step.column, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_set_column_options(step: steps.SetColumnOptions, spelling: Spelling) -> str:
     """SET OPTIONS of a column."""
     action = spelling.set_column_options(step.options)
     return render_alter_column(step.table, step.column, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_add_foreign_key(step: steps.AddForeignKey, spelling: Spelling) -> str:
     """ADD FOREIGN KEY."""
     action = f"ADD {spelling.write_foreign_key(step.foreign_key)}"
     return render_alter_table(step.table, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_add_check(step: steps.AddCheck, spelling: Spelling) -> str:
     """ADD CHECK."""
     return render_alter_table(step.table, f"ADD {spelling.write_check(step.check)}", spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_drop_constraint(step: steps.DropConstraint, spelling: Spelling) -> str:
     """DROP CONSTRAINT."""
     action = f"DROP CONSTRAINT {spelling.quote_column(step.name)}"
     return render_alter_table(step.table, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_set_row_deletion_policy(step: steps.SetRowDeletionPolicy, spelling: Spelling) -> str:
     """ADD | REPLACE | DROP ROW DELETION POLICY."""
     if step.policy is None:
@@ -207,32 +207,32 @@ def render_set_row_deletion_policy(step: steps.SetRowDeletionPolicy, spelling: S
     return render_alter_table(step.table, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_set_on_delete(step: steps.SetOnDelete, spelling: Spelling) -> str:
     """SET ON DELETE."""
     return render_alter_table(step.table, f"SET ON DELETE {step.on_delete.value}", spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_set_interleave(step: steps.SetInterleave, spelling: Spelling) -> str:
     """SET INTERLEAVE IN."""
     action = f"SET {spelling.write_interleave(step.interleave)}"
     return render_alter_table(step.table, action, spelling)
 
 
-@_render.register
+@render_by_type.register
 def render_create_index(step: steps.CreateIndex, spelling: Spelling) -> str:
     """CREATE INDEX."""
     return spelling.create_index(step.index, step.if_not_exists)
 
 
-@_render.register
+@render_by_type.register
 def render_drop_index(step: steps.DropIndex, spelling: Spelling) -> str:
     """DROP INDEX."""
     return f"DROP INDEX {'IF EXISTS ' if step.if_exists else ''}{spelling.quote_name(step.name)}"
 
 
-@_render.register
+@render_by_type.register
 def render_alter_index_storing(step: steps.AlterIndexStoring, spelling: Spelling) -> str:
     """ALTER INDEX ADD | DROP a stored column."""
     action = f"{'ADD' if step.add else 'DROP'} {spelling.stored_column}"
@@ -240,7 +240,7 @@ def render_alter_index_storing(step: steps.AlterIndexStoring, spelling: Spelling
     return f"ALTER INDEX {spelling.quote_name(step.index)} {action} {column}"
 
 
-@_render.register
+@render_by_type.register
 def render_create_change_stream(step: steps.CreateChangeStream, spelling: Spelling) -> str:
     """CREATE CHANGE STREAM."""
     text = spelling.create_change_stream(step.change_stream)
@@ -248,7 +248,7 @@ def render_create_change_stream(step: steps.CreateChangeStream, spelling: Spelli
     return text.replace("CREATE CHANGE STREAM", optional, 1) if step.if_not_exists else text
 
 
-@_render.register
+@render_by_type.register
 def render_alter_change_stream(step: steps.AlterChangeStream, spelling: Spelling) -> str:
     """ALTER CHANGE STREAM: what it watches, its options, or both."""
     stream = step.change_stream
@@ -262,52 +262,54 @@ def render_alter_change_stream(step: steps.AlterChangeStream, spelling: Spelling
     return f"ALTER CHANGE STREAM {spelling.quote_name(stream.name)} {action}"
 
 
-@_render.register
+@render_by_type.register
 def render_drop_change_stream(step: steps.DropChangeStream, spelling: Spelling) -> str:
     """DROP CHANGE STREAM."""
     optional = "IF EXISTS " if step.if_exists else ""
     return f"DROP CHANGE STREAM {optional}{spelling.quote_name(step.name)}"
 
 
-@_render.register
+@render_by_type.register
 def render_alter_database(step: steps.AlterDatabase, spelling: Spelling) -> str:
     """ALTER DATABASE SET options."""
     return spelling.alter_database(step.database, step.options)
 
 
-@_render.register
+@render_by_type.register
 def render_create_named_schema(step: steps.CreateNamedSchema, spelling: Spelling) -> str:
     """CREATE SCHEMA."""
     optional = "IF NOT EXISTS " if step.if_not_exists else ""
     return f"CREATE SCHEMA {optional}{spelling.quote_name(step.name)}"
 
 
-@_render.register
+@render_by_type.register
 def render_drop_named_schema(step: steps.DropNamedSchema, spelling: Spelling) -> str:
     """DROP SCHEMA."""
     return f"DROP SCHEMA {'IF EXISTS ' if step.if_exists else ''}{spelling.quote_name(step.name)}"
 
 
-@_render.register
+@render_by_type.register
 def render_create_verbatim(step: steps.CreateVerbatim, spelling: Spelling) -> str:
     """CREATE of an object that is kept as text."""
     return step.item.text
 
 
-@_render.register
+@render_by_type.register
 def render_drop_verbatim(step: steps.DropVerbatim, spelling: Spelling) -> str:
     """DROP of an object that is kept as text; a proto bundle has no name."""
     optional = "IF EXISTS " if step.if_exists else ""
     return f"DROP {step.kind} {optional}{spelling.quote_name(step.name)}".rstrip()
 
 
-@_render.register
+@render_by_type.register
 def render_alter_table_if_exists(step: steps.AlterTableIfExists, spelling: Spelling) -> str:
     """ALTER TABLE IF EXISTS."""
-    return str(_render(step.step, spelling)).replace("ALTER TABLE", "ALTER TABLE IF EXISTS", 1)
+    return str(render_by_type(step.step, spelling)).replace(
+        "ALTER TABLE", "ALTER TABLE IF EXISTS", 1
+    )
 
 
-@_render.register
+@render_by_type.register
 def render_other_statement(step: steps.OtherStatement, spelling: Spelling) -> str:
     """A statement that is kept as text."""
     return step.text

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import string
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ddl.model import steps
 from ddl.model.errors import DdlSyntaxError, SchemaError
 from ddl.model.names import join_name, split_name
 from ddl.model.schema import (
     Check,
     Column,
+    Dialect,
     Identity,
     Index,
     KeyPart,
@@ -22,9 +25,11 @@ from ddl.model.schema import (
     Type,
     TypeCode,
 )
+from ddl.rules.dispatch import apply_by_type, reverse_by_type
 from ddl.rules.evolve import apply_step, parse_schema
+from ddl.rules.limits import list_new_names
 from ddl.syntax.parse import parse_script, parse_statement
-from ddl.syntax.render import render_schema, render_step
+from ddl.syntax.render import render_by_type, render_schema, render_step
 
 STATEMENTS = [
     "CREATE TABLE t (a INT64 NOT NULL, b STRING(MAX)) PRIMARY KEY (a DESC)",
@@ -65,6 +70,8 @@ STATEMENTS = [
     "ALTER INDEX i DROP STORED COLUMN c",
     "DROP INDEX IF EXISTS i",
     "DROP TABLE t",
+    "RENAME TABLE t TO u, v TO w",
+    "ALTER TABLE IF EXISTS t DROP COLUMN c",
     "CREATE CHANGE STREAM s FOR ALL",
     """CREATE CHANGE STREAM s FOR t, u(), v(a, b)
        OPTIONS (retention_period = '7d', value_capture_type = 'NEW_ROW')""",
@@ -86,6 +93,35 @@ STATEMENTS = [
     "DROP VIEW v",
     "GRANT SELECT ON TABLE t TO ROLE reader",
     "ANALYZE",
+]
+
+
+IRREVERSIBLE = {
+    *(steps.DropTable, steps.DropConstraint, steps.SetOnDelete, steps.SetInterleave),
+    *(steps.AlterDatabase, steps.CreateNamedSchema, steps.DropNamedSchema),
+    *(steps.CreateVerbatim, steps.DropVerbatim, steps.AlterTableIfExists, steps.OtherStatement),
+}
+"""Steps that 'ddl apply' makes none of, or that lose what no statement restores."""
+
+
+@pytest.mark.parametrize("step", get_args(steps.Step))
+def test_every_step_is_read_written_applied_and_taken_back(step: type) -> None:
+    for dispatch in (render_by_type, apply_by_type):
+        assert step in dispatch.registry, "ddl/syntax/render.py, ddl/rules/"
+    assert (step in reverse_by_type.registry) != (step in IRREVERSIBLE), "beside what applies it"
+    examples = [parse_statement(text) for text in STATEMENTS]
+    examples += [parse_statement(text, Dialect.POSTGRESQL) for text in POSTGRESQL_STATEMENTS]
+    (example, *_) = [each for each in examples if type(each) is step]
+    named = any(step.__name__.startswith(verb) for verb in ("Create", "Add", "Rename"))
+    if named and step not in UNNAMED:
+        assert list(list_new_names(example)), "ddl/rules/limits.py"
+
+
+UNNAMED = {steps.AddForeignKey, steps.AddCheck}
+"""Constraints, whose names have no limit of their own here."""
+POSTGRESQL_STATEMENTS = [
+    "ALTER TABLE t ALTER COLUMN c SET NOT NULL",
+    "ALTER TABLE t ALTER COLUMN c TYPE varchar(20)",
 ]
 
 

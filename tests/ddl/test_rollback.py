@@ -21,13 +21,12 @@ from hypothesis import strategies as st
 from ddl.migration.apply import apply_plan, plan_rollback, read_schema, roll_back
 from ddl.migration.plan import make_plan
 from ddl.migration.record import read_records
-from ddl.migration.reverse import reverse_step
 from ddl.model.errors import PlanError
 from ddl.model.options import WatchOptions
 from ddl.model.schema import Dialect, Index, KeyPart, Schema
 from ddl.model.steps import CreateIndex
 from ddl.model.strategies import Strategy
-from ddl.rules.evolve import apply_step, parse_schema
+from ddl.rules.evolve import apply_step, parse_schema, reverse_step
 from ddl.syntax.parse import parse_statement
 from ddl.syntax.render import render_schema, render_step
 
