@@ -11,6 +11,7 @@ from ddl.syntax import sequences
 from ddl.syntax.references import find_referenced_columns
 from ddl.syntax.views import list_views, read_view
 from emulator.catalog import constraints, tables
+from emulator.values.served_types import SERVED_TYPES, PgType
 
 Fields = dict[str, object]
 OWNERS = {
@@ -26,22 +27,11 @@ OID_RANGE = 2**30
 INDEX_METHOD = 75002
 TABLE_METHOD = 75001
 TYPES = {
-    TypeCode.BOOL: (16, "bool", 1, "B", 1000),
-    TypeCode.BYTES: (17, "bytea", -1, "U", 1001),
-    TypeCode.INT64: (20, "int8", 8, "N", 1016),
-    TypeCode.PG_OID: (26, "oid", 4, "N", 1028),
-    TypeCode.FLOAT32: (700, "float4", 4, "N", 1021),
-    TypeCode.FLOAT64: (701, "float8", 8, "N", 1022),
-    TypeCode.STRING: (1043, "varchar", -1, "S", 1015),
-    TypeCode.DATE: (1082, "date", 4, "D", 1182),
-    TypeCode.TIMESTAMP: (1184, "timestamptz", 8, "D", 1185),
-    TypeCode.INTERVAL: (1186, "interval", 16, "T", 1187),
-    TypeCode.PG_NUMERIC: (1700, "numeric", -1, "N", 1231),
-    TypeCode.UUID: (2950, "uuid", 16, "U", 2951),
-    TypeCode.PG_JSONB: (3802, "jsonb", -1, "U", 3807),
+    code: served.postgresql
+    for code, served in SERVED_TYPES.items()
+    if served.postgresql is not None
 }
-"""Each type: its oid, name, length and category in PostgreSQL, and the oid of its arrays."""
-TEXT = (25, "text", -1, "S", 1009)
+TEXT = PgType(25, "text", -1, "S", 1009)
 LETTERS = {OnDelete.CASCADE: "c"}
 MAX_INDEX_KEYS = "16"
 
@@ -96,8 +86,8 @@ def given(schema: Schema) -> Oids:
 def type_oid(type_: Type) -> int:
     """The oid of a type."""
     if type_.element is not None:
-        return int(TYPES[type_.element.code][4]) if type_.element.code in TYPES else 0
-    return int(TYPES[type_.code][0]) if type_.code in TYPES else 0
+        return TYPES[type_.element.code].arrays if type_.element.code in TYPES else 0
+    return TYPES[type_.code].oid if type_.code in TYPES else 0
 
 
 def index_list(schema: Schema) -> Iterator[tuple[Table, Index]]:
@@ -184,7 +174,7 @@ def attribute(relation_oid: int, column: Column, number: int) -> Fields:
         "attrelid": relation_oid,
         "attname": column.name,
         "atttypid": type_oid(type_),
-        "attlen": known[2] if known else -1,
+        "attlen": known.size if known else -1,
         "attnum": number,
         "attndims": int(type_.element is not None),
         "attcacheoff": -1,
@@ -308,25 +298,25 @@ def constraint(oids: Oids, table: Table, name: str, kind: str) -> Fields:
 
 def type_rows(schema: Schema) -> Iterator[Fields]:
     """pg_type: the types that columns and queries have, and their arrays."""
-    for oid, name, length, category, array_oid in (*TYPES.values(), TEXT):
+    for type_ in (*TYPES.values(), TEXT):
         yield {
-            "oid": oid,
-            "typname": name,
+            "oid": type_.oid,
+            "typname": type_.name,
             "typnamespace": OWNERS["pg_catalog"],
-            "typlen": length,
-            "typbyval": int(0 < length <= 8),
+            "typlen": type_.size,
+            "typbyval": int(0 < type_.size <= 8),
             "typtype": "b",
-            "typcategory": category,
-            "typispreferred": int(name in {"bool", "float8", "oid", "text", "timestamptz"}),
+            "typcategory": type_.category,
+            "typispreferred": int(type_.name in {"bool", "float8", "oid", "text", "timestamptz"}),
             "typisdefined": 1,
             "typdelim": ",",
             "typrelid": 0,
             "typelem": 0,
-            "typarray": array_oid,
+            "typarray": type_.arrays,
         }
         yield {
-            "oid": array_oid,
-            "typname": f"_{name}",
+            "oid": type_.arrays,
+            "typname": f"_{type_.name}",
             "typnamespace": OWNERS["pg_catalog"],
             "typlen": -1,
             "typbyval": 0,
@@ -336,7 +326,7 @@ def type_rows(schema: Schema) -> Iterator[Fields]:
             "typisdefined": 1,
             "typdelim": ",",
             "typrelid": 0,
-            "typelem": oid,
+            "typelem": type_.oid,
             "typarray": 0,
         }
 

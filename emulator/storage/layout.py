@@ -14,42 +14,14 @@ from emulator.sql.statements import Expression
 from emulator.storage import change_streams, integrity
 from emulator.storage import placements as placement_keys
 from emulator.storage.sqlite import PENDING, current_table, history_table, key_index
+from emulator.values.served_types import LENGTHS_MAX, SERVED_TYPES
 from emulator.values.sqlite_text import quote_name, quote_text
-
-STORAGE_CLASSES = {
-    TypeCode.BOOL: "INTEGER",
-    TypeCode.INT64: "INTEGER",
-    TypeCode.FLOAT32: "ANY",
-    TypeCode.FLOAT64: "ANY",
-    TypeCode.NUMERIC: "TEXT",
-    TypeCode.STRING: "TEXT",
-    TypeCode.BYTES: "BLOB",
-    TypeCode.DATE: "TEXT",
-    TypeCode.TIMESTAMP: "TEXT",
-    TypeCode.JSON: "TEXT",
-    TypeCode.PG_NUMERIC: "TEXT",
-    TypeCode.PG_JSONB: "TEXT",
-    TypeCode.UUID: "TEXT",
-    TypeCode.INTERVAL: "TEXT",
-    TypeCode.ARRAY: "TEXT",
-    TypeCode.PROTO: "BLOB",
-    TypeCode.ENUM: "INTEGER",
-}
 
 NEEDED_KINDS = {sequences.KIND, protos.KIND, placements.KIND}
 """What expressions and placement keys of tables may name, apart from tables."""
 
 KEY_BYTES_MAX = 8_192
 FIXED_BYTES = 8
-
-LENGTHS_MAX = {
-    TypeCode.STRING: 2_621_440,
-    TypeCode.BYTES: 10_485_760,
-    TypeCode.JSON: 10_485_760,
-    TypeCode.PG_JSONB: 10_485_760,
-    TypeCode.PROTO: 10_485_760,
-}
-"""What MAX means: characters of a STRING, bytes of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +126,10 @@ def table_layout(part: Schema) -> TableLayout:
 
 def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     """One column: type, generation expression, NOT NULL and length."""
-    if column.type.code not in STORAGE_CLASSES:
+    served = SERVED_TYPES.get(column.type.code)
+    if served is None or served.storage is None:
         raise unimplemented(f"The type {column.type.code.value} of {table.name}.{column.name}")
-    storage_class = STORAGE_CLASSES[column.type.code]
+    storage_class = served.storage
     parts = [quote_name(column.name), storage_class]
     generated = None
     if column.generated is not None:

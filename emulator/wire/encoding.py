@@ -12,12 +12,12 @@ import json
 import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain, compress
 
-from ddl.model.schema import Type, TypeCode
-from emulator.values.forms import base64_text, numeric_to_text, timestamp_to_text
-from emulator.values.pg_numeric import text_of_form
+from ddl.model.schema import Type
 from emulator.values.requests import Stored
+from emulator.values.served_types import SERVED_TYPES, Sent
 
 Row = tuple[Stored, ...]
 Column = Sequence[Stored]
@@ -30,16 +30,6 @@ NULL_TEXT, FALSE_TEXT, TRUE_TEXT = "\x12\x02\x08\x00", "\x12\x02\x20\x00", "\x12
 NULL_VALUE = NULL_TEXT.encode()
 NUMBER = b"\x12\x09\x11"
 DOUBLE = struct.Struct("<d")
-
-PLAIN = {
-    *(TypeCode.STRING, TypeCode.DATE, TypeCode.JSON, TypeCode.UUID, TypeCode.INTERVAL),
-    TypeCode.PG_JSONB,
-}
-
-
-ANY_TEXT = PLAIN - {TypeCode.DATE, TypeCode.UUID}
-"""The types whose values may be other than ASCII."""
-
 
 SHORT_VARINTS = [bytes((number,)) for number in range(1 << 7)]
 
@@ -73,17 +63,6 @@ def head_of_string(size: int) -> bytes:
 HEADS = [head_of_string(size) for size in range(HEADS_MADE)]
 TEXT_HEADS = [head.decode("latin-1") for head in HEADS]
 
-TO_TEXT: dict[TypeCode, Callable[..., str]] = {
-    TypeCode.INT64: str,
-    TypeCode.PG_OID: str,
-    TypeCode.NUMERIC: numeric_to_text,
-    TypeCode.PG_NUMERIC: text_of_form,
-    TypeCode.TIMESTAMP: timestamp_to_text,
-    TypeCode.BYTES: base64_text,
-    TypeCode.PROTO: base64_text,
-    TypeCode.ENUM: str,
-}
-
 
 def float_value(number: float | str) -> bytes:
     """The inside of a Value for a FLOAT."""
@@ -98,16 +77,17 @@ def encode_value(type_: Type, stored: object) -> bytes:
     """The inside of a Value message; elements of arrays come in their JSON form."""
     if stored is None:
         return NULL
-    code = type_.code
-    if code is TypeCode.BOOL:
-        return TRUE if stored else FALSE
-    if code in (TypeCode.FLOAT64, TypeCode.FLOAT32):
-        return float_value(stored if isinstance(stored, str) else float(str(stored)))
-    if code in (TypeCode.ARRAY, TypeCode.STRUCT):
-        return list_value(encode_elements(type_, stored))
-    if code in PLAIN:
-        return delimit(b"\x1a", str(stored).encode())
-    return delimit(b"\x1a", TO_TEXT[code](stored).encode())
+    match SERVED_TYPES[type_.code].sent:
+        case Sent.BOOL:
+            return TRUE if stored else FALSE
+        case Sent.FLOAT:
+            return float_value(stored if isinstance(stored, str) else float(str(stored)))
+        case Sent.PARTS:
+            return list_value(encode_elements(type_, stored))
+        case Sent.ASCII | Sent.TEXT:
+            return delimit(b"\x1a", str(stored).encode())
+        case convert:
+            return delimit(b"\x1a", convert(stored).encode())
 
 
 def encode_elements(type_: Type, stored: object) -> list[bytes]:
@@ -146,7 +126,7 @@ class RowEncoder:
         if all(column is not None for column in columns):
             self._text = [column for column in columns if column is not None]
         self._bytes = [bytes_column(type_) for type_ in self.types]
-        self._may_be_unicode = [type_.code in ANY_TEXT for type_ in self.types]
+        self._may_be_unicode = [SERVED_TYPES[type_.code].sent is Sent.TEXT for type_ in self.types]
 
     def encode(self, rows: Sequence[Row]) -> bytes:
         """The values fields of these rows, one after another."""
@@ -177,20 +157,21 @@ class RowEncoder:
 
 def text_column(type_: Type) -> Callable[[Column], list[str]] | None:
     """Encodes a column as text; None for types whose bytes are not text."""
-    code = type_.code
-    if code in PLAIN:
-        return plain_text
-    if code is TypeCode.BOOL:
-        return bool_text
-    convert = TO_TEXT.get(code)
-    if convert is None:
-        return None
+    match SERVED_TYPES[type_.code].sent:
+        case Sent.ASCII | Sent.TEXT:
+            return plain_text
+        case Sent.BOOL:
+            return bool_text
+        case Sent.FLOAT | Sent.PARTS:
+            return None
+        case convert:
+            return partial(converted_text, convert)
 
-    def encode(column: Column) -> list[str]:
-        heads = TEXT_HEADS
-        return [NULL_TEXT if v is None else heads[len(text := convert(v))] + text for v in column]
 
-    return encode
+def converted_text(convert: Callable[..., str], column: Column) -> list[str]:
+    """What a function makes of the values."""
+    heads = TEXT_HEADS
+    return [NULL_TEXT if v is None else heads[len(text := convert(v))] + text for v in column]
 
 
 def is_ascii(column: Column) -> bool:
@@ -211,15 +192,15 @@ def bool_text(column: Column) -> list[str]:
 
 def bytes_column(type_: Type) -> Callable[[Column], list[bytes]]:
     """Encodes a column of any type and any length."""
-    code = type_.code
-    if code in (TypeCode.FLOAT64, TypeCode.FLOAT32):
-        return float_bytes
-    if code in PLAIN:
-        return plain_bytes
-    convert = TO_TEXT.get(code)
-    if convert is None:
-        return lambda column: [frame_value(encode_value(type_, v)) for v in column]
-    return lambda column: plain_bytes([None if v is None else convert(v) for v in column])
+    match SERVED_TYPES[type_.code].sent:
+        case Sent.ASCII | Sent.TEXT:
+            return plain_bytes
+        case Sent.FLOAT:
+            return float_bytes
+        case Sent.BOOL | Sent.PARTS:
+            return lambda column: [frame_value(encode_value(type_, v)) for v in column]
+        case convert:
+            return lambda column: plain_bytes([None if v is None else convert(v) for v in column])
 
 
 def float_bytes(column: Column) -> list[bytes]:

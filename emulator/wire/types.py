@@ -9,38 +9,11 @@ from emulator import limits
 from emulator.errors import invalid_argument, not_found
 from emulator.values.protos import ProtoTypes
 from emulator.values.requests import ResultColumn
+from emulator.values.served_types import SERVED_TYPES
 from emulator.wire.messages import Message, ResultSetMetadata
 
-CODES = {
-    TypeCode.BOOL: 1,
-    TypeCode.INT64: 2,
-    TypeCode.FLOAT64: 3,
-    TypeCode.TIMESTAMP: 4,
-    TypeCode.DATE: 5,
-    TypeCode.STRING: 6,
-    TypeCode.BYTES: 7,
-    TypeCode.ARRAY: 8,
-    TypeCode.STRUCT: 9,
-    TypeCode.NUMERIC: 10,
-    TypeCode.JSON: 11,
-    TypeCode.PROTO: 13,
-    TypeCode.ENUM: 14,
-    TypeCode.FLOAT32: 15,
-    TypeCode.INTERVAL: 16,
-    TypeCode.UUID: 17,
-}
-"""The numbers of google.spanner.v1.TypeCode."""
-
-BY_NUMBER = {number: code for code, number in CODES.items()}
-
-ANNOTATIONS = {
-    TypeCode.PG_NUMERIC: (TypeCode.NUMERIC, 2),
-    TypeCode.PG_JSONB: (TypeCode.JSON, 3),
-    TypeCode.PG_OID: (TypeCode.INT64, 4),
-}
-"""The types of the PostgreSQL dialect: the code that is sent, and its TypeAnnotationCode."""
-
-BY_ANNOTATION = {(CODES[code], number): type_ for type_, (code, number) in ANNOTATIONS.items()}
+BY_NUMBER = {(served.number, served.annotation): code for code, served in SERVED_TYPES.items()}
+"""By the numbers of google.spanner.v1.TypeCode and TypeAnnotationCode."""
 
 
 def read_type(proto: Message, types: ProtoTypes, depth: int = 0) -> Type:
@@ -48,9 +21,7 @@ def read_type(proto: Message, types: ProtoTypes, depth: int = 0) -> Type:
 
     Raises INVALID_ARGUMENT when it makes no sense, NOT_FOUND when it is not in the bundle.
     """
-    code = BY_NUMBER.get(proto.code)
-    if proto.type_annotation:
-        code = BY_ANNOTATION.get((proto.code, proto.type_annotation))
+    code = BY_NUMBER.get((proto.code, proto.type_annotation))
     if code is None or depth > limits.ARRAY_DEPTH_MAX:
         raise invalid_argument(f"Invalid type: unknown code {proto.code}.")
     if code in (TypeCode.PROTO, TypeCode.ENUM):
@@ -80,10 +51,10 @@ def read_named_type(proto: Message, code: TypeCode, types: ProtoTypes) -> Type:
 
 def fill_type(proto: Message, type_: Type) -> None:
     """Writes a type into its proto."""
-    code, annotation = ANNOTATIONS.get(type_.code, (type_.code, 0))
-    proto.code = CODES.get(code, 0)
-    if annotation:
-        proto.type_annotation = annotation
+    served = SERVED_TYPES[type_.code]
+    proto.code = served.number
+    if served.annotation:
+        proto.type_annotation = served.annotation
     if type_.proto_name is not None:
         proto.proto_type_fqn = type_.proto_name
     if type_.element is not None:

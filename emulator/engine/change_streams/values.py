@@ -11,7 +11,7 @@ from ddl.model.schema import Column, Type, TypeCode
 from emulator.engine.write_plans import PENDING_TEXT
 from emulator.storage.sqlite import PENDING
 from emulator.values import forms
-from emulator.values.pg_numeric import text_of_form
+from emulator.values.served_types import SERVED_TYPES, Sent
 
 ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -44,20 +44,17 @@ def element_to_json(value: Json, type_: Type, commit_text: str) -> Json:
 
 def scalar_to_json(value: Json, type_: Type, commit_text: str) -> Json:
     """A value that is neither NULL nor an array."""
-    code = type_.code
-    if code is TypeCode.BOOL:
-        return bool(value)
-    if code in (TypeCode.INT64, TypeCode.ENUM):
-        return str(value)
-    if code in (TypeCode.FLOAT32, TypeCode.FLOAT64):
-        return float_to_json(value)
-    if code is TypeCode.TIMESTAMP and isinstance(value, str):
-        return forms.timestamp_to_text(commit_text if value == PENDING_TEXT else value)
-    if code is TypeCode.NUMERIC and isinstance(value, str):
-        return forms.numeric_to_text(value)
-    if code is TypeCode.PG_NUMERIC and isinstance(value, str):
-        return text_of_form(value)
-    return value
+    if type_.code is TypeCode.TIMESTAMP and value == PENDING_TEXT:
+        return forms.timestamp_to_text(commit_text)
+    match SERVED_TYPES[type_.code].sent:
+        case Sent.BOOL:
+            return bool(value)
+        case Sent.FLOAT:
+            return float_to_json(value)
+        case Sent.ASCII | Sent.TEXT | Sent.PARTS:
+            return value
+        case convert:
+            return convert(value)
 
 
 def float_to_json(value: Json) -> Json:

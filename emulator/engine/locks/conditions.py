@@ -17,16 +17,9 @@ from ddl.model.schema import Schema, Table, Type, TypeCode
 from emulator.engine.locks.ranges import Among, Between, Condition
 from emulator.sql.compile import read_tree
 from emulator.values.requests import Stored
+from emulator.values.served_types import SERVED_TYPES
 
-COMPARED = {
-    TypeCode.INT64,
-    TypeCode.STRING,
-    TypeCode.BYTES,
-    TypeCode.BOOL,
-    TypeCode.DATE,
-    TypeCode.TIMESTAMP,
-    TypeCode.UUID,
-}
+COMPARED = {code for code, served in SERVED_TYPES.items() if served.ordered}
 """Types whose stored forms Python compares as SQLite does."""
 
 LISTED = {TypeCode.INT64, TypeCode.STRING}

@@ -9,10 +9,10 @@ from ddl.rules.refusals import is_in_primary_key, name_type
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument
 from emulator.sql.compile import compile_expression
+from emulator.values.served_types import LENGTHS_MAX
 from emulator.values.types import FLOATS
 
 COLUMN_OPTIONS = frozenset({"allow_commit_timestamp", "locality_group", "cassandra_type"})
-LENGTHS_MAX = {TypeCode.STRING: 2_621_440, TypeCode.BYTES: 10_485_760}
 COMMIT_OPTION = "allow_commit_timestamp"
 
 

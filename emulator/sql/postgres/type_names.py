@@ -2,66 +2,23 @@
 
 from __future__ import annotations
 
-from ddl.model.schema import Type, TypeCode
+from ddl.model.schema import Type
 from emulator import errors
 from emulator.sql.postgres.nodes import Node
+from emulator.values.served_types import SERVED_TYPES
 from emulator.values.types import (
-    BOOL,
-    BYTES,
-    DATE,
-    FLOAT32,
-    FLOAT64,
-    INT64,
     INTERVAL,
-    PG_JSONB,
     PG_NUMERIC,
-    PG_OID,
     STRING,
-    TIMESTAMP,
-    UUID,
     array,
 )
 
 BY_NAME = {
-    "bool": BOOL,
-    "int8": INT64,
-    "bigint": INT64,
-    "float4": FLOAT32,
-    "float8": FLOAT64,
-    "numeric": PG_NUMERIC,
-    "text": STRING,
-    "varchar": STRING,
-    "bytea": BYTES,
-    "date": DATE,
-    "timestamptz": TIMESTAMP,
-    "jsonb": PG_JSONB,
-    "uuid": UUID,
-    "interval": INTERVAL,
-    "oid": PG_OID,
+    name: Type(code)
+    for code, served in SERVED_TYPES.items()
+    if (known := served.postgresql) is not None
+    for name in (known.name, *known.aliases)
 }
-SHOWN = {
-    TypeCode.BOOL: "boolean",
-    TypeCode.INT64: "bigint",
-    TypeCode.FLOAT32: "real",
-    TypeCode.FLOAT64: "double precision",
-    TypeCode.PG_NUMERIC: "numeric",
-    TypeCode.STRING: "text",
-    TypeCode.BYTES: "bytea",
-    TypeCode.DATE: "date",
-    TypeCode.TIMESTAMP: "timestamp with time zone",
-    TypeCode.PG_JSONB: "jsonb",
-    TypeCode.UUID: "uuid",
-    TypeCode.INTERVAL: "interval",
-    TypeCode.PG_OID: "oid",
-}
-SHORT = {
-    TypeCode.BOOL: "bool",
-    TypeCode.INT64: "int8",
-    TypeCode.FLOAT32: "float4",
-    TypeCode.FLOAT64: "float8",
-    TypeCode.TIMESTAMP: "timestamptz",
-}
-"""The names of types where they name columns, as far as these differ from the others."""
 
 
 def read_type(node: Node) -> tuple[Type, tuple[int, ...]]:
@@ -103,11 +60,13 @@ def show_type(type_: Type | None) -> str:
         return "unknown"
     if type_.element is not None:
         return f"{show_type(type_.element)}[]"
-    return SHOWN.get(type_.code, type_.code.value.lower())
+    known = SERVED_TYPES[type_.code].postgresql
+    return (known.shown or known.name) if known is not None else type_.code.value.lower()
 
 
 def name_column(type_: Type) -> str:
     """The name of a column that is a constant, cast to a type."""
     if type_.element is not None:
         return name_column(type_.element)
-    return SHORT.get(type_.code, show_type(type_))
+    known = SERVED_TYPES[type_.code].postgresql
+    return (known.column or known.name) if known is not None else show_type(type_)
