@@ -93,7 +93,8 @@ def iterate_dataclass_hints(owner: Any) -> Iterator[tuple[str, object, object]]:
     """As ``iterate_hints``."""
     hints = get_type_hints(owner, localns={"ConfigDict": dict}, include_extras=True)
     for each in list_dataclass_fields(owner):
-        yield each.name, hints[each.name], each.default
+        made = each.default_factory
+        yield each.name, hints[each.name], each.default if made is MISSING else made()
 
 
 def describe_type(hint: object) -> str:

@@ -217,7 +217,7 @@ def test_with_a_change_stream_a_table_says_nothing_of_polling(
     create_database: Callable[..., Database],
 ) -> None:
     database = create_database(STREAMED, STREAM.format("NEW_ROW"))
-    words = "use only columns, exclude_columns, hidden_columns and text_columns there"
+    words = "use only columns, exclude_columns, hidden_columns, text_columns and masks there"
     with pytest.raises(ConfigurationError, match=words):
         deliver(database, capture="change-stream", table={"T": {"shard": "none"}})
     with pytest.raises(TableNotFoundError, match="no table U, but it is configured"):

@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 
 
 def test_the_configuration_in_the_documentation_is_valid() -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", (DOCS / "watch.md").read_text(), re.DOTALL)
+    text, *_ = re.findall(r"```toml\n(.*?)```", (DOCS / "watch.md").read_text(), re.DOTALL)
     config = parse_watch_config(tomllib.loads(text))
     assert config.consumer == "my-job"
     assert config.clearing is not None

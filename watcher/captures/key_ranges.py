@@ -10,17 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import ListValue, Value
 
+from ddl.model.schema import Type, TypeCode
 from watcher.captures import TableRows
-from watcher.captures.poll import PollCapture
+from watcher.captures.poll import PollCapture, convert_column
 from watcher.captures.progress import BackfillProgress
+from watcher.captures.row_filters import select_rows
 from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.strong_reads import TWICE, read_or_strongly, stream_or_strongly
 from watcher.model.window import BEGINNING, TableSlice, Window
 from watcher.spanner.keys import Key, KeyRange
-from watcher.spanner.results.columns import decode_batch
+from watcher.spanner.results.columns import (
+    build_schema,
+    choose_decoder,
+    convert_type,
+    decode_batch,
+)
+from watcher.spanner.results.sent_types import check_types
 from watcher.spanner.results.wire import ResultPart, collect_rows
 from watcher.tables.values import WatchedTable
 
@@ -70,24 +79,27 @@ class KeyRangeCapture:
 
         def read(at: int | None) -> Iterator[TableRows]:
             results = self._read_range(self._columns, part.keys, 0, at)
-            return self.poll.decode_rows(results, part.window, backfill=True)
+            if self.table.row_filter is None:
+                return self.poll.decode_rows(results, part.window, backfill=True)
+            return (rows for rows, _, _ in self._decode_page(results, part.window))
 
         return stream_or_strongly(read, part.window.end, TWICE)
 
     def read_page(
         self, progress: BackfillProgress, rows: int = PAGE_ROWS
     ) -> tuple[list[TableRows], BackfillProgress | None]:
-        """The next rows, and where the backfill is after them; None when it is done."""
+        """The next rows, and where the backfill is after them; None when it is done. ``rows`` are
+        read at most: the table's filter may keep fewer."""
         keys, columns = self._continue_after(progress.after), self._columns
         window = Window(BEGINNING, progress.at)
 
-        def read(at: int | None) -> list[tuple[TableRows, Key]]:
+        def read(at: int | None) -> list[tuple[TableRows, int, Key]]:
             return list(self._decode_page(self._read_range(columns, keys, rows, at), window))
 
         page = read_or_strongly(read, progress.at, TWICE)
-        count = sum(part.batch.num_rows for part, _ in page)
-        after = BackfillProgress(progress.at, page[-1][1]) if page and count == rows else None
-        return [part for part, _ in page], after
+        count = sum(read for _, read, _ in page)
+        after = BackfillProgress(progress.at, page[-1][2]) if page and count == rows else None
+        return [part for part, _, _ in page if part.batch.num_rows], after
 
     def plan_page(
         self, at: int, after: Key | None, upto: Key | None, limit: int, rows_per_slice: int
@@ -116,8 +128,17 @@ class KeyRangeCapture:
         return read_or_strongly(measure, at)
 
     @property
+    def _read_columns(self) -> tuple[tuple[str, Type], ...]:
+        """The columns that are read: what is delivered, and what the table's filter looks at."""
+        selected = self.poll.selected_columns
+        names = {name for name, _ in selected}
+        row_filter = self.table.row_filter
+        filtered = row_filter.columns if row_filter is not None else ()
+        return selected + tuple(each for each in filtered if each[0] not in names)
+
+    @property
     def _columns(self) -> list[str]:
-        return [name for name, _ in self.poll.selected_columns]
+        return [name for name, _ in self._read_columns]
 
     def _continue_after(self, after: Key | None) -> KeyRange:
         return self.keys if after is None else replace(self.keys, start=after, start_inside=False)
@@ -130,15 +151,35 @@ class KeyRangeCapture:
 
     def _decode_page(
         self, results: Iterator[ResultPart], window: Window
-    ) -> Iterator[tuple[TableRows, Key]]:
-        """Batches in the schema of the poll capture, and the key of the last row of each."""
-        decoders, schema = self.poll.choose_decoders(), self.poll.selected_schema
-        columns, width = self._columns, len(decoders)
-        places = [columns.index(name) for name in self.table.primary_key]
-        for values in collect_rows(results, width):
-            batch = self.poll.arrange(decode_batch(values, schema, decoders))
+    ) -> Iterator[tuple[TableRows, int, Key]]:
+        """Batches in the schema of the poll capture, each with the number of rows that were read
+        for it, and the key of the last one."""
+        key, nanoseconds = self.table.primary_key, self.poll.nanoseconds
+        columns = self._read_columns
+        types, names = [type_ for _, type_ in columns], self._columns
+        schema = build_schema(columns, nanoseconds, key)
+        decoders = [choose_decoder(type_, nanoseconds, name in key) for name, type_ in columns]
+        width = len(decoders)
+        places = [names.index(name) for name in key]
+        for values in collect_rows(check_types(results, names, types), width):
+            batch = self.poll.arrange(self._keep_rows(decode_batch(values, schema, decoders)))
             rows = TableRows(self.table, window, batch, backfill=True)
-            yield rows, read_key([values[place - width] for place in places])
+            last = read_key([values[place - width] for place in places])
+            yield rows, len(values) // width, last
+
+    def _keep_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that the table's filter keeps, in the columns that are delivered."""
+        row_filter = self.table.row_filter
+        if row_filter is None:
+            return batch
+        filtered = {
+            name: convert_column(batch.column(name), convert_type(type_))
+            if type_.code is TypeCode.TIMESTAMP
+            else batch.column(name)
+            for name, type_ in row_filter.columns
+        }
+        kept = batch.filter(select_rows(row_filter, filtered))
+        return kept.select([name for name, _ in self.poll.selected_columns])
 
     def _cut_page(
         self,

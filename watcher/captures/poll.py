@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from ddl.model.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows, statements
+from watcher.captures.masked_values import mask_column
 from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.statements import STAMPS
 from watcher.captures.strong_reads import LATER, read_or_strongly, stream_or_strongly
 from watcher.model.window import ShardGroup, ShardSlice, Window
 from watcher.spanner.queries import QueryClient
-from watcher.spanner.results.columns import Decoder, build_schema, choose_decoder, decode_batches
+from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.timestamp_columns import round_up_timestamps, truncate_timestamps
 from watcher.spanner.results.wire import ResultPart
@@ -177,32 +178,29 @@ class PollCapture:
         """The ``selected_columns`` in Arrow's types."""
         return build_schema(self.selected_columns, self.nanoseconds, self.table.primary_key)
 
-    def choose_decoders(self) -> list[Decoder]:
-        """How the ``selected_columns`` are decoded."""
-        key = self.table.primary_key
-        return [
-            choose_decoder(type_, self.nanoseconds, name in key)
-            for name, type_ in self.selected_columns
-        ]
-
     def arrange(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns of a result in the order of ``schema``."""
+        """The columns of a result in the order of ``schema``, with the masks of the table."""
         arrays = [
-            pa.nulls(batch.num_rows, field.type)
-            if place is None
-            else convert_column(batch.column(place), field.type)
+            None if place is None else convert_column(batch.column(place), field.type)
             for place, field in zip(self._places, self.schema, strict=True)
         ]
+        masks = {mask.column: mask for mask in self.table.masks}
+        for number, (field, array) in enumerate(zip(self.schema, arrays, strict=True)):
+            if (mask := masks.get(field.name)) is not None:
+                arrays[number] = mask_column(mask, array, field.type, batch.num_rows)
+            elif array is None:
+                arrays[number] = pa.nulls(batch.num_rows, field.type)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     @cached_property
     def _places(self) -> list[int | None]:
         """The place of each column of ``schema`` in the result; two are sent once, shown twice.
 
-        None for the commit timestamp and the shard of a table without one.
+        None for the commit timestamp and the shard of a table without one, and for a column that a
+        mask replaces without reading it.
         """
-        names = self.selected_schema.names
-        columns = [names.index(name) for name, _ in self.table.columns]
+        names, unread = self.selected_schema.names, self.table.unread
+        columns = [None if name in unread else names.index(name) for name, _ in self.table.columns]
         named = statements.name_stamps(self.table, self.stamps)
         stamps = [names.index(named[name]) if name in named else None for name in self.stamps]
         return columns + stamps

@@ -62,5 +62,7 @@ class SnapshotCapture:
         statement = statements.select_table(self.poll.table, self.poll.stamps)
         if (condition := self.condition) is None:
             return statement
-        sql = f"{statement.sql} WHERE {condition.sql}"
-        return Statement(sql, condition.params, condition.types)
+        word = "WHERE" if self.poll.table.row_filter is None else "AND"
+        sql = f"{statement.sql} {word} ({condition.sql})"
+        params, types = {**statement.params, **condition.params}, statement.types
+        return Statement(sql, params, {**types, **condition.types})

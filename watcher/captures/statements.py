@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ddl.model.schema import Type, TypeCode
+from watcher.captures.row_filters import render_filter
 from watcher.model.window import ShardGroup, Window
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.sql import Statement, WireValue
@@ -126,7 +127,8 @@ def select_window(
     if table.change_sets is None:
         columns = [table.sql.quote_column(name) for name, _ in list_selected_columns(table, stamps)]
     else:
-        columns = [f"t.{table.sql.quote_column(name)}" for name, _ in table.columns]
+        read = [name for name, _ in table.columns if name not in table.unread]
+        columns = [f"t.{table.sql.quote_column(name)}" for name in read]
         own = {
             COMMIT_TIMESTAMP_COLUMN: render_timestamp(table),
             SHARD_ID_COLUMN: render_shard(table),
@@ -135,7 +137,19 @@ def select_window(
         columns += [f"{own[name]} AS {table.sql.quote_column(name)}" for name in names]
     shards = choose_shards(table, group)
     sql = f"SELECT {', '.join(columns)} {render_rows(table, shards)}"
-    return bind_window(sql, window, shards)
+    return add_filter(bind_window(sql, window, shards), table, "AND")
+
+
+def add_filter(statement: Statement, table: WatchedTable, word: str) -> Statement:
+    """A statement that keeps the rows of the table's filter; ``word`` is WHERE or AND."""
+    if table.row_filter is None:
+        return statement
+    condition = render_filter(table.row_filter, table.sql)
+    return Statement(
+        f"{statement.sql} {word} ({condition.sql})",
+        {**statement.params, **condition.params},
+        {**statement.types, **condition.types},
+    )
 
 
 def sample_window(
@@ -152,7 +166,8 @@ def select_table(table: WatchedTable, stamps: Sequence[str]) -> Statement:
     columns = ", ".join(
         table.sql.quote_column(name) for name, _ in list_selected_columns(table, stamps)
     )
-    return Statement(f"SELECT {columns} FROM {table.sql.render_table(table.name, table.names)}")  # noqa: S608
+    source = table.sql.render_table(table.name, table.names)
+    return add_filter(Statement(f"SELECT {columns} FROM {source}"), table, "WHERE")  # noqa: S608
 
 
 def name_stamps(table: WatchedTable, stamps: Sequence[str]) -> dict[str, str]:
@@ -166,11 +181,12 @@ def name_stamps(table: WatchedTable, stamps: Sequence[str]) -> dict[str, str]:
 def list_selected_columns(
     table: WatchedTable, stamps: Sequence[str]
 ) -> tuple[tuple[str, Type], ...]:
-    """The table's columns, and those of ``stamps`` that are not among them."""
-    names = {name for name, _ in table.columns}
+    """The table's columns that are read, and those of ``stamps`` that are not among them."""
+    read = tuple(column for column in table.columns if column[0] not in table.unread)
+    names = {name for name, _ in read}
     types = {COMMIT_TIMESTAMP_COLUMN: TIMESTAMP, SHARD_ID_COLUMN: INT64}
     named = name_stamps(table, stamps).items()
-    return table.columns + tuple((name, types[each]) for each, name in named if name not in names)
+    return read + tuple((name, types[each]) for each, name in named if name not in names)
 
 
 def count_window(table: WatchedTable, window: Window, group: ShardGroup | None = None) -> Statement:

@@ -27,7 +27,8 @@ if to_run(__name__):
     from watcher.consumers.positions import SpannerPositions
     from watcher.runners.schedule import Schedule
     from watcher.runners.signals import stop_on_signals
-    from watcher.settings.fields import check_table_spec, duration_seconds
+    from watcher.settings.fields import duration_seconds
+    from watcher.settings.table_specs import check_table_spec
     from watcher.settings.watcher import GRACE_SECONDS
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect

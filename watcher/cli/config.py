@@ -11,6 +11,13 @@ from watcher.settings.watcher import WatchConfig, parse_watch_config, read_toml
 
 OF_TABLES = "table.*."
 """How a flag begins that is an option of every table that is named."""
+OF_ONE_TABLE = {
+    "where": "Singers=City = 'Bern'",
+    "columns": "Singers=Name,City",
+    "mask": "Singers.Email=hash",
+}
+"""Flags that name the table themselves, and how they are written."""
+PLACES = ("env", "file")
 
 
 def load_config(path: Path | None, flags: Mapping[str, object]) -> WatchConfig:
@@ -25,6 +32,9 @@ def load_config(path: Path | None, flags: Mapping[str, object]) -> WatchConfig:
             continue
         if name.startswith(OF_TABLES):
             set_of_tables(values, name.removeprefix(OF_TABLES), value)
+            continue
+        if name in OF_ONE_TABLE:
+            set_of_named(values, name, value)
             continue
         section, _, option = name.rpartition(".")
         if section:
@@ -63,6 +73,40 @@ def set_of_tables(values: dict[str, object], option: str, value: object) -> None
         section = spelled.get(name.casefold(), name)
         sections = {**sections, section: {**read_section(sections, section), option: value}}
     values["table"] = sections
+
+
+def set_of_named(values: dict[str, object], flag: str, given: object) -> None:
+    """Sets options of the tables that a flag names itself. Raises ConfigurationError."""
+    for text in map(str, given) if isinstance(given, Sequence) else ():
+        name, sign, value = text.partition("=")
+        table, dot, column = name.strip().rpartition(".") if flag == "mask" else (name, ".", "_")
+        table, value = table.strip(), value.strip()
+        if not (sign and table and value and dot and column):
+            raise ConfigurationError(
+                f"invalid --{flag} '{text}': write it as --{flag} \"{OF_ONE_TABLE[flag]}\""
+            )
+        sections = read_section(values, "table")
+        table = {each.casefold(): each for each in sections}.get(table.casefold(), table)
+        section = read_section(sections, table)
+        if flag == "mask":
+            section = {**section, "masks": {**read_section(section, "masks"), column: value}}
+        elif flag == "columns":
+            names = [each.strip() for each in value.split(",") if each.strip()]
+            section = {**section, "columns": names}
+        else:
+            section = {**section, flag: value}
+        values["table"] = {**sections, table: section}
+
+
+def read_mask_key(text: str) -> dict[str, str]:
+    """Where the key of hashes is: env:NAME or file:PATH. Raises ConfigurationError."""
+    place, _, name = text.partition(":")
+    if place not in PLACES or not name:
+        raise ConfigurationError(
+            "invalid --mask-key: say where the key is, as env:NAME or file:PATH; it is not written"
+            " on the command line, which others can see"
+        )
+    return {place: name}
 
 
 def read_shard_values(given: object) -> object:

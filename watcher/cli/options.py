@@ -71,6 +71,39 @@ ShardValueOption = Annotated[
         "--shard-value", metavar="VALUE", help="A value of the shard, with fixed; repeatable."
     ),
 ]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="TABLE=CONDITION",
+        help="Deliver only the rows of TABLE that satisfy a condition, such as"
+        " \"Singers=City = 'Bern' AND Age >= 18\"; Spanner evaluates it. Repeatable.",
+    ),
+]
+ColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="TABLE=COLUMN,COLUMN",
+        help="Read only these columns of TABLE, and its key; repeatable.",
+    ),
+]
+MaskOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mask",
+        metavar="TABLE.COLUMN=KIND",
+        help="Deliver a column masked: hash (by --mask-key), redact, or null; repeatable.",
+    ),
+]
+MaskKeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mask-key",
+        metavar="PLACE",
+        help="Where the key of hashes is: env:NAME (an environment variable) or file:PATH.",
+    ),
+]
 PositionsTableOption = Annotated[
     str,
     typer.Option(

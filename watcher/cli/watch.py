@@ -12,9 +12,12 @@ import typer
 from watcher.cli.logs import configure_logging
 from watcher.cli.options import (
     POSITIONS_TABLE,
+    ColumnsOption,
     ConfigOption,
     CreateFoldersOption,
     ExcludeOption,
+    MaskKeyOption,
+    MaskOption,
     OptionalDatabaseOption,
     PositionsTableOption,
     ShardColumnOption,
@@ -22,6 +25,7 @@ from watcher.cli.options import (
     ShardValueOption,
     StreamOption,
     TablesOption,
+    WhereOption,
 )
 from watcher.cli.output import ERRORS
 from watcher.model.errors import OutputClosedError
@@ -30,7 +34,7 @@ from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.cli.callbacks import resolve_callback
-    from watcher.cli.config import load_config
+    from watcher.cli.config import load_config, read_mask_key
     from watcher.envelopes.lines import JsonLines
     from watcher.model.window import BEGINNING
     from watcher.overview.page.service import hide_token
@@ -132,6 +136,10 @@ def command(
             " instances with this --consumer divide among themselves.",
         ),
     ] = None,
+    where: WhereOption = None,
+    columns: ColumnsOption = None,
+    mask: MaskOption = None,
+    mask_key: MaskKeyOption = None,
     shard: ShardOption = None,
     shard_column: ShardColumnOption = None,
     shard_value: ShardValueOption = None,
@@ -169,6 +177,10 @@ def command(
         "positions.table": positions_table if positions_table != POSITIONS_TABLE else None,
         "capture": "change-stream" if stream is not None else None,
         "stream.name": stream,
+        "where": where,
+        "columns": columns,
+        "mask": mask,
+        "mask_key": read_mask_key(mask_key) if mask_key is not None else None,
         "table.*.shard": shard,
         "table.*.shard_column": shard_column,
         "table.*.shard_values": shard_value,

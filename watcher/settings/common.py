@@ -11,6 +11,7 @@ SETTINGS = (
     "backfill",
     "capture",
     "exclude",
+    "mask_key",
     "nanoseconds",
     "on_missing_index",
     "start",

@@ -18,7 +18,7 @@ from watcher.settings.secret_values import hide_credentials
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.timestamps import to_micros
-from watcher.tables.values import TableSpec
+from watcher.tables.masks import MaskKey
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -188,6 +188,9 @@ class SharedSettings(BaseModel):
     high."""
     directed_read: DirectedRead | None = None
     """Which replicas serve the reads of captures."""
+    mask_key: MaskKey | None = None
+    """Where the key of the hashes is by which columns are masked: a file or an environment
+    variable. It has 16 characters at least."""
 
     @property
     def read_options(self) -> ReadOptions:
@@ -229,12 +232,3 @@ def show_input(value: object) -> str:
     if isinstance(value, str):
         return hide_credentials(repr(value))
     return repr(value) if isinstance(value, int | float | None) else "its value"
-
-
-def check_table_spec(spec: TableSpec, place: str) -> None:
-    """Checks how one table is polled; ``place`` is where its shard is set. Raises
-    ConfigurationError."""
-    if spec.shard == "fixed" and not spec.shard_values:
-        raise ConfigurationError(f"{place} = 'fixed' needs shard_values")
-    if spec.shard in ("fixed", "time", "not-null") and spec.shard_column is None:
-        raise ConfigurationError(f"{place} = '{spec.shard}' needs shard_column")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel, to_snake
+from pydantic.alias_generators import to_camel
 
 from ddl.model.strategies import ShardKind
 from watcher.consumers.leases import LEASE_SECONDS
@@ -26,16 +25,34 @@ from watcher.settings.fields import (
     Size,
     Start,
     Text,
-    check_table_spec,
     describe_validation_error,
     unknown_option,
 )
+from watcher.settings.spark_texts import (
+    convert_directed_read,
+    convert_json,
+    convert_mask_key,
+    convert_operations,
+    convert_shard_values,
+    convert_table_options,
+    join_names,
+    split_names,
+)
+from watcher.settings.table_specs import (
+    OF_STREAMS,
+    check_named_once,
+    check_table_spec,
+    is_for_streams,
+    put_mask_key,
+    refuse_filters,
+)
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.read_options import DirectedRead
+from watcher.tables.column_choice import ColumnChoice
+from watcher.tables.masks import MaskKey
 from watcher.tables.values import TableSpec
 
 OUTAGE_SECONDS = 600.0
-EXAMPLE = '{"name": "value"}'
 
 
 class SchemaChange(StrEnum):
@@ -66,68 +83,6 @@ class CaptureName(StrEnum):
 
     POLL = "poll"
     CHANGE_STREAM = "change-stream"
-
-
-def split_names(text: str) -> tuple[str, ...]:
-    """The names of a comma-separated list."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def join_names(tables: str, exclude: str) -> str:
-    """A list of names, and of those left out, in one spelling."""
-    left_out = f" except {','.join(split_names(exclude))}" if exclude else ""
-    return ",".join(split_names(tables)) + left_out
-
-
-def convert_operations(value: object) -> object:
-    """The operations of a comma-separated list."""
-    return tuple(name.upper() for name in split_names(value)) if isinstance(value, str) else value
-
-
-def convert_json(value: object) -> object:
-    """A JSON object. Raises ValueError."""
-    if not isinstance(value, str):
-        return value
-    try:
-        parsed = json.loads(value)
-    except ValueError as error:
-        raise ValueError(f"{value!r} is not JSON: write an object such as {EXAMPLE}") from error
-    if not isinstance(parsed, dict):
-        raise ValueError(f"{value!r} is not a JSON object: write one such as {EXAMPLE}")
-    return parsed
-
-
-def convert_directed_read(value: object) -> object:
-    """A JSON object, whose names are in camelCase. Raises ValueError."""
-    values = convert_json(value)
-    if not isinstance(values, dict):
-        return values
-    return {to_snake(name): each for name, each in values.items()}
-
-
-def convert_shard_values(value: object) -> object:
-    """The values of a comma-separated list, or of a JSON array: numbers where all are."""
-    if not isinstance(value, str):
-        return value
-    if value.lstrip().startswith("["):
-        return tuple(json.loads(value))
-    names = split_names(value)
-    numbers = all(name.removeprefix("-").isdecimal() for name in names)
-    return tuple(map(int, names)) if numbers else names
-
-
-def convert_table_options(value: object) -> object:
-    """A JSON object of objects, whose names are in camelCase. Raises ValueError."""
-    tables = convert_json(value)
-    if not isinstance(tables, dict):
-        return tables
-    for name, spec in tables.items():
-        if not isinstance(spec, dict):
-            raise ValueError(f"the options of {name} are not a JSON object: {spec!r}")
-    return {
-        name: {to_snake(option): each for option, each in spec.items()}
-        for name, spec in tables.items()
-    }
 
 
 OF_TABLE = ("shard", "shard_column", "shard_values", "timestamp_column", "index")
@@ -189,6 +144,9 @@ class SourceOptions(SharedSettings):
     directed_read: Annotated[DirectedRead | None, BeforeValidator(convert_directed_read)] = None
     """Which replicas serve the reads of captures, as JSON with names in camelCase: ``{"include":
     [{"location": "us-east4", "type": "read-only"}], "autoFailoverDisabled": true}``."""
+    mask_key: Annotated[MaskKey | None, BeforeValidator(convert_mask_key)] = None
+    """Where the key of the hashes is by which columns are masked, on each executor, as JSON:
+    ``{"env": "NAME"}`` or ``{"file": "PATH"}``. It has 16 characters at least."""
     positions_table: PositionsTable = TABLE
     """The table in the same database that keeps positions, TABLE or SCHEMA.TABLE. Created if it is
     missing, as those that go with it are (``...Consumers`` and others)."""
@@ -260,9 +218,13 @@ class SourceOptions(SharedSettings):
     def specs(self) -> Mapping[str, TableSpec]:
         """What the schema does not say about single tables."""
         texts = self._text_columns
-        told = dict(self.table_options)
-        if self.table is not None and self._own_table is not None:
-            told[self.table] = self._own_table
+        told = {
+            name: put_mask_key(spec, self.mask_key) for name, spec in self.table_options.items()
+        }
+        if self.table is not None and self._own_table:
+            own = next((each for each in told if each.casefold() == self.table.casefold()), None)
+            spec = told.pop(own) if own is not None else TableSpec()
+            told[self.table] = replace(spec, **self._own_table)
         names = dict.fromkeys([*self.deleted_columns, *texts, *told])
         return {
             name: replace(
@@ -274,12 +236,15 @@ class SourceOptions(SharedSettings):
         }
 
     @property
-    def _own_table(self) -> TableSpec | None:
-        """How ``table`` is polled, where options say it."""
+    def columns(self) -> Mapping[str, ColumnChoice]:
+        """Which columns of a change stream's tables are read, by their names in small letters."""
+        return {name.casefold(): spec.choice for name, spec in self.specs.items()}
+
+    @property
+    def _own_table(self) -> dict[str, Any]:
+        """What options say of how ``table`` is polled."""
         values = {name: getattr(self, name) for name in OF_TABLE}
-        if all(value is None for value in values.values()):
-            return None
-        return TableSpec(**values)
+        return {name: value for name, value in values.items() if value is not None}
 
     @property
     def _text_columns(self) -> dict[str, tuple[str, ...]]:
@@ -373,10 +338,23 @@ def check_polling(options: SourceOptions) -> None:
                 f"'{to_camel(name)}' says how one table is polled: with 'tables', use"
                 " 'tableOptions'"
             )
-    for name in (*OF_TABLE, "table_options"):
+    for name in OF_TABLE:
         if name in options.model_fields_set and options.streamed:
             raise ConfigurationError(
                 f"'{to_camel(name)}' is for polling: leave out 'capture', or it"
+            )
+    check_named_once(options.table_options, "'tableOptions'")
+    for table, spec in options.table_options.items():
+        if options.streamed and not is_for_streams(spec):
+            raise ConfigurationError(
+                f"'tableOptions' of {table} is for polling: leave out 'capture', or use only"
+                f" {', '.join(map(to_camel, OF_STREAMS))} there"
+            )
+        if options.arrow_rows:
+            refuse_filters(
+                spec,
+                f"'tableOptions' of {table}",
+                "and a replica is proved equal to Spanner's rows: leave it out",
             )
     for table, spec in options.specs.items():
         check_table_spec(spec, f"the shard of {table}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,7 +25,6 @@ from watcher.settings.fields import (
     SharedSettings,
     Start,
     Text,
-    check_table_spec,
     describe_validation_error,
     unknown_option,
 )
@@ -38,6 +37,7 @@ from watcher.settings.sections import (
     ReplicaConfig,
     StreamConfig,
 )
+from watcher.settings.table_specs import check_table_specs, is_for_streams, put_mask_key
 from watcher.spanner.address import DatabaseAddress, Endpoint
 from watcher.spanner.read_options import DirectedRead, Replica
 from watcher.tables.parts import Part
@@ -158,6 +158,8 @@ def parse_watch_config(values: Mapping[str, object]) -> WatchConfig:
                 *section, option = each["loc"]
                 raise unknown_option(str(option), list_options(section)) from error
         raise ConfigurationError(describe_validation_error(error)) from error
+    specs = {name: put_mask_key(each, config.mask_key) for name, each in config.table.items()}
+    config = config.model_copy(update={"table": specs})
     check_combinations(config)
     return config
 
@@ -211,8 +213,7 @@ def check_combinations(config: WatchConfig) -> None:
         )
     check_queue(config)
     check_envelope(config)
-    for name, table in config.table.items():
-        check_table_spec(table, f"table.{name}.shard")
+    check_table_specs(config.table, config.replica is not None)
 
 
 def check_positions(config: WatchConfig) -> None:
@@ -309,13 +310,16 @@ def check_stream(config: WatchConfig) -> None:
             "stream.push reads the stream's own function: remove stream.push or stream.placements"
         )
     for name, spec in config.table.items():
-        polled = replace(
-            spec, columns=None, exclude_columns=(), text_columns=(), hidden_columns=False
-        )
-        if polled != TableSpec():
+        if spec.where is not None:
+            raise ConfigurationError(
+                f"[table.{name}] has where, which Spanner evaluates: a change stream has no"
+                " conditions, and a change may lack the columns; poll the table, or filter in a"
+                " callback"
+            )
+        if not is_for_streams(spec):
             raise ConfigurationError(
                 f"[table.{name}] configures polling: with capture = 'change-stream', use only"
-                " columns, exclude_columns, hidden_columns and text_columns there"
+                " columns, exclude_columns, hidden_columns, text_columns and masks there"
             )
     if config.start == EARLIEST:
         raise ConfigurationError(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ddl.model.column_types import COLUMN_TYPES
 from ddl.model.schema import Column, Dialect, Table, Type, TypeCode
+from ddl.syntax.references import find_referenced_columns
 from ddl.syntax.render import render_type
 from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.spanner.results.supported_types import is_supported
+from watcher.tables.masks import Mask, MaskKind, fits
 
 LOG = logging.getLogger("watcher.columns")
 
@@ -29,6 +31,7 @@ class ColumnChoice:
     texts: tuple[str, ...] = ()
     """Columns of the type numeric that are read as text."""
     hidden: bool = False
+    masks: tuple[Mask, ...] = ()
 
     def choose_type(self, column: Column) -> Type:
         """The type that a column is read as."""
@@ -59,6 +62,7 @@ class ColumnChoice:
             None if self.include is None else tuple(filter(is_there, self.include)),
             tuple(filter(is_there, self.exclude)),
             tuple(filter(is_numeric, self.texts)),
+            masks=tuple(each for each in self.masks if is_there(each.column)),
         )
 
 
@@ -122,6 +126,61 @@ def check_choice(table: Table, choice: ColumnChoice, required: Collection[str]) 
             raise ConfigurationError(
                 f"column {table.name}.{name} is always read: it is part of the key, the commit"
                 " timestamp, or says what a change is; remove it from exclude_columns"
+            )
+
+
+def choose_masks(
+    table: Table, choice: ColumnChoice, always: Collection[str], dialect: Dialect
+) -> tuple[Mask, ...]:
+    """The masks of a table's columns, as the schema spells them. ``always`` are columns that are
+    read in any case, besides the key. Raises ConfigurationError for a column that does not exist,
+    must be delivered as it is, or cannot be masked so; and for one that is computed from a masked
+    column, and would show it."""
+    required = {part.column.casefold() for part in table.primary_key}
+    required |= {name.casefold() for name in always}
+    masks: dict[str, Mask] = {}
+    for mask in choice.masks:
+        column = table.column(mask.column)
+        if column is None:
+            raise explain_unknown_column(table, mask.column)
+        name = f"{table.name}.{column.name}"
+        if column.name.casefold() in required:
+            raise ConfigurationError(
+                f"column {name} cannot be masked: it is part of the key, the commit timestamp, the"
+                " shard, or says what a change is; mask other columns, or do not watch the table"
+            )
+        if not fits(mask.kind, column.type):
+            raise ConfigurationError(
+                f"column {name} has type {render_full_type(column.type)}, which '{mask.kind}' does"
+                f" not mask: use '{MaskKind.NULL}', or exclude_columns"
+            )
+        masks[column.name] = replace(mask, column=column.name)
+    check_computed(table, choice, masks, required, dialect)
+    return tuple(masks.values())
+
+
+def check_computed(
+    table: Table,
+    choice: ColumnChoice,
+    masks: Collection[str],
+    required: Collection[str],
+    dialect: Dialect,
+) -> None:
+    """Raises ConfigurationError for a column that would show what is masked: it is computed from
+    it."""
+    for column in table.columns:
+        if column.generated is None or column.name in masks:
+            continue
+        read = choice.includes(column.name) and (choice.hidden or not column.hidden)
+        shown = [
+            name
+            for name in find_referenced_columns(column.generated, table, dialect)
+            if name in masks
+        ]
+        if shown and (read or column.name.casefold() in required):
+            raise ConfigurationError(
+                f"column {table.name}.{column.name} is computed from {shown[0]}, which is masked:"
+                " mask it, too, or add it to exclude_columns"
             )
 
 

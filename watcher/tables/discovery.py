@@ -14,12 +14,12 @@ from ddl.tracking.tracked import (
     is_poll_index,
     name_set_id,
 )
-from watcher.model.errors import TableNotFoundError
+from watcher.model.errors import ConfigurationError, TableNotFoundError
 from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions
 from watcher.spanner.sessions import SharedSession
 from watcher.spanner.stream import QueryStream
-from watcher.tables.column_choice import choose_columns
+from watcher.tables.column_choice import choose_columns, choose_masks
 from watcher.tables.lookup import (
     find_change_set_index,
     find_deleted_column,
@@ -33,6 +33,7 @@ from watcher.tables.lookup import (
     list_primary_key,
     list_shard_values,
 )
+from watcher.tables.predicate_parser import make_row_filter
 from watcher.tables.schema_reader import read_epoch
 from watcher.tables.values import ChangeSetSource, TableSpec, WatchedTable
 
@@ -69,17 +70,34 @@ def find_watched_table(
     else:
         watched = find_specified(schema, table, spec)
     watched = replace(watched, deleted=find_deleted_column(table, spec))
-    return put_columns(watched, table, spec, list_required_columns(watched, table))
+    watched = put_columns(watched, table, spec, list_required_columns(watched, table))
+    return put_filter(watched, table, spec)
 
 
 def put_columns(
     watched: WatchedTable, table: Table, spec: TableSpec, required: Collection[str]
 ) -> WatchedTable:
-    """The table with the columns that are read of it, and the names of the others."""
+    """The table with the columns that are read of it, the names of the others, and the masks."""
     columns = choose_columns(table, spec.choice, required)
     names = {name for name, _ in columns}
     left_out = tuple(each.name for each in table.columns if each.name not in names)
-    return replace(watched, columns=columns, left_out=left_out)
+    stamps = (watched.timestamp_column, watched.shard_column)
+    always = (*required, *(name for name in stamps if name))
+    masks = choose_masks(table, spec.choice, always, watched.dialect)
+    kept = tuple(mask for mask in masks if mask.column in names)
+    return replace(watched, columns=columns, left_out=left_out, masks=kept)
+
+
+def put_filter(watched: WatchedTable, table: Table, spec: TableSpec) -> WatchedTable:
+    """The table with the filter of its rows. Raises ConfigurationError."""
+    if spec.where is None:
+        return watched
+    if watched.change_sets is not None:
+        raise ConfigurationError(
+            f"where of table {table.name} does not work with change sets, whose columns could be"
+            " meant: give the table a commit timestamp of its own, or filter in a callback"
+        )
+    return replace(watched, row_filter=make_row_filter(spec.where, table, watched.dialect))
 
 
 def follow_strategy(schema: Schema, table: Table, spec: TableSpec) -> TableSpec:
@@ -192,7 +210,14 @@ def find_through_change_sets(
     if sets_table is None:
         raise TableNotFoundError(f"{database_name} has no table {sets_name} of change sets")
     of_sets = replace(
-        spec, change_sets=None, deleted=None, columns=None, exclude_columns=(), text_columns=()
+        spec,
+        change_sets=None,
+        deleted=None,
+        columns=None,
+        exclude_columns=(),
+        text_columns=(),
+        where=None,
+        masks={},
     )
     if not any(is_poll_index(sets_table, index) for index in schema.indexes_of(sets_table.name)):
         of_sets = replace(of_sets, shard=spec.shard or "none")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ddl.model.schema import Dialect, Type, TypeCode
 from ddl.model.strategies import ShardKind
 from watcher.spanner.dialects import DIALECTS, SqlDialect
 from watcher.tables.column_choice import ColumnChoice
+from watcher.tables.masks import Mask, MaskKey, MaskKind
+from watcher.tables.predicates import RowFilter
 
 if TYPE_CHECKING:
     from pydantic import ConfigDict
@@ -38,7 +40,8 @@ class WatchedTable:
     column that marks a soft delete. With ``change_sets`` timestamp, shard and index are those of
     that table. ``timestamp_column`` is empty for a table that is only ever read whole. ``hashed``:
     the shard is a hash of the key, so that each has about as many rows as the others. ``left_out``
-    are the table's columns that are not among ``columns``. ``gaps`` and ``caveats`` are clauses for
+    are the table's columns that are not among ``columns``. Of the rows ``row_filter`` keeps some;
+    ``masks`` replace the values of some columns. ``gaps`` and ``caveats`` are clauses for
     people: what its change stream leaves out, and what may be missing there without a trace.
     """
 
@@ -58,6 +61,8 @@ class WatchedTable:
     left_out: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
+    row_filter: RowFilter | None = None
+    masks: tuple[Mask, ...] = ()
 
     @property
     def sql(self) -> SqlDialect:
@@ -73,12 +78,19 @@ class WatchedTable:
         """Every column that a query of it may name."""
         special = (self.timestamp_column, self.shard_column, self.processed_column, self.deleted)
         sets = (self.change_sets.id_column,) if self.change_sets is not None else ()
+        filtered = self.row_filter.columns if self.row_filter is not None else ()
         return (
             *(name for name, _ in self.columns),
             *self.primary_key,
             *(name for name in special if name),
             *sets,
+            *(name for name, _ in filtered),
         )
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """The columns that are delivered without being read: a mask says what they are."""
+        return frozenset(mask.column for mask in self.masks if not mask.reads_column)
 
     def keep_columns(self, names: Container[str]) -> WatchedTable:
         """The table with those of its columns that are named."""
@@ -129,9 +141,18 @@ class TableSpec:
 
     hidden_columns: bool = False
     """``HIDDEN`` columns are read, too; a replica has them in any case."""
+    where: str | None = None
+    """Only rows that satisfy this condition are delivered, such as ``City = 'Bern' AND Age >= 18``.
+    Of a row that does not satisfy it any more, nothing is sent. For polled tables."""
+    masks: Mapping[str, MaskKind] = field(default_factory=dict)
+    """What is delivered in place of a column's values: ``hash`` (STRING and BYTES; needs
+    ``mask_key``), ``redact`` (STRING), ``null``. Values of the last two are not read."""
+    mask_key: MaskKey | None = None
+    """The key of hashes, if it is not the one for all tables."""
 
     @property
     def choice(self) -> ColumnChoice:
         """Which columns are read."""
         hidden = self.hidden_columns
-        return ColumnChoice(self.columns, self.exclude_columns, self.text_columns, hidden)
+        masks = tuple(Mask(name, kind, self.mask_key) for name, kind in self.masks.items())
+        return ColumnChoice(self.columns, self.exclude_columns, self.text_columns, hidden, masks)

@@ -13,6 +13,7 @@ from ddl.model.suggestions import suggest_name
 from ddl.syntax.render import render_step
 from watcher.captures.change_stream.captured import read_option
 from watcher.captures.change_stream.gaps import describe_gaps
+from watcher.captures.change_stream.masked_records import mask_record
 from watcher.captures.change_stream.record_values import DataRecord, choose_columns
 from watcher.model.change import Operation, ValueCapture
 from watcher.model.errors import NotWatchableError, StreamNotFoundError
@@ -72,6 +73,11 @@ class ChangeFilter:
         """The record with the columns that are read of its table, and its key."""
         choice = self.columns.get(record.shape.table.casefold())
         return record if choice is None else choose_columns(record, choice)
+
+    def mask(self, record: DataRecord) -> DataRecord:
+        """The record with the masks of its table's columns."""
+        choice = self.columns.get(record.shape.table.casefold())
+        return mask_record(record, choice.masks) if choice is not None else record
 
     def accepts(self, record: DataRecord) -> bool:
         """True for a record that is read."""

@@ -105,6 +105,7 @@ class WholeRows:
             columns=choice.include,
             exclude_columns=choice.exclude,
             text_columns=choice.texts,
+            masks={mask.column: mask.kind for mask in choice.masks},
         )
         whole = find_whole_table(schema, table.name, self.queries.address.path, there)
         return Shape(whole.name, whole.columns, whole.primary_key)

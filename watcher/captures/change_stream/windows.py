@@ -298,7 +298,7 @@ class ChangeStreamCapture:
             record = replace(record, shape=order_key(record.shape, self.change_stream.keys))
         if self.whole_rows is not None:
             record = self.whole_rows.complete(record, buffer.window.end)
-        buffer.add(record, token)
+        buffer.add(self.change_filter.mask(record), token)
 
     def open(self, start: int) -> OpenQueries:
         """Queries that stay open, from a timestamp (outside) on."""

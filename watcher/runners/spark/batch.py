@@ -255,9 +255,10 @@ def push_filters(scan: Scan, filters: list[Filter]) -> tuple[Scan, list[Filter]]
 
 
 def list_filterable(capture: PollCapture) -> dict[str, tuple[str, TypeCode]]:
-    """The columns that are shown, as Spanner knows them."""
+    """The columns that are shown as Spanner knows them: a masked one is not."""
     table = capture.table
-    columns = {name: (name, type_.code) for name, type_ in table.columns}
+    masked = {mask.column for mask in table.masks}
+    columns = {name: (name, type_.code) for name, type_ in table.columns if name not in masked}
     if capture.nanoseconds is Nanoseconds.STRING:
         columns = {n: pair for n, pair in columns.items() if pair[1] is not TypeCode.TIMESTAMP}
     columns[COMMIT_TIMESTAMP_COLUMN] = (table.timestamp_column, TypeCode.TIMESTAMP)

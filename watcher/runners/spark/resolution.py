@@ -35,7 +35,8 @@ from watcher.runners.spark.shapes import (
 from watcher.runners.spark.table_batches import TABLE_BATCHES
 from watcher.runners.spark.variants import use_variants
 from watcher.settings.fields import EARLIEST
-from watcher.settings.spark import JsonType, SourceOptions, split_names
+from watcher.settings.spark import JsonType, SourceOptions
+from watcher.settings.spark_texts import split_names
 from watcher.spanner.database import connect
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import find_watched_table
@@ -126,7 +127,8 @@ def resolve_streamed_scan(
         frozenset(table.name for table in tables),
         frozenset(options.operations),
         options.transaction_tag,
-        selection=selection if options.tables is not None else None,
+        options.columns,
+        selection if options.tables is not None else None,
     )
     whole = WholeRows(queries, specs) if options.whole_rows else None
     captures = tuple(PollCapture(queries, t, (), options.nanoseconds) for t in tables)

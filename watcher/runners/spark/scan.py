@@ -163,5 +163,6 @@ def narrow_capture(capture: PollCapture, names: Sequence[str]) -> PollCapture:
     narrowed = replace(capture, table=table.keep_columns(read), stamps=stamps)
     if narrowed.selected_columns:
         return narrowed
-    # Where a query shows nothing of a row, Spanner must still say how many there are.
-    return replace(narrowed, table=replace(table, columns=table.columns[:1]))
+    # Where a query reads nothing of a row, Spanner must still say how many there are.
+    first = next(name for name, _ in table.columns if name not in table.unread)
+    return replace(narrowed, table=table.keep_columns(read | {first}))
