@@ -5,14 +5,17 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import grpc
 from google.protobuf.struct_pb2 import Struct
 
-from emulator.faults import METHOD, Faults
+from emulator import faults as fault_module
+from emulator import wrong as wrong_module
+from emulator.faults import Faults
 
 READY = "listening on "
 STOP_SECONDS_MAX = 30.0
@@ -46,13 +49,20 @@ class ServerProcess:
 
     def set_faults(self, faults: Faults) -> None:
         """Sets the faults to inject from now on; ``Faults()`` injects none."""
+        self._set(fault_module.METHOD, asdict(faults))
+
+    def set_wrong(self, *entries: str) -> None:
+        """Makes some behaviours wrong from now on (``emulator.wrong``), and all others right."""
+        self._set(wrong_module.METHOD, {"entries": list(entries)})
+
+    def _set(self, method: str, values: Mapping[str, Any]) -> None:
         request = Struct()
-        request.update(asdict(faults))
+        request.update(values)
         # A connection of its own: the shared one may still be backing off from a server that was
         # killed and has come back on the same port.
         options = [("grpc.use_local_subchannel_pool", 1)]
         with grpc.insecure_channel(self.address, options) as channel:
-            call = channel.unary_unary(METHOD, Struct.SerializeToString, Struct.FromString)
+            call = channel.unary_unary(method, Struct.SerializeToString, Struct.FromString)
             call(request, timeout=START_SECONDS_MAX)
 
     def __enter__(self) -> ServerProcess:

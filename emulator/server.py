@@ -12,6 +12,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from emulator import faults as fault_module
 from emulator import limits
+from emulator import wrong as wrong_module
 from emulator.engine.query_stats import COUNTED_EACH
 from emulator.faults import FaultInjector, Faults
 from emulator.files import FOLDER_MODE, open_lock
@@ -116,6 +117,7 @@ def list_calls(registry: Registry, injector: FaultInjector) -> dict[str, Call]:
         **InstancePartitions(registry).calls(),
         **Operations(registry).calls(),
         fault_module.METHOD: Call(Struct, lambda request, _: set_faults(injector, request)),
+        wrong_module.METHOD: Call(Struct, lambda request, _: set_wrong(request)),
     }
 
 
@@ -142,4 +144,10 @@ def lock_directory(data_dir: Path) -> TextIO:
 def set_faults(injector: FaultInjector, request: Message) -> Message:
     """The extra method that sets faults while the server runs; answers with what is set now."""
     injector.set(Faults.from_mapping(MessageToDict(request)))
+    return request
+
+
+def set_wrong(request: Message) -> Message:
+    """The extra method that makes behaviours wrong while the server runs."""
+    wrong_module.set_wrong(MessageToDict(request).get("entries", []))
     return request

@@ -50,6 +50,12 @@ def add_timestamp(
     Spanner: ADD COLUMN with a DEFAULT would write every row; SET DEFAULT and SET ON UPDATE later
     change metadata only and leave the existing rows NULL, which is outside the index.
     """
+    # assumes: on-update-dml
+    # assumes: on-update-same-value
+    # assumes: on-update-mutation
+    # assumes: on-update-upsert
+    # assumes: on-update-replace
+    # assumes: on-update-partitioned
     column = table.column(options.timestamp_column)
     if column is None:
         new = Column(

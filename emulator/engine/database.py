@@ -54,11 +54,13 @@ from emulator.values.requests import (
     TimestampBound,
     TransactionOrigin,
 )
+from emulator.wrong import Wrong, is_wrong
 
 CHURN_WAIT_SECONDS = 5.0
 CLOSE_WAIT_SECONDS = 1.0
 """A transaction whose client is silent does not keep a database from closing."""
 FUTURE_MICROS_MAX = 3_600 * 1_000_000
+WRONG_AHEAD_MICROS = 2_000_000
 
 
 def ignore(_index: int, _commit_timestamp_micros: int) -> None:
@@ -253,7 +255,8 @@ class Database:
 
     def _read_timestamp(self, bound: TimestampBound) -> int:
         """The timestamp of a bound; waits for one in the future."""
-        strong = self._timeline.strong()
+        early = is_wrong(Wrong.STRONG_READ_BOUND)
+        strong = self._timeline.strong() + (WRONG_AHEAD_MICROS if early else 0)
         if bound.kind is BoundKind.STRONG or bound.kind is BoundKind.MAX_STALENESS:
             return strong
         if bound.kind is BoundKind.MIN_READ_TIMESTAMP and bound.micros <= strong:
@@ -263,7 +266,8 @@ class Database:
             micros = self._clock.wall() - bound.micros
         if micros - self._clock.wall() > FUTURE_MICROS_MAX:
             raise failed_precondition("The read timestamp is more than one hour in the future.")
-        self._timeline.wait_until_readable(micros)
+        if not early:
+            self._timeline.wait_until_readable(micros)
         return micros
 
 

@@ -23,9 +23,10 @@ from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, indexes_updated
 from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
-from emulator.storage.sqlite import current_table, index_name
+from emulator.storage.sqlite import PENDING, current_table, index_name
 from emulator.values.requests import DmlResult, MutationKind, Stats, Stored
 from emulator.values.sqlite_text import quote_name
+from emulator.wrong import Wrong, is_wrong
 
 KINDS = {
     "insert": MutationKind.INSERT,
@@ -193,7 +194,9 @@ class DmlExecutor:
         automatic = [
             (c.name, ":commit_")
             for c in table.columns
-            if c.on_update is not None and c.name.casefold() not in assigned
+            if c.on_update is not None
+            and c.name.casefold() not in assigned
+            and not leaves_timestamp(statement, moment)
         ]
         pairs = [*statement.assignments, *automatic, ("$ts", ":ts_")]
         sets = ", ".join(f"{quote_name(name)} = {value}" for name, value in pairs)
@@ -376,3 +379,13 @@ def misplaced_pending_timestamp() -> SpannerError:
         "of an appropriately typed column. It cannot be used in SELECT, or as the input to any "
         "other scalar expression."
     )
+
+
+def leaves_timestamp(statement: Update, moment: Moment) -> bool:
+    """Whether an UPDATE is wrong on purpose: its ON UPDATE does not fire."""
+    if ":key_0" in statement.where_sql:  # DO UPDATE of INSERT ... ON CONFLICT
+        return is_wrong(Wrong.ON_UPDATE_UPSERT)
+    if moment.micros != PENDING:
+        return is_wrong(Wrong.ON_UPDATE_PARTITIONED)
+    same = all(value.endswith(quote_name(name)) for name, value in statement.assignments)
+    return is_wrong(Wrong.ON_UPDATE_SAME_VALUE if same else Wrong.ON_UPDATE_DML)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import apsw
@@ -29,6 +30,8 @@ from emulator.values.requests import (
     MutationKind,
     Stored,
 )
+from emulator.values.sqlite_text import quote_name
+from emulator.wrong import Wrong, is_wrong
 
 
 def resolve(plan: WritePlan, rows: Sequence[Row], moment: Moment) -> Sequence[Row]:
@@ -73,6 +76,41 @@ def write_rows(
     moment: Moment,
 ) -> None:
     """Writes rows; raises and leaves the rest to the caller's rollback."""
+    entry = LEFT_TIMESTAMPS.get(kind)
+    if entry is not None and is_wrong(entry):
+        with left_timestamps(connection, plan, rows):
+            write_in_order(connection, plan, kind, rows, moment)
+    else:
+        write_in_order(connection, plan, kind, rows, moment)
+
+
+@contextmanager
+def left_timestamps(
+    connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row]
+) -> Iterator[None]:
+    """Wrong on purpose: rows that are there keep the timestamps that ON UPDATE would set."""
+    written = {column.name for column in plan.columns}
+    names = [c.name for c in plan.table.columns if c.on_update and c.name not in written]
+    target, width = current_table(plan.table.name), len(plan.keys)
+    where = plan.find.partition(" WHERE ")[2]
+    before = f"SELECT {', '.join(map(quote_name, names)) or 'NULL'} FROM {target} WHERE {where}"
+    keys = [key_of(plan, row) for row in rows] if names else []
+    kept = [(key, connection.execute(before, key).fetchone()) for key in keys]
+    yield
+    sets = ", ".join(f"{quote_name(name)} = ?{width + n}" for n, name in enumerate(names, 1))
+    for key, values in kept:
+        if values is not None:
+            connection.execute(f"UPDATE {target} SET {sets} WHERE {where}", (*key, *values))
+
+
+def write_in_order(
+    connection: apsw.Connection,
+    plan: WritePlan,
+    kind: MutationKind,
+    rows: Sequence[Row],
+    moment: Moment,
+) -> None:
+    """``write_rows`` as Spanner does it."""
     one_step = kind is MutationKind.INSERT_OR_UPDATE and plan.upsert is not None
     if one_step and plan.key_may_be_null:
         # SQLite's ON CONFLICT takes NULLs for different; Spanner does not.
@@ -172,6 +210,13 @@ PATHS = {
     MutationKind.UPDATE: update_rows,
     MutationKind.INSERT_OR_UPDATE: upsert_rows,
     MutationKind.REPLACE: replace_rows,
+}
+
+
+LEFT_TIMESTAMPS = {
+    MutationKind.UPDATE: Wrong.ON_UPDATE_MUTATION,
+    MutationKind.INSERT_OR_UPDATE: Wrong.ON_UPDATE_UPSERT,
+    MutationKind.REPLACE: Wrong.ON_UPDATE_REPLACE,
 }
 
 

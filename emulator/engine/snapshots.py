@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from emulator.engine.state import SchemaState
 from emulator.engine.timeline import Timeline
 from emulator.storage.sqlite import Storage, StorageReader
+from emulator.wrong import Wrong, is_wrong
 
 READ_STATE = 'SELECT last_commit, schema_version FROM "$state"'
 KEPT_MAX = 16
@@ -44,6 +45,7 @@ class Snapshot:
         for name in names:
             if name not in self.as_of:
                 changed = timeline.last_change(name) > self.micros
+                changed = changed and not is_wrong(Wrong.EXACT_READ_REPEATS)
                 self.as_of[name] = changed or name in archives
         return frozenset(name for name in names if self.as_of[name])
 

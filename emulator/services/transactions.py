@@ -17,6 +17,7 @@ from emulator.values.requests import BoundKind, TimestampBound, TransactionOrigi
 from emulator.wire import messages, times
 from emulator.wire.messages import Message
 from emulator.wire.tokens import Resume
+from emulator.wrong import Wrong, is_wrong
 
 BOUND_FIELDS = {
     "read_timestamp": BoundKind.READ_TIMESTAMP,
@@ -136,7 +137,8 @@ def begin_read_only(
     """A read-only transaction, once its timestamp has come; a caller that leaves ends the wait."""
     clock = session.database.engine.clock
     ahead = bound.micros - clock.wall()
-    if bound.kind in WAITS and 0 < ahead <= WAIT_MICROS_MAX:
+    waits = bound.kind in WAITS and not is_wrong(Wrong.STRONG_READ_BOUND)
+    if waits and 0 < ahead <= WAIT_MICROS_MAX:
         context.wait_until(bound.micros, clock)
     return session.database.engine.read_only(bound)
 

@@ -1,4 +1,5 @@
-"""Writes docs/reference/ from the code: commands, configuration, Spark's options, metrics.
+"""Writes docs/reference/ and docs/assumptions.md from the code: commands, configuration, Spark's
+options, metrics, what we rely on.
 
     PYTHONPATH=scripts python -m reference_pages
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reference_pages.assumptions import make_assumptions_page
 from reference_pages.commands import make_commands_page
 from reference_pages.metrics import make_metrics_page
 from reference_pages.settings import make_configuration_page, make_ddl_page, make_spark_page
@@ -20,6 +22,7 @@ def make_pages() -> dict[str, str]:
     """The pages by their file names. Raises MissingDescriptionError for what the code does not
     explain."""
     return {
+        "../assumptions.md": make_assumptions_page(),
         "commands.md": make_commands_page(),
         "configuration.md": make_configuration_page(),
         "ddl-configuration.md": make_ddl_page(),

@@ -43,7 +43,8 @@ def test_every_command_and_option_is_in_the_reference() -> None:
         section = section.partition("\n## ")[0]
         assert section, name
         for param in command.params:
-            for option in param.opts if param.param_type_name == "option" else ():
+            shown = param.param_type_name == "option" and not param.hidden
+            for option in param.opts if shown else ():
                 assert re.search(rf"`[^`]*{option}\b[^`]*`", section), f"{name} {option}"
 
 

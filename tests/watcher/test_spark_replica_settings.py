@@ -89,6 +89,7 @@ OTHERS: dict[str, Any] = {
     "nanoseconds": "string",
     "priority": "low",
     "directed_read": {"include": [{"location": "us-east1"}]},
+    "accept_failed_probes": ["on-update-dml"],
     "tables": ["Others"],
     "exclude": ["Albums"],
     "capture": "change-stream",

@@ -21,12 +21,14 @@ if to_run(__name__):
     from emulator.errors import SpannerError
     from emulator.faults import Faults, parse_faults
     from emulator.server import StartError
+    from emulator.wrong import set_wrong
     from watcher.model.errors import UnavailableError
     from watcher.process.text_files import read_text_file
     from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
     from watcher.spanner.database import create_on_emulator
 
 EXTRAS = ("emulator",)
+WRONG_HELP = "Make a behaviour of docs/assumptions.md wrong, so that a probe finds it; repeatable."
 STRICT = "strict_pending_timestamps"
 """The fault that --strict-pending-timestamps sets."""
 DEFAULT_PORT = 9010
@@ -91,6 +93,9 @@ def command(
             help="A fault to inject, such as aborted_commit_probability=0.1; repeatable.",
         ),
     ] = None,
+    wrong: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help=WRONG_HELP, hidden=True)
+    ] = None,
 ) -> None:
     """Run an embedded Spanner on this machine.
 
@@ -102,6 +107,7 @@ def command(
         raise typer.BadParameter("--schema needs --database, the database to create")
     strict = [f"{STRICT}=1"] if strict_pending_timestamps else []
     injected = read_faults([*(fault or []), *strict])
+    make_wrong(wrong or [])
     address = DatabaseAddress.parse(database) if database is not None else None
     script = read_text_file(schema) if schema is not None else ""
     statements = [render_step(step, dialect) for step in parse_script(script, dialect)]
@@ -123,3 +129,11 @@ def read_faults(pairs: Sequence[str]) -> Faults:
         return parse_faults(pairs)
     except SpannerError as error:
         raise typer.BadParameter(error.message, param_hint="--fault") from error
+
+
+def make_wrong(names: Sequence[str]) -> None:
+    """What --wrong names. Raises BadParameter for an unknown name."""
+    try:
+        set_wrong(names)
+    except SpannerError as error:
+        raise typer.BadParameter(error.message, param_hint="--wrong") from error

@@ -131,6 +131,14 @@ DialectOption = Annotated[
         " database has its own.",
     ),
 ]
+AcceptFailedProbeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accept-failed-probe",
+        metavar="NAME",
+        help="Run although the last 'check --probe' found this assumption wrong; repeatable.",
+    ),
+]
 ApplyOption = Annotated[
     bool, typer.Option("--apply", help="Run the statement; without this it is only shown.")
 ]

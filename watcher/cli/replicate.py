@@ -12,6 +12,7 @@ import typer
 from watcher.cli.logs import configure_logging
 from watcher.cli.options import (
     POSITIONS_TABLE,
+    AcceptFailedProbeOption,
     ConfigOption,
     ConsumerOption,
     CreateFoldersOption,
@@ -123,6 +124,7 @@ def command(
     shard_column: ShardColumnOption = None,
     shard_value: ShardValueOption = None,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
+    accept_failed_probe: AcceptFailedProbeOption = None,
     dry_run: DryRunOption = False,
     json_output: JsonOption = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every window.")] = False,
@@ -147,6 +149,7 @@ def command(
         "create_folders": create_folders or None,
         "standby": standby or None,
         "positions.table": positions_table if positions_table != POSITIONS_TABLE else None,
+        "accept_failed_probes": tuple(accept_failed_probe) if accept_failed_probe else None,
         "capture": "change-stream" if stream is not None else None,
         "stream.name": stream,
         "table.*.shard": shard,

@@ -12,6 +12,7 @@ import typer
 from watcher.cli.logs import configure_logging
 from watcher.cli.options import (
     POSITIONS_TABLE,
+    AcceptFailedProbeOption,
     ColumnsOption,
     ConfigOption,
     CreateFoldersOption,
@@ -144,6 +145,7 @@ def command(
     shard_column: ShardColumnOption = None,
     shard_value: ShardValueOption = None,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
+    accept_failed_probe: AcceptFailedProbeOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every window.")] = False,
 ) -> None:
     """Print the changes of tables as JSON lines.
@@ -175,6 +177,7 @@ def command(
         "standby": standby or None,
         "parts": parts,
         "positions.table": positions_table if positions_table != POSITIONS_TABLE else None,
+        "accept_failed_probes": tuple(accept_failed_probe) if accept_failed_probe else None,
         "capture": "change-stream" if stream is not None else None,
         "stream.name": stream,
         "where": where,

@@ -11,6 +11,7 @@
     ├── NotWatchableError      the table lacks what watching needs; names the command that adds it
     │   ├── NotOursError           clearing would erase what an application wrote
     │   └── StreamNotFoundError    the change stream does not exist
+    ├── UnsafeModeError        a probe of the database found wrong what a mode relies on
     ├── CheckpointError        the offset or position belongs to another query
     ├── PositionConflictError  another instance moved a consumer's position
     ├── VersionExpiredError    the read timestamp is older than version_retention_period
@@ -104,6 +105,12 @@ class ConsumerNotFoundError(ConfigurationError):
 
 class NotWatchableError(WatcherError):
     """The table lacks what watching needs."""
+
+    exit_code = 5
+
+
+class UnsafeModeError(WatcherError):
+    """The last probe of the database has found wrong what a mode relies on."""
 
     exit_code = 5
 

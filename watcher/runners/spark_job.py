@@ -50,6 +50,10 @@ OPTIONS: Mapping[str, tuple[str, Callable[[WatchConfig], object]]] = {
     "lease": ("leaseSeconds", lambda config: config.lease),
     "shard_groups": ("shardGroups", lambda config: config.shard_groups),
     "max_rows": ("maxRowsPerBatch", lambda config: config.max_rows),
+    "accept_failed_probes": (
+        "acceptFailedProbes",
+        lambda config: ",".join(config.accept_failed_probes),
+    ),
 }
 """Fields of a watcher's file, the options of the source that they become, and their values."""
 READ = frozenset(

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ddl.model.suggestions import suggest_name
 from watcher.consumers.positions.own_names import check_positions_table
 from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
+from watcher.model.assumptions.ledger import LEDGER
 from watcher.model.errors import ConfigurationError
 from watcher.model.window import BEGINNING
 from watcher.settings.secret_values import hide_credentials
@@ -169,6 +170,23 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
+def _split_probes(value: object) -> object:
+    """Names in one text, with commas between them. Raises ValueError for one that is no
+    assumption, for pydantic."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list | tuple):
+        return value
+    names = tuple(name.strip() if isinstance(name, str) else name for name in names)
+    unknown = [str(name) for name in names if name not in LEDGER]
+    if unknown:
+        suggestion = suggest_name(unknown[0], LEDGER, "assumptions")
+        raise ValueError(f"no assumption is called '{unknown[0]}'; {suggestion}")
+    return names
+
+
+AcceptedProbes = Annotated[tuple[str, ...], BeforeValidator(_split_probes)]
+
+
 class SharedSettings(BaseModel):
     """The fields that both spellings share. The text below a field is its line in the reference."""
 
@@ -191,6 +209,9 @@ class SharedSettings(BaseModel):
     mask_key: MaskKey | None = None
     """Where the key of the hashes is by which columns are masked: a file or an environment
     variable. It has 16 characters at least."""
+    accept_failed_probes: AcceptedProbes = ()
+    """Names of what docs/assumptions.md lists that may be wrong: run although the last
+    ``spanner-watcher check --probe`` of the database found them wrong, and lose or double rows."""
 
     @property
     def read_options(self) -> ReadOptions:

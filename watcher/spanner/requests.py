@@ -29,6 +29,7 @@ Request = ExecuteSqlRequest | ReadRequest
 
 def build_read_only(read_timestamp_micros: int | None) -> dict[str, object]:
     """How a read-only transaction reads: at a timestamp, or strongly."""
+    # assumes: exact-read-repeats
     if read_timestamp_micros is None:
         return {"return_read_timestamp": True, "strong": True}
     return {"return_read_timestamp": True, "read_timestamp": to_datetime(read_timestamp_micros)}

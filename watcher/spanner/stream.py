@@ -82,6 +82,7 @@ class QueryStream:
 
         Spanner: every transaction at or below it is visible there, and none can commit there later.
         """
+        # assumes: strong-read-bound
         read_timestamp, _ = self.query_numbers(NOTHING, None)
         return read_timestamp
 

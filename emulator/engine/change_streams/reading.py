@@ -20,12 +20,14 @@ from emulator.engine.timeline import Timeline
 from emulator.errors import SpannerError, failed_precondition, invalid_argument, out_of_range
 from emulator.storage.sqlite import Storage
 from emulator.values.forms import timestamp_from_micros, timestamp_to_text
+from emulator.wrong import Wrong, is_wrong
 
 FUTURE_MICROS_MAX = 600 * 1_000_000
 HEARTBEAT_MILLISECONDS = (1_000, 300_000)
 MUTABLE_AHEAD_MICROS_MAX = 1_800 * 1_000_000
 """How far ahead the end of a query may be where partitions change their keys."""
 RECORDS_AT_ONCE = 500
+WRONG_AHEAD_MICROS = 60_000_000
 AFTER_RECORDS = 1 << 31
 FETCH = (
     'SELECT micros, sequence, data FROM "$records" WHERE partition = ? '
@@ -341,7 +343,8 @@ class PartitionReading:
             self._beat = time.monotonic()
             if visible > self._place[0]:
                 self._place, self._sent_any = (visible, AFTER_RECORDS), True
-                yield [(self._place, self._show_beat(visible))]
+                early = WRONG_AHEAD_MICROS if is_wrong(Wrong.STREAM_HEARTBEAT_BOUND) else 0
+                yield [(self._place, self._show_beat(visible + early))]
             return
         if self._arguments.end is not None:
             ahead = (self._arguments.end - self._reader.clock.wall()) / 1_000_000
@@ -370,6 +373,8 @@ def list_roots(
     own = list(filter(arguments.shows, partitions))
     start, end = arguments.start, arguments.end
     roots = [(start, p) for p in own if p.started <= start and (p.ended is None or p.ended > start)]
+    if is_wrong(Wrong.STREAM_NAMES_PARTITIONS):
+        roots = roots[1:]
     if arguments.placement:
         tokens = {partition.token for partition in own}
         roots += [

@@ -150,6 +150,7 @@ class OpenQueries:
         for record in self._decode(arrived):
             if isinstance(record, ChildPartition):
                 partition.children.append(record)
+            # assumes: stream-heartbeat-bound
             elif isinstance(record, Heartbeat):
                 partition.point.reach(record.timestamp)
                 partition.reached = max(partition.reached, record.timestamp + 1)

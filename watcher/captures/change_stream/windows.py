@@ -131,6 +131,7 @@ class ChangeStreamCapture:
 
     def _plan_partitions(self, name: str, window: Window) -> Sequence[PartitionSlice]:
         """The partitions of a function."""
+        # assumes: stream-names-partitions
         begins: dict[str | None, int] = {}
         for record in self._query(name, None, window.start + 1, window.end):
             if isinstance(record, ChildPartition):

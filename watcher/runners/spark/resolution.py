@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+from google.cloud.spanner_v1.database import Database
 
 from ddl.model.schema import Schema
 from watcher.captures.change_stream import (
@@ -22,6 +23,7 @@ from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.envelopes.batches import MESSAGE
 from watcher.model.errors import ConfigurationError
+from watcher.overview.probe.stored import refuse_unsafe
 from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.scan import Scan, narrow_capture
 from watcher.runners.spark.shapes import (
@@ -35,6 +37,7 @@ from watcher.runners.spark.shapes import (
 from watcher.runners.spark.table_batches import TABLE_BATCHES
 from watcher.runners.spark.variants import use_variants
 from watcher.settings.fields import EARLIEST
+from watcher.settings.modes import list_scan_modes
 from watcher.settings.spark import JsonType, SourceOptions
 from watcher.settings.spark_texts import split_names
 from watcher.spanner.database import connect
@@ -49,10 +52,18 @@ from watcher.tables.values import WatchedTable
 def resolve_scan(options: SourceOptions) -> Scan:
     """Finds the tables. Raises TableNotFoundError, NotWatchableError, and ConfigurationError when
     the capture cannot fill the envelope."""
-    connect(options.address)
+    refuse_unsafe_scan(options, connect(options.address))
     queries = make_scan_queries(options)
     epoch = read_epoch(queries.stream)
     return replace(resolve_scan_in(epoch.schema, options, queries), known_at=epoch.read_timestamp)
+
+
+def refuse_unsafe_scan(options: SourceOptions, database: Database) -> None:
+    """Raises UnsafeModeError where a probe of the database has found wrong what the query relies
+    on."""
+    modes, accepted = list_scan_modes(options), options.accept_failed_probes
+    table, address = options.positions_table, options.address
+    refuse_unsafe(database, table, address, modes, accepted, "acceptFailedProbes")
 
 
 def resolve_scan_in(schema: Schema, options: SourceOptions, queries: QueryClient) -> Scan:
@@ -173,7 +184,7 @@ def find_tables(options: SourceOptions, schema: Schema, database: str) -> Iterat
 
 def resolve_snapshot_scan(options: SourceOptions) -> Scan:
     """As ``resolve_scan``; one table may be without an index, because it is read whole."""
-    connect(options.address)
+    refuse_unsafe_scan(options, connect(options.address))
     queries = make_scan_queries(options)
     return resolve_whole_scan_in(read_epoch(queries.stream).schema, options, queries)
 

@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from watcher.consumers.positions import SpannerPositions
 from watcher.model.errors import NotStartedError, UnavailableError
+from watcher.overview.probe.stored import refuse_unsafe
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.lifecycle import Lifecycle
 from watcher.runners.watcher_run.recovery import iterate_pauses_of_run
 from watcher.runners.watcher_run.run import WatcherRun
 from watcher.runners.watcher_run.settings import RunSettings
+from watcher.settings.modes import list_watch_modes
+from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
 from watcher.spanner.failures import MAY_GO_AWAY, classify_error
 
@@ -59,6 +63,7 @@ def start(
     settings: RunSettings, connection: Connection, lease: LeaseKeeper, once: bool
 ) -> WatcherRun:
     """Takes the consumer's name and registers it; may be called again when it has failed."""
+    refuse_unsafe_run(settings.config, connection)
     lease.begin()
     run = WatcherRun(settings, connection, lease, settings.resolver.resolve_latest(), once)
     settings.lifecycle.note_started()
@@ -66,6 +71,17 @@ def start(
     serve_metrics(settings)
     settings.page.serve()
     return run
+
+
+def refuse_unsafe_run(config: WatchConfig, connection: Connection) -> None:
+    """Raises UnsafeModeError where a probe of the database has found wrong what the run relies on.
+    One read."""
+    positions = connection.positions
+    database = (
+        positions.database if isinstance(positions, SpannerPositions) else connection.database
+    )
+    modes, accepted = list_watch_modes(config), config.accept_failed_probes
+    refuse_unsafe(database, config.positions.table, config.address, modes, accepted)
 
 
 def serve_metrics(settings: RunSettings) -> None:

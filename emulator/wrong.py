@@ -1,0 +1,49 @@
+"""Behaviours of Spanner that a test makes wrong on purpose, so that a probe of them can fail.
+
+A place that imitates such a behaviour asks ``is_wrong`` with the name that the behaviour has in
+docs/assumptions.md. The set is that of the process, as one process is one server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import StrEnum
+
+from emulator.errors import invalid_argument
+
+METHOD = "/spanner_watcher.emulator.Wrong/Set"
+"""Takes and returns a google.protobuf.Struct whose field ``entries`` is a list of names."""
+
+
+class Wrong(StrEnum):
+    """What can be wrong, by its name in docs/assumptions.md."""
+
+    ON_UPDATE_DML = "on-update-dml"
+    ON_UPDATE_SAME_VALUE = "on-update-same-value"
+    ON_UPDATE_MUTATION = "on-update-mutation"
+    ON_UPDATE_UPSERT = "on-update-upsert"
+    ON_UPDATE_REPLACE = "on-update-replace"
+    ON_UPDATE_PARTITIONED = "on-update-partitioned"
+    STRONG_READ_BOUND = "strong-read-bound"
+    EXACT_READ_REPEATS = "exact-read-repeats"
+    STREAM_NAMES_PARTITIONS = "stream-names-partitions"
+    STREAM_HEARTBEAT_BOUND = "stream-heartbeat-bound"
+
+
+_wrong: frozenset[Wrong] = frozenset()
+
+
+def is_wrong(entry: Wrong) -> bool:
+    """Whether a behaviour is to be wrong."""
+    return entry in _wrong
+
+
+def set_wrong(names: Collection[str]) -> None:
+    """What is wrong from now on; everything else is right. Raises INVALID_ARGUMENT for a name that
+    no place asks for."""
+    global _wrong  # noqa: PLW0603 (the one value that the places ask)
+    unknown = sorted(set(names) - {entry.value for entry in Wrong})
+    if unknown:
+        known = ", ".join(entry.value for entry in Wrong)
+        raise invalid_argument(f"Nothing is called {unknown[0]}: use one of {known}.")
+    _wrong = frozenset(map(Wrong, names))

@@ -1,0 +1,269 @@
+"""The ledger of what we rely on, and the probe of it: on a right server, and on wrong ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from fixtures.consumers import singers_of, write
+from fixtures.server import CreateDatabase
+from fixtures.singers import SINGERS, address_of, make_watchable
+from google.cloud.spanner_v1.database import Database
+from reference_pages.assumptions import list_references
+from typer.testing import CliRunner
+
+from ddl.migration.apply import read_schema
+from emulator.process import ServerProcess
+from emulator.wrong import Wrong
+from watcher import Change, Watcher
+from watcher.cli import app
+from watcher.consumers.positions import TABLE
+from watcher.model.assumptions.entry import Assumption, Consequence
+from watcher.model.assumptions.ledger import LEDGER
+from watcher.model.errors import ConfigurationError, UnsafeModeError
+from watcher.overview.probe.registry import PROBES, PROBES_AFTER_CHANGES
+from watcher.overview.probe.run import Outcome, Verdict, probe_database, remove_probe
+from watcher.overview.probe.stored import load_failures, store_failures
+from watcher.overview.probe.tables import ProbeNames, create_tables
+from watcher.runners.spark.resolution import resolve_scan
+from watcher.settings.spark import parse_source_options
+from watcher.settings.watcher import parse_watch_config
+from watcher.spanner.dialects import find_dialect
+
+MakeWrong = Callable[..., None]
+TRIED = {**PROBES, **PROBES_AFTER_CHANGES}
+SINGERS_STREAM = "CREATE CHANGE STREAM Changes FOR Singers OPTIONS (value_capture_type = 'NEW_ROW')"
+
+
+@pytest.fixture
+def wrong(server: ServerProcess) -> Iterator[MakeWrong]:
+    """Makes behaviours of the server wrong for the length of a test."""
+    yield server.set_wrong
+    server.set_wrong()
+
+
+def probe(database: Database, prefix: str = "Probe") -> list[Verdict]:
+    return probe_database(address_of(database), ProbeNames(prefix), lambda: None)
+
+
+def list_failed(verdicts: list[Verdict]) -> list[str]:
+    return [each.assumption.name for each in verdicts if each.outcome is Outcome.FAILS]
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(arguments))
+    return result.exit_code, result.stdout
+
+
+# The ledger.
+
+
+def test_every_reference_has_an_entry_and_every_entry_a_reference() -> None:
+    assert list_references().keys() == LEDGER.keys()
+
+
+def test_every_entry_has_a_probe_or_says_why_not() -> None:
+    assert TRIED.keys() == {each.name for each in LEDGER.values() if not each.untried}
+
+
+def test_everything_that_is_tried_can_be_made_wrong() -> None:
+    assert TRIED.keys() == {entry.value for entry in Wrong}
+
+
+@pytest.mark.parametrize("entry", LEDGER.values(), ids=LEDGER.keys())
+def test_an_entry_is_whole(entry: Assumption) -> None:
+    assert entry.sentence.endswith(".")
+    assert entry.broken
+    assert entry.advice
+    assert entry.modes
+
+
+# The probe.
+
+
+@pytest.mark.essential
+@pytest.mark.both_dialects
+def test_a_right_server_is_found_right(database: Database) -> None:
+    verdicts = probe(database)
+    assert [each.assumption for each in verdicts] == list(LEDGER.values())
+    outcomes = {each.assumption.name: (each.outcome, each.seen) for each in verdicts}
+    tried = {name: outcome for name, outcome in outcomes.items() if name in TRIED}
+    assert not {name: seen for name, (is_, seen) in tried.items() if is_ is not Outcome.HOLDS}
+    assert all(outcomes[name][1] for name in LEDGER)
+    assert not read_schema(database).tables
+
+
+@pytest.mark.both_dialects
+@pytest.mark.parametrize("name", TRIED)
+def test_a_wrong_server_is_found_wrong_where_it_is(
+    database: Database, wrong: MakeWrong, name: str
+) -> None:
+    wrong(name)
+    assert list_failed(probe(database)) == [name]
+
+
+def test_a_killed_probe_is_said_and_removed(database: Database) -> None:
+    names = ProbeNames("Probe")
+    create_tables(database, names, find_dialect(database).dialect)
+    with pytest.raises(ConfigurationError, match="check --probe --clean"):
+        probe(database)
+    assert remove_probe(address_of(database), names) == 8
+    assert remove_probe(address_of(database), names) == 0
+    assert not read_schema(database).tables
+
+
+@pytest.mark.ddl("CREATE TABLE MyRows (Id INT64) PRIMARY KEY (Id)")
+def test_a_table_of_somebody_else_stays(database: Database) -> None:
+    for run in (probe, lambda d, prefix: remove_probe(address_of(d), ProbeNames(prefix))):
+        with pytest.raises(ConfigurationError, match="MyRows is not one of a probe's"):
+            run(database, "My")
+    assert read_schema(database).table("MyRows") is not None
+
+
+@pytest.mark.parametrize("prefix", ["", "1st", "a b", "x" * 60])
+def test_a_prefix_that_no_table_can_have_is_refused(prefix: str) -> None:
+    with pytest.raises(ConfigurationError, match="--dataset"):
+        ProbeNames(prefix)
+
+
+# The command.
+
+
+def test_the_command_says_what_is_affected_and_stores_it(
+    database: Database, wrong: MakeWrong
+) -> None:
+    wrong("on-update-mutation")
+    address = str(address_of(database))
+    code, output = invoke("check", "--probe", "-d", address)
+    assert code == 1
+    assert "an update by mutation is never polled; let applications write" in output
+    assert list(load_failures(database, TABLE, address_of(database))) == ["on-update-mutation"]
+    wrong()
+    code, output = invoke("check", "--probe", "-d", address, "--dataset", "Other", "--json")
+    assert code == 0
+    verdicts = json.loads(output)
+    assert [each["name"] for each in verdicts] == list(LEDGER)
+    assert not load_failures(database, TABLE, address_of(database))
+
+
+def test_the_command_only_cleans(database: Database) -> None:
+    names = ProbeNames()
+    create_tables(database, names, find_dialect(database).dialect)
+    address = str(address_of(database))
+    assert invoke("check", "--probe", "--clean", "-d", address) == (
+        0,
+        "removed 8 objects that begin with SpannerWatcherProbe\n",
+    )
+    assert invoke("check", "--clean", "-d", address)[0] == 2
+
+
+# What a stored probe refuses.
+
+
+@pytest.fixture
+def failed(create_database: CreateDatabase) -> Database:
+    """A database of which a probe has found that a mutation is not polled."""
+    database = create_database(SINGERS, SINGERS_STREAM)
+    make_watchable(database, "Singers")
+    entry = LEDGER["on-update-mutation"]
+    address = address_of(database)
+    verdict = Verdict(entry, Outcome.FAILS, "seen")
+    store_failures(database, TABLE, address, [verdict])
+    return database
+
+
+def run_watcher(database: Database, **options: object) -> list[Change]:
+    changes: list[Change] = []
+    given: dict[str, Any] = {"database": str(address_of(database)), "tables": ["Singers"]}
+    watcher = Watcher(**given | {"consumer": "c"} | options)
+    watcher.on_change(changes.append)
+    watcher.run_once()
+    return changes
+
+
+def test_a_watcher_refuses_the_mode_and_runs_in_another(failed: Database) -> None:
+    write(failed, 1)
+    for consumer in ("c", None):
+        with pytest.raises(UnsafeModeError, match="'on-update-mutation' does not hold"):
+            run_watcher(failed, consumer=consumer)
+    assert run_watcher(failed, capture="change-stream", consumer="s") == []
+    accepted = ["on-update-mutation"]
+    assert len(run_watcher(failed, start="earliest", accept_failed_probes=accepted)) == 1
+
+
+def test_spark_refuses_the_mode(failed: Database) -> None:
+    address = address_of(failed)
+    options = {
+        "project": address.project,
+        "instance": address.instance,
+        "database": address.database,
+        "table": "Singers",
+    }
+    with pytest.raises(UnsafeModeError, match="acceptFailedProbes"):
+        resolve_scan(parse_source_options(options))
+    accepted = {"acceptFailedProbes": "on-update-mutation"}
+    assert resolve_scan(parse_source_options(options | accepted)).captures
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="did you mean 'on-update-mutation'"):
+        parse_watch_config({"database": "D", "accept_failed_probes": ["on-update-mutations"]})
+
+
+def test_only_what_nobody_would_notice_is_unsafe() -> None:
+    unsafe = {each for each in Consequence if each.unsafe}
+    assert unsafe == {Consequence.LOST, Consequence.DOUBLED, Consequence.WRONG}
+
+
+# What a wrong server costs.
+
+
+@pytest.mark.parametrize("name", ["on-update-mutation", "on-update-upsert"])
+def test_a_poller_loses_what_on_update_leaves(music: Database, wrong: MakeWrong, name: str) -> None:
+    write(music, 1)
+    assert len(run_watcher(music, start="earliest")) == 1
+    wrong(name)
+    with music.batch() as batch:
+        change = batch.update if name == "on-update-mutation" else batch.insert_or_update
+        change("Singers", ("SingerId", "LastName"), [(1, "second")])
+    assert singers_of(music) == {1: "second"}
+    assert run_watcher(music) == []
+    wrong()
+    write(music, 1, name="third")
+    assert len(run_watcher(music)) == 1
+
+
+def test_a_poller_loses_what_commits_below_its_window(music: Database, wrong: MakeWrong) -> None:
+    run_watcher(music)
+    wrong("strong-read-bound")
+    write(music, 1)
+    watcher = Watcher(database=str(address_of(music)), tables=["Singers"], consumer="c")
+    ends: list[int] = []
+    watcher.on_change(lambda change: ends.extend((change.window.end, write(music, 2))))
+    watcher.run_once()
+    wrong()
+    end, committed = ends
+    assert committed <= end
+    delivered: list[Change] = []
+    while not delivered:  # until the commit timestamps are above the position
+        write(music, 3)
+        delivered = run_watcher(music)
+    assert singers_of(music).keys() == {1, 2, 3}
+    assert [dict(change.key) for change in delivered] == [{"SingerId": 3}]
+
+
+@pytest.mark.ddl(SINGERS, SINGERS_STREAM)
+def test_a_reader_of_a_stream_loses_partitions_that_are_not_named(
+    database: Database, wrong: MakeWrong
+) -> None:
+    streamed = {"capture": "change-stream"}
+    run_watcher(database, **streamed)
+    write(database, *range(40))
+    wrong("stream-names-partitions")
+    lost = 40 - len(run_watcher(database, **streamed))
+    assert 0 < lost < 40
+    wrong()
+    write(database, *range(40), name="again")
+    assert len(run_watcher(database, **streamed)) == 40

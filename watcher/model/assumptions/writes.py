@@ -1,0 +1,69 @@
+"""Assumptions about writes: the commit timestamp that Spanner puts into rows."""
+
+from __future__ import annotations
+
+from watcher.model.assumptions.entry import Assumption, Consequence, Mode
+
+DDL = "reference/standard-sql/data-definition-language"
+MANUAL = (
+    "let applications write the timestamp (ddl apply --strategy manual), or use a change stream"
+)
+
+WRITES = (
+    Assumption(
+        "on-update-dml",
+        "ON UPDATE sets the commit timestamp of a row when an UPDATE statement writes a column"
+        " outside of the key.",
+        DDL,
+        Consequence.LOST,
+        "an update by DML is never polled",
+        MANUAL,
+        (Mode.POLL,),
+    ),
+    Assumption(
+        "on-update-same-value",
+        "ON UPDATE sets the commit timestamp also where an UPDATE leaves every value as it was.",
+        DDL,
+        Consequence.LOST,
+        "a row that was cleared and is written again with its old values is not polled",
+        MANUAL,
+        (Mode.POLL,),
+    ),
+    Assumption(
+        "on-update-mutation",
+        "ON UPDATE sets the commit timestamp of a row that an update mutation writes.",
+        "",
+        Consequence.LOST,
+        "an update by mutation is never polled",
+        MANUAL,
+        (Mode.POLL,),
+    ),
+    Assumption(
+        "on-update-upsert",
+        "ON UPDATE sets the commit timestamp of a row that is there already when an"
+        " insert-or-update mutation, or INSERT with ON CONFLICT DO UPDATE, writes it.",
+        "",
+        Consequence.LOST,
+        "an upsert of a row that is there is never polled",
+        MANUAL,
+        (Mode.POLL,),
+    ),
+    Assumption(
+        "on-update-replace",
+        "A replace mutation gives a row the commit timestamp of its transaction.",
+        "",
+        Consequence.LOST,
+        "a row that is replaced is never polled",
+        MANUAL,
+        (Mode.POLL,),
+    ),
+    Assumption(
+        "on-update-partitioned",
+        "ON UPDATE sets the commit timestamp of the rows that partitioned DML writes.",
+        "",
+        Consequence.LOST,
+        "an update by partitioned DML is never polled",
+        MANUAL,
+        (Mode.POLL,),
+    ),
+)

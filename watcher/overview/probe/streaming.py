@@ -1,0 +1,115 @@
+"""Probes of change streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from watcher.captures import statements
+from watcher.captures.change_stream.lineage import Lineage
+from watcher.captures.change_stream.record_values import (
+    ChildPartition,
+    DataRecord,
+    Heartbeat,
+    Record,
+)
+from watcher.captures.change_stream.records import decode_records
+from watcher.overview.probe.context import CannotTryError, Observation, ProbeContext
+from watcher.overview.probe.tables import KEY, VALUE
+
+HEARTBEAT_MILLISECONDS = 1_000
+QUIET_MICROS = 10_000_000
+"""So long a probe waits for a heartbeat at most."""
+SPREAD_KEYS = 24
+"""So many keys are in several partitions, where there are several."""
+
+Key = tuple[int, int]
+"""A commit timestamp, and the key of a row."""
+
+
+def query_stream(
+    context: ProbeContext, token: str | None, start: int, end: int
+) -> Iterator[Record]:
+    """The records of a partition, or the partitions themselves; both ends are inside."""
+    stream = context.queries.stream
+    statement = statements.read_change_stream(
+        context.names.stream, start, end, token, HEARTBEAT_MILLISECONDS, stream.sql, False
+    )
+    return decode_records(stream.query(statement, None, with_stats=False))
+
+
+def read_stream(context: ProbeContext, start: int, end: int) -> Iterator[tuple[str, DataRecord]]:
+    """Every record from a timestamp to another, with the token of its partition."""
+    lineage = Lineage(end)
+    for record in query_stream(context, None, start, end):
+        if isinstance(record, ChildPartition):
+            lineage.announce(record)
+    while (place := lineage.take_next()) is not None:
+        for record in query_stream(context, place.token, max(place.start, start), end):
+            if isinstance(record, ChildPartition):
+                lineage.announce(record)
+            elif isinstance(record, DataRecord):
+                yield place.token, record
+
+
+def list_changes(context: ProbeContext, start: int, end: int) -> list[Key]:
+    """The commit timestamp and the key of every change, as often as it is there."""
+    return [
+        (record.commit_timestamp, int(json.loads(mod.key)[KEY]))
+        for _, record in read_stream(context, start, end)
+        for mod in record.mods
+    ]
+
+
+def write_spread(context: ProbeContext, keys: list[int], value: str) -> int:
+    """Writes many keys in one commit; its timestamp."""
+    rows = [(key, value) for key in keys]
+    return context.write(lambda b: b.insert_or_update(context.rows.name, (KEY, VALUE), rows))
+
+
+def probe_partitions(context: ProbeContext) -> Observation:
+    """Reads the stream from several starts in the past, by partitions that each start names."""
+    keys = [context.take_key() for _ in range(SPREAD_KEYS)]
+    commits = [write_spread(context, keys, f"version {number}") for number in range(5)]
+    end = commits[-1]
+    for number, start in enumerate(commits[:3]):
+        expected = {(at, key) for at in commits[number + 1 : -1] for key in keys}
+        missing = expected - set(list_changes(context, start, end))
+        if missing:
+            return Observation(
+                False,
+                f"read from {start}, {len(missing)} of {len(expected)} changes are in no partition"
+                " that the query without a token names",
+            )
+    tokens = {token for token, _ in read_stream(context, commits[0], end)}
+    return Observation(True, f"3 starts, {SPREAD_KEYS} keys in {len(tokens)} partitions")
+
+
+def probe_heartbeats(context: ProbeContext) -> Observation:
+    """Keeps the partition of a row open until a heartbeat, then writes the row."""
+    key = context.take_key()
+    began = context.insert(key)
+    token = find_partition(context, began, context.update(key, "second"), key)
+    beat: int | None = None
+    committed = 0
+    for record in query_stream(context, token, began, began + QUIET_MICROS):
+        if isinstance(record, ChildPartition):
+            raise CannotTryError("the partition ended while it was read")
+        if isinstance(record, Heartbeat) and beat is None:
+            beat = record.timestamp
+            committed = context.update(key, "third")
+        elif isinstance(record, DataRecord) and record.commit_timestamp == committed:
+            break
+    if beat is None:
+        raise CannotTryError(f"no heartbeat came within {QUIET_MICROS // 1_000_000} s")
+    return Observation(
+        committed > beat, f"after a heartbeat of {beat} a record of {committed} followed"
+    )
+
+
+def find_partition(context: ProbeContext, start: int, end: int, key: int) -> str:
+    """The partition in which the changes of a key are now."""
+    for token, record in read_stream(context, start, end):
+        if any(int(json.loads(mod.key)[KEY]) == key for mod in record.mods):
+            return token
+    raise CannotTryError("the change of a row is in no partition of the stream")
