@@ -75,6 +75,11 @@ def failed_precondition(message: str) -> SpannerError:
     return SpannerError(grpc.StatusCode.FAILED_PRECONDITION, message)
 
 
+def permission_denied(message: str) -> SpannerError:
+    """The role of the session may not do this."""
+    return SpannerError(grpc.StatusCode.PERMISSION_DENIED, message)
+
+
 def not_found(message: str) -> SpannerError:
     """Something that the request names does not exist."""
     return SpannerError(grpc.StatusCode.NOT_FOUND, message)

@@ -14,6 +14,7 @@ from ddl.model.schema import Dialect, Schema
 from ddl.model.steps import Step
 from ddl.rules.dispatch import apply_by_type, reverse_by_type
 from ddl.rules.refusals import check_change_stream, check_index
+from ddl.syntax.grants import PRIVILEGE_STATEMENTS, change_grants
 from ddl.syntax.parse import parse_statement
 from ddl.syntax.protos import list_bundle_types
 from ddl.syntax.tokens import split_statements
@@ -217,6 +218,8 @@ def alter_table_if_exists(step: steps.AlterTableIfExists, schema: Schema) -> Sch
 
 
 @apply_by_type.register
-def skip_other_statement(step: steps.OtherStatement, schema: Schema) -> Schema:
-    """A statement that changes nothing in the model."""
-    return schema
+def apply_other_statement(step: steps.OtherStatement, schema: Schema) -> Schema:
+    """GRANT and REVOKE; others change nothing in the model."""
+    if step.kind not in PRIVILEGE_STATEMENTS:
+        return schema
+    return replace(schema, grants=change_grants(schema.grants, step.text, schema.dialect))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 
 from ddl.model.schema import Dialect, Grant
@@ -11,6 +12,7 @@ from ddl.syntax.reader import TokenReader
 KINDS = ("CHANGE STREAM", "TABLE FUNCTION", "TABLE", "VIEW", "SEQUENCE", "SCHEMA", "MODEL")
 FUNCTION, TABLE = "TABLE FUNCTION", "TABLE"
 USAGE = "USAGE"
+PRIVILEGE_STATEMENTS = {"GRANT", "REVOKE"}
 ROLE = "ROLE"
 
 
@@ -24,14 +26,28 @@ def change_grants(
         reader.expect("GRANT")
     named = list(read_grants(reader, "FROM" if revokes else "TO"))
     if revokes:
-        return tuple(grant for grant in grants if not any(covers(each, grant) for each in named))
+        left = (take_away(grant, named) for grant in grants)
+        return tuple(grant for grant in left if grant is not None)
     return (*grants, *(grant for grant in named if grant not in grants))
 
 
-def covers(revoked: Grant, grant: Grant) -> bool:
-    """Whether REVOKE of one takes the other away; without columns it is about all of them."""
-    same = [(g.privilege, g.kind, g.name.casefold(), g.role.casefold()) for g in (revoked, grant)]
-    return same[0] == same[1] and (not revoked.columns or revoked.columns == grant.columns)
+def take_away(grant: Grant, revoked: Iterable[Grant]) -> Grant | None:
+    """What REVOKE leaves of a privilege: of one for columns, those that it does not name. Without
+    columns it is about all of them."""
+    for each in revoked:
+        if is_of_same_object(each, grant):
+            gone = {column.casefold() for column in each.columns}
+            left = tuple(column for column in grant.columns if column.casefold() not in gone)
+            if not gone or (grant.columns and not left):
+                return None
+            grant = replace(grant, columns=left)
+    return grant
+
+
+def is_of_same_object(one: Grant, other: Grant) -> bool:
+    """Whether two privileges differ in their columns alone."""
+    same = [(g.privilege, g.kind, g.name.casefold(), g.role.casefold()) for g in (one, other)]
+    return same[0] == same[1]
 
 
 def read_grants(reader: TokenReader, before_roles: str) -> Iterator[Grant]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from ddl.model.errors import InvalidDefinitionError
 from ddl.model.names import same_name
-from ddl.model.schema import ChangeStream, Schema, Table, Verbatim, find
+from ddl.model.schema import ChangeStream, Dialect, Schema, Table, Verbatim, find
 from ddl.syntax.googlesql.parts import read_options
 from ddl.syntax.reader import TokenReader
 
@@ -149,6 +149,14 @@ class ReadFunction:
     name: str
     stream: ChangeStream
     placement: str = ""
+
+    def write(self, dialect: Dialect) -> str:
+        """The function as statements name it: in the PostgreSQL dialect what the records are in is
+        a part of its name."""
+        if dialect is Dialect.GOOGLESQL:
+            return f"READ_{self.name}"
+        form = "proto_bytes" if has_moving_keys(self.stream) else "json"
+        return f"spanner.read_{form}_{self.name}"
 
 
 def is_per_placement(stream: ChangeStream) -> bool:

@@ -17,7 +17,6 @@ from ddl.syntax.render import render_type
 from ddl.syntax.views import list_views, read_view
 from emulator.catalog import constraints, objects, routines, tables
 from emulator.catalog.pg_catalog import PG_CONTENTS, split_name
-from emulator.sql.postgres.change_streams import function_name
 from emulator.values.columns import View
 from emulator.values.postgres_tables import POSTGRES_VIEWS
 from emulator.values.system_tables import VIEWS, Row
@@ -289,7 +288,7 @@ def routine_names(name: str) -> Fields:
 def routine_rows(schema: Schema) -> Iterator[Fields]:
     """The read functions of the change streams."""
     for function in list_read_functions(schema):
-        yield routine_names(function_name(function)) | {
+        yield routine_names(split_name(function.write(Dialect.POSTGRESQL))[1]) | {
             "routine_type": "FUNCTION",
             "routine_body": "EXTERNAL",
             "security_type": "INVOKER",
@@ -310,7 +309,7 @@ def parameter_rows(schema: Schema) -> Iterator[Fields]:
     """The arguments of the read functions."""
     for function in list_read_functions(schema):
         for number, (name, kind) in enumerate(READ_PARAMETERS, start=1):
-            yield routine_names(function_name(function)) | {
+            yield routine_names(split_name(function.write(Dialect.POSTGRESQL))[1]) | {
                 "ordinal_position": number,
                 "parameter_mode": "IN",
                 "is_result": "NO",

@@ -8,9 +8,8 @@ from ddl.model.names import split_name
 from ddl.model.schema import Schema
 from ddl.syntax.placements import list_read_functions
 from ddl.syntax.references import find_referenced_columns
-from emulator.values.system_tables import Row
+from emulator.values.system_tables import SYSTEM_ROLES, Row
 
-SYSTEM_ROLES = ("public", "spanner_info_reader", "spanner_sys_reader")
 READ_PARAMETERS = (
     ("start_timestamp", "TIMESTAMP"),
     ("end_timestamp", "TIMESTAMP"),

@@ -15,6 +15,7 @@ import apsw
 from ddl.model.schema import Schema
 from ddl.syntax.views import list_views
 from emulator.catalog.database import VIEW_COLUMNS, fill, open_catalog
+from emulator.engine.privileges import Rights
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.results import collect_rows, rows_in_memory
 from emulator.engine.state import SchemaState
@@ -86,7 +87,7 @@ class Catalogs:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._catalogs: OrderedDict[int, Catalog] = OrderedDict()
+        self._catalogs: OrderedDict[tuple[int, Rights | None], Catalog] = OrderedDict()
 
     def rows(
         self,
@@ -94,16 +95,25 @@ class Catalogs:
         statement: CompiledQuery,
         values: Mapping[str, Stored],
         stats: QueryStats,
+        rights: Rights | None = None,
     ) -> ResultRows:
-        """A query over INFORMATION_SCHEMA or SPANNER_SYS, without the database's file."""
+        """A query over INFORMATION_SCHEMA or SPANNER_SYS, without the database's file.
+
+        It sees what ``rights`` are for; None: everything.
+        """
         if any(name.startswith(SYSTEM) for name in statement.catalog):
             return system_rows(state.schema, statement, values, stats)
-        return self._catalog(state).rows(statement, values)
+        return self._catalog(state, rights).rows(statement, values)
 
-    def _catalog(self, state: SchemaState) -> Catalog:
+    def _catalog(self, state: SchemaState, rights: Rights | None) -> Catalog:
+        limited = None if rights is None or rights.reads_whole_catalog else rights
+        key = (state.since, limited)
         with self._lock:
-            catalog = self._catalogs.pop(state.since, None) or Catalog(state.schema)
-            self._catalogs[state.since] = catalog
+            catalog = self._catalogs.pop(key, None)
+            if catalog is None:
+                schema = state.schema
+                catalog = Catalog(limited.limit_schema(schema) if limited else schema)
+            self._catalogs[key] = catalog
             if len(self._catalogs) > SCHEMAS_MAX:
                 self._catalogs.popitem(last=False)
         return catalog

@@ -20,6 +20,7 @@ from emulator.engine.clock import Clock
 from emulator.engine.commit_queue import CommitQueue
 from emulator.engine.maintenance import Maintenance
 from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.privileges import Rights
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
@@ -125,6 +126,13 @@ class Database:
     def schema(self) -> Schema:
         """The schema now; an immutable value."""
         return self._writer.state.schema
+
+    def rights(self, role: str) -> Rights | None:
+        """The privileges of a role as they are now; None without a role, which may do everything.
+
+        Raises PERMISSION_DENIED for a role that does not exist.
+        """
+        return self._writer.state.rights(role) if role else None
 
     def update_ddl(
         self,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from emulator.engine.catalogs import Catalogs
 from emulator.engine.dml import bind_parameters
+from emulator.engine.privileges import Rights
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.reads import ReadPlan, merge_rows, plan_read
 from emulator.engine.refusals import too_old
@@ -63,10 +64,12 @@ class ReadOnlyTransaction:
         profile: bool = False,
         check: Check | None = None,
         part: QueryPartition | None = None,
+        rights: Rights | None = None,
     ) -> ResultRows:
         """The rows of a query, or of one partition of it, read lazily from a snapshot.
 
-        ``check`` is called now and then while SQLite works; what it raises ends the query.
+        ``check`` is called now and then while SQLite works; what it raises ends the query. The
+        catalog shows what ``rights`` are for.
         """
         plain = statement.plain
         if isinstance(plain, CompiledQuery) and plain.draws:
@@ -74,7 +77,7 @@ class ReadOnlyTransaction:
                 "GET_NEXT_SEQUENCE_VALUE is only allowed in read-write transactions."
             )
         if isinstance(plain, CompiledQuery) and plain.catalog:
-            return self._query_catalog(statement, params)
+            return self._query_catalog(statement, params, rights)
         snapshot = self._snapshot()
         try:
             return self._query(snapshot, QueryRequest(statement, params, profile, check, part))
@@ -83,12 +86,12 @@ class ReadOnlyTransaction:
             raise
 
     def _query_catalog(
-        self, statement: CompiledStatement, params: Mapping[str, Stored]
+        self, statement: CompiledStatement, params: Mapping[str, Stored], rights: Rights | None
     ) -> ResultRows:
         state = self.state
         query = expect_query(state.recompile(statement).plain)
         values = self._values(query, params)
-        return self._around.catalogs.rows(state, query, values, self._around.query_stats)
+        return self._around.catalogs.rows(state, query, values, self._around.query_stats, rights)
 
     def read(
         self,

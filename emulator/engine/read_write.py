@@ -20,6 +20,7 @@ from emulator.engine.locks.footprints import key_set_ranges, statement_ranges
 from emulator.engine.locks.ranges import Footprint, RowRange
 from emulator.engine.locks.table import Owner, wounded
 from emulator.engine.open_writes import Blocked, OpenWrites
+from emulator.engine.privileges import Rights
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings, expect_query
 from emulator.engine.reads import ReadPlan, merge_rows, plan_read
 from emulator.engine.refusals import transaction_closed
@@ -107,10 +108,12 @@ class ReadWriteTransaction:
         *,
         profile: bool = False,
         check: Check | None = None,
+        rights: Rights | None = None,
     ) -> ResultRows:
         """The rows of a query, with the transaction's own DML in them.
 
-        ``check`` is called now and then while it waits or works; what it raises ends the query.
+        ``check`` is called now and then while it waits or works; what it raises ends the query. The
+        catalog shows what ``rights`` are for.
         """
         with self._mutex:
             self._use()
@@ -122,7 +125,7 @@ class ReadWriteTransaction:
             if plain.catalog:
                 values = bind_parameters(plain.bindings, params, self._snapshot_moment())
                 stats = self._around.query_stats
-                return self._around.catalogs.rows(state, plain, values, stats)
+                return self._around.catalogs.rows(state, plain, values, stats, rights)
             if not plain.tables and not plain.draws:
                 return self._snapshot().query(statement, params, profile=profile, check=check)
             values = bind_parameters(plain.bindings, params, self._pending_moment())

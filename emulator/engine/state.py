@@ -12,6 +12,8 @@ from ddl.syntax.protos import list_bundle_types
 from emulator.engine.cascades import cascading_keys
 from emulator.engine.locks.conditions import TableConditions, statement_conditions
 from emulator.engine.locks.footprints import RowReader, row_reader
+from emulator.engine.privileges import Reads, Rights
+from emulator.engine.statement_reads import StatementReads
 from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
 from emulator.sql.partitionable import find_partitioned_table
@@ -160,6 +162,8 @@ class SchemaState:
         self._columns_read: dict[str, frozenset[tuple[str, str]]] = {}
         self._row_readers: dict[str, RowReader | None] = {}
         self._locked: dict[frozenset[tuple[str, bool]], frozenset[str]] = {}
+        self._rights: dict[str, Rights] = {}
+        self._reads: StatementReads | None = None
 
     def write_plan(self, table: str, columns: tuple[str, ...]) -> WritePlan:
         """The prepared statements for writing these columns."""
@@ -187,6 +191,20 @@ class SchemaState:
         if statement.schema is self.schema and statement.placement is self.placement:
             return statement
         return self.compile(statement.text, statement.types)
+
+    def rights(self, role: str) -> Rights:
+        """The privileges of a role. Raises PERMISSION_DENIED for one that does not exist."""
+        rights = self._rights.get(role)
+        if rights is None:
+            rights = self._rights[role] = Rights(self.schema, role)
+        return rights
+
+    def find_reads(self, statement: CompiledStatement) -> Reads:
+        """The columns that a statement reads, of tables, and of views with their definer's
+        rights."""
+        if self._reads is None:
+            self._reads = StatementReads(self.schema)
+        return self._reads.find(statement.text, statement.types)
 
     def tables_changed_by_delete(self, table: str) -> set[str]:
         """The tables, in lower case, that a delete may change: this one and those that cascade."""

@@ -39,6 +39,9 @@ def stream_records(
     """PartialResultSet messages: the records that are ready at once go out together, and a resume
     token follows the last of each message."""
     check_transaction(request)
+    rights = session.rights
+    if rights is not None:
+        rights.require_change_stream(call.stream, call.function)
     if request.query_mode == PLAN:
         raise unimplemented("Query plans of change streams")
     arguments = read_arguments(call, request)

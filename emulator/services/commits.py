@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from google.protobuf.empty_pb2 import Empty
 
@@ -12,7 +12,7 @@ from emulator.faults import FaultInjector
 from emulator.services.calls import RpcContext
 from emulator.services.request_options import check_commit_delay
 from emulator.services.sessions import Session, Sessions, SessionTransaction
-from emulator.values.requests import PLAIN_ORIGIN, Committed, TransactionOrigin
+from emulator.values.requests import PLAIN_ORIGIN, Committed, Mutation, TransactionOrigin
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
@@ -81,9 +81,7 @@ class Commits:
     def _write(self, session: Session, protos: Message, origin: TransactionOrigin) -> Committed:
         """Mutations alone: the shortest way to the engine."""
         self._faults.may_abort_commit()
-        database = session.database
-        mutations = database.mutations.read(database.engine.schema, protos)
-        return database.engine.write(mutations, origin)
+        return session.database.engine.write(read_mutations(session, protos), origin)
 
     def _commit_transaction(
         self, session: Session, transaction: SessionTransaction, request: Message
@@ -96,10 +94,9 @@ class Commits:
                 raise transaction.failure
             if transaction.ended:
                 raise transaction_over(transaction)
-            database = session.database
             try:
                 self._faults.may_abort_commit()
-                mutations = database.mutations.read(database.engine.schema, request.mutations)
+                mutations = read_mutations(session, request.mutations)
                 transaction.committed = engine.commit(
                     mutations, transaction_origin(request, transaction.excluded)
                 )
@@ -113,6 +110,17 @@ class Commits:
                 if session.active is transaction:
                     session.active = None
             return transaction.committed
+
+
+def read_mutations(session: Session, protos: Sequence[Message]) -> list[Mutation]:
+    """The mutations of a request. Raises PERMISSION_DENIED for those that the session's role may
+    not write."""
+    database, rights = session.database, session.rights
+    mutations = database.mutations.read(database.engine.schema, protos)
+    if rights is not None:
+        for mutation in mutations:
+            rights.require_mutation(mutation)
+    return mutations
 
 
 def expect_read_write(transaction: SessionTransaction) -> ReadWriteTransaction:

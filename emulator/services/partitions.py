@@ -40,7 +40,9 @@ class Partitions:
         selected = self._transactions.select(session, request.transaction, context)
         with selected.abandon_on_error():
             state = selected.transaction.engine.state
-            statement = bind_statement(state, request.sql, request.params, request.param_types)
+            statement = bind_statement(
+                state, request.sql, request.params, request.param_types, session.rights
+            )
             if not statement.is_query:
                 raise invalid_argument("Only queries can be partitioned.")
             table, index = statement.compiled.find_partitioned_table()

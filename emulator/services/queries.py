@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ddl.model.schema import Dialect, Schema
+from ddl.syntax.grants import TABLE
 from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.privileges import SELECT
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.splits import QueryPartition
@@ -137,6 +139,7 @@ class QueryMethods:
                 request.sql,
                 request.params,
                 request.param_types,
+                session.rights,
                 planned=request.query_mode == PLAN,
             )
             if request.partition_token:
@@ -221,6 +224,7 @@ class QueryMethods:
             within = read_token(request.partition_token, read_digest(request))
         if request.limit < 0 or not request.columns:
             raise invalid_argument("A read needs columns, and a limit that is not negative.")
+        require_read(session, request)
         selected = self._transactions.select(session, request.transaction, context, place)
         engine = selected.transaction.engine
         with selected.abandon_on_error():
@@ -253,7 +257,11 @@ class QueryMethods:
         try:
             for proto in request.statements:
                 statement = bind_statement(
-                    transaction.engine.state, proto.sql, proto.params, proto.param_types
+                    transaction.engine.state,
+                    proto.sql,
+                    proto.params,
+                    proto.param_types,
+                    session.rights,
                 )
                 if statement.is_query:
                     raise invalid_argument(
@@ -281,6 +289,13 @@ def strip_precommit(transaction: SessionTransaction) -> SessionTransaction:
     return SessionTransaction(
         transaction.id, transaction.session, transaction.engine, multiplexed=False
     )
+
+
+def require_read(session: Session, request: Message) -> None:
+    """Raises PERMISSION_DENIED unless the session's role may read these columns."""
+    rights = session.rights
+    if rights is not None:
+        rights.require(SELECT, TABLE, request.table, request.columns)
 
 
 def parse_resume(request: Message) -> Resume | None:

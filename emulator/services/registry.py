@@ -73,6 +73,7 @@ class Registry:
         self.databases: dict[str, HostedDatabase] = {}
         self.operations: dict[str, Message] = {}
         self.lasting_sessions: dict[str, str] = {}
+        self.session_roles: dict[str, str] = {}
         if data_dir is not None:
             (data_dir / DIRECTORY).mkdir(parents=True, exist_ok=True)
             self._load(data_dir)
@@ -258,10 +259,12 @@ class Registry:
             )
             return self.operation(name)
 
-    def keep_session(self, name: str, database: str) -> None:
-        """A multiplexed session outlives the process."""
+    def keep_session(self, name: str, database: str, role: str) -> None:
+        """A multiplexed session outlives the process, and so does its role."""
         with self._lock:
             self.lasting_sessions[name] = database
+            if role:
+                self.session_roles[name] = role
             self.save()
 
     def close(self) -> None:
@@ -292,6 +295,7 @@ class Registry:
                 ],
                 "operations": [encode_message(o) for o in self.operations.values()],
                 "sessions": self.lasting_sessions,
+                "session_roles": self.session_roles,
             }
             replace_file(self._data_dir / FILE, json.dumps(content))
 
@@ -334,6 +338,7 @@ class Registry:
                 interrupt(operation)
             self.operations[operation.name] = operation
         self.lasting_sessions = dict(content.get("sessions", {}))
+        self.session_roles = dict(content.get("session_roles", {}))
         self._remove_strays(data_dir)
 
     def _remove_strays(self, data_dir: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from emulator import limits
 from emulator.engine.clock import wall_micros
 from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.privileges import Rights
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.errors import (
@@ -101,6 +102,12 @@ class Session:
     active: SessionTransaction | None = None
     latest: SessionTransaction | None = None
 
+    @property
+    def rights(self) -> Rights | None:
+        """What the session's role may do; None without a role. Raises PERMISSION_DENIED for a role
+        that is gone."""
+        return self.database.engine.rights(self.creator_role)
+
 
 class Sessions:
     """All sessions and transactions of the server. Thread-safe."""
@@ -115,11 +122,13 @@ class Sessions:
         for name, database in registry.lasting_sessions.items():
             hosted = registry.databases.get(database)
             if hosted is not None:
-                self._sessions[name] = Session(name, hosted, multiplexed=True)
+                role = registry.session_roles.get(name, "")
+                self._sessions[name] = Session(name, hosted, creator_role=role, multiplexed=True)
 
     def create(self, database_name: str, template: Message) -> Session:
         """A new session of a database, like the template."""
         database = self._registry.database(database_name)
+        database.engine.rights(template.creator_role)
         self._make_room()
         session = Session(
             f"{database_name}/sessions/{secrets.token_hex(16)}",
@@ -130,7 +139,7 @@ class Sessions:
         )
         self._sessions[session.name] = session
         if session.multiplexed:
-            self._registry.keep_session(session.name, database_name)
+            self._registry.keep_session(session.name, database_name, session.creator_role)
         return session
 
     def _make_room(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ddl.model.schema import Type, TypeCode
 from emulator.engine.partitioned import PartitionedDmlTransaction
+from emulator.engine.privileges import Rights
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.results import nothing_to_close
 from emulator.engine.splits import QueryPartition
@@ -31,12 +32,14 @@ KINDS = {"bool_value": Type(TypeCode.BOOL), "number_value": Type(TypeCode.FLOAT6
 class BoundStatement:
     """A compiled statement with the values of its parameters, in storage form.
 
-    ``part`` is the partition of a query that is to be read; None reads all of it.
+    ``part`` is the partition of a query that is to be read; None reads all of it. ``rights`` are
+    those of the session's role, if it has one.
     """
 
     compiled: CompiledStatement
     params: Mapping[str, Stored]
     part: QueryPartition | None = None
+    rights: Rights | None = None
 
     @property
     def is_query(self) -> bool:
@@ -90,11 +93,12 @@ def bind_statement(
     sql: str,
     params: Message,
     param_types: Mapping[str, Message],
+    rights: Rights | None = None,
     *,
     planned: bool = False,
 ) -> BoundStatement:
     """Compiles a statement for the schema of its transaction and decodes its parameters;
-    undeclared ones take the inferred type.
+    undeclared ones take the inferred type. Raises PERMISSION_DENIED where ``rights`` do not do.
 
     One that is only ``planned`` needs no values: NULL stands for those that are missing.
     """
@@ -110,6 +114,8 @@ def bind_statement(
             compiled = state.compile(sql, types | kinds)
     except RecursionError as error:
         raise nested_too_deeply() from error
+    if rights is not None:
+        rights.require_statement(compiled.plain, state.find_reads(compiled))
     if len(compiled.plain.bindings.user) > PARAMETERS_MAX:
         raise invalid_argument(
             f"Number of parameters in query exceeds the maximum allowed limit of {PARAMETERS_MAX}."
@@ -126,7 +132,7 @@ def bind_statement(
             values[name] = decode_parameter(decoder(parameter.type, bundle), value)
         except ValueError as error:
             raise invalid_argument(f"Invalid value for bind parameter {name}: {error}") from error
-    return BoundStatement(compiled, values)
+    return BoundStatement(compiled, values, rights=rights)
 
 
 def decode_parameter(decode: Decoder, value: Message) -> Stored:
@@ -168,12 +174,15 @@ def run(
         return plan_statement(statement, selected)
     profile = counted or mode in MEASURED
     compiled, params = statement.compiled, statement.params
+    rights = statement.rights
     if statement.is_query:
         if isinstance(engine, PartitionedDmlTransaction):
             raise invalid_argument("Partitioned DML transactions do not support queries.")
         part = statement.part
         if part is None:
-            rows = engine.query(compiled, params, profile=profile, check=selected.check)
+            rows = engine.query(
+                compiled, params, profile=profile, check=selected.check, rights=rights
+            )
         elif isinstance(engine, ReadOnlyTransaction):
             rows = engine.query(compiled, params, profile=profile, check=selected.check, part=part)
         else:
@@ -221,7 +230,9 @@ def plan_statement(statement: BoundStatement, selected: SelectedTransaction) -> 
     rows = no_rows()
     engine = selected.transaction.engine
     if statement.is_query and isinstance(engine, ReadOnlyTransaction):
-        explained = engine.query(statement.compiled, statement.params, profile=True)
+        explained = engine.query(
+            statement.compiled, statement.params, profile=True, rights=statement.rights
+        )
         explained.close()
         rows.stats.plan = explained.stats.plan
     return StatementOutcome(rows, shown, mode=PLAN)

@@ -82,10 +82,12 @@ class ReadArgument:
 class ReadCall:
     """A query of a change stream; an empty ``placement`` is all of them.
 
-    ``column`` is the name of the result's one column.
+    ``function`` is the name of the read function as GRANT writes it, ``column`` that of the
+    result's one column.
     """
 
     stream: str
+    function: str
     placement: str
     arguments: Mapping[str, ReadArgument]
     column: str = COLUMN
@@ -108,7 +110,7 @@ def read_call(sql: str, schema: Schema) -> ReadCall | None:
         if function is not None:
             expect_whole_query(tree, call, function)
             arguments = read_arguments(call.expressions)
-            return ReadCall(function.stream.name, function.placement, arguments)
+            return ReadCall(function.stream.name, call.name, function.placement, arguments)
     return None
 
 

@@ -45,7 +45,6 @@ IGNORED = {
     "UpdateDatabaseDdlRequest.throughput_mode": "statements run as quickly as they can anyway",
     "PartitionOptions.partition_size_bytes": "a wish; max_partitions is followed",
     "TransactionOptions.isolation_level": "every transaction is serializable, which is stricter",
-    "Session.creator_role": "privileges are recorded and not enforced; it is shown",
     "Session.name": OUTPUT,
     "Session.create_time": OUTPUT,
     "Session.approximate_last_use_time": OUTPUT,
@@ -119,7 +118,7 @@ UpdateDatabaseDdlRequest: database statements operation_id proto_descriptors
 UpdateDatabaseRequest: database update_mask
 UpdateInstancePartitionRequest: instance_partition field_mask
 UpdateInstanceRequest: instance field_mask
-Session: labels multiplexed
+Session: labels creator_role multiplexed
 RequestOptions: priority request_tag transaction_tag
 MutationGroup: mutations
 Mutation: insert update insert_or_update replace delete send ack

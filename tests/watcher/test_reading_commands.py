@@ -69,6 +69,7 @@ READING = (
     read("clear", "-t", "Singers", "--explain", codes=(USAGE, OK)),
     Reading("replay", ("{letters}", "--dry-run")),
     read("ddl status"),
+    read("ddl grants", "--role", "watcher", "--for", "watch", "-t", "Singers"),
     read("ddl plan", "-t", "Singers"),
     read("ddl apply", "-t", "Singers", "--shards", "4", "--dry-run"),
     read("ddl rollback", "--dry-run"),

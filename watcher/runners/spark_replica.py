@@ -278,6 +278,8 @@ class ReplicaRequest:
             "arrowRows": "true",
             "deletedColumns": json.dumps(dict(self.deleted)),
         }
+        if address.database_role:
+            options["databaseRole"] = address.database_role
         if self.stream:
             options |= {"capture": "change-stream", "wholeRows": "true"}
         if isinstance(self.stream, str):

@@ -101,6 +101,8 @@ class SourceOptions(SharedSettings):
     """The project's id."""
     instance: Text
     """The instance's id."""
+    database_role: Text | None = None
+    """The role of the database as which it is read."""
     table: Text | None = None
     """One table, in its own columns. One of ``table`` and ``tables`` is required."""
     tables: Text | None = None
@@ -269,7 +271,9 @@ class SourceOptions(SharedSettings):
     @property
     def address(self) -> DatabaseAddress:
         """The database."""
-        return DatabaseAddress(self.project, self.instance, self.database)
+        return DatabaseAddress(
+            self.project, self.instance, self.database, database_role=self.database_role
+        )
 
     @property
     def uniform(self) -> bool:

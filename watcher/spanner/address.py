@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 EMULATOR_HOST = "SPANNER_EMULATOR_HOST"
 PATH = re.compile(
     r"(?:spanner://)?projects/(?P<project>[^/]+)/instances/(?P<instance>[^/]+)"
-    r"/databases/(?P<database>[^/]+)\Z"
+    r"/databases/(?P<database>[^/?]+)(?:\?database_role=(?P<database_role>[A-Za-z_]\w*))?\Z"
 )
 
 
@@ -38,28 +38,37 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """Where a database is; picklable, so that executors open clients of their own."""
+    """Where a database is, and as which of its roles it is used; picklable, so that executors open
+    clients of their own.
+
+    With a ``database_role`` Spanner's fine-grained access control holds: sessions may do what the
+    role may.
+    """
 
     project: str
     instance: str
     database: str
     endpoint: Endpoint | None = None
+    database_role: str | None = None
 
     @classmethod
     def parse(cls, text: str, endpoint: Endpoint | None = None) -> DatabaseAddress:
-        """``[spanner://]projects/P/instances/I/databases/D``. Raises AddressError."""
+        """``[spanner://]projects/P/instances/I/databases/D[?database_role=R]``. Raises
+        AddressError."""
         match = PATH.match(text)
         if match is None:
             raise AddressError(
                 f"'{text}' does not name a database;"
-                " write spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE"
+                " write spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE, and"
+                " ?database_role=ROLE after it to use it as a role"
             )
         return cls(**match.groupdict(), endpoint=endpoint)
 
     def __str__(self) -> str:
-        return f"spanner://{self.path}"
+        role = f"?database_role={self.database_role}" if self.database_role else ""
+        return f"spanner://{self.path}{role}"
 
     @property
     def path(self) -> str:
-        """The resource name that Spanner uses."""
+        """The resource name that Spanner uses, the same for every role."""
         return f"projects/{self.project}/instances/{self.instance}/databases/{self.database}"

@@ -78,9 +78,11 @@ class BoundedClient(SpannerClient):
 class BoundedDatabase(Database):
     """As the client's database, over a ``BoundedClient``."""
 
-    def __init__(self, name: str, instance: Any) -> None:
-        pool = BurstyPool()
-        super().__init__(name, instance, pool=pool)  # type: ignore[no-untyped-call]
+    def __init__(self, name: str, instance: Any, role: str | None = None) -> None:
+        pool = BurstyPool(database_role=role)
+        super().__init__(  # type: ignore[no-untyped-call]
+            name, instance, pool=pool, database_role=role
+        )
         pool.bind(self)  # as Instance.database does
         self._opening = threading.Lock()
         self._client: BoundedClient | None = None

@@ -31,6 +31,7 @@ from watcher.model.errors import (
 )
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.bounded_client import BoundedDatabase, BoundedSpanner
+from watcher.spanner.failures import suggest_fix
 
 CREDENTIALS = "GOOGLE_APPLICATION_CREDENTIALS"
 """The variable of Google's clients that names a file of credentials."""
@@ -50,7 +51,8 @@ def connect(address: DatabaseAddress) -> Database:
 
 def open_database(address: DatabaseAddress) -> Database:
     """As ``connect``, without a call. Raises UnavailableError without credentials."""
-    return BoundedDatabase(address.database, open_client(address).instance(address.instance))
+    instance = open_client(address).instance(address.instance)
+    return BoundedDatabase(address.database, instance, address.database_role)
 
 
 def open_client(address: DatabaseAddress) -> spanner.Client:
@@ -142,7 +144,12 @@ def check_database(database: Database, address: DatabaseAddress) -> None:
     """One cheap call without the client's own minutes of retries."""
     try:
         session = database.spanner_api.create_session(
-            request={"database": address.path}, timeout=CHECK_SECONDS_MAX, retry=None
+            request={
+                "database": address.path,
+                "session": {"creator_role": address.database_role or ""},
+            },
+            timeout=CHECK_SECONDS_MAX,
+            retry=None,
         )
         database.spanner_api.delete_session(name=session.name, timeout=CHECK_SECONDS_MAX)
     except (GoogleAPICallError, RetryError) as error:
@@ -162,8 +169,7 @@ def explain_error(error: GoogleAPICallError | RetryError, address: DatabaseAddre
         )
     if isinstance(error, Forbidden | Unauthenticated):
         return AccessDeniedError(
-            f"no permission to read {address} ({error.message});"
-            " grant the role roles/spanner.databaseReader"
+            f"no permission to read {address} ({error.message}); {suggest_fix(error)}"
         )
     if isinstance(error, ServiceUnavailable | DeadlineExceeded | RetryError):
         where = os.environ.get(EMULATOR_HOST)

@@ -63,6 +63,8 @@ TRANSIENT = (
 SESSION_GONE = re.compile(r"session not found", re.IGNORECASE)
 TRANSACTION_GONE = re.compile(r"transaction not found", re.IGNORECASE)
 INDEX_GONE = re.compile(r"secondary index|index not found|null.filtered index", re.IGNORECASE)
+ROLE_REFUSED = re.compile(r"Role (?:not found: )?\w+")
+"""How Spanner refuses what the role of a session may not do, or a role that is not there."""
 PLACE_GONE = re.compile(r"(database|instance|project) not found", re.IGNORECASE)
 SCHEMA_GONE = re.compile(
     r"unrecognized name|(table|column) not found|not found: (table|column)|column .* not found"
@@ -132,6 +134,8 @@ def classify_refusal(error: GoogleAPICallError) -> FailureKind:
 def suggest_fix(error: BaseException) -> str:
     """What somebody can do about an error, as the end of a sentence; may be empty."""
     if isinstance(error, Forbidden | Unauthenticated):
+        if ROLE_REFUSED.match(str(error.message)):
+            return "'spanner-watcher ddl grants' shows, and grants, what a role needs"
         return "grant roles/spanner.databaseReader (and databaseUser for positions and clearing)"
     kind = classify_error(error)
     if kind is FailureKind.INDEX:

@@ -33,6 +33,7 @@ class SharedSession:
 
     def __init__(self, database: Database) -> None:
         self.database_name: str = database.name
+        self.role: str = database.database_role or ""
         self.api = database.spanner_api
         self.metadata: Metadata = (("google-cloud-resource-prefix", database.name),)
         # The generated client would create an object for every value: see results/wire.py.
@@ -50,7 +51,10 @@ class SharedSession:
         with self._lock:
             if not self._name:
                 session = self.api.create_session(
-                    request={"database": self.database_name, "session": {"multiplexed": True}},
+                    request={
+                        "database": self.database_name,
+                        "session": {"multiplexed": True, "creator_role": self.role},
+                    },
                     metadata=self.metadata,
                     retry=None,
                     timeout=CREATE_SECONDS_MAX,

@@ -5,17 +5,16 @@ from __future__ import annotations
 from ddl.model import steps
 from ddl.model.schema import Grant, Schema
 from ddl.syntax import views
-from ddl.syntax.grants import change_grants
-from emulator.errors import failed_precondition, not_found
+from ddl.syntax.grants import PRIVILEGE_STATEMENTS
+from emulator.errors import failed_precondition, invalid_argument, not_found
+from emulator.values.system_tables import INFO_READER, PUBLIC, SYS_READER, SYSTEM_ROLES
 
 
 def grants_after(schema: Schema, step: steps.Step) -> tuple[Grant, ...]:
-    """The privileges after a step: a role or an object that is gone has none."""
-    if isinstance(step, steps.OtherStatement) and step.kind in {"GRANT", "REVOKE"}:
-        grants = change_grants(schema.grants, step.text, schema.dialect)
-        for grant in grants:
+    """The privileges in the schema after a step: a role or an object that is gone has none."""
+    if isinstance(step, steps.OtherStatement) and step.kind in PRIVILEGE_STATEMENTS:
+        for grant in schema.grants:
             refuse_unknown_role(schema, grant)
-        return grants
     if isinstance(step, steps.DropTable):
         return tuple(g for g in schema.grants if g.name.casefold() != step.name.casefold())
     if isinstance(step, steps.DropVerbatim) and step.kind == "ROLE":
@@ -28,10 +27,16 @@ def grants_after(schema: Schema, step: steps.Step) -> tuple[Grant, ...]:
 
 
 def refuse_unknown_role(schema: Schema, grant: Grant) -> None:
-    """The roles, tables and columns of a GRANT exist."""
-    roles = {item.name.casefold() for item in schema.verbatim if item.kind == "ROLE"} | {"public"}
-    for role in (grant.role, *((grant.name,) if grant.kind == "ROLE" else ())):
-        if role.casefold() not in roles:
+    """The roles, tables and columns of a GRANT exist. Spanner: only ``public`` of the system's
+    roles is granted privileges, and only the others have members."""
+    roles = {item.name.casefold() for item in schema.verbatim if item.kind == "ROLE"}
+    named = [(grant.role, roles | {PUBLIC})]
+    if grant.kind == "ROLE":
+        named.append((grant.name, roles | {INFO_READER, SYS_READER}))
+    for role, known in named:
+        if role.casefold() in set(SYSTEM_ROLES) - known:
+            raise invalid_argument(f"Cannot grant to or from the system role {role}.")
+        if role.casefold() not in known:
             raise not_found(f"Role not found: {role}")
     if grant.kind == "TABLE":
         table = schema.table(grant.name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ddl.model.schema import Schema
-from ddl.syntax.placements import ReadFunction, has_moving_keys, list_read_functions
+from ddl.model.schema import Dialect, Schema
+from ddl.syntax.placements import ReadFunction, list_read_functions
 from emulator import errors
 from emulator.sql.change_streams import ARGUMENTS, ReadArgument, ReadCall, wrong_call
 from emulator.sql.functions.postgres_casts import parse_bigint
@@ -14,7 +14,7 @@ from emulator.sql.postgres.parser import parse_statement
 from emulator.values.types import INT64
 
 NAMED = re.compile(r"\bread_(json|proto_bytes)_", re.IGNORECASE)
-JSON, PROTO_BYTES = "read_json_", "read_proto_bytes_"
+OWNER = "spanner"
 
 
 def read_call(sql: str, schema: Schema) -> ReadCall | None:
@@ -28,7 +28,7 @@ def read_call(sql: str, schema: Schema) -> ReadCall | None:
     (functions,) = sources[0].nodes("functions")
     called = functions.nodes("items")[0]
     names = called.names("funcname") if called.kind == "FuncCall" else []
-    if len(names) != 2 or names[0] != "spanner":
+    if len(names) != 2 or names[0] != OWNER:
         return None
     function = find_function(names[1], schema)
     if function is None:
@@ -41,21 +41,15 @@ def read_call(sql: str, schema: Schema) -> ReadCall | None:
         raise wrong_call(f"it takes {len(ARGUMENTS)} arguments, not {len(nodes)}")
     pairs = zip(ARGUMENTS, nodes, strict=True)
     arguments = {name: read_argument(name, node) for name, node in pairs}
-    return ReadCall(function.stream.name, function.placement, arguments, names[1])
+    return ReadCall(function.stream.name, ".".join(names), function.placement, arguments, names[1])
 
 
 def find_function(name: str, schema: Schema) -> ReadFunction | None:
     """The read function of this name: what the records are in is a part of it."""
     for function in list_read_functions(schema):
-        if function_name(function) == name:
+        if function.write(Dialect.POSTGRESQL) == f"{OWNER}.{name}":
             return function
     return None
-
-
-def function_name(function: ReadFunction) -> str:
-    """The name of a read function in this dialect, without its schema."""
-    prefix = PROTO_BYTES if has_moving_keys(function.stream) else JSON
-    return prefix + function.name
 
 
 def expect_whole_query(statement: Node, source: Node, name: str) -> None:

@@ -13,6 +13,7 @@ app = CommandApp(
         "lint": "watcher.cli.ddl.lint:command",
         "advise": "watcher.cli.ddl.advise:command",
         "changelog": "watcher.cli.ddl.changelog:command",
+        "grants": "watcher.cli.ddl.grants:command",
         "change-stream": "watcher.cli.ddl.change_stream:app",
     },
 )

@@ -179,13 +179,18 @@ def create_own_tables(database: Database, positions_table: str) -> None:
     with database.snapshot() as snapshot:
         found = find_own_columns(snapshot, sql, positions_table)
     known = frozenset((each.table, each.name) for each in found)
-    tables = define_tables(positions_table)
-    statements = [each for table in tables for each in table.statements(known, sql.dialect)]
+    statements = list_missing(known, positions_table, sql.dialect)
     if statements:
         change_own_tables(database, positions_table, statements)
     narrow = [each.table for each in found if each.is_narrow]
     if narrow:
         widen_names(database, narrow, sql.dialect)
+
+
+def list_missing(known: Columns, positions_table: str, dialect: Dialect) -> list[str]:
+    """The statements that make what is missing of the product's own tables."""
+    tables = define_tables(positions_table)
+    return [each for table in tables for each in table.statements(known, dialect)]
 
 
 def change_own_tables(database: Database, positions_table: str, statements: Sequence[str]) -> None:
