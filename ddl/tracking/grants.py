@@ -5,6 +5,7 @@ Source: Spanner's documentation, "Fine-grained access control privileges".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ SELECT, INSERT, UPDATE, DELETE, EXECUTE = "SELECT", "INSERT", "UPDATE", "DELETE"
 CHANGE_STREAM, SCHEMA = "CHANGE STREAM", "SCHEMA"
 
 
+ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
 READING = {Purpose.WATCH, Purpose.REPLICATE, Purpose.VERIFY}
 WRITING_OWN = {Purpose.WATCH, Purpose.REPLICATE, Purpose.CLEAR, Purpose.CONTROL}
 STREAMING = {Purpose.WATCH, Purpose.REPLICATE, Purpose.STATUS}
@@ -43,11 +45,17 @@ class GrantRequest:
 
 def list_statements(schema: Schema, request: GrantRequest) -> list[str]:
     """CREATE ROLE and GRANT, as far as they are missing. Raises PlanError for a table or a change
-    stream that is not there."""
+    stream that is not there, and for what no role can be called."""
+    if not ROLE_NAME.fullmatch(request.role):
+        raise PlanError(
+            f"'{request.role}' is not the name of a role: use a letter, then letters, digits and"
+            " underscores, 128 at most"
+        )
     known = {item.name.casefold() for item in schema.verbatim if item.kind == ROLE}
-    created = [] if request.role.casefold() in known else [f"CREATE ROLE {request.role}"]
     missing = [grant for grant in list_grants(schema, request) if grant not in schema.grants]
     quote = SPELLINGS[schema.dialect]
+    role = quote.quote_name(request.role)
+    created = [] if request.role.casefold() in known else [f"CREATE ROLE {role}"]
     grants = render_grants(missing, quote.quote_name, quote.quote_column, schema.dialect)
     return created + grants
 

@@ -113,9 +113,9 @@ def test_a_change_stream_is_read_by_its_own_privileges(
 def test_the_first_start_needs_no_right_to_change_the_schema(
     watched: Database, tmp_path: Path
 ) -> None:
-    statements = grant(watched, "watcher", "--for", "watch", "-t", "Singers")
+    statements = grant(watched, "Watcher", "--for", "watch", "-t", "Singers")
     assert sum(each.startswith("CREATE TABLE") for each in statements) == 7
-    code, shown = run(watched, "watcher", *WATCH, lake=tmp_path)
+    code, shown = run(watched, "Watcher", *WATCH, lake=tmp_path)
     assert code == OK, shown
     assert shown.count('"operation"') == 2
 
