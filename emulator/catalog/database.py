@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import apsw
 
-from ddl.model.schema import Dialect, Schema
+from ddl.model.schema import Dialect, Schema, Type
 from emulator.catalog import constraints, objects, routines, tables
 from emulator.catalog.postgres import POSTGRES_CONTENTS, user_view_columns
 from emulator.sql.functions import register
@@ -48,7 +48,7 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
 }
 
 
-SYSTEM = "SPANNER_SYS."
+SYSTEM, CATALOG = "SPANNER_SYS.", "CATALOG"
 VIEW_COLUMNS = "INFORMATION_SCHEMA.COLUMNS"
 """The table that also lists the columns of the database's own views."""
 
@@ -66,11 +66,13 @@ def fill(
     names: Iterable[str],
     user_views: Mapping[str, View],
     system: Callable[[str], Iterable[Row]] | None = None,
+    catalog: str = "",
 ) -> None:
     """Creates and fills tables of the catalog.
 
     ``user_views`` are the columns of the database's own views, by their names. ``system`` gives
-    the rows of a table of SPANNER_SYS. A table about what this server does not have is empty.
+    the rows of a table of SPANNER_SYS; ``catalog`` is what the PostgreSQL dialect calls the
+    catalog, the database. A table about what this server does not have is empty.
     """
     postgres = schema.dialect is Dialect.POSTGRESQL
     contents = POSTGRES_CONTENTS if postgres else CONTENTS
@@ -85,6 +87,16 @@ def fill(
             rows = list(system(name)) if system is not None and name.startswith(SYSTEM) else []
         if name == VIEW_COLUMNS:
             rows += list_columns(user_views)
+        if postgres:
+            rows = [name_catalog(columns, row, catalog) for row in rows]
         marks = ", ".join("?" * len(columns))
         with database:
             database.executemany(f"INSERT INTO {quote_name(name)} VALUES ({marks})", rows)
+
+
+def name_catalog(columns: Iterable[tuple[str, Type]], row: Row, catalog: str) -> Row:
+    """A row in which the catalog, which is without a name in GoogleSQL, has one."""
+    return tuple(
+        catalog if value == "" and CATALOG in name.upper() else value
+        for (name, _), value in zip(columns, row, strict=True)
+    )

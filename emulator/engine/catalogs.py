@@ -42,8 +42,9 @@ Key = tuple[str, tuple[tuple[str, str, Stored], ...]]
 class Catalog:
     """The catalog of one schema. Thread-safe."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, database: str) -> None:
         self._schema = schema
+        self._database = database
         self._lock = threading.Lock()
         self._answers: OrderedDict[Key, list[Row]] = OrderedDict()
         self._filled: set[str] = set()
@@ -69,7 +70,8 @@ class Catalog:
         """The rows from SQLite; tables that no query has read before are filled first."""
         missing = [name for name in statement.catalog if name not in self._filled]
         if missing:
-            fill(self._connection, self._schema, missing, user_views(self._schema, missing))
+            views_read = user_views(self._schema, missing)
+            fill(self._connection, self._schema, missing, views_read, catalog=self._database)
             self._filled.update(missing)
         return fetch_rows(self._connection, self._schema, statement, values)
 
@@ -85,7 +87,8 @@ class Catalog:
 class Catalogs:
     """The catalogs of the schemas that were asked for last. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, database: str) -> None:
+        self._database = database
         self._lock = threading.Lock()
         self._catalogs: OrderedDict[tuple[int, Rights | None], Catalog] = OrderedDict()
 
@@ -112,7 +115,8 @@ class Catalogs:
             catalog = self._catalogs.pop(key, None)
             if catalog is None:
                 schema = state.schema
-                catalog = Catalog(limited.limit_schema(schema) if limited else schema)
+                seen = limited.limit_schema(schema) if limited else schema
+                catalog = Catalog(seen, self._database)
             self._catalogs[key] = catalog
             if len(self._catalogs) > SCHEMAS_MAX:
                 self._catalogs.popitem(last=False)

@@ -105,7 +105,7 @@ class Database:
             state_at,
             self.oldest_readable,
             self.query_stats,
-            Catalogs(),
+            Catalogs(name.rpartition("/")[2]),
         )
         self.change_streams = ChangeReader(
             self._storage,

@@ -174,15 +174,19 @@ class DmlCompiler:
     ) -> list[str]:
         values = node.expressions if isinstance(node, exp.Tuple) else [node]
         values = [v.this if isinstance(v, exp.Paren) else v for v in values]
-        if len(values) != len(columns):
-            raise errors.invalid_argument(
-                f"Inserted row has wrong column count; Has {len(values)}, expected {len(columns)}"
-            )
+        self.check_count(len(values), len(columns))
         scope = Scope()
         return [
             self._value(value, column, scope, context)
             for value, column in zip(values, columns, strict=True)
         ]
+
+    def check_count(self, values: int, columns: int) -> None:
+        """INVALID_ARGUMENT where there are not as many values as columns."""
+        if values != columns:
+            raise errors.invalid_argument(
+                f"Inserted row has wrong column count; Has {values}, expected {columns}"
+            )
 
     def _value(self, node: exp.Expr, column: Column, scope: Scope, context: Context) -> str:
         if isinstance(node, exp.Var | exp.Column) and node.name.upper() == DEFAULT_WORD:
@@ -226,10 +230,7 @@ class DmlCompiler:
                     " INSERT"
                 )
         sql, outputs = self._queries.query(node, None, context)
-        if len(outputs) != len(columns):
-            raise errors.invalid_argument(
-                f"Inserted row has wrong column count; Has {len(outputs)}, expected {len(columns)}"
-            )
+        self.check_count(len(outputs), len(columns))
         names = [f'"c{number}"' for number in range(len(outputs))]
         values = [
             self.convert(replace(item, sql=name), column, context, f"Value for {column.name}").sql
@@ -309,7 +310,7 @@ def target_table(node: exp.Expr | None, context: Context) -> Table:
     name = ".".join(part.name for part in node.parts)
     table = context.find_table(name)
     if table is None:
-        raise errors.invalid_argument(f"Table not found: {name}")
+        raise context.table_not_found(name)
     return table
 
 

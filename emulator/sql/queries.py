@@ -245,7 +245,7 @@ class QueryCompiler:
             if columns is None:
                 typed = self.expressions.compile(each, scope, context)
                 name = each.alias if isinstance(each, exp.Alias) else typed.column
-                columns = [Output(name, typed)]
+                columns = [Output(name, typed, context.null_type)]
             outputs += columns
         return tuple(outputs)
 
@@ -256,7 +256,9 @@ class QueryCompiler:
             return self._apply_star_clauses(node, items, scope, context)
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             relation = scope.relation(node.table)
-            if relation is not None and len(node.parts) == 2:
+            path = ".".join(part.name for part in node.parts[:-1])
+            named = context.conversions is not None and path in context.tables
+            if relation is not None and (named or len(node.parts) == 2):
                 items = [self._check_grouped(i, scope) for i in relation_columns(relation)]
             else:
                 owner = exp.Column(**dict(zip(PATH_PARTS, node.parts[-2::-1], strict=False)))
@@ -292,7 +294,10 @@ class QueryCompiler:
         kept = [item for item in items if item.column.casefold() not in excluded]
         if not kept:
             raise errors.invalid_argument("SELECT * expands to zero columns")
-        return [Output(item.column, replaced.get(item.column.casefold(), item)) for item in kept]
+        return [
+            Output(item.column, replaced.get(item.column.casefold(), item), context.null_type)
+            for item in kept
+        ]
 
 
 def refuse_without_from(node: exp.Select) -> None:

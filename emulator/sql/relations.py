@@ -223,7 +223,7 @@ class From:
             return self._view(node, view, alias)
         table = self._context.find_table(name)
         if table is None:
-            raise errors.invalid_argument(f"Table not found: {name}")
+            raise self._context.table_not_found(name)
         self._context.tables[table.name] = None
         self._scope.add(table_relation(table, alias))
         index = find_forced_index(node, table, self._context)

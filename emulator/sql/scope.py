@@ -15,7 +15,7 @@ from emulator.sql.types import Typed, distinct_names, drop_length
 from emulator.values.protos import ProtoTypes, types_of
 from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name, quote_text
-from emulator.values.types import array
+from emulator.values.types import INT64, STRING, array
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +119,19 @@ class Scope:
         written = f"{qualifier}.{name}" if qualifier else name
         if column is None:
             raise errors.invalid_argument(f"Unrecognized name: {written}")
-        free = self.grouped is None or self.in_aggregate or column.sql in self.grouped
-        merged = column in self.merged.values()
-        if not free and (merged or any(r.owns(column) for r in self.relations)):
+        if not self.is_free(column):
             raise errors.invalid_argument(
                 f"SELECT list expression references column {written}"
                 " which is neither grouped nor aggregated"
             )
         return column
+
+    def is_free(self, column: Typed) -> bool:
+        """Whether a column may stand where it does: under GROUP BY only one of its keys may."""
+        if self.grouped is None or self.in_aggregate or column.sql in self.grouped:
+            return True
+        merged = column in self.merged.values()
+        return not merged and not any(each.owns(column) for each in self.relations)
 
     def relation(self, alias: str) -> Relation | None:
         """The relation of this alias here or outside, unless a column here hides it."""
@@ -233,10 +238,21 @@ class Context:
         """The types of the proto bundle."""
         return types_of(self.schema)
 
+    @property
+    def null_type(self) -> Type:
+        """What a NULL that nothing types is in the result of a query."""
+        return INT64 if self.conversions is None else STRING
+
     def find_table(self, name: str) -> Table | None:
         """The table of this name; in the PostgreSQL dialect case matters."""
         table = self.schema.table(name)
         return table if table is not None and self.means(table.name, name) else None
+
+    def table_not_found(self, name: str) -> errors.SpannerError:
+        """The refusal of a name that is no table's, in the words of the dialect."""
+        if self.schema.dialect is Dialect.POSTGRESQL:
+            return errors.invalid_argument(f'relation "{name}" does not exist')
+        return errors.invalid_argument(f"Table not found: {name}")
 
     def means(self, name: str, written: str) -> bool:
         """Whether a statement that writes a name means the object that has it but for case."""

@@ -105,7 +105,7 @@ def combine_columns(
         parts=None,
         column=items[0].column,
     )
-    return Output(items[0].column, typed), [each.sql for each in converted]
+    return Output(items[0].column, typed, context.null_type), [each.sql for each in converted]
 
 
 def distinct_by_keys(operands: list[str], names: list[str], types: list[Type]) -> str:

@@ -71,11 +71,12 @@ class Output:
 
     name: str
     typed: Typed
+    null_type: Type = INT64
 
     @property
     def type(self) -> Type:
-        """NULL counts as INT64, an untyped parameter as STRING."""
-        return drop_length(self.typed.type or (STRING if self.typed.parameter else INT64))
+        """NULL counts as INT64 (in PostgreSQL as a text), an untyped parameter as STRING."""
+        return drop_length(self.typed.type or (STRING if self.typed.parameter else self.null_type))
 
 
 Columns = tuple[Output, ...]

@@ -76,7 +76,8 @@ SERVED_TYPES: Mapping[TypeCode, ServedType] = {
         2,
         str,
         "INTEGER",
-        PgType(20, "int8", 8, "N", 1016, shown="bigint", aliases=("bigint",)),
+        # int, of four bytes in PostgreSQL, is an alias of bigint in Spanner.
+        PgType(20, "int8", 8, "N", 1016, shown="bigint", aliases=("bigint", "int4")),
         ordered=True,
     ),
     TypeCode.FLOAT32: ServedType(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ddl.model.schema import (
     Check,
     Column,
@@ -121,6 +123,7 @@ class ColumnClauses:
         self.stored = False
         self.identity: Identity | None = None
         self.hidden = False
+        self.vector_length: int | None = None
         self.placement_key = False
         self.options: tuple[tuple[str, str], ...] = ()
         self.checks: list[Check] = []
@@ -174,11 +177,13 @@ class ColumnClauses:
         return True
 
     def _read_flag(self, reader: TokenReader) -> bool:
-        """Reads a clause that has nothing in it but its words; False when there is none."""
+        """Reads a clause that has little in it but its words; False when there is none."""
         if reader.accept("PLACEMENT", "KEY"):
             self.placement_key = True
         elif reader.accept("HIDDEN"):
             self.hidden = True
+        elif self.vector_length is None and reader.accept("VECTOR", "LENGTH"):
+            self.vector_length = reader.read_number()
         elif not self.options and (option := read_storage_option(reader)):
             self.options = option
         else:
@@ -197,6 +202,10 @@ def read_column(reader: TokenReader) -> tuple[Column, ColumnClauses]:
         type_, commit_timestamp = read_type(reader)
     while clauses.read(reader):
         pass
+    if clauses.vector_length is not None:
+        if type_.element is None or type_.vector_length is not None:
+            reader.fail("an array without another VECTOR LENGTH")
+        type_ = replace(type_, vector_length=clauses.vector_length)
     column = Column(
         name,
         type_,

@@ -29,13 +29,23 @@ def read_type(reader: TokenReader) -> tuple[Type, bool]:
     for words, code in WORDS:
         if reader.accept(*words):
             type_ = Type(code, length=read_length(reader))
-            while reader.accept("["):
-                reader.expect("]")
+            while read_array(reader):
                 type_ = Type(TypeCode.ARRAY, element=type_)
             if type_.element is not None and reader.accept("VECTOR", "LENGTH"):
                 type_ = replace(type_, vector_length=reader.read_number())
             return type_, False
     return reader.fail("a type")
+
+
+def read_array(reader: TokenReader) -> bool:
+    """Whether [], [n], ARRAY or ARRAY[n] follows; Spanner does not keep the size."""
+    is_word = reader.accept("ARRAY")
+    if not reader.accept("["):
+        return is_word
+    if not reader.accept("]"):
+        reader.read_number()
+        reader.expect("]")
+    return True
 
 
 def read_length(reader: TokenReader) -> int | None:

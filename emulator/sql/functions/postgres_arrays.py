@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ddl.model.schema import Type, TypeCode
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.limits import SERIES_MAX
-from emulator.sql.functions.arrays import array, concatenate
+from emulator.sql.functions.arrays import array, concatenate, dump
 from emulator.sql.functions.postgres_casts import FUNCTIONS as CASTS
 from emulator.sql.functions.postgres_casts import PARSERS
 from emulator.sql.functions.postgres_intervals import parse_interval
@@ -143,11 +143,17 @@ def series(start: int, end: int, step: int = 1) -> str:
     return array(*range(start, end + (1 if step > 0 else -1), step))
 
 
+def take_slice(values: str, first: int, last: int) -> str:
+    """values[first:last], counted from 1."""
+    return dump(json.loads(values)[max(first, 1) - 1 : max(last, 0)])
+
+
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_array_text": array_text,
     "pg_array_to_string": array_to_string,
     "pg_array_contains": contains,
     "pg_array_overlaps": overlaps,
     "pg_array_cat": concatenate,
+    "pg_array_slice": take_slice,
     "pg_generate_series": series,
 }

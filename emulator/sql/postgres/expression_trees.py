@@ -51,9 +51,11 @@ QUANTIFIED = {
 }
 """The one operator of each kind of subquery, and what Spanner says of the others."""
 LIKES = {"~~": "OPERATOR LIKE", "~~*": "OPERATOR ILIKE"}
+SLICE_ENDS = {"lidx": "1", "uidx": str(2**31 - 1)}
 BARE_FUNCTIONS = {
     "SVFOP_CURRENT_TIMESTAMP": "current_timestamp",
     "SVFOP_CURRENT_DATE": "current_date",
+    "SVFOP_CURRENT_SCHEMA": "current_schema",
 }
 BOOLEAN_TESTS = {
     "IS_TRUE": "IS TRUE",
@@ -118,6 +120,7 @@ class ExpressionTrees:
         parts = node.nodes("fields")
         if parts[-1].kind == "A_Star":
             names = [str(each.get("sval")) for each in parts[:-1]]
+            names = names[names[:1] == ["public"] and len(names) > 1 :]
             if not names:
                 return exp.Star()
             return exp.Column(this=exp.Star(), **qualifiers(names))
@@ -293,11 +296,20 @@ class ExpressionTrees:
     def _make_a_indirection(self, node: Node) -> exp.Expr:
         tree = self.expression(node.node("arg"))
         for each in node.nodes("indirection"):
-            if each.kind != "A_Indices" or each.get("is_slice"):
-                raise errors.unimplemented("A field or a slice of an expression")
-            tree = call("SUBSCRIPT", tree, self.expression(each.node("uidx")))
+            if each.kind != "A_Indices":
+                raise errors.unimplemented("A field of an expression")
+            if each.get("is_slice"):
+                tree = call("SLICE", tree, *(self._bound(each, end) for end in SLICE_ENDS))
+            else:
+                tree = call("SUBSCRIPT", tree, self.expression(each.node("uidx")))
             each.finish()
         return tree
+
+    def _bound(self, node: Node, end: str) -> exp.Expr:
+        """An end of a slice; one that is left out is that of the array."""
+        if node.get(end) is not None:
+            return self.expression(node.node(end))
+        return exp.Literal.number(SLICE_ENDS[end])
 
     def _make_sub_link(self, node: Node) -> exp.Expr:
         kind = node.text("subLinkType")

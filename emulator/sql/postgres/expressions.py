@@ -28,8 +28,7 @@ def compile_column(compiler: Compiler, node: exp.Column, scope: Scope, context: 
     """A column: a name in quotes keeps its case, and case matters."""
     if isinstance(node.this, exp.Star):
         raise errors.invalid_argument("* is not allowed here")
-    name, qualifier = node.name, node.table
-    node.args.get("db")
+    name, qualifier = node.name, read_qualifier(node, context)
     if not qualifier and isinstance(node.parent, exp.Ordered):
         alias = scope.aliases.get(name.casefold())
         if alias is not None:
@@ -41,7 +40,25 @@ def compile_column(compiler: Compiler, node: exp.Column, scope: Scope, context: 
     if found is None or found.column != name:
         written = f"{qualifier}.{name}" if qualifier else f'"{name}"'
         raise errors.invalid_argument(f"column {written} does not exist")
+    if not scope.is_free(found):
+        raise errors.invalid_argument(
+            f'column "{qualifier or find_owner(found, scope)}.{name}" must appear in the GROUP BY'
+            " clause or be used in an aggregate function"
+        )
     return replace(scope.resolve(name, qualifier or None), column=name)
+
+
+def find_owner(column: Typed, scope: Scope) -> str:
+    """The alias of the relation that has a column."""
+    return next((each.alias for each in scope.relations if each.owns(column)), "")
+
+
+def read_qualifier(node: exp.Column, context: Context) -> str:
+    """The alias before a column; schema.table names the table of a FROM clause, too."""
+    owner = node.args.get("db")
+    if owner is not None and f"{owner.name}.{node.table}" not in context.tables:
+        raise errors.invalid_argument(f'missing FROM-clause entry for table "{node.table}"')
+    return node.table
 
 
 def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -102,3 +119,10 @@ class PostgresDml(DmlCompiler):
                 f" type {show_type(item.type)}"
             )
         return converted
+
+    def check_count(self, values: int, columns: int) -> None:
+        """INVALID_ARGUMENT where there are not as many values as columns."""
+        if values > columns:
+            raise errors.invalid_argument("INSERT has more expressions than target columns")
+        if values < columns:
+            raise errors.invalid_argument("INSERT has more target columns than expressions")

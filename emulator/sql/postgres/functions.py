@@ -216,6 +216,7 @@ def build_signatures() -> Signatures:
 
 
 SIGNATURES = build_signatures()
+CONSTANTS = {"CURRENT_SCHEMA": "public", "VERSION": "PostgreSQL 14.1"}
 
 
 def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -227,7 +228,8 @@ def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
     if node.name not in SIGNATURES:
         if name in UNSUPPORTED.split():
             raise errors.unimplemented(f"the function {name}")
-        raise errors.invalid_argument(f"function {name} does not exist")
+        shown = show_types([compiler.compile(each, scope, context) for each in node.expressions])
+        raise errors.invalid_argument(f"function {name}({shown}) does not exist")
     items = [compiler.compile(each, scope, context) for each in node.expressions]
     return choose_overload(node.name, items, context)
 
@@ -248,8 +250,12 @@ def find_signature(name: str, items: list[Typed]) -> Signature:
         types = signature.argument_types(len(items))
         if all(may_be(item, type_) for item, type_ in zip(items, types, strict=True)):
             return signature
-    shown = ", ".join("unknown" if casts.is_unknown(i) else show_type(i.type) for i in items)
-    raise errors.invalid_argument(f"function {name.lower()}({shown}) does not exist")
+    raise errors.invalid_argument(f"function {name.lower()}({show_types(items)}) does not exist")
+
+
+def show_types(items: list[Typed]) -> str:
+    """The types of arguments as messages write them."""
+    return ", ".join("unknown" if casts.is_unknown(i) else show_type(i.type) for i in items)
 
 
 def may_be(item: Typed, type_: Type) -> bool:
@@ -357,6 +363,14 @@ def compile_now(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: 
     return Typed(":now_", TIMESTAMP)
 
 
+def compile_constant(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """current_schema() and version(), which clients ask for when they connect."""
+    refuse_arguments(node)
+    return Typed(quote_text(CONSTANTS[node.name]), STRING)
+
+
 def compile_today(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """CURRENT_DATE."""
     refuse_arguments(node)
@@ -429,6 +443,7 @@ CALLS: dict[str, Call] = {
     "MAKE_INTERVAL": compile_make_interval,
     **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP"), compile_now),
     "CURRENT_DATE": compile_today,
+    **dict.fromkeys(CONSTANTS, compile_constant),
     "PENDING_COMMIT_TIMESTAMP": compile_pending,
     "NEXTVAL": compile_nextval,
     "SPANNER.GET_INTERNAL_SEQUENCE_STATE": compile_sequence_state,

@@ -460,6 +460,16 @@ def compile_subscript(
     return replace(element_value(found, values.type.element), column=values.column)
 
 
+def compile_slice(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
+    """array[a:b], from 1; as far as the array goes."""
+    values, *ends = two(compiler, node, scope, context)
+    bounds = [casts.coerce(each, INT64, context) for each in ends]
+    if values.type is None or values.type.element is None or None in bounds:
+        raise errors.invalid_argument(f"cannot slice type {show_type(values.type)}")
+    listed = ", ".join([values.sql, *(each.sql for each in bounds if each is not None)])
+    return Typed(f"pg_array_slice({listed})", values.type, column=values.column)
+
+
 JSON_OPERATORS = ("->", "->>", "?", "@>", "<@")
 OPERATORS: dict[str, Callable[..., Typed]] = {
     **dict.fromkeys(ARITHMETIC, compile_arithmetic),
@@ -482,6 +492,7 @@ CALLS: dict[str, Call] = {
         for negation in ("", "NOT ")
     },
     "SUBSCRIPT": compile_subscript,
+    "SLICE": compile_slice,
 }
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: compile_literal,

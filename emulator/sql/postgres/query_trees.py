@@ -32,6 +32,20 @@ SYSTEM_SCHEMAS = {"information_schema", "pg_catalog", "spanner_sys"}
 SETS = {"SETOP_UNION": exp.Union, "SETOP_INTERSECT": exp.Intersect, "SETOP_EXCEPT": exp.Except}
 
 
+def count_values(values: exp.Expr, columns: int) -> int:
+    """How many columns INSERT without a list of them writes: as many as there are values.
+
+    Raises INVALID_ARGUMENT for rows of VALUES that are not equally long.
+    """
+    if isinstance(values, exp.Values):
+        lengths = {len(row.expressions) for row in values.expressions}
+        if len(lengths) > 1:
+            raise errors.invalid_argument("VALUES lists must all be the same length")
+        return lengths.pop()
+    items = values.expressions if isinstance(values, exp.Select) else []
+    return columns if any(each.is_star for each in items) else len(items) or columns
+
+
 def read_statement(sql: str, schema: Schema) -> Parsed:
     """A query or DML statement. Raises INVALID_ARGUMENT and UNIMPLEMENTED."""
     return QueryTrees(sql, schema).statement(Node.of(parse_statement(sql)))
@@ -325,8 +339,8 @@ class QueryTrees:
         columns = [each.text("name") for each in named]
         for each in named:
             each.finish()
-        if not columns:
-            columns = self._all_columns(table)
+        has_list = bool(columns)
+        columns = columns or self._all_columns(table)
         if node.get("selectStmt") is None:
             raise errors.unimplemented("INSERT ... DEFAULT VALUES")
         source = node.node("selectStmt")
@@ -339,6 +353,8 @@ class QueryTrees:
             source.finish()
         else:
             values = self.query(source)
+        if not has_list:
+            columns = columns[: count_values(values, len(columns))]
         self._expect_columns(table, columns)
         target = exp.Schema(
             this=table, expressions=[exp.to_identifier(name, quoted=True) for name in columns]
