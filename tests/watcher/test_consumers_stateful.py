@@ -29,6 +29,7 @@ from watcher.model.errors import (
     LeaseLostError,
     PositionConflictError,
 )
+from watcher.planning.limits import WindowLimit
 from watcher.runners.delivery.instance import Instance as Holder
 from watcher.runners.delivery.sinks import CallbackSink
 from watcher.runners.delivery.windows import WindowDelivery
@@ -89,7 +90,7 @@ class Instances(RuleBasedStateMachine):
             self.positions,
             Holder(self.name(consumer), lease.owner, lambda: None),
             sink,
-            max_rows=3,
+            WindowLimit(rows=3),
         )
 
     @rule(keys=st.sets(st.integers(0, 9), min_size=1, max_size=4))

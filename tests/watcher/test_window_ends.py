@@ -8,9 +8,11 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures.changing_schemas import watchable_ddl
+from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
@@ -94,3 +96,25 @@ def test_a_window_that_was_not_saved_does_not_come_again_as_a_shorter_one(
         ("T1", 1): 1,
         ("T1", 2): 0,
     }
+
+
+LIMITS: list[dict[str, Any]] = [{"max_rows": 1}, {"max_bytes": 1}, {"max_span": "0.001ms"}]
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=str)
+def test_each_limit_cuts_windows_but_no_commit(
+    create_database: CreateDatabase, limit: dict[str, Any]
+) -> None:
+    database = create_database(*watchable_ddl("T0"))
+    for version in range(4):
+        write(database, ("T0", version, version), ("T0", 10 + version, version))
+    changes: list[Change] = []
+    address = str(address_of(database))
+    watcher = Watcher(database=address, tables=("T0",), start="earliest", **limit)
+    watcher.on_change(changes.append)
+    watcher.run_once()
+    versions = defaultdict(list)
+    for change in changes:
+        assert change.new_values is not None
+        versions[change.window].append(change.new_values["Version"])
+    assert sorted(versions.values()) == [[version] * 2 for version in range(4)]

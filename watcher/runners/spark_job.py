@@ -23,6 +23,7 @@ from watcher.runners.replica_settings import require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED
 from watcher.runners.spark_replica import ReplicaRequest, start_replica
 from watcher.settings.secret_values import reveal_all
+from watcher.settings.spark import OF_WATCHER
 from watcher.settings.watcher import WatchConfig
 from watcher.tables.values import TableSpec
 
@@ -44,18 +45,6 @@ LOCAL_SETTINGS = {
 }
 """Of a session on this machine only: as many partitions as it has cores, where Spark makes 200, and
 Delta 50 of its log; each is a task."""
-OPTIONS: Mapping[str, tuple[str, Callable[[WatchConfig], object]]] = {
-    "nanoseconds": ("nanoseconds", lambda config: config.nanoseconds.value),
-    "priority": ("priority", lambda config: config.priority and config.priority.value),
-    "lease": ("leaseSeconds", lambda config: config.lease),
-    "shard_groups": ("shardGroups", lambda config: config.shard_groups),
-    "max_rows": ("maxRowsPerBatch", lambda config: config.max_rows),
-    "accept_failed_probes": (
-        "acceptFailedProbes",
-        lambda config: ",".join(config.accept_failed_probes),
-    ),
-}
-"""Fields of a watcher's file, the options of the source that they become, and their values."""
 READ = frozenset(
     {
         *("database", "tables", "exclude", "consumer", "capture", "interval", "table", "replica"),
@@ -65,7 +54,7 @@ READ = frozenset(
         "create_folders",
     }
 )
-"""The other fields that a query of Spark takes; what is in neither is refused."""
+"""The fields that a query of Spark takes besides ``OF_WATCHER``; others are refused."""
 SECTIONS = ("positions", "stream")
 
 
@@ -178,7 +167,7 @@ def check_unused(config: WatchConfig) -> None:
     given = [
         name
         for name in WatchConfig.model_fields
-        if name in config.model_fields_set and name not in (*OPTIONS, *READ, *SECTIONS)
+        if name in config.model_fields_set and name not in (*OF_WATCHER, *READ, *SECTIONS)
     ]
     for section in SECTIONS:
         values = getattr(config, section)
@@ -239,9 +228,14 @@ def make_options(config: WatchConfig) -> dict[str, object]:
     if config.stream.placements:
         options["placements"] = ",".join(config.stream.placements)
     given = {
-        option: value(config)
-        for name, (option, value) in OPTIONS.items()
+        to_camel(option): write_option(getattr(config, name))
+        for name, option in OF_WATCHER.items()
         if name in config.model_fields_set
     }
     options |= {option: value for option, value in given.items() if value is not None}
     return options
+
+
+def write_option(value: object) -> object:
+    """A setting as an option of the source, where lists have commas."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else value

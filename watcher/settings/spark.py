@@ -15,6 +15,7 @@ from watcher.consumers.leases import LEASE_SECONDS
 from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError
+from watcher.planning.limits import WindowLimit
 from watcher.settings.fields import (
     EARLIEST,
     LATEST,
@@ -85,6 +86,17 @@ class CaptureName(StrEnum):
     CHANGE_STREAM = "change-stream"
 
 
+OF_WATCHER = {
+    "nanoseconds": "nanoseconds",
+    "priority": "priority",
+    "lease": "lease_seconds",
+    "shard_groups": "shard_groups",
+    "max_rows": "max_rows_per_batch",
+    "max_bytes": "max_bytes_per_batch",
+    "max_span": "max_span_per_batch",
+    "accept_failed_probes": "accept_failed_probes",
+}
+"""Settings of a watcher that are options here, under these names."""
 OF_TABLE = ("shard", "shard_column", "shard_values", "timestamp_column", "index")
 """The options that say how ``table`` is polled."""
 
@@ -267,6 +279,12 @@ class SourceOptions(SharedSettings):
     def streamed(self) -> bool:
         """True if the changes come from a change stream."""
         return self.capture is CaptureName.CHANGE_STREAM
+
+    @property
+    def window_limit(self) -> WindowLimit:
+        """How much a micro-batch may hold."""
+        span = round(self.max_span_per_batch * 1_000_000)
+        return WindowLimit(self.max_rows_per_batch, self.max_bytes_per_batch, span)
 
     @property
     def address(self) -> DatabaseAddress:

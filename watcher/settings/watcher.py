@@ -16,6 +16,7 @@ from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
 from watcher.envelopes import Envelope, EnvelopeOptions, Known, make_envelope
 from watcher.envelopes.table_keys import TableKeys
 from watcher.model.errors import ConfigurationError
+from watcher.planning.limits import WindowLimit
 from watcher.process.text_files import read_text_file
 from watcher.settings.destinations import DESTINATIONS, TABLE_FIELD
 from watcher.settings.fields import (
@@ -23,6 +24,7 @@ from watcher.settings.fields import (
     LATEST,
     Duration,
     SharedSettings,
+    Size,
     Start,
     Text,
     describe_validation_error,
@@ -72,6 +74,10 @@ class WatchConfig(SharedSettings):
     """No pause while rows keep coming; longer ones while nothing changes, up to ten intervals."""
     max_rows: Annotated[int, Field(ge=1)] = 100_000
     """Windows are cut at about this many rows."""
+    max_bytes: Size = 0
+    """Windows are cut at about this size as Spanner sends it, such as ``64MiB``; 0 is no limit."""
+    max_span: Duration = 0.0
+    """Windows are cut so many seconds after their first change; 0 is no limit."""
     shard_groups: Annotated[int, Field(ge=1)] = 1
     """How many queries read a table side by side."""
     parts: Annotated[int, Field(ge=1, le=PARTS_MAX)] | None = None
@@ -140,6 +146,11 @@ class WatchConfig(SharedSettings):
     def names_several_tables(self) -> bool:
         """Whether ``tables`` is more than one name; a glob may stand for several at any time."""
         return len(self.tables) != 1 or is_glob(self.tables[0])
+
+    @property
+    def window_limit(self) -> WindowLimit:
+        """How much a window may hold."""
+        return WindowLimit(self.max_rows, self.max_bytes, round(self.max_span * 1_000_000))
 
     @property
     def positions_address(self) -> DatabaseAddress:

@@ -13,6 +13,7 @@ from watcher.captures.change_stream.repeats import DeliveredRecords, find_newest
 from watcher.captures.streamed_tables import StreamedTables, drop_early
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.model.window import Window
+from watcher.planning.limits import WindowLimit
 from watcher.planning.windows import ReadSchema
 from watcher.process.failpoints import failpoint
 from watcher.process.tracing import OWN, span
@@ -55,7 +56,7 @@ class PushDelivery(WindowDelivery):
             positions,
             instance,
             sink,
-            0,
+            WindowLimit(),
             follower=follower,
             idle_seconds=idle_seconds,
         )

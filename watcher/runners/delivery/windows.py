@@ -7,7 +7,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from watcher.captures import Source
@@ -104,7 +104,7 @@ class WindowDelivery(SourceAnswers[Source]):
         positions: Positions,
         instance: Instance,
         sink: Sink,
-        max_rows: int,
+        limit: WindowLimit,
         transactions: bool = False,
         follower: TableFollower = FIXED_TABLES,
         idle_seconds: float = 0.0,
@@ -113,7 +113,8 @@ class WindowDelivery(SourceAnswers[Source]):
         self._positions = positions
         self._instance = instance
         self._sink = sink
-        self._pace = Pace(max_rows)
+        self._limit = limit
+        self._pace = Pace(limit.rows)
         self._transactions = transactions
         self._follower = follower
         self._idle_seconds = idle_seconds
@@ -188,7 +189,7 @@ class WindowDelivery(SourceAnswers[Source]):
         look = self._source.look(positions)
         request = Request(
             Watched(self._source, positions),
-            WindowLimit(rows=self._pace.rows),
+            replace(self._limit, rows=self._pace.rows),
             until,
             until is not None or self._is_due(),
             self._least_ends.by_table,

@@ -173,13 +173,8 @@ class BatchPlanner:
         """The limits of a window: none where Spark asks for everything."""
         if isinstance(limit, ReadEverything):
             return WindowLimit()
-        span = round(self._scan.options.max_span_per_batch * 1_000_000)
-        return replace(self._convert_limit(limit), span_micros=span)
-
-    def _convert_limit(self, limit: ReadLimit) -> WindowLimit:
-        """Spark's limit of rows, with that of bytes from the options."""
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else 0
-        return WindowLimit(rows, self._scan.options.max_bytes_per_batch)
+        return replace(self._scan.options.window_limit, rows=rows)
 
     def _plan_page_end(
         self,
@@ -192,7 +187,7 @@ class BatchPlanner:
         self._backlog = None
         if isinstance(limit, ReadEverything):
             return self.offsets.make(at, None, began, tables)
-        most, rows = self._convert_limit(limit), self._scan.options.backfill_rows_per_batch
+        most, rows = self._limit_window(limit), self._scan.options.backfill_rows_per_batch
         page = replace(most, rows=min(rows, most.rows or rows))
         self._advanced_at = time.monotonic()
         pages = self._open_pages(at, tables)

@@ -21,6 +21,7 @@ import pyspark
 from pyspark.sql.datasource import InputPartition
 
 from watcher.model.errors import ConfigurationError
+from watcher.planning.limits import WindowLimit
 from watcher.runners.spark.offsets import Offset
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.spark_versions import ReadEverything
@@ -50,13 +51,8 @@ class StartlessReader(StreamReader):
     @lead_with_sentence
     def latestOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802 (older Spark's)
         """The end of the next batch; the start itself when there is nothing to deliver."""
-        options = self._scan.options
-        limits = (
-            options.max_rows_per_batch,
-            options.max_bytes_per_batch,
-            options.max_span_per_batch,
-        )
-        if not self._limits_hold and any(limits):
+        limited = self._scan.options.window_limit != WindowLimit()
+        if not self._limits_hold and limited:
             LOG.warning(UNLIMITED, pyspark.__version__)
         limit = self._limit if self._limits_hold else ReadEverything()
         self._planned_to = self._plan_end(self._planned_to or self.initialOffset(), limit)

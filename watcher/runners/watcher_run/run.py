@@ -106,7 +106,7 @@ class WatcherRun:
             positions,
             instance,
             sink,
-            config.max_rows,
+            config.window_limit,
             config.transactions,
             self,
             config.refresh,
