@@ -9,7 +9,7 @@ from typing import Any
 import proto
 import pytest
 from fixtures.sent_requests import SentRequests
-from fixtures.singers import address_of, capture_of
+from fixtures.singers import address_of, capture_of, write_singers
 from google.cloud.spanner_v1 import DirectedReadOptions, ExecuteSqlRequest, RequestOptions
 from google.cloud.spanner_v1.database import Database
 
@@ -21,7 +21,14 @@ from watcher.model.errors import ConfigurationError
 from watcher.settings.spark import parse_source_options
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.queries import QueryClient
-from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions, Replica, ReplicaType
+from watcher.spanner.read_options import (
+    DirectedRead,
+    Priority,
+    ReadOptions,
+    Replica,
+    ReplicaType,
+    write_tag,
+)
 from watcher.spanner.requests import apply_options
 
 READS = ("ExecuteSql", "ExecuteStreamingSql", "StreamingRead")
@@ -93,7 +100,31 @@ def test_a_watcher_asks_as_its_configuration_says(
 def test_without_options_spanner_chooses() -> None:
     request = ExecuteSqlRequest(sql="SELECT 1")
     apply_options(ReadOptions(), request)
-    assert request == ExecuteSqlRequest(sql="SELECT 1")
+    options = RequestOptions(request_tag="spanner-watcher")
+    assert request == ExecuteSqlRequest(sql="SELECT 1", request_options=options)
+
+
+def test_queries_and_transactions_have_a_tag(
+    singers: Database, sent_requests: SentRequests
+) -> None:
+    watcher = Watcher(
+        database=str(address_of(singers)), tables=["Singers"], consumer="größte", start="earliest"
+    )
+    write_singers(singers, range(3), "x")
+    del sent_requests[:]
+    watcher.on_change(lambda _: None)
+    watcher.run_once()
+    tags: dict[str, set[str]] = {}
+    for method, request in sent_requests:
+        options = getattr(message_of(request), "request_options", None)
+        if options is not None:
+            tags.setdefault(method, set()).update({options.request_tag, options.transaction_tag})
+    assert "spanner-watcher/watch/gr__te" in tags["ExecuteStreamingSql"]
+    assert tags["Commit"] == {"", "spanner-watcher"}
+
+
+def test_a_tag_is_as_long_as_spanner_allows() -> None:
+    assert len(write_tag("watch", "x" * 90)) == 50
 
 
 @pytest.mark.parametrize(

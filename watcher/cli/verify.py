@@ -24,7 +24,7 @@ if to_run(__name__):
     from watcher.settings.fields import LATEST
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.queries import QueryClient
-    from watcher.spanner.read_options import Priority, ReadOptions
+    from watcher.spanner.read_options import Priority, ReadOptions, write_tag
     from watcher.spanner.timestamps import format_timestamp
 
 EXIT_DIFFERS = 10
@@ -83,7 +83,8 @@ def command(
     if cut.copies != copies.format:
         raise ConfigurationError(f"--to: the copies in {folder} are {cut.copies}:{folder}")
     queries = QueryClient(
-        DatabaseAddress.parse(database or cut.database), ReadOptions(priority=Priority.LOW)
+        DatabaseAddress.parse(database or cut.database),
+        ReadOptions(Priority.LOW, tag=write_tag("verify")),
     )
     options = VerifyOptions(
         tuple(table or EVERY_TABLE), tuple(ignore_column or ()), data_boost, at == LATEST

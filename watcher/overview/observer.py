@@ -24,7 +24,7 @@ from watcher.overview.stored import (
 from watcher.overview.values import Overview, Sample
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
-from watcher.spanner.read_options import Priority, ReadOptions
+from watcher.spanner.read_options import Priority, ReadOptions, write_tag
 from watcher.tables.discovery import find_watched_table
 from watcher.tables.schema_reader import read_epoch
 
@@ -69,7 +69,9 @@ class Observer:
         self._positions_table = positions_table
         self._staleness = round(staleness_seconds * 1_000_000)
         self._count_seconds = count_seconds
-        self._queries = QueryClient(address, ReadOptions(priority=Priority.LOW), OUTAGE_SECONDS)
+        self._queries = QueryClient(
+            address, ReadOptions(Priority.LOW, tag=write_tag("page")), OUTAGE_SECONDS
+        )
         self._columns: Columns = {}
         self._measured: Measurements | None = None
         self._measure_after = 0.0

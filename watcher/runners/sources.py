@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ddl.model.schema import Schema
 from watcher.captures.change_stream import (
@@ -21,6 +22,7 @@ from watcher.envelopes import Known
 from watcher.model.errors import ConfigurationError
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.queries import QueryClient
+from watcher.spanner.read_options import write_tag
 from watcher.tables.selection import Selection, select
 from watcher.tables.shards import group_shards
 from watcher.tables.values import WatchedTable
@@ -37,7 +39,9 @@ def make_selection(config: WatchConfig) -> Selection:
 
 def make_queries(config: WatchConfig) -> QueryClient:
     """Where a watcher reads; all its captures have it in common."""
-    return QueryClient(config.address, config.read_options)
+    work = "replicate" if config.replica is not None else "watch"
+    options = replace(config.read_options, tag=write_tag(work, config.consumer))
+    return QueryClient(config.address, options)
 
 
 def select_polled(

@@ -32,6 +32,7 @@ from google.cloud.spanner_v1.services.spanner.transports import SpannerGrpcTrans
 
 from watcher.spanner.channels import open_service
 from watcher.spanner.failures import OUTAGE_SECONDS_MAX
+from watcher.spanner.read_options import APPLICATION
 
 CALL_SECONDS_MAX = 30.0
 COMMIT_SECONDS_MAX = 60.0
@@ -107,7 +108,18 @@ class BoundedDatabase(Database):
         thread fail as "nested"."""
         with self.snapshot():  # type: ignore[no-untyped-call]
             pass
+        kw.setdefault("transaction_tag", APPLICATION)
         return super().run_in_transaction(func, *args, **kw)  # type: ignore[no-untyped-call]
+
+    def batch(self, request_options: Any = None, *args: Any, **kw: Any) -> Any:
+        """As the client's; its transaction has our tag."""
+        options = request_options or {"transaction_tag": APPLICATION}
+        return super().batch(options, *args, **kw)  # type: ignore[no-untyped-call]
+
+    def execute_partitioned_dml(self, *args: Any, **kw: Any) -> Any:
+        """As the client's; its requests have our tag."""
+        kw.setdefault("request_options", {"request_tag": APPLICATION})
+        return super().execute_partitioned_dml(*args, **kw)  # type: ignore[no-untyped-call]
 
 
 class BoundedSpanner(spanner.Client):

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 REPLICAS_MAX = 10
 """Spanner: so many replica selections in one list."""
+APPLICATION = "spanner-watcher"
+"""What the tag of every request, and of every transaction, begins with."""
+TAG_CHARACTERS_MAX = 50
 
 
 class Priority(StrEnum):
@@ -77,7 +80,19 @@ class DirectedRead:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What every read of a capture asks for; None leaves it to Spanner."""
+    """What every read asks for; None leaves it to Spanner. ``tag`` is what Spanner's statistics of
+    queries call it (REQUEST_TAG)."""
 
     priority: Priority | None = None
     directed_read: DirectedRead | None = None
+    tag: str = APPLICATION
+
+
+def write_tag(work: str, consumer: str | None = None) -> str:
+    """The tag of the requests of some work (``watch``, ``verify``, ...), for a consumer.
+
+    Spanner: at most 50 characters of ASCII; it replaces others by underscores.
+    """
+    parts = (APPLICATION, work, *([consumer] if consumer else []))
+    text = "/".join(parts).encode("ascii", "replace").decode().replace("?", "_")
+    return text[:TAG_CHARACTERS_MAX]

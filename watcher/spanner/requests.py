@@ -73,11 +73,11 @@ def build_type(type_: Type) -> TypePb:
 
 
 def apply_options(options: ReadOptions, request: Request) -> None:
-    """Puts the options of a capture into a request."""
-    if options.priority is not None:
-        request.request_options = RequestOptions(
-            priority=getattr(RequestOptions.Priority, f"PRIORITY_{options.priority.name}")
-        )
+    """Puts the options of a reader into a request."""
+    priority = options.priority.name if options.priority is not None else "UNSPECIFIED"
+    request.request_options = RequestOptions(
+        priority=getattr(RequestOptions.Priority, f"PRIORITY_{priority}"), request_tag=options.tag
+    )
     if options.directed_read is not None:
         request.directed_read_options = build_directed_read(options.directed_read)
 

@@ -42,6 +42,7 @@ from watcher.settings.spark import JsonType, SourceOptions
 from watcher.settings.spark_texts import split_names
 from watcher.spanner.database import connect
 from watcher.spanner.queries import QueryClient
+from watcher.spanner.read_options import write_tag
 from watcher.tables.discovery import find_watched_table
 from watcher.tables.schema_reader import read_epoch
 from watcher.tables.selection import Selection, find_spec, find_table, select
@@ -86,7 +87,8 @@ def resolve_scan_in(schema: Schema, options: SourceOptions, queries: QueryClient
 
 def make_scan_queries(options: SourceOptions) -> QueryClient:
     """Where a query reads; its captures have it in common, also on an executor."""
-    return QueryClient(options.address, options.read_options, options.outage_seconds)
+    read_options = replace(options.read_options, tag=write_tag("spark", options.consumer))
+    return QueryClient(options.address, read_options, options.outage_seconds)
 
 
 def make_shown_schema(options: SourceOptions, captures: Sequence[PollCapture]) -> pa.Schema:
