@@ -224,6 +224,64 @@ def test_what_decides_does_no_input_or_output() -> None:
     assert not {name: packages for name, packages in found.items() if packages}
 
 
+HANDLES = {"Database", "Transaction"}
+"""Of Google's client: whoever is given one may name its type."""
+WRITES = "writes rows of its own in transactions, by the client"
+JUDGES = "decides what a failed call means here: another answer than watcher.spanner.failures has"
+GOOGLE: dict[str, dict[str, str]] = {
+    "google.cloud": {
+        "watcher.captures.change_stream": "a record of a change stream is a message of the API",
+        "watcher.change_sets": "writes ids in the transactions of applications",
+        "watcher.consumers": WRITES,
+        "watcher.demo": WRITES,
+        "watcher.overview": "small queries of what an operator sees, by the client; probes write",
+        "watcher.runners.preflight": "asks once for what a watcher will need",
+        "watcher.runners.delivery.pubsub": "its client is Google's, too",
+    },
+    "google.api_core": {
+        "watcher.captures.change_stream.windows": JUDGES,
+        "watcher.cli.failures": "has a sentence for each",
+        "watcher.consumers.positions.tables": JUDGES,
+        "watcher.overview": JUDGES,
+        "watcher.process.tracing": "names the error of a span; it is above watcher.spanner",
+        "watcher.runners.delivery.pubsub": "its client raises them, too",
+        "watcher.runners.preflight": JUDGES,
+        "watcher.runners.spark": JUDGES,
+        "watcher.runners.watcher_run.recovery": JUDGES,
+        "watcher.tables.added": JUDGES,
+    },
+    "google.protobuf": {
+        "watcher.captures": "keys and records of a change stream are messages",
+        "watcher.runners.delivery.proto_texts": "PROTO columns are messages of the user's",
+        "watcher.runners.spark.sent_columns": "builds what a change stream would have sent",
+    },
+}
+"""Who imports Google's libraries, besides ``watcher.spanner``, and why."""
+
+
+def find_google_imports(name: str) -> set[str]:
+    """The libraries of Google that a module imports more than a handle of."""
+    return {
+        ".".join((node.module or "").split(".")[:2])
+        for node in ast.walk(parse_module(name))
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("google.")
+        and {alias.name for alias in node.names} - HANDLES
+    }
+
+
+def test_few_besides_the_room_of_spanner_import_googles_libraries() -> None:
+    used: set[tuple[str, str]] = set()
+    for name in MODULES:
+        if not inside(name, "watcher") or inside(name, "watcher.spanner"):
+            continue
+        for library in find_google_imports(name):
+            allowed = [room for room in GOOGLE[library] if inside(name, room)]
+            assert allowed, f"{name} imports {library}: leave that to watcher.spanner"
+            used |= {(library, room) for room in allowed}
+    assert used == {(library, room) for library in GOOGLE for room in GOOGLE[library]}
+
+
 def test_only_one_module_of_watcher_opens_a_client() -> None:
     for name in MODULES:
         if inside(name, "watcher") and name != "watcher.spanner.database":

@@ -110,6 +110,10 @@ PositionsTableOption = Annotated[
         "--positions-table", metavar="TABLE", help="The Spanner table that keeps positions."
     ),
 ]
+StandbyOption = Annotated[
+    bool, typer.Option("--standby", help="Wait while another instance of this consumer is alive.")
+]
+LogWindowsOption = Annotated[bool, typer.Option("--verbose", "-v", help="Log every window.")]
 CreateFoldersOption = Annotated[
     bool,
     typer.Option(

@@ -19,11 +19,13 @@ from watcher.cli.options import (
     DryRunOption,
     ExcludeOption,
     JsonOption,
+    LogWindowsOption,
     OptionalDatabaseOption,
     PositionsTableOption,
     ShardColumnOption,
     ShardOption,
     ShardValueOption,
+    StandbyOption,
     StreamOption,
     TablesOption,
 )
@@ -116,10 +118,7 @@ def command(
         ),
     ] = False,
     create_folders: CreateFoldersOption = False,
-    standby: Annotated[
-        bool,
-        typer.Option("--standby", help="Wait while another instance of this consumer is alive."),
-    ] = False,
+    standby: StandbyOption = False,
     shard: ShardOption = None,
     shard_column: ShardColumnOption = None,
     shard_value: ShardValueOption = None,
@@ -127,7 +126,7 @@ def command(
     accept_failed_probe: AcceptFailedProbeOption = None,
     dry_run: DryRunOption = False,
     json_output: JsonOption = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every window.")] = False,
+    verbose: LogWindowsOption = False,
 ) -> None:
     """Keep copies of tables, without Spark or with it.
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from google.api_core.exceptions import GoogleAPICallError, RetryError
-
 from ddl.model.suggestions import suggest_name
 from watcher.cli.interruption import parse_interval, until_interrupted
 from watcher.cli.output import CONSOLE, ERRORS, print_json
@@ -21,6 +19,7 @@ from watcher.process.terminal.tables import TableColumn, print_table
 from watcher.settings.fields import duration_seconds
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
+from watcher.spanner.failures import CALL_ERRORS
 from watcher.spanner.timestamps import format_timestamp
 
 CONSUMER_COLUMNS = (
@@ -91,7 +90,7 @@ def show_again(read: Callable[[], Overview], show: Callable[[Overview], None]) -
     """Reads and shows; what may go away is printed, and the next read may succeed."""
     try:
         overview = read()
-    except (GoogleAPICallError, RetryError, WatcherError) as error:
+    except (*CALL_ERRORS, WatcherError) as error:
         ERRORS.print(f"the database could not be read, trying again: {error}")
         return
     show(overview)

@@ -17,6 +17,7 @@ from watcher.cli.options import (
     ConfigOption,
     CreateFoldersOption,
     ExcludeOption,
+    LogWindowsOption,
     MaskKeyOption,
     MaskOption,
     OptionalDatabaseOption,
@@ -24,6 +25,7 @@ from watcher.cli.options import (
     ShardColumnOption,
     ShardOption,
     ShardValueOption,
+    StandbyOption,
     StreamOption,
     TablesOption,
     WhereOption,
@@ -124,10 +126,7 @@ def command(
         ),
     ] = None,
     create_folders: CreateFoldersOption = False,
-    standby: Annotated[
-        bool,
-        typer.Option("--standby", help="Wait while another instance of this consumer is alive."),
-    ] = False,
+    standby: StandbyOption = False,
     parts: Annotated[
         int | None,
         typer.Option(
@@ -146,7 +145,7 @@ def command(
     shard_value: ShardValueOption = None,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
     accept_failed_probe: AcceptFailedProbeOption = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every window.")] = False,
+    verbose: LogWindowsOption = False,
 ) -> None:
     """Print the changes of tables as JSON lines.
 

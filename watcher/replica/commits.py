@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -67,20 +66,12 @@ class ReplicaWindow:
     """Tables whose copies get new columns, and are not loaded."""
     loaded: dict[str, int] = field(default_factory=dict)
     merged: dict[str, int] = field(default_factory=dict)
-    reasons: dict[str, list[Reason]] = field(default_factory=lambda: defaultdict(list))
-    """Why the cut will not be exact, by table."""
 
     def load_whole(self, name: str) -> None:
         """A table is loaded at the window's end, because changes in the window were made in another
         schema than the one that is valid there."""
         LOG.info("table %s: its schema has changed in the window: it is loaded again", name)
         self.loads |= {name}
-
-    def add_reason(self, reason: Reason, *tables: str) -> None:
-        """The cut of this window will not be exact, because of these tables; without names, because
-        of all that the window has."""
-        for table in tables or self.captures:
-            self.reasons[table].append(reason)
 
 
 class WindowRows(Protocol[Written_contra]):
@@ -372,7 +363,7 @@ class ReplicaWriter(Generic[Copy]):
     def _describe(self, name: str, window: ReplicaWindow) -> TableCut:
         """A copy in the window's cut."""
         state = self._states[name]
-        reasons = list(window.reasons.get(name, ()))
+        reasons = list[Reason]()
         if name in self._marks:
             reasons.append(self._marks[name])
         if state.end > window.end:

@@ -1,12 +1,11 @@
 """A cut: a window end, and the version of each copy that is Spanner's table at it; or the reasons
 why it is not known to be. Plain values.
 
-Whoever learns while a window is written that something is not known to equal Spanner calls
-``ReplicaWindow.add_reason`` before ``ReplicaWriter.commit``, with a ``Reason`` of a ``Cause`` (a
-new kind of reason is a new member of it) for a table or for all of them. The cut is then not exact
-and says why, and readers do not use it. A reason holds for that window alone, and is added to each
-window that it concerns; only those of a cause that ``stays`` are carried from cut to cut, until the
-table is loaded or ``verify`` has found it equal.
+Where something is not known to equal Spanner, ``ReplicaWriter`` adds a ``Reason`` of a ``Cause`` (a
+new kind of reason is a new member of it) to the table in the cut, or to the cut. The cut is then
+not exact and says why, and readers do not use it. A reason holds for that window alone; only those
+of a cause that ``stays`` are carried from cut to cut, until the table is loaded or ``verify`` has
+found it equal.
 """
 
 from __future__ import annotations

@@ -21,11 +21,6 @@ def name_copy(table: str) -> str:
     return f"{table}{ESCAPE}" if is_taken(table.rstrip(ESCAPE)) else table
 
 
-def find_table_name(copy: str) -> str:
-    """The name of the table whose copy is called so."""
-    return copy.removesuffix(ESCAPE) if is_taken(copy.rstrip(ESCAPE)) else copy
-
-
 def is_taken(name: str) -> bool:
     """Whether Iceberg takes a name for its own; it ignores case."""
     return name.lower() in METADATA_TABLES

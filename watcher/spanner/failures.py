@@ -38,6 +38,8 @@ from watcher.model.errors import (
 OUTAGE_SECONDS_MAX = 5.0
 """How long the client retries one call before it is an error."""
 
+CALL_ERRORS = (GoogleAPICallError, RetryError)
+"""What a call of the client raises, if it is not wrong in itself."""
 TRANSIENT = (
     Aborted,
     BadGateway,

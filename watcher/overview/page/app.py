@@ -13,7 +13,6 @@ from importlib.resources import files
 from string import Template
 from typing import Any, TypeVar
 
-from google.api_core.exceptions import GoogleAPICallError, RetryError
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from watcher.consumers.states import Command
@@ -36,6 +35,7 @@ from watcher.overview.page.requests import (
     read_json,
     read_request,
 )
+from watcher.spanner.failures import CALL_ERRORS
 
 LOG = logging.getLogger("watcher.page")
 COMMANDS_MAX = 2
@@ -219,6 +219,6 @@ def answer_errors(work: Callable[[], Result]) -> Result:
         raise RequestRefusedError(HTTPStatus.NOT_FOUND, str(error)) from error
     except WatcherError as error:
         raise RequestRefusedError(HTTPStatus.BAD_GATEWAY, str(error)) from error
-    except (GoogleAPICallError, RetryError) as error:
+    except CALL_ERRORS as error:
         text = f"Spanner answered: {error.message or type(error).__name__}"
         raise RequestRefusedError(HTTPStatus.BAD_GATEWAY, text) from error

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from google.api_core.exceptions import GoogleAPICallError, RetryError
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from watcher.model.errors import WatcherError
 from watcher.overview.metrics import OverviewCollector
 from watcher.overview.values import Overview
+from watcher.spanner.failures import CALL_ERRORS
 
 LOG = logging.getLogger("watcher.page")
 FRESH_READS = 3
@@ -80,7 +80,7 @@ class Feed:
         """Reads now; an error is kept to be shown, and the next read may succeed."""
         try:
             self.read()
-        except (GoogleAPICallError, RetryError, WatcherError) as error:
+        except (*CALL_ERRORS, WatcherError) as error:
             text = str(getattr(error, "message", "") or error or type(error).__name__)
             if self._failure is None:
                 LOG.warning("the database could not be read, trying again: %s", text)

@@ -6,11 +6,10 @@ import logging
 from collections.abc import Mapping
 from functools import cached_property
 
-from google.api_core.exceptions import GoogleAPICallError, RetryError
-
 from watcher.model.errors import WatcherError
 from watcher.model.window import Window
 from watcher.runners.spark.window_sources import WindowSource
+from watcher.spanner.failures import CALL_ERRORS
 
 LOG = logging.getLogger("watcher.spark")
 ROWS_BEHIND_MAX = 10_000
@@ -32,7 +31,7 @@ class Backlog:
             return 0
         try:
             rows = self._source.count_rows(self._windows, ROWS_BEHIND_MAX)
-        except (GoogleAPICallError, RetryError, WatcherError) as error:
+        except (*CALL_ERRORS, WatcherError) as error:
             LOG.info("the rows behind are not known: %s", error)
             return None
         return None if rows is None else min(rows, ROWS_BEHIND_MAX)

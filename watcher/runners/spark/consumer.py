@@ -9,8 +9,6 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping
 
-from google.api_core.exceptions import GoogleAPICallError, RetryError
-
 from watcher.consumers.holding import RENEWALS_PER_LEASE, Holding, Report
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import (
@@ -25,6 +23,7 @@ from watcher.runners.clock_jumps import WALL_CLOCK
 from watcher.runners.table_rules import warn_about_cleared
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.database import connect
+from watcher.spanner.failures import CALL_ERRORS
 from watcher.spanner.outages import Outages
 
 LOG = logging.getLogger("watcher.spark")
@@ -139,7 +138,7 @@ class QueryConsumer:
         try:
             report = Report(State.STOPPED, self._progress)
             self._holding.release(report, "the Spark query has ended")
-        except (GoogleAPICallError, RetryError, WatcherError) as error:
+        except (*CALL_ERRORS, WatcherError) as error:
             self._holding.report_failed_release(error)
 
     def _keep_renewing(self) -> None:
