@@ -58,7 +58,16 @@ debezium_options = st.fixed_dictionaries(
 json_columns = st.sampled_from(["nested", "text"])
 ydb_modes = st.sampled_from(["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"])
 OPTIONS: dict[str, st.SearchStrategy[dict[str, object]]] = {
-    "plain": st.just({}),
+    "plain": st.fixed_dictionaries(
+        {},
+        optional={
+            "int64": st.sampled_from(["number", "text"]),
+            "numeric": st.sampled_from(["number", "text"]),
+            "timestamps": st.sampled_from(["iso", "millis", "micros", "nanos"]),
+            "json_columns": json_columns,
+            "bytes_as": st.sampled_from(["base64", "hex"]),
+        },
+    ),
     "debezium": debezium_options | st.just({"partial": "omit"}),
     "datastream": st.fixed_dictionaries(
         {"partial": st.sampled_from(["refuse", "omit"]), "json_columns": json_columns},

@@ -20,13 +20,22 @@ from watcher.envelopes.leaves import (
 )
 from watcher.envelopes.message import Known, RecordLayout
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
-from watcher.envelopes.values import PLAIN_CELLS, CellStyle, quote
+from watcher.envelopes.values import (
+    PLAIN_CELLS,
+    BytesAs,
+    CellStyle,
+    JsonColumns,
+    Numbers,
+    Timestamps,
+    quote,
+)
 from watcher.json_columns.objects import NULL
 from watcher.model.change import Shape
 
 
 class Plain(JsonEnvelope):
-    """A change as one JSON object with its id, key, values and window."""
+    """A change as one JSON object with its id, key, values and window. The options say how cells of
+    some types are written, those of the key too."""
 
     layout: ClassVar[RecordLayout | None] = RecordLayout(
         ("table",),
@@ -38,17 +47,31 @@ class Plain(JsonEnvelope):
         key=("key",),
     )
 
+    int64: Numbers = "number"
+    numeric: Numbers = "text"
+    timestamps: Timestamps = "iso"
+    json_columns: JsonColumns = "text"
+    bytes_as: BytesAs = "base64"
+
     @property
     def style(self) -> CellStyle:
         """As ``DescribedEnvelope.style``."""
-        return PLAIN_CELLS
+        return replace(
+            PLAIN_CELLS,
+            int64_as_text=self.int64 == "text",
+            numeric_as_number=self.numeric == "number",
+            timestamps=self.timestamps,
+            json_nested=self.json_columns == "nested",
+            bytes_as=self.bytes_as,
+        )
 
     def check(self, known: Known) -> None:
         """Accepts every capture: what it does not know is left out."""
 
     def describe(self, kind: Kind, database: str, shape: Shape) -> Described:  # noqa: ARG002
         """As ``DescribedEnvelope.describe``: of every kind."""
-        key = describe_key(shape, PLAIN_CELLS)
+        style = self.style
+        key = describe_key(shape, style)
         value: dict[str, Tree] = {
             "id": ID,
             "table": quote(shape.table),
@@ -56,10 +79,10 @@ class Plain(JsonEnvelope):
             "commit_timestamp": COMMIT_TIME,
             "shard": SHARD,
             "key": key,
-            "values": describe_values(shape),
+            "values": describe_values(shape, style),
         }
         if kind.streamed:
-            value["old_values"] = describe_old_values(shape) if kind.has_old else NULL
+            value["old_values"] = describe_old_values(shape, style) if kind.has_old else NULL
             value["transaction"] = {
                 "id": TRANSACTION_ID,
                 "sequence": RECORD_SEQUENCE,
@@ -69,11 +92,11 @@ class Plain(JsonEnvelope):
         return Described(replace(key, as_array=True), value)
 
 
-def describe_values(shape: Shape) -> Cells:
+def describe_values(shape: Shape, style: CellStyle = PLAIN_CELLS) -> Cells:
     """The row, or what is known of it."""
-    return Cells(shape, (Layer.NEW, Layer.KEY), PLAIN_CELLS)
+    return Cells(shape, (Layer.NEW, Layer.KEY), style)
 
 
-def describe_old_values(shape: Shape) -> Cells:
+def describe_old_values(shape: Shape, style: CellStyle = PLAIN_CELLS) -> Cells:
     """The values before, as they were captured."""
-    return Cells(shape, (Layer.OLD,), PLAIN_CELLS, own_order=True)
+    return Cells(shape, (Layer.OLD,), style, own_order=True)

@@ -18,12 +18,21 @@ from watcher.json_columns.objects import COMPACT, NULL, SPACED, Punctuation
 from watcher.json_columns.scalars import format_numeric
 from watcher.model.change import Value
 from watcher.model.errors import EnvelopeError
+from watcher.model.value_types import FORMS, Form
+from watcher.spanner.key_values import read_nanos
 
 quote: Callable[[str], str] = encode_basestring
 """A text as a JSON string."""
 JsonColumns = Literal["nested", "text"]
 """How an envelope writes JSON columns: as JSON, where the JSON null of a column looks like its
 NULL, or as their text, where it is ``"null"``."""
+Numbers = Literal["number", "text"]
+"""How INT64 and NUMERIC are written: readers whose numbers are doubles lose digits of numbers."""
+Timestamps = Literal["iso", "millis", "micros", "nanos"]
+"""How TIMESTAMPs are written: RFC 3339, or a number since 1970; what is finer is cut off."""
+BytesAs = Literal["base64", "hex"]
+"""How BYTES are written."""
+NANOS_OF: Mapping[Timestamps, int] = {"millis": 1_000_000, "micros": 1_000, "nanos": 1}
 
 
 def write_float(value: float) -> str:
@@ -46,12 +55,16 @@ class CellStyle:
     """How an envelope writes cells. ``int64_as_text`` loses nothing in readers whose numbers are
     doubles; ``json_nested`` writes a JSON column as JSON, not as its text. ``checked``: cells that
     are not of their column's type, or of no column, are refused; what is not checked can be written
-    of every change."""
+    of every change. The others are as ``Numbers``, ``Timestamps`` and ``BytesAs`` say; texts that
+    are no decimals, as NaN, stay texts."""
 
     punctuation: Punctuation = COMPACT
     int64_as_text: bool = False
     json_nested: bool = False
     checked: bool = True
+    numeric_as_number: bool = False
+    timestamps: Timestamps = "iso"
+    bytes_as: BytesAs = "base64"
 
     @cached_property
     def dump(self) -> Callable[[object], str]:
@@ -72,19 +85,40 @@ class CellStyle:
         def write_by_type(value: Value) -> str:
             return dump(self.format_cell(value, type_))
 
+        def write_number(value: Value) -> str:
+            is_finite = isinstance(value, Decimal) and value.is_finite()
+            return format_numeric(value) if is_finite else write(value)  # type: ignore[arg-type]
+
+        def write_numbers(value: Value) -> str:
+            if not isinstance(value, list | tuple):
+                return write(value)
+            return f"[{self.punctuation.comma.join(map(write_number, value))}]"
+
+        if self.numeric_as_number and is_numeric(type_):
+            return write_number if type_.element is None else write_numbers
         return write_by_type if self.depends_on(type_) else write
 
     def depends_on(self, type_: Type) -> bool:
         """Whether a type says how its cells are written, not only what they are in Python."""
-        if not self.checked:
-            return False
-        if type_.code is TypeCode.INT64:
-            return self.int64_as_text
-        return type_.element is not None or (type_.code.is_json and self.json_nested)
+        if type_.element is not None:
+            return self.checked or self.depends_on(type_.element)
+        match FORMS.get(type_.code):
+            case Form.INTEGER:
+                return self.int64_as_text and type_.code is TypeCode.INT64
+            case Form.JSON:
+                return self.json_nested
+            case Form.TIMESTAMP:
+                return self.timestamps != "iso"
+            case Form.BYTES:
+                return self.bytes_as != "base64"
+            case Form.NUMERIC | Form.WIDE_NUMERIC:
+                return self.numeric_as_number
+            case _:
+                return False
 
     def format_cell(self, value: Value, type_: Type) -> Json:
         """A cell: BYTES as base64, DATE as ISO 8601, NUMERIC, TIMESTAMP and UUID as text, NaN and
-        the infinities as 'NaN', 'Infinity' and '-Infinity'."""
+        the infinities as 'NaN', 'Infinity' and '-Infinity', unless the style says otherwise."""
         if value is None:
             return None
         if type_.code is TypeCode.ARRAY and type_.element is not None:
@@ -97,7 +131,21 @@ class CellStyle:
             return parse_json_cell(value)
         if type_.code is TypeCode.INT64 and self.int64_as_text:
             return str(value)
+        if type_.code is TypeCode.TIMESTAMP and self.timestamps != "iso" and isinstance(value, str):
+            return count_since_1970(value, self.timestamps)
+        if isinstance(value, bytes) and self.bytes_as == "hex":
+            return value.hex()
         return convert_scalar(value)
+
+
+def is_numeric(type_: Type) -> bool:
+    """Whether values, or the elements of arrays, are decimals."""
+    return FORMS.get((type_.element or type_).code) in (Form.NUMERIC, Form.WIDE_NUMERIC)
+
+
+def count_since_1970(text: str, timestamps: Timestamps) -> int:
+    """A TIMESTAMP as a number; rounded down, also before 1970."""
+    return read_nanos(text) // NANOS_OF[timestamps]
 
 
 PLAIN_CELLS = CellStyle(SPACED, checked=False)

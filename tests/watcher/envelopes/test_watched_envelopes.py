@@ -111,7 +111,7 @@ def test_a_file_takes_the_records_of_an_envelope(singers: Database, tmp_path: Pa
         ("debezium", {"with_schema": True, "partial": "omit"}, "use partial = 'refuse'"),
         ("change-stream", {}, "capture with a change stream"),
         ("debezium", {"with_schema": "perhaps"}, "option 'with_schema' of envelope 'debezium'"),
-        ("plain", {"pretty": True}, "its options: none"),
+        ("plain", {"pretty": True}, "its options: bytes_as, int64, json_columns"),
     ],
 )
 def test_what_polling_cannot_fill_is_refused_before_anything_is_read(

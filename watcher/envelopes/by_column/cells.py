@@ -17,9 +17,22 @@ import pyarrow.compute as pc
 from ddl.model.schema import Type, TypeCode
 from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.envelopes.message import json_text
-from watcher.envelopes.values import CellStyle, parse_finite, parse_json_cell
-from watcher.json_columns.objects import NULL, join_lists
-from watcher.json_columns.scalars import quote_strings, render_floats, render_scalars, wrap
+from watcher.envelopes.values import (
+    CellStyle,
+    Timestamps,
+    count_since_1970,
+    parse_finite,
+    parse_json_cell,
+)
+from watcher.json_columns.objects import COMPACT, NULL, join_lists
+from watcher.json_columns.scalars import (
+    format_numerics,
+    format_timestamps,
+    quote_strings,
+    render_floats,
+    render_scalars,
+    wrap,
+)
 from watcher.model.value_types import Form, describe_values
 from watcher.spanner.json_values import decode_value
 from watcher.spanner.results.columns import trim_scale
@@ -43,9 +56,23 @@ def render_values(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array:
         items = render_values(column.flatten(), type_.element, style)
         return join_lists(column, items, style.punctuation.comma)
     if type_.code.is_json and style.json_nested:
-        return render_nested(column)
-    texts = render_scalars(column)
-    return quote_integers(texts, type_, style)
+        return render_nested(column, style)
+    if style.numeric_as_number and pa.types.is_decimal(column.type):
+        return format_numerics(column)
+    if style.bytes_as == "hex" and pa.types.is_binary(column.type):
+        texts = [None if each is None else f'"{each.hex()}"' for each in column.to_pylist()]
+        return pa.array(texts, pa.string())
+    if style.timestamps != "iso" and type_.code is TypeCode.TIMESTAMP:
+        return count_timestamps(column, style.timestamps)
+    return quote_integers(render_scalars(column), type_, style)
+
+
+def count_timestamps(column: pa.Array, timestamps: Timestamps) -> pa.Array:
+    """TIMESTAMPs, Arrow's or texts, as numbers since 1970."""
+    values = column if pa.types.is_string(column.type) else format_timestamps(column)
+    distinct = pc.dictionary_encode(values)
+    counted = [str(count_since_1970(text, timestamps)) for text in distinct.dictionary.to_pylist()]
+    return pa.array(counted, pa.string()).take(distinct.indices)
 
 
 def quote_integers(texts: pa.Array, type_: Type, style: CellStyle) -> pa.Array:
@@ -54,7 +81,7 @@ def quote_integers(texts: pa.Array, type_: Type, style: CellStyle) -> pa.Array:
     return wrap(texts, '"', '"') if as_text else texts
 
 
-def render_nested(column: pa.Array) -> pa.Array:
+def render_nested(column: pa.Array, style: CellStyle) -> pa.Array:
     """JSON columns as JSON. Spanner writes them compactly: then all of them are as they should be,
     which one pass over the whole column shows. Raises EnvelopeError for what is not JSON."""
     known = column.drop_null()
@@ -63,9 +90,10 @@ def render_nested(column: pa.Array) -> pa.Array:
         parsed = json.loads(joined, parse_float=parse_finite, parse_constant=parse_finite)
     except ValueError:
         parsed = None
-    if parsed is not None and len(parsed) == len(known) and json_text(parsed) == joined:
+    is_compact = style.punctuation == COMPACT and parsed is not None
+    if is_compact and len(parsed) == len(known) and json_text(parsed) == joined:
         return column
-    texts = (None if t is None else json_text(parse_json_cell(t)) for t in column.to_pylist())
+    texts = (None if t is None else style.dump(parse_json_cell(t)) for t in column.to_pylist())
     return pa.array(texts, pa.string())
 
 
@@ -108,15 +136,19 @@ def pass_on(column: pa.Array, type_: Type, style: CellStyle) -> pa.Array | None:
             return quote_integers(column, type_, style) if same else None
         case Form.DATE:
             return quote_plain(column, pa.date32())
+        case Form.NUMERIC if style.numeric_as_number:
+            return column if is_written_so(column, NUMERIC_TEXT) else None
         case Form.NUMERIC:
             return quote_plain(column, NUMERIC_TEXT)
         case Form.BYTES:
-            return quote_plain(column, BASE64_TEXT)
+            return quote_plain(column, BASE64_TEXT) if style.bytes_as == "base64" else None
         case Form.JSON:
-            return render_nested(column) if style.json_nested else quote_strings(column)
+            return render_nested(column, style) if style.json_nested else quote_strings(column)
         case Form.WIDE_NUMERIC:
-            return wrap(trim_scale(column), '"', '"')
-        case Form.TEXT | Form.TIMESTAMP:
+            return None if style.numeric_as_number else wrap(trim_scale(column), '"', '"')
+        case Form.TIMESTAMP:
+            return quote_strings(column) if style.timestamps == "iso" else None
+        case Form.TEXT:
             return quote_strings(column)
     assert_never(form)
 
