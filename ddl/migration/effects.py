@@ -15,6 +15,7 @@ from ddl.model.steps import (
 )
 from ddl.rules.limits import FIXED_BYTES_MAX, KEY_BYTES_MAX, count_key_bytes
 
+# assumes: read-after-dml
 PENDING_NOTE = (
     "an application that reads a table in the transaction in which it has written it by DML may be"
     " refused: Spanner refuses such reads after PENDING_COMMIT_TIMESTAMP(), and does not document"

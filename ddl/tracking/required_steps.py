@@ -56,6 +56,7 @@ def add_timestamp(
     # assumes: on-update-upsert
     # assumes: on-update-replace
     # assumes: on-update-partitioned
+    # assumes: default-on-insert
     column = table.column(options.timestamp_column)
     if column is None:
         new = Column(

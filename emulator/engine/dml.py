@@ -190,6 +190,7 @@ class DmlExecutor:
         self, statement: Update, table: Table, bindings: Mapping[str, Stored], moment: Moment
     ) -> DmlResult:
         """One UPDATE; ON UPDATE columns that it does not set come along."""
+        statement = forget_explicit(statement, table)
         assigned = {name.casefold() for name, _ in statement.assignments}
         automatic = [
             (c.name, ":commit_")
@@ -389,3 +390,17 @@ def leaves_timestamp(statement: Update, moment: Moment) -> bool:
         return is_wrong(Wrong.ON_UPDATE_PARTITIONED)
     same = all(value.endswith(quote_name(name)) for name, value in statement.assignments)
     return is_wrong(Wrong.ON_UPDATE_SAME_VALUE if same else Wrong.ON_UPDATE_DML)
+
+
+def forget_explicit(statement: Update, table: Table) -> Update:
+    """The same UPDATE; wrong on purpose, without values for columns that have an ON UPDATE."""
+
+    def is_forgotten(name: str, value: str) -> bool:
+        column = table.column(name)
+        if column is None or column.on_update is None:
+            return False
+        itself = value.endswith(quote_name(name)) and is_wrong(Wrong.EXPLICIT_VALUE_WINS)
+        return itself or (value == "NULL" and is_wrong(Wrong.EXPLICIT_NULL_WINS))
+
+    kept = tuple(each for each in statement.assignments if not is_forgotten(*each))
+    return replace(statement, assignments=kept)

@@ -88,17 +88,20 @@ def write_rows(
 def left_timestamps(
     connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row]
 ) -> Iterator[None]:
-    """Wrong on purpose: rows that are there keep the timestamps that ON UPDATE would set."""
+    """Wrong on purpose: rows that are there keep the timestamps that ON UPDATE would set, and new
+    ones get none."""
     written = {column.name for column in plan.columns}
     names = [c.name for c in plan.table.columns if c.on_update and c.name not in written]
     target, width = current_table(plan.table.name), len(plan.keys)
     where = plan.find.partition(" WHERE ")[2]
-    before = f"SELECT {', '.join(map(quote_name, names)) or 'NULL'} FROM {target} WHERE {where}"
+    read = f"SELECT {', '.join(map(quote_name, names)) or 'NULL'} FROM {target} WHERE {where}"
     keys = [key_of(plan, row) for row in rows] if names else []
-    kept = [(key, connection.execute(before, key).fetchone()) for key in keys]
+    kept = [(key, connection.execute(read, key).fetchone()) for key in keys]
     yield
     sets = ", ".join(f"{quote_name(name)} = ?{width + n}" for n, name in enumerate(names, 1))
-    for key, values in kept:
+    absent = (None,) * len(names) if is_wrong(Wrong.DEFAULT_ON_INSERT) else None
+    for key, before in kept:
+        values = absent if before is None else before
         if values is not None:
             connection.execute(f"UPDATE {target} SET {sets} WHERE {where}", (*key, *values))
 
@@ -214,6 +217,7 @@ PATHS = {
 
 
 LEFT_TIMESTAMPS = {
+    MutationKind.INSERT: Wrong.DEFAULT_ON_INSERT,
     MutationKind.UPDATE: Wrong.ON_UPDATE_MUTATION,
     MutationKind.INSERT_OR_UPDATE: Wrong.ON_UPDATE_UPSERT,
     MutationKind.REPLACE: Wrong.ON_UPDATE_REPLACE,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ddl.model.schema import Schema
 from emulator.engine.catalogs import Catalogs
 from emulator.engine.dml import bind_parameters
 from emulator.engine.privileges import Rights
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.reads import ReadPlan, merge_rows, plan_read
-from emulator.engine.refusals import too_old
+from emulator.engine.refusals import too_old, unknown_table
 from emulator.engine.results import Bindings, Check, nothing_to_release, rows_in_memory, start_query
 from emulator.engine.snapshots import Snapshot, Snapshots
 from emulator.engine.splits import QueryPartition, key_ranges
@@ -22,6 +23,7 @@ from emulator.sql.statements import CompiledQuery, Statement
 from emulator.storage.history import table_source
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import KeyRange, KeySet, ResultRows, Stats, Stored
+from emulator.wrong import Wrong, is_wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,8 @@ class ReadOnlyTransaction:
     def _query_catalog(
         self, statement: CompiledStatement, params: Mapping[str, Stored], rights: Rights | None
     ) -> ResultRows:
-        state = self.state
+        now = is_wrong(Wrong.SCHEMA_AT_TIMESTAMP)
+        state = self._around.newest() if now else self.state
         query = expect_query(state.recompile(statement).plain)
         values = self._values(query, params)
         return self._around.catalogs.rows(state, query, values, self._around.query_stats, rights)
@@ -107,6 +110,7 @@ class ReadOnlyTransaction:
         """Rows by key, in key order, read lazily from a snapshot; ``check`` as in ``query``."""
         snapshot = self._snapshot()
         try:
+            refuse_changed(snapshot.state.schema, self._around.newest().schema, [table])
             plan = plan_read(snapshot.state.schema, table, index, columns, keys, limit, within)
             return self._read(snapshot, plan, check)
         except BaseException:
@@ -146,6 +150,8 @@ class ReadOnlyTransaction:
     def _query(self, snapshot: Snapshot, request: QueryRequest) -> ResultRows:
         state = snapshot.state
         statement = state.recompile(request.statement)
+        tables = expect_query(statement.plain).tables
+        refuse_changed(state.schema, self._around.newest().schema, tables)
         within, bounds = request.part.condition(state.schema) if request.part else ("", {})
         as_of = snapshot.tables_changed_since(
             expect_query(statement.plain).tables, self._around.timeline
@@ -228,3 +234,30 @@ def bind_positions(sql: str, values: Bindings, as_of: int | None) -> Bindings:
     if as_of is None or not isinstance(values, tuple):
         return values
     return (as_of, *values) if ":asof_" in sql else values
+
+
+BEFORE_CHANGES = (
+    Wrong.COLUMNS_AT_TIMESTAMP,
+    Wrong.DROPPED_TABLE_READABLE,
+    Wrong.RENAMED_TABLE_READABLE,
+)
+
+
+def refuse_changed(then: Schema, now: Schema, tables: Iterable[str]) -> None:
+    """Wrong on purpose: refuses to read a table as it was before a schema change."""
+    if not any(map(is_wrong, BEFORE_CHANGES)):
+        return
+    for name in tables:
+        before, after = then.table(name), now.table(name)
+        if before is None:
+            continue
+        successors = [t for t in now.tables if then.table(t.name) is None]
+        renamed = any(t.columns == before.columns for t in successors)
+        if after is not None and before.columns != after.columns:
+            entry = Wrong.COLUMNS_AT_TIMESTAMP
+        elif after is None:
+            entry = Wrong.RENAMED_TABLE_READABLE if renamed else Wrong.DROPPED_TABLE_READABLE
+        else:
+            continue
+        if is_wrong(entry):
+            raise unknown_table(name)

@@ -27,6 +27,7 @@ from emulator.services.registry import HostedDatabase, Registry
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
+from emulator.wrong import Wrong, is_wrong
 
 SERVICE = "/google.spanner.admin.database.v1.DatabaseAdmin/"
 READY = 2
@@ -183,6 +184,8 @@ class DatabaseAdmin:
         """The operations of an instance's databases."""
         self._registry.instance(request.parent)
         operations = self._registry.operations_below(f"{request.parent}/databases/")
+        if is_wrong(Wrong.SCHEMA_CHANGES_LISTED):
+            operations = []
         listed, token = cut_page(select(operations, request, lambda each: each), request)
         return m.ListDatabaseOperationsResponse(operations=listed, next_page_token=token)
 

@@ -86,7 +86,7 @@ class Transactions:
             previous = options.read_write.multiplexed_session_previous_transaction_id
             age = self._sessions.retried_age(session, previous)
             optimistic = options.read_write.read_lock_mode == OPTIMISTIC
-            strict = self._faults.strict_pending_timestamps
+            strict = self._faults.strict_pending_timestamps or is_wrong(Wrong.READ_AFTER_DML)
             transaction = engine.read_write(age, optimistic=optimistic, strict_pending=strict)
             begun = self._sessions.begin(session, transaction)
             begun.excluded = options.exclude_txn_from_change_streams

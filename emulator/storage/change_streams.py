@@ -8,6 +8,7 @@ from ddl.model.schema import ChangeStream, Column, Schema, Table, TypeCode
 from ddl.syntax.placements import is_per_placement
 from emulator.storage.sqlite import PENDING, current_table
 from emulator.values.sqlite_text import quote_name, quote_text
+from emulator.wrong import Wrong, is_wrong
 
 CREATE_TABLES = (
     'CREATE TABLE IF NOT EXISTS "$mods" (number INTEGER PRIMARY KEY, "table" TEXT NOT NULL, '
@@ -44,7 +45,13 @@ def columns_tracked_by(stream: ChangeStream, table: Table) -> tuple[Column, ...]
     Generated columns are not watched.
     """
     keys = {column.name for column in key_columns(table)}
-    plain = tuple(c for c in table.columns if c.name not in keys and c.generated is None)
+    plain = tuple(
+        c
+        for c in table.columns
+        if c.name not in keys
+        and c.generated is None
+        and not (c.hidden and is_wrong(Wrong.STREAM_HIDDEN_COLUMNS))
+    )
     if stream.for_all:
         return plain
     for watched in stream.watches:

@@ -45,6 +45,7 @@ class SnapshotCapture:
     def plan(self, window: Window) -> Sequence[SnapshotSlice]:
         """As ``Capture.plan``: Spanner's partitions, by one call. Raises VersionExpiredError."""
         stream = self.poll.queries.stream
+        # assumes: partitions-cover-rows
         partitions = stream.partition(self._statement, window.end, self.partitions_max)
         name = self.poll.table.name
         return [SnapshotSlice(window, name, partition=each) for each in partitions]

@@ -73,6 +73,7 @@ def render_source(table: WatchedTable) -> str:
 
     Spanner: forcing a null-filtered index needs a proof that no key part is NULL.
     """
+    # assumes: index-reads-entries
     sets, sql = table.change_sets, table.sql
     if sets is None:
         return table.sql.render_table(table.name, table.names, table.index)

@@ -12,6 +12,7 @@ from ddl.model.schema import Schema
 from watcher.captures.change_stream.captured import read_option
 from watcher.captures.change_stream.watched import list_watched
 
+# assumes: retention-not-back
 VERSION_RETENTION = "1h"
 STREAM_RETENTION = "7d"
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}

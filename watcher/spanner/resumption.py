@@ -65,6 +65,7 @@ class Resumption:
     def _resume(self, messages: Iterable[ResultPart]) -> Iterator[ResultPart]:
         retries, seconds = CallRetries(self.outages), STREAM_SECONDS
         while True:
+            # assumes: resume-token
             token = self.request.resume_token
             try:
                 yield from self._read_covered(messages, retries)

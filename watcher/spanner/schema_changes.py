@@ -34,6 +34,7 @@ def read_schema_changes(address: DatabaseAddress, since: int) -> list[SchemaChan
 
     Raises GoogleAPICallError after seconds where the server does not answer.
     """
+    # assumes: schema-changes-listed
     client = open_client(address)
     instance = address.path.partition("/databases/")[0]
     request = ListDatabaseOperationsRequest(

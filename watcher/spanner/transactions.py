@@ -29,6 +29,7 @@ def run_optimistically(
 ) -> Result:
     """``run_in_transaction``, without locks before the commit unless others change all the time
     what it reads. ``options`` are the client's."""
+    # assumes: optimistic-conflict
     attempt: Callable[..., Any] = database.run_in_transaction
     try:
         result: Result = attempt(

@@ -43,6 +43,9 @@ class Epochs(Generic[Derived]):
 
         Raises VersionExpiredError past the version retention.
         """
+        # assumes: columns-at-timestamp
+        # assumes: dropped-table-readable
+        # assumes: renamed-table-readable
         _, digest = read_digest(self._stream, timestamp)
         return self._recall(digest, timestamp)
 

@@ -91,6 +91,7 @@ def read_epoch(stream: QueryStream, at: int | None = None) -> SchemaEpoch:
 
     Raises VersionExpiredError past the version retention.
     """
+    # assumes: schema-at-timestamp
     read_timestamp, digest = read_digest(stream, at)
     lines = read_lines(stream, read_timestamp)
     return SchemaEpoch(read_timestamp, digest, build_schema(lines, stream.sql.dialect))

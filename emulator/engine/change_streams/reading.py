@@ -256,7 +256,8 @@ class PartitionReading:
         self._after = after
         self._caller = caller
         self._signal = signal
-        self._place = after or (arguments.start, -1)
+        inside = not is_wrong(Wrong.STREAM_START_INSIDE)
+        self._place = after or (arguments.start, -1 if inside else AFTER_RECORDS)
         self._sent_any = after is not None
         self._beat = time.monotonic()
         is_mutable = arguments.mutable
@@ -275,7 +276,8 @@ class PartitionReading:
             last = visible if ended is None else ended - 1
             if self._arguments.mutable and ended is not None:
                 last = ended
-            yield from self._read_up_to(last if end is None else min(last, end))
+            outside = 1 if is_wrong(Wrong.STREAM_END_INSIDE) else 0
+            yield from self._read_up_to(last if end is None else min(last, end - outside))
             if self._arguments.mutable and ended is not None and (end is None or ended <= end):
                 return
             if ended is not None and (end is None or ended <= end):
@@ -310,6 +312,8 @@ class PartitionReading:
         while fetched := self._reader.fetch(number, self._place, limit, self._show):
             shown = [(place, text) for place, text in fetched if text]
             self._place = fetched[-1][0]
+            if is_wrong(Wrong.STREAM_COMMIT_ORDER):
+                shown.reverse()
             if shown:
                 self._sent_any = True
                 yield shown

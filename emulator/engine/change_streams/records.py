@@ -11,6 +11,7 @@ from emulator.engine.change_streams.partitions import StreamPartition
 from emulator.engine.change_streams.values import Json, compact_json, to_json_value, type_to_json
 from emulator.storage.change_streams import columns_tracked_by, key_columns
 from emulator.values.requests import TransactionOrigin
+from emulator.wrong import Wrong, is_wrong
 
 WHOLE_ROW = {"NEW_ROW", "NEW_ROW_AND_OLD_VALUES"}
 WITH_OLD = {"OLD_AND_NEW_VALUES", "NEW_ROW_AND_OLD_VALUES"}
@@ -46,6 +47,7 @@ def is_set(stream: ChangeStream, name: str) -> bool:
 def leaves_out(stream: ChangeStream, origin: TransactionOrigin) -> bool:
     """Whether a stream records nothing of a transaction."""
     excluded = origin.excluded and is_set(stream, "allow_txn_exclusion")
+    excluded = excluded and not is_wrong(Wrong.STREAM_EXCLUDES)
     return excluded or (origin.expiry and is_set(stream, "exclude_ttl_deletes"))
 
 
@@ -96,7 +98,8 @@ def build_records(
         written = view.written(mod.written)
         if mod.kind is ModType.UPDATE and not written:
             continue
-        recorded = written if mod.kind is ModType.UPDATE and capture not in WHOLE_ROW else columns
+        whole = capture in WHOLE_ROW and not is_wrong(Wrong.STREAM_NEW_ROW)
+        recorded = written if mod.kind is ModType.UPDATE and not whole else columns
         partition = find_partition(mod)
         record = last.get(partition.number)
         if record is None or not record.has_shape(mod.table, mod.kind, recorded):
@@ -120,6 +123,7 @@ def mod_values(
     deleted = mod.kind is ModType.DELETE
     new = "{}" if deleted else view.pick(mod.new, recorded, commit_text)
     keeps_old = capture in WITH_OLD and mod.kind is not ModType.INSERT
+    keeps_old = keeps_old and not is_wrong(Wrong.STREAM_OLD_VALUES)
     return [keys, new, view.pick(mod.old, written, commit_text) if keeps_old else "{}"]
 
 

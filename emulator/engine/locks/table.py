@@ -17,6 +17,7 @@ from itertools import chain
 
 from emulator.engine.locks.ranges import Footprint, InsertedRows, Key, RowChange, RowRange
 from emulator.errors import SpannerError, aborted
+from emulator.wrong import Wrong, is_wrong
 
 IDLE_SECONDS = 10.0
 POLL_SECONDS = 0.2
@@ -289,6 +290,8 @@ class LockTable:
                 locks.inserted.append(footprint.inserted[table])
 
     def _wound(self, owner: Owner) -> None:
+        if owner.yields and is_wrong(Wrong.OPTIMISTIC_CONFLICT):
+            return
         owner.standing = Standing.WOUNDED
         self._drop(owner)
 

@@ -10,6 +10,8 @@ def list_streamed_columns(schema: Schema, name: str, table: Table) -> tuple[str,
 
     Spanner: generated columns are not watched unless they are part of the key.
     """
+    # assumes: stream-new-row
+    # assumes: stream-hidden-columns
     stream = schema.change_stream(name)
     key = {part.column.casefold() for part in table.primary_key}
     named = {

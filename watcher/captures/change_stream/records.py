@@ -88,6 +88,7 @@ def decode_data_record(fields: Sequence[bytes]) -> DataRecord:
 
 def decode_mod(value: bytes, operation: Operation, captured: ValueCapture) -> StreamMod:
     """A changed row."""
+    # assumes: stream-old-values
     key, new, old = (parse_cell(each).text for each in parse_list(value))
     return StreamMod(
         key,

@@ -72,6 +72,7 @@ class ChangeBuffer:
             "records_in_transaction": record.records_in_transaction,
             "partitions_in_transaction": record.partitions_in_transaction,
             "transaction_tag": record.tag,
+            # assumes: stream-marks-ttl
             "system_transaction": record.system,
             "partition_token": token,
             "shape": self._shapes.setdefault(record.shape, len(self._shapes)),

@@ -257,6 +257,11 @@ class ChangeStreamCapture:
         self, part: PartitionSlice, query: PartitionQuery[Sized], reach: Reach
     ) -> Iterator[tuple[str, Sized]]:
         """The records of a partition and its children, each with the token of its partition."""
+        # assumes: stream-start-inside
+        # assumes: stream-end-inside
+        # assumes: stream-commit-order
+        # assumes: stream-children-last
+        # assumes: stream-key-in-one-partition
         lineage = Lineage(part.window.end)
         start = max(part.window.start + 1, part.began)
         place: ChildPartition | None = ChildPartition(part.token or "", (), start)

@@ -127,6 +127,7 @@ def choose_method(database: Database, table: WatchedTable, method: Method, rows:
 
 def clear_partitioned(database: Database, table: WatchedTable, safe: int) -> int:
     """Clears by partitioned DML; a lower bound of how many rows."""
+    # assumes: stream-excludes-transaction
     rows = database.execute_partitioned_dml(
         *table.sql.bind(clearing_statement(table), bind_safe(safe)),
         exclude_txn_from_change_streams=True,

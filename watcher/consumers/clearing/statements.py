@@ -26,6 +26,7 @@ def clearing_statement(table: WatchedTable) -> str:
 
 def clear_by_null(table: WatchedTable) -> str:
     """Removes delivered rows from the index: the timestamp comes back with the next write."""
+    # assumes: explicit-null-wins
     return (
         f"UPDATE {table.sql.render_table(table.name, table.names)}"  # noqa: S608
         f" SET {table.sql.quote_column(table.timestamp_column)} = NULL"
@@ -38,6 +39,7 @@ def clear_by_processed(table: WatchedTable, processed: str) -> str:
 
     Assigning the timestamp to itself keeps ON UPDATE from overwriting it (an explicit value wins).
     """
+    # assumes: explicit-value-wins
     timestamp = table.sql.quote_column(table.timestamp_column)
     return (
         f"UPDATE {table.sql.render_table(table.name, table.names)}"  # noqa: S608

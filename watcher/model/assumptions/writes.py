@@ -66,4 +66,43 @@ WRITES = (
         MANUAL,
         (Mode.POLL,),
     ),
+    Assumption(
+        "default-on-insert",
+        "DEFAULT (PENDING_COMMIT_TIMESTAMP()) gives a row that is inserted without a value for the"
+        " column the commit timestamp that Commit returns, by mutation as by DML.",
+        "commit-timestamp",
+        Consequence.LOST,
+        "a new row has no timestamp, or an earlier one, and is never polled",
+        MANUAL,
+        (Mode.POLL,),
+    ),
+    Assumption(
+        "explicit-value-wins",
+        "An UPDATE that assigns a column with ON UPDATE to itself keeps its value.",
+        DDL,
+        Consequence.WRONG,
+        "clearing with the strategy processed replaces the timestamp of a row by its own",
+        "do not clear, or use the strategy automatic",
+        (Mode.CLEAR,),
+    ),
+    Assumption(
+        "explicit-null-wins",
+        "An UPDATE that sets a column with ON UPDATE to NULL leaves it NULL.",
+        DDL,
+        Consequence.DOUBLED,
+        "clearing gives rows a new timestamp: they are delivered again, after every clearing",
+        "do not clear, or use the strategy processed",
+        (Mode.CLEAR,),
+    ),
+    Assumption(
+        "read-after-dml",
+        "A table whose timestamp DML has written by DEFAULT or ON UPDATE can still be read in that"
+        " transaction.",
+        "",
+        Consequence.ERROR,
+        "an application that writes a row by DML and then reads its table gets an error",
+        "test applications with 'spanner-watcher emulator --strict-pending-timestamps', or read a"
+        " change stream, which adds no column",
+        (Mode.POLL,),
+    ),
 )

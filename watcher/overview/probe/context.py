@@ -18,7 +18,7 @@ from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.values import WatchedTable
 
-Row = Sequence[Any]
+OLD_KEY = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class ProbeContext:
     rows: WatchedTable
     marked: WatchedTable
     queries: QueryClient
+    history: int = 0
+    """A timestamp at which the tables that are changed had a row, of key ``OLD_KEY``."""
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def take_key(self) -> int:
@@ -94,7 +96,9 @@ class ProbeContext:
             rows = snapshot.read(table or self.rows.name, columns, KeySet(keys=[[key]]))
             return next(iter(rows), None)
 
-    def read_timestamp(self, key: int) -> int | None:
-        """The commit timestamp that a row of ``rows`` holds, in microseconds."""
-        row = self.read((self.rows.timestamp_column,), key)
+    def read_timestamp(self, key: int, table: WatchedTable | None = None) -> int | None:
+        """The commit timestamp that a row of ``rows``, or of another table, holds, in
+        microseconds."""
+        watched = table or self.rows
+        row = self.read((watched.timestamp_column,), key, table=watched.name)
         return to_micros(row[0]) if row is not None and row[0] is not None else None

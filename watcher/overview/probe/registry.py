@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from watcher.overview.probe import reading, streaming, writing
+from watcher.overview.probe import reading, schemas, streaming, writing
 from watcher.overview.probe.context import Observation, ProbeContext
 
 Probe = Callable[[ProbeContext], Observation]
@@ -16,12 +16,33 @@ PROBES: Mapping[str, Probe] = {
     "on-update-upsert": writing.probe_upserts,
     "on-update-replace": writing.compare_timestamp(writing.replace_by_mutation),
     "on-update-partitioned": writing.probe_partitioned,
+    "default-on-insert": writing.probe_inserts,
+    "explicit-value-wins": writing.probe_self_assignment,
+    "explicit-null-wins": writing.probe_null,
+    "read-after-dml": writing.probe_read_after_dml,
     "strong-read-bound": reading.probe_strong_reads,
     "exact-read-repeats": reading.probe_exact_reads,
+    "partitions-cover-rows": reading.probe_partitions,
+    "resume-token": reading.probe_resume_tokens,
+    "index-reads-entries": reading.probe_index,
+    "optimistic-conflict": writing.probe_optimistic,
     "stream-names-partitions": streaming.probe_partitions,
     "stream-heartbeat-bound": streaming.probe_heartbeats,
+    "stream-start-inside": streaming.probe_start,
+    "stream-end-inside": streaming.probe_end,
+    "stream-commit-order": streaming.probe_order,
+    "stream-excludes-transaction": streaming.probe_exclusion,
+    "stream-old-values": streaming.probe_old_values,
+    "stream-new-row": streaming.probe_new_row,
+    "stream-hidden-columns": streaming.probe_hidden,
 }
 """Those that need the tables as they were made."""
 
-PROBES_AFTER_CHANGES: Mapping[str, Probe] = {}
+PROBES_AFTER_CHANGES: Mapping[str, Probe] = {
+    "schema-at-timestamp": schemas.probe_schema,
+    "columns-at-timestamp": schemas.probe_columns,
+    "dropped-table-readable": schemas.read_table(lambda names: names.dropped),
+    "renamed-table-readable": schemas.read_table(lambda names: names.renamed),
+    "schema-changes-listed": schemas.probe_listed_changes,
+}
 """Those that look back at the tables after they have changed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from google.api_core.exceptions import GoogleAPICallError
@@ -17,6 +17,7 @@ from watcher.model.assumptions.ledger import LEDGER
 from watcher.model.errors import WatcherError
 from watcher.overview.probe.context import CannotTryError, ProbeContext
 from watcher.overview.probe.registry import PROBES, PROBES_AFTER_CHANGES, Probe
+from watcher.overview.probe.schemas import write_history
 from watcher.overview.probe.tables import (
     ProbeNames,
     create_tables,
@@ -67,9 +68,10 @@ def probe_database(
         for verdict in run_probes(context, PROBES):
             verdicts[verdict.assumption.name] = verdict
             report()
+        changed = replace(context, history=write_history(context))
         run_statements(database, plan_changes(names, context.sql.dialect))
         report()
-        for verdict in run_probes(context, PROBES_AFTER_CHANGES):
+        for verdict in run_probes(changed, PROBES_AFTER_CHANGES):
             verdicts[verdict.assumption.name] = verdict
             report()
     report()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from ddl.model.schema import Dialect
 from watcher.captures import statements
 from watcher.captures.change_stream.lineage import Lineage
 from watcher.captures.change_stream.record_values import (
@@ -12,10 +13,12 @@ from watcher.captures.change_stream.record_values import (
     DataRecord,
     Heartbeat,
     Record,
+    StreamMod,
 )
 from watcher.captures.change_stream.records import decode_records
 from watcher.overview.probe.context import CannotTryError, Observation, ProbeContext
-from watcher.overview.probe.tables import KEY, VALUE
+from watcher.overview.probe.tables import HIDDEN, KEY, OTHER, VALUE
+from watcher.overview.probe.writing import update_text
 
 HEARTBEAT_MILLISECONDS = 1_000
 QUIET_MICROS = 10_000_000
@@ -113,3 +116,103 @@ def find_partition(context: ProbeContext, start: int, end: int, key: int) -> str
         if any(int(json.loads(mod.key)[KEY]) == key for mod in record.mods):
             return token
     raise CannotTryError("the change of a row is in no partition of the stream")
+
+
+def probe_start(context: ProbeContext) -> Observation:
+    """Reads from the timestamp of a commit on."""
+    key = context.take_key()
+    at, end = context.insert(key), context.update(key, "second")
+    holds = (at, key) in list_changes(context, at, end)
+    return Observation(
+        holds, f"read from {at}, the change of {at} is {'' if holds else 'not '}there"
+    )
+
+
+def probe_end(context: ProbeContext) -> Observation:
+    """Reads up to the timestamp of a commit."""
+    key = context.take_key()
+    start, at = context.insert(key), context.update(key, "second")
+    holds = (at, key) in list_changes(context, start, at)
+    return Observation(
+        holds, f"read up to {at}, the change of {at} is {'' if holds else 'not '}there"
+    )
+
+
+def probe_order(context: ProbeContext) -> Observation:
+    """Reads many commits of the same keys."""
+    keys = [context.take_key() for _ in range(SPREAD_KEYS)]
+    commits = [write_spread(context, keys, f"version {number}") for number in range(6)]
+    newest: dict[str, int] = {}
+    seen: list[Key] = []
+    for token, record in read_stream(context, commits[0], commits[-1]):
+        if record.commit_timestamp < newest.get(token, 0):
+            return Observation(
+                False,
+                f"a record of {record.commit_timestamp} follows one of {newest[token]} in its"
+                " partition",
+            )
+        newest[token] = record.commit_timestamp
+        seen += [(record.commit_timestamp, int(json.loads(mod.key)[KEY])) for mod in record.mods]
+    inside = [each for each in seen if commits[0] < each[0] < commits[-1]]
+    repeated = len(inside) - len(set(inside))
+    return Observation(not repeated, f"{len(inside)} changes in order, {repeated} of them repeated")
+
+
+def probe_exclusion(context: ProbeContext) -> Observation:
+    """Partitioned DML that no stream is to record."""
+    key = context.take_key()
+    start = context.insert(key)
+    text, values, types = context.bind(update_text(context, "'excluded'"), {"key": key})
+    context.database.execute_partitioned_dml(
+        text, values, types, exclude_txn_from_change_streams=True
+    )
+    before_end = context.update(key, "recorded")
+    end = context.update(key, "last")
+    own = [at for at, changed in list_changes(context, start, end) if changed == key]
+    extra = [at for at in own if at not in {start, before_end, end}]
+    return Observation(
+        not extra, f"{len(extra)} records of the excluded statement, {len(own)} in all"
+    )
+
+
+def find_mod(context: ProbeContext, start: int, end: int, key: int, at: int) -> StreamMod:
+    """The change of a key at a timestamp. Raises CannotTryError where there is none."""
+    for _, record in read_stream(context, start, end):
+        for mod in record.mods if record.commit_timestamp == at else ():
+            if int(json.loads(mod.key)[KEY]) == key:
+                return mod
+    raise CannotTryError("the change of a row is in no partition of the stream")
+
+
+def change_once(context: ProbeContext) -> StreamMod:
+    """The record of an update of one column of a row that has three."""
+    key = context.take_key()
+    rows, columns = [(key, "first", "other", "hidden")], (KEY, VALUE, OTHER, HIDDEN)
+    start = context.write(lambda batch: batch.insert(context.rows.name, columns, rows))
+    at = context.update(key, "second")
+    return find_mod(context, start, context.update(key, "third"), key, at)
+
+
+def probe_old_values(context: ProbeContext) -> Observation:
+    """The old value of the column that an update wrote."""
+    old = json.loads(change_once(context).old or "{}").get(VALUE)
+    return Observation(old == "first", f"the old value of a record is {old!r}")
+
+
+def probe_new_row(context: ProbeContext) -> Observation:
+    """The value of a column that an update did not write."""
+    new = json.loads(change_once(context).new or "{}").get(OTHER)
+    return Observation(new == "other", f"the value of a column that was not written is {new!r}")
+
+
+def probe_hidden(context: ProbeContext) -> Observation:
+    """The value of a HIDDEN column in the record of an insert."""
+    if context.sql.dialect is Dialect.POSTGRESQL:
+        raise CannotTryError("the PostgreSQL dialect has no HIDDEN columns")
+    key = context.take_key()
+    rows, columns = [(key, "hidden")], (KEY, HIDDEN)
+    start = context.insert(context.take_key())
+    at = context.write(lambda batch: batch.insert(context.rows.name, columns, rows))
+    mod = find_mod(context, start, context.update(key, "second"), key, at)
+    new = json.loads(mod.new or "{}").get(HIDDEN)
+    return Observation(new == "hidden", f"the value of a HIDDEN column is {new!r}")

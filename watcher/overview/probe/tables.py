@@ -43,6 +43,8 @@ PREFIX = "SpannerWatcherProbe"
 KEY, VALUE, GONE = "ProbeKey", "ProbeValue", "ProbeGone"
 """The columns of every table; by the key a table is known as one of a probe's. ``GONE`` is dropped
 while the probe runs."""
+OTHER, HIDDEN = "ProbeOther", "ProbeHidden"
+"""Columns of the table that the change stream watches; only GoogleSQL has HIDDEN ones."""
 SHARDS = 8
 STREAM_OPTIONS = (
     ("value_capture_type", "'NEW_ROW_AND_OLD_VALUES'"),
@@ -113,25 +115,25 @@ class ProbeNames:
         )
 
 
-def make_table(name: str, *, loses_column: bool = False) -> Table:
+def make_table(name: str, *more: Column) -> Table:
     """A table as an application has it."""
-    columns = [
-        Column(KEY, Type(TypeCode.INT64), not_null=True),
-        Column(VALUE, Type(TypeCode.STRING)),
-    ]
-    if loses_column:
-        columns.append(Column(GONE, Type(TypeCode.STRING)))
-    return Table(name, tuple(columns), (KeyPart(KEY),))
+    key = Column(KEY, Type(TypeCode.INT64), not_null=True)
+    return Table(name, (key, text(VALUE), *more), (KeyPart(KEY),))
+
+
+def text(name: str, hidden: bool = False) -> Column:
+    """A column of text."""
+    return Column(name, Type(TypeCode.STRING), hidden=hidden)
 
 
 def plan_tables(names: ProbeNames, dialect: Dialect) -> list[str]:
     """The statements that make the tables: as ``ddl apply`` makes them watchable, in one go."""
     schema = Schema(dialect=dialect)
     tables = (
-        make_table(names.rows),
+        make_table(names.rows, text(OTHER), text(HIDDEN, dialect is Dialect.GOOGLESQL)),
         make_table(names.marked),
-        make_table(names.changed, loses_column=True),
-        make_table(names.dropped),
+        make_table(names.changed, text(GONE)),
+        make_table(names.dropped, text(GONE)),
         make_table(names.renamed),
     )
     for table in tables:
