@@ -19,7 +19,7 @@ from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures
 from watcher.runners.spark.window_sources import make_window_source
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.database import connect, create_on_emulator
 

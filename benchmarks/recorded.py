@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from google.cloud.spanner_v1 import PartialResultSet, ResultSetMetadata, StructType
 from google.cloud.spanner_v1 import Type as TypePb
 from google.protobuf.struct_pb2 import ListValue, NullValue, Value
 
 from ddl.model.schema import Type, TypeCode
+from watcher.model.value_types import ANNOTATIONS
 
 MESSAGE_VALUES = 5_000
 NULL_EVERY = 10
@@ -50,17 +51,25 @@ def type_pb(type_: Type) -> TypePb:
     """A type as the API has it."""
     if type_.element is not None:
         return TypePb(code="ARRAY", array_element_type=type_pb(type_.element))
-    return TypePb(code=type_.code.value)
+    written = ANNOTATIONS.get(type_.code)
+    if written is None:
+        return TypePb(code=type_.code.value)
+    return TypePb(code=written.value, type_annotation=type_.code.value)
 
 
 def messages(columns: Columns, rows: int) -> list[bytes]:
     """A result as a server sends it; the first message carries the names and types."""
-    message = PartialResultSet.pb()
-    fields = [StructType.Field(name=name, type_=type_pb(type_)) for name, type_ in columns]
-    metadata = ResultSetMetadata(row_type=StructType(fields=fields))
     values = [
         value(type_, row + place) for row in range(rows) for place, (_, type_) in enumerate(columns)
     ]
+    return record_values(columns, values)
+
+
+def record_values(columns: Columns, values: Sequence[Value]) -> list[bytes]:
+    """As ``messages``, of values that follow each other row by row."""
+    message = PartialResultSet.pb()
+    fields = [StructType.Field(name=name, type_=type_pb(type_)) for name, type_ in columns]
+    metadata = ResultSetMetadata(row_type=StructType(fields=fields))
     parts = [
         message(values=values[first : first + MESSAGE_VALUES])
         for first in range(0, len(values), MESSAGE_VALUES)

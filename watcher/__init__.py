@@ -39,6 +39,7 @@ __all__ = [
     "as_of",
     "newest_per_key",
     "progress",
+    "read_table",
     "register",
     "replicate",
 ]
@@ -84,6 +85,28 @@ def progress(spark: SparkSession) -> SourceProgress:
     from watcher.runners.spark.progress import follow_progress  # noqa: PLC0415
 
     return follow_progress(spark)
+
+
+def read_table(
+    spark: SparkSession,
+    *,
+    database: str,
+    table: str,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    **options: object,
+) -> DataFrame:
+    """A table as a DataFrame, as of one timestamp: of ``columns`` alone, and of the rows that pass
+    ``where``, a condition of Spark's SQL. Spanner checks what it can of it, Spark the rest.
+
+    ``database`` is ``projects/P/instances/I/databases/D``; ``options`` are those of the source for
+    batch reads, such as ``snapshotTimestamp``. Raises ConfigurationError, TableNotFoundError,
+    NotWatchableError.
+    """
+    require_extras("spark")
+    from watcher.runners.spark import table_reads  # noqa: PLC0415
+
+    return table_reads.read_table(spark, database, table, columns, where, options)
 
 
 def newest_per_key(df: DataFrame, keys: Sequence[str] = ()) -> DataFrame:

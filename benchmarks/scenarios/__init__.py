@@ -24,6 +24,7 @@ from benchmarks.scenarios import (
     spark,
     sustained,
     sweeps,
+    values,
 )
 from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import unknown_option
@@ -34,7 +35,7 @@ ALL = (
         for each in (sustained, backlog, latency, published, captures, index, java, debezium)
     ),
     *sweeps.SCENARIOS,
-    *(each.SCENARIO for each in (spark, snapshot, replica, decode, forms, sinks, server)),
+    *(each.SCENARIO for each in (spark, snapshot, replica, decode, values, forms, sinks, server)),
     *(each.SCENARIO for each in (scale_tables, scale_partitions, scale_rows, scale_instances)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}

@@ -183,6 +183,20 @@ def test_decoding_is_compared_with_the_client() -> None:
     assert all(float(str(row["columns_rows/s"])) > 0 for row in result.figures)
 
 
+def test_values_of_each_type_are_measured_beside_libraries_that_give_the_same() -> None:
+    chosen = ["kinds=BYTES of 8,FLOAT64 of 17 digits", "paths=result,json", "rows=2000", "runs=1"]
+    result = conduct(find_scenario("values"), chosen)
+    assert [(row["path"], row["value"], row["nulls"]) for row in result.figures] == [
+        (path, kind, nulls)
+        for path in ("result", "json")
+        for kind in ("BYTES of 8", "FLOAT64 of 17 digits")
+        for nulls in (0.0, 0.5)
+    ]
+    assert all(float(str(row["ours_ns"])) > 0 for row in result.figures)
+    assert result.figures[0]["library"] in ("upb, polars", "upb, pybase64")
+    assert "polars" in str(result.figures[-2]["inexact"])  # it writes NaN in another way
+
+
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_native_drivers_are_measured_where_they_are_installed(driver: str) -> None:
     result = conduct(find_scenario("decode"), ["tables=", "runs=1", "served_rows=500"])

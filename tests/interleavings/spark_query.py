@@ -16,7 +16,7 @@ from interleavings.record import Delivered
 from interleavings.scheduler import current_scheduler, current_unit
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.streaming import ChangesReader
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.spanner.timestamps import to_micros
 
 

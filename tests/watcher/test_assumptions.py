@@ -31,7 +31,7 @@ from watcher.overview.probe.run import Outcome, Verdict, probe_database, remove_
 from watcher.overview.probe.stored import load_failures, store_failures
 from watcher.overview.probe.tables import ProbeNames, create_tables
 from watcher.runners.spark.resolution import resolve_scan
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.dialects import find_dialect
 

@@ -15,7 +15,7 @@ from watcher.consumers.positions import Position, SpannerPositions
 from watcher.model.errors import ClearedError, ConfigurationError
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.spanner.timestamps import format_timestamp
 
 

@@ -15,7 +15,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher.change_sets import ChangeSets
 from watcher.consumers.positions import Position, SpannerPositions
 from watcher.model.errors import ConfigurationError, NotWatchableError
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.tables.discovery import discover_table, find_table_to_clear, read_schema
 from watcher.tables.values import TableSpec
 

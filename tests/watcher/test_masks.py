@@ -29,7 +29,7 @@ from watcher.model.window import Window
 from watcher.runners.spark.batch import push_filters
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.slices import PlannedSlice, read_slice
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.settings.watcher import parse_watch_config
 from watcher.tables.discovery import find_watched_table
 from watcher.tables.masks import REDACTED

@@ -31,7 +31,7 @@ from watcher.model.errors import ConfigurationError, EnvelopeError
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable
 from watcher.runners.spark.streaming import ChangesReader
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.spanner.timestamps import format_timestamp
 
 TABLE = f"""CREATE TABLE Singers (

@@ -18,7 +18,7 @@ from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.model.errors import ConfigurationError
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.read_options import (

@@ -18,7 +18,7 @@ from watcher.model.errors import VersionExpiredError
 from watcher.model.window import Window
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_snapshot_scan
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.spanner.sql import RowCondition
 
 ROWS = 500

@@ -24,7 +24,7 @@ preload("pyspark.worker")
 assert [each.name for each in threading.enumerate()] == ["MainThread"]
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.spanner.sessions import get_cached_session
 
 assert get_cached_session.cache_info().currsize == 0, "no channel is open before a fork"

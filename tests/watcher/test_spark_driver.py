@@ -29,7 +29,7 @@ from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable, ReadMaxRows
 from watcher.runners.spark.streaming import ChangesReader
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.spanner.timestamps import format_timestamp
 
 LONG_AGO = "1970-01-02T00:00:00Z"

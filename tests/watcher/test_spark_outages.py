@@ -19,7 +19,7 @@ from watcher.model.errors import UnavailableError
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable
 from watcher.runners.spark.streaming import ChangesReader
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 
 SECONDS_MAX = 60
 BEGINS, ENDS = "does not answer; retrying", r"answers again after \d+\.\d s"

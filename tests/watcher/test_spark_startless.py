@@ -18,7 +18,7 @@ from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable
 from watcher.runners.spark.startless import StartlessReader
 from watcher.runners.spark.streaming import ChangesReader
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 
 Rows = list[tuple[int, str]]
 LIMITS = {"limitFirstBatch": "true"}

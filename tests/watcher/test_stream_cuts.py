@@ -33,7 +33,7 @@ from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError, StreamExpiredError
 from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.wire import ResultPart
 from watcher.tables.discovery import read_schema

@@ -37,7 +37,7 @@ from watcher.captures.change_stream.placements import choose_function
 from watcher.model.errors import StreamNotFoundError
 from watcher.model.window import Window
 from watcher.runners.spark.resolution import resolve_scan
-from watcher.settings.spark import parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import read_schema
 

@@ -57,9 +57,10 @@ def find_escaped(texts: pa.Array) -> list[str]:
     if content is None:
         return []
     data = np.frombuffer(content, np.uint8)
-    escaped = data[(data < FIRST_PRINTABLE) | (data == QUOTE) | (data == BACKSLASH)]
-    codes = [int(code) for code in np.unique(escaped)]
-    return [chr(code) for code in sorted(codes, key=lambda code: code != BACKSLASH)]
+    found = [chr(code) for code in (BACKSLASH, QUOTE) if (data == code).any()]
+    if data.size and data.min() < FIRST_PRINTABLE:
+        found += map(chr, np.unique(data[data < FIRST_PRINTABLE]).tolist())
+    return found
 
 
 def wrap(texts: pa.Array, before: str, after: str) -> pa.Array:

@@ -41,7 +41,8 @@ from watcher.runners.spark.table_batches import (
     fit_copy,
 )
 from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination
-from watcher.settings.spark import SourceOptions, parse_source_options
+from watcher.settings.spark import SourceOptions
+from watcher.settings.spark_parsing import parse_source_options
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.epochs import Epochs

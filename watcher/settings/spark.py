@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from ddl.model.strategies import ShardKind
@@ -17,7 +17,6 @@ from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError
 from watcher.planning.limits import WindowLimit
 from watcher.settings.fields import (
-    EARLIEST,
     LATEST,
     Duration,
     End,
@@ -26,10 +25,9 @@ from watcher.settings.fields import (
     Size,
     Start,
     Text,
-    describe_validation_error,
-    unknown_option,
 )
 from watcher.settings.spark_texts import (
+    convert_columns,
     convert_directed_read,
     convert_json,
     convert_mask_key,
@@ -40,12 +38,7 @@ from watcher.settings.spark_texts import (
     split_names,
 )
 from watcher.settings.table_specs import (
-    OF_STREAMS,
-    check_named_once,
-    check_table_spec,
-    is_for_streams,
     put_mask_key,
-    refuse_filters,
 )
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.read_options import DirectedRead
@@ -176,6 +169,12 @@ class SourceOptions(SharedSettings):
     max_partitions: Annotated[int, Field(ge=0)] = 0
     """Batch reads of whole tables: a hint to Spanner how many parts to make of a table, each a task
     of Spark's; 0 gives none. A task has its own cost: let there be a few for each core."""
+    columns: Annotated[tuple[str, ...], BeforeValidator(convert_columns)] = ()
+    """Only these columns, by comma-separated names: no others are read. As ``.schema(...)``, which
+    comes first, without types."""
+    where: Text | None = None
+    """Batch reads of one ``table``: only rows that pass this condition of Spark's SQL, which
+    Spanner checks: ``Country = 'CH' AND Score >= 10``. Spark 4.1 or newer."""
     push_filters: bool = False
     """Batch reads: Spanner evaluates filters. Spark keeps those of one query for the next query of
     the same ``load()``, so each query then needs a ``load()`` of its own."""
@@ -250,7 +249,7 @@ class SourceOptions(SharedSettings):
         }
 
     @property
-    def columns(self) -> Mapping[str, ColumnChoice]:
+    def column_choices(self) -> Mapping[str, ColumnChoice]:
         """Which columns of a change stream's tables are read, by their names in small letters."""
         return {name.casefold(): spec.choice for name, spec in self.specs.items()}
 
@@ -307,93 +306,3 @@ class SourceOptions(SharedSettings):
     def reads_changes(self) -> bool:
         """For a batch read: changes between two timestamps, rather than a snapshot."""
         return not self.model_fields_set.isdisjoint({"starting_timestamp", "ending_timestamp"})
-
-
-def parse_source_options(texts: Mapping[str, str]) -> SourceOptions:
-    """Validates Spark's options, whose names ignore case. Raises ConfigurationError."""
-    known = {to_camel(name).lower(): to_camel(name) for name in SourceOptions.model_fields}
-    values = {}
-    for name, text in texts.items():
-        if name.lower() not in known:
-            raise unknown_option(name, known.values())
-        values[known[name.lower()]] = text
-    try:
-        options = SourceOptions.model_validate(values)
-    except ValidationError as error:
-        raise ConfigurationError(describe_validation_error(error)) from None
-    check_combinations(options)
-    return options
-
-
-def check_combinations(options: SourceOptions) -> None:
-    """Checks what single fields cannot. Raises ConfigurationError."""
-    if (options.table is None) == (options.tables is None):
-        raise ConfigurationError(
-            "use either the option 'table' (one table with its own columns) or 'tables' (several"
-            " tables, an envelope for each change)"
-        )
-    check_arrow_rows(options)
-    check_polling(options)
-    if options.change_columns and (options.envelope is not None or options.arrow_rows):
-        raise ConfigurationError(
-            "'changeColumns' is for columns of tables and for 'tables', whose rows have room for"
-            " them: leave out 'envelope' and 'arrowRows', or it"
-        )
-    if options.reads_changes and "snapshot_timestamp" in options.model_fields_set:
-        raise ConfigurationError(
-            "'snapshotTimestamp' reads whole tables, 'startingTimestamp' and 'endingTimestamp' read"
-            " changes: use one or the other"
-        )
-    if not options.streamed:
-        for name in ("stream", "placements", "operations", "transaction_tag", "whole_rows"):
-            if name in options.model_fields_set:
-                raise ConfigurationError(
-                    f"'{to_camel(name)}' needs 'capture' = '{CaptureName.CHANGE_STREAM}'"
-                )
-
-
-def check_polling(options: SourceOptions) -> None:
-    """Checks what says how tables are polled. Raises ConfigurationError."""
-    for name in OF_TABLE:
-        if name in options.model_fields_set and options.table is None:
-            raise ConfigurationError(
-                f"'{to_camel(name)}' says how one table is polled: with 'tables', use"
-                " 'tableOptions'"
-            )
-    for name in OF_TABLE:
-        if name in options.model_fields_set and options.streamed:
-            raise ConfigurationError(
-                f"'{to_camel(name)}' is for polling: leave out 'capture', or it"
-            )
-    check_named_once(options.table_options, "'tableOptions'")
-    for table, spec in options.table_options.items():
-        if options.streamed and not is_for_streams(spec):
-            raise ConfigurationError(
-                f"'tableOptions' of {table} is for polling: leave out 'capture', or use only"
-                f" {', '.join(map(to_camel, OF_STREAMS))} there"
-            )
-        if options.arrow_rows:
-            refuse_filters(
-                spec,
-                f"'tableOptions' of {table}",
-                "and a replica is proved equal to Spanner's rows: leave it out",
-            )
-    for table, spec in options.specs.items():
-        check_table_spec(spec, f"the shard of {table}")
-
-
-def check_arrow_rows(options: SourceOptions) -> None:
-    """Checks what goes with ``arrowRows``. Raises ConfigurationError."""
-    if options.deleted_columns and not options.arrow_rows:
-        raise ConfigurationError("'deletedColumns' needs 'arrowRows' = 'true'")
-    if options.deleted_columns and options.streamed:
-        raise ConfigurationError("'deletedColumns' is for polling: leave out 'capture', or it")
-    if not options.arrow_rows:
-        return
-    if options.tables is None or options.envelope is not None:
-        raise ConfigurationError("'arrowRows' needs 'tables', and no 'envelope'")
-    if options.starting_timestamp == EARLIEST:
-        raise ConfigurationError(
-            "'arrowRows' has no backfill: read whole tables with 'snapshotTimestamp', and their"
-            " changes from there"
-        )

@@ -65,6 +65,14 @@ def convert_shard_values(value: object) -> object:
     return tuple(map(int, names)) if numbers else names
 
 
+def convert_columns(value: object) -> object:
+    """The names of a comma-separated list. Raises ValueError for one that comes twice."""
+    names = split_names(value) if isinstance(value, str) else value
+    if isinstance(names, tuple) and len(set(names)) < len(names):
+        raise ValueError("a column is named twice")
+    return names
+
+
 def convert_table_options(value: object) -> object:
     """A JSON object of objects, whose names are in camelCase. Raises ValueError."""
     tables = convert_json(value)

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from ddl.model.schema import Type, TypeCode
-from watcher.json_columns.base64_texts import single_list
 from watcher.model.value_types import FLOATS, Form, describe_values
 from watcher.spanner.results.sent_values import UnexpectedValueError
 
@@ -95,6 +94,11 @@ def read_members(
     if read.num_rows != len(texts):
         return None
     return {name: pa.concat_arrays(read.column(name).chunks) for name, _ in columns}
+
+
+def single_list(values: pa.Array) -> pa.Array:
+    """A column as the only value of a column of lists."""
+    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
 
 
 def is_plain(name: str) -> bool:

@@ -22,7 +22,7 @@ from watcher.captures.poll import PollCapture
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.envelopes.batches import MESSAGE
-from watcher.model.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.overview.probe.stored import refuse_unsafe
 from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.scan import Scan, narrow_capture
@@ -140,7 +140,7 @@ def resolve_streamed_scan(
         frozenset(table.name for table in tables),
         frozenset(options.operations),
         options.transaction_tag,
-        options.columns,
+        options.column_choices,
         selection if options.tables is not None else None,
     )
     whole = WholeRows(queries, specs) if options.whole_rows else None
@@ -182,6 +182,20 @@ def find_tables(options: SourceOptions, schema: Schema, database: str) -> Iterat
         return
     tables = select(schema, make_scan_selection(options), options.specs, database)
     yield from sorted(tables, key=lambda table: table.name)
+
+
+def resolve_batch_scan(options: SourceOptions) -> Scan:
+    """Spark does not say here whether this is a stream, which needs an index, or a batch, for which
+    a commit timestamp is enough. Errors as ``resolve_scan``."""
+    try:
+        return resolve_scan(options)
+    except NotWatchableError as error:
+        if options.reads_changes:
+            raise
+        try:
+            return resolve_snapshot_scan(options)
+        except NotWatchableError:
+            raise error from None
 
 
 def resolve_snapshot_scan(options: SourceOptions) -> Scan:

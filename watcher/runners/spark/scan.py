@@ -68,6 +68,13 @@ class Scan:
         schema: StructType = from_arrow_schema(self.shown)
         return schema
 
+    def name_columns(self, names: Sequence[str]) -> StructType:
+        """Those columns in Spark's types; all without names. Raises ConfigurationError."""
+        schema = self.spark_schema
+        for name in names:
+            self._check_name(name)
+        return StructType([schema[name] for name in names]) if names else schema
+
     def select_tables(self, tables: Container[str] | None) -> Scan:
         """The same query with some of its tables; None is all of them."""
         if tables is None:
@@ -110,14 +117,15 @@ class Scan:
         captures = tuple(narrow_capture(each, shown.names) for each in self.captures)
         return replace(self, captures=captures, shown=shown)
 
-    def _check_field(self, field: pa.Field) -> None:
-        place = self.shown.get_field_index(field.name)
-        if place < 0:
+    def _check_name(self, name: str) -> None:
+        if name not in self.shown.names:
             raise ConfigurationError(
-                f"column {field.name} does not exist; the columns are:"
-                f" {', '.join(self.shown.names)}"
+                f"column {name} does not exist; the columns are: {', '.join(self.shown.names)}"
             )
-        type_ = self.shown.field(place).type
+
+    def _check_field(self, field: pa.Field) -> None:
+        self._check_name(field.name)
+        type_ = self.shown.field(field.name).type
         if not type_.equals(field.type):
             raise ConfigurationError(
                 f"column {field.name} has type {type_}, but the given schema says {field.type}"

@@ -5,21 +5,21 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from watcher.model.errors import NotWatchableError, WatcherError
-from watcher.runners.spark.batch import make_batch_reader
+from watcher.model.errors import WatcherError
+from watcher.runners.spark.batch import keep_rows, make_batch_reader
 from watcher.runners.spark.catalog_tables import (
     attach_options,
     detach_options,
     find_table_options,
     merge_options,
 )
-from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
-from watcher.runners.spark.scan import Scan
+from watcher.runners.spark.resolution import resolve_batch_scan, resolve_scan
 from watcher.runners.spark.spark_versions import PLANS_FROM_START
 from watcher.runners.spark.startless import StartlessReader
 from watcher.runners.spark.streaming import ChangesReader, RefusedReader
 from watcher.runners.spark.worker_errors import lead_with_sentence
-from watcher.settings.spark import SourceOptions, parse_source_options
+from watcher.settings.spark import SourceOptions
+from watcher.settings.spark_parsing import check_streamed, parse_source_options
 
 FORMAT = "spanner-changes"
 
@@ -42,13 +42,14 @@ class SpannerChanges(DataSource):
         given = dict(self.options)
         of_table = find_table_options(given)
         options = parse_source_options(of_table or merge_options({}, given))
-        schema = self._resolve_batch(options).spark_schema
+        schema = resolve_batch_scan(options).name_columns(options.columns)
         return schema if of_table is None else attach_options(schema, of_table)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader of one streaming query."""
         try:
             options, columns = self._read_options(schema)
+            check_streamed(options)
             scan = resolve_scan(options).select_columns(columns)
         except WatcherError as error:
             return RefusedReader(error)
@@ -58,22 +59,10 @@ class SpannerChanges(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of one batch: changes when a start or an end is given, else a snapshot."""
         options, columns = self._read_options(schema)
-        return make_batch_reader(self._resolve_batch(options).select_columns(columns))
+        scan = keep_rows(resolve_batch_scan(options))
+        return make_batch_reader(scan.select_columns(columns))
 
     def _read_options(self, schema: StructType) -> tuple[SourceOptions, StructType]:
         """The options, of the query and of the table in Spark's catalog, and the columns."""
         columns, stored = detach_options(schema)
         return parse_source_options(merge_options(stored, dict(self.options))), columns
-
-    def _resolve_batch(self, options: SourceOptions) -> Scan:
-        """Spark does not say here whether this is a stream, which needs an index, or a batch,
-        for which a commit timestamp is enough."""
-        try:
-            return resolve_scan(options)
-        except NotWatchableError as error:
-            if options.reads_changes:
-                raise
-            try:
-                return resolve_snapshot_scan(options)
-            except NotWatchableError:
-                raise error from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import assert_never
 
 import numpy as np
@@ -181,6 +182,9 @@ def decode_timestamps(values: Sequence[bytes]) -> pa.Array:
 def convert_decimals(texts: pa.Array) -> pa.Array:
     """numeric of the PostgreSQL dialect, of those values that DECIMAL(38, 9) has. Raises
     LossyNumericError for any other: NaN, more than 29 digits before the point, 9 behind it."""
+    with suppress(pa.ArrowInvalid):
+        return texts.cast(NUMERIC)
+    # A fraction may end with zeros that are too many for Arrow.
     if (wide := find_wide(texts)) is not None:
         raise LossyNumericError(
             f"the numeric {wide} does not fit into DECIMAL(38, 9); read such columns as text: name"

@@ -1,0 +1,129 @@
+"""The options of the Spark source from texts, and which of them go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
+from watcher.model.errors import ConfigurationError
+from watcher.settings.fields import EARLIEST, describe_validation_error, unknown_option
+from watcher.settings.spark import OF_TABLE, CaptureName, SourceOptions
+from watcher.settings.table_specs import (
+    OF_STREAMS,
+    check_named_once,
+    check_table_spec,
+    is_for_streams,
+    refuse_filters,
+)
+
+
+def parse_source_options(texts: Mapping[str, str]) -> SourceOptions:
+    """Validates Spark's options, whose names ignore case. Raises ConfigurationError."""
+    known = {to_camel(name).lower(): to_camel(name) for name in SourceOptions.model_fields}
+    values = {}
+    for name, text in texts.items():
+        if name.lower() not in known:
+            raise unknown_option(name, known.values())
+        values[known[name.lower()]] = text
+    try:
+        options = SourceOptions.model_validate(values)
+    except ValidationError as error:
+        raise ConfigurationError(describe_validation_error(error)) from None
+    check_combinations(options)
+    return options
+
+
+def check_combinations(options: SourceOptions) -> None:
+    """Checks what single fields cannot. Raises ConfigurationError."""
+    if (options.table is None) == (options.tables is None):
+        raise ConfigurationError(
+            "use either the option 'table' (one table with its own columns) or 'tables' (several"
+            " tables, an envelope for each change)"
+        )
+    check_arrow_rows(options)
+    check_polling(options)
+    check_where(options)
+    if options.change_columns and (options.envelope is not None or options.arrow_rows):
+        raise ConfigurationError(
+            "'changeColumns' is for columns of tables and for 'tables', whose rows have room for"
+            " them: leave out 'envelope' and 'arrowRows', or it"
+        )
+    if options.reads_changes and "snapshot_timestamp" in options.model_fields_set:
+        raise ConfigurationError(
+            "'snapshotTimestamp' reads whole tables, 'startingTimestamp' and 'endingTimestamp' read"
+            " changes: use one or the other"
+        )
+    if not options.streamed:
+        for name in ("stream", "placements", "operations", "transaction_tag", "whole_rows"):
+            if name in options.model_fields_set:
+                raise ConfigurationError(
+                    f"'{to_camel(name)}' needs 'capture' = '{CaptureName.CHANGE_STREAM}'"
+                )
+
+
+def check_where(options: SourceOptions) -> None:
+    """Checks what goes with ``where``. Raises ConfigurationError."""
+    if options.where is not None and options.push_filters:
+        raise ConfigurationError(
+            "'where' and 'pushFilters' both leave rows to Spanner: use one or the other"
+        )
+
+
+def check_streamed(options: SourceOptions) -> None:
+    """Checks the options of a streaming query. Raises ConfigurationError."""
+    if options.where is not None:
+        raise ConfigurationError(
+            "'where' is for batch reads: in a stream a row that passes no longer would look"
+            " unchanged; use DataFrame.where"
+        )
+
+
+def check_polling(options: SourceOptions) -> None:
+    """Checks what says how tables are polled. Raises ConfigurationError."""
+    for name in OF_TABLE:
+        if name in options.model_fields_set and options.table is None:
+            raise ConfigurationError(
+                f"'{to_camel(name)}' says how one table is polled: with 'tables', use"
+                " 'tableOptions'"
+            )
+    for name in OF_TABLE:
+        if name in options.model_fields_set and options.streamed:
+            raise ConfigurationError(
+                f"'{to_camel(name)}' is for polling: leave out 'capture', or it"
+            )
+    check_named_once(options.table_options, "'tableOptions'")
+    for table, spec in options.table_options.items():
+        if options.streamed and not is_for_streams(spec):
+            raise ConfigurationError(
+                f"'tableOptions' of {table} is for polling: leave out 'capture', or use only"
+                f" {', '.join(map(to_camel, OF_STREAMS))} there"
+            )
+        if options.arrow_rows:
+            refuse_filters(
+                spec,
+                f"'tableOptions' of {table}",
+                "and a replica is proved equal to Spanner's rows: leave it out",
+            )
+    for table, spec in options.specs.items():
+        check_table_spec(spec, f"the shard of {table}")
+
+
+def check_arrow_rows(options: SourceOptions) -> None:
+    """Checks what goes with ``arrowRows``. Raises ConfigurationError."""
+    if options.deleted_columns and not options.arrow_rows:
+        raise ConfigurationError("'deletedColumns' needs 'arrowRows' = 'true'")
+    if options.deleted_columns and options.streamed:
+        raise ConfigurationError("'deletedColumns' is for polling: leave out 'capture', or it")
+    if not options.arrow_rows:
+        return
+    if options.columns:
+        raise ConfigurationError("'arrowRows' has columns of its own: leave out 'columns'")
+    if options.tables is None or options.envelope is not None:
+        raise ConfigurationError("'arrowRows' needs 'tables', and no 'envelope'")
+    if options.starting_timestamp == EARLIEST:
+        raise ConfigurationError(
+            "'arrowRows' has no backfill: read whole tables with 'snapshotTimestamp', and their"
+            " changes from there"
+        )
