@@ -23,7 +23,7 @@ from ddl.tracking.shards import shard_values
 from ddl.tracking.tracked import is_null_filtered
 
 SHARDS_MAX = 100
-RETENTION = re.compile(r"(\d+)\s*([dhms])")
+RETENTION = re.compile(r"(?<!\d)(\d{1,9}+)\s*+([dhms])")
 SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 RETENTION_DEFAULT_SECONDS = 3_600
 NEXT_VALUE = re.compile(

@@ -14,13 +14,17 @@ from ddl.syntax.render import quote_column, render_type
 WITHOUT_IMMUTABLE_TEXT = frozenset({TypeCode.BYTES, TypeCode.TIMESTAMP})
 """Types of the PostgreSQL dialect. A timestamp as text depends on the time zone."""
 
-MODULO = re.compile(r"MOD\(\(?MOD\(.*,\s*(\d+)\)\s*\+\s*(\d+)\)?,\s*(\d+)\)", re.I | re.S)
-SIGNED = re.compile(r"MOD\(.*,\s*(\d+)\)", re.I | re.S)
+POSITIVE_HEAD = re.compile(r"MOD\(\(?MOD\(", re.I)
+POSITIVE_TAIL = re.compile(r"(?=,\s*+(\d{1,6}+)\)\s*+\+\s*+(\d{1,6}+)\)?,\s*+(\d{1,6}+)\))")
+SIGNED_HEAD = re.compile(r"MOD\(", re.I)
+SIGNED_TAIL = re.compile(r"(?=,\s*+(\d{1,6}+)\))")
+"""How an expression with a modulus begins and ends: one pattern of both would try every beginning
+with every end."""
 CAST_NUMBER = re.compile(r"(?:\((\d+)\)|'(\d+)'|\b(\d+))::(?:bigint|int8)\b", re.I)
 """Spanner prints numbers of the PostgreSQL dialect with their types: '8'::bigint."""
 CASE = re.compile(
-    r"""\s*CASE\s+WHEN\s+(?:"(?:[^"]|"")+"|\S+)\s+THEN\s+NULL(?:::\w+)?\s+"""
-    r"""ELSE\s+(.*)\s+END\s*\Z""",
+    r"""\s*+CASE\s++WHEN\s++(?:"(?:[^"]|"")++"|\S++)\s++THEN\s++NULL(?:::\w++)?\s++"""
+    r"""ELSE\s++(.*\S)\s++END\s*+\Z""",
     re.I | re.S,
 )
 
@@ -157,15 +161,22 @@ def replace_null(column: Column, text: str, replacement: str) -> str:
 def shard_values(expression: str) -> tuple[int, ...] | None:
     """The values of a shard expression, read from its modulus; None if it has no modulus."""
     inner = CAST_NUMBER.sub(lambda match: match[match.lastindex or 0], strip_case(expression))
-    match = MODULO.search(inner)
+    match = find_last(POSITIVE_HEAD, POSITIVE_TAIL, inner)
     if match and match.group(1) == match.group(2) == match.group(3):
         return tuple(range(int(match.group(1))))
-    match = SIGNED.search(inner)
+    match = find_last(SIGNED_HEAD, SIGNED_TAIL, inner)
     if match and int(match.group(1)) > 0:
         last = int(match.group(1)) - 1
         low = 0 if inner.strip().upper().startswith("ABS(") else -last
         return tuple(range(low, last + 1))
     return None
+
+
+def find_last(head: re.Pattern[str], tail: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """The last ``tail`` behind the first ``head``."""
+    begin = head.search(text)
+    tails = list(tail.finditer(text, begin.end())) if begin else []
+    return tails[-1] if tails else None
 
 
 def strip_case(expression: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from sqlglot import exp
@@ -107,6 +108,19 @@ def is_star(node: exp.Expr) -> bool:
     )
 
 
+def names_of_source(source: exp.Expr) -> Iterator[str]:
+    """What something in FROM is called: a table, an array, its offset, columns with an alias."""
+    yield source.alias_or_name.casefold()
+    yield from (name.casefold() for name in source.alias_column_names)
+    if isinstance(source, exp.Unnest) and isinstance(source.args.get("offset"), exp.Identifier):
+        yield source.args["offset"].name.casefold()
+    if isinstance(source, exp.Subquery):
+        inner = innermost_query(source)
+        yield from (
+            each.alias.casefold() for each in inner.expressions if isinstance(each, exp.Alias)
+        )
+
+
 def is_alias(column: exp.Column) -> bool:
     """Whether a bare name is an alias: of the SELECT list, or of something in FROM."""
     name = column.name.casefold()
@@ -115,7 +129,7 @@ def is_alias(column: exp.Column) -> bool:
         if isinstance(node, exp.Select):
             aliases = {each.alias.casefold() for each in node.expressions if each.alias}
             for source in node.find_all(exp.Unnest, exp.Table, exp.Subquery):
-                aliases |= {source.alias_or_name.casefold()}
+                aliases.update(names_of_source(source))
             if name in aliases:
                 return True
         elif isinstance(node, exp.SetOperation):

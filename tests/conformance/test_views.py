@@ -189,3 +189,59 @@ def test_a_view_that_is_not_there_is_not_found(database: Database) -> None:
 def test_a_query_over_a_view_is_not_cut_into_partitions(database: Database) -> None:
     with pytest.raises(exceptions.InvalidArgument, match="root partitionable"):
         list(database.batch_snapshot().generate_query_batches("SELECT K FROM Names"))
+
+
+ARRAYS = "CREATE TABLE A (K INT64 NOT NULL, Tags ARRAY<STRING(10)>) PRIMARY KEY (K)"
+
+
+@pytest.mark.ddl(ARRAYS)
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT A.K, tag AS Tag FROM A, UNNEST(A.Tags) AS tag", [[1, "x"], [1, "y"]]),
+        (
+            "SELECT A.K, place AS P FROM A, UNNEST(A.Tags) AS t WITH OFFSET AS place",
+            [[1, 0], [1, 1]],
+        ),
+        ("SELECT A.K, Tag FROM A, A.Tags AS Tag", [[1, "x"], [1, "y"]]),
+        ("SELECT x AS Number FROM UNNEST([1, 2]) AS x", [[1], [2]]),
+        ("SELECT s.x AS Number FROM UNNEST([STRUCT(1 AS x)]) AS s", [[1]]),
+        ("SELECT A.K, ARRAY(SELECT t FROM UNNEST(A.Tags) AS t) AS Tags FROM A", [[1, ["x", "y"]]]),
+        ("SELECT Twice AS D FROM (SELECT A.K * 2 AS Twice FROM A) AS q", [[2]]),
+    ],
+)
+def test_a_view_over_an_array_names_its_elements_without_a_table(
+    database: Database, query: str, expected: list[list[object]]
+) -> None:
+    """As GoogleSQL's strict name resolution: an alias is no column of a table."""
+    with database.batch() as batch:
+        batch.insert("A", ["K", "Tags"], [(1, ["x", "y"])])
+    ddl(database, f"CREATE VIEW V SQL SECURITY INVOKER AS {query}")
+    assert rows(database, "SELECT * FROM V ORDER BY 1") == expected
+
+
+@pytest.mark.ddl(ARRAYS)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT K FROM A",
+        "SELECT x AS Number FROM UNNEST([STRUCT(1 AS x)]) AS s",
+        "SELECT A.K FROM A, UNNEST(Tags) AS t",
+    ],
+)
+def test_a_column_in_a_view_is_named_with_its_table(database: Database, query: str) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match="without a qualifier"):
+        ddl(database, f"CREATE VIEW V SQL SECURITY INVOKER AS {query}")
+
+
+@pytest.mark.parametrize("value", ["true", "false", "null", "'x'", "1"])
+def test_key_visualizer_is_an_option_that_is_true_or_false(database: Database, value: str) -> None:
+    option = f"OPTIONS (enable_key_visualizer = {value})"
+    statement = f"ALTER DATABASE `{database.database_id}` SET {option}"
+    if value not in {"true", "false", "null"}:
+        with pytest.raises(exceptions.InvalidArgument, match="enable_key_visualizer"):
+            ddl(database, statement)
+        return
+    ddl(database, statement)
+    database.reload()
+    assert [option in each for each in database.ddl_statements] == [True] * (value != "null")

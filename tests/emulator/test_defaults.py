@@ -30,6 +30,7 @@ GOOGLESQL = [
     ("ARRAY<INT64>", "[1, NULL]"),
     ("ARRAY<FLOAT64>", "[1, 2]"),
     ("ARRAY<NUMERIC>", "[1.5, 2.5]"),
+    ("ARRAY<NUMERIC>", "[1, 2.5]"),
     ("ARRAY<DATE>", "['2024-01-02']"),
     ("ARRAY<TIMESTAMP>", "['2024-01-02T03:04:05Z']"),
     ("ARRAY<STRING(MAX)>", "[]"),

@@ -26,6 +26,7 @@ DATABASE_OPTIONS = frozenset(
         *("optimizer_version", "optimizer_statistics_package"),
         *("version_retention_period", "default_sequence_kind", "default_time_zone"),
         *("use_unenforced_foreign_key_for_query_optimization", "per_placement_routing_metadata"),
+        "enable_key_visualizer",
     }
 )
 
@@ -40,6 +41,8 @@ def refuse_options(step: steps.Step, schema: Schema) -> None:
             raise invalid_argument(f"Option: {name} is unknown.")
         if name == "optimizer_version":
             check_optimizer_version((value or "").strip("'\""))
+        if name == "enable_key_visualizer" and value not in {"true", "false", None}:
+            raise invalid_argument(f"Unexpected value for option: {name}. It is true or false.")
         if name == "default_sequence_kind":
             if value is None and name in schema.options:
                 raise failed_precondition(
