@@ -30,7 +30,9 @@ class Faults:
     which partitions of every change stream split, merge or move; 0 is never.
     ``strict_pending_timestamps``: 1 makes a table, with its indexes, unreadable in a transaction in
     which DML has written a pending commit timestamp into it, by DEFAULT and ON UPDATE, too: the
-    worst that Spanner's documentation allows. ``seed`` makes the choices repeatable.
+    worst that Spanner's documentation allows. ``versions_kept_seconds``: versions are collected
+    after so many seconds, however long ``version_retention_period`` is; 0 is as that says. ``seed``
+    makes the choices repeatable.
     """
 
     aborted_commit_probability: float = 0.0
@@ -41,6 +43,7 @@ class Faults:
     lost_sessions: int = 0
     change_stream_churn_seconds: float = 0.0
     strict_pending_timestamps: int = 0
+    versions_kept_seconds: float = 0.0
     seed: int = 0
 
     @classmethod
@@ -114,6 +117,12 @@ class FaultInjector:
     def strict_pending_timestamps(self) -> bool:
         """Whether tables with pending commit timestamps are unreadable as a whole."""
         return self.active and bool(self.faults.strict_pending_timestamps)
+
+    @property
+    def versions_kept_micros(self) -> int | None:
+        """For how long versions are kept at most; None: as the database says."""
+        seconds = self.faults.versions_kept_seconds
+        return round(seconds * 1_000_000) if self.active and seconds else None
 
     def may_abort_commit(self) -> None:
         """Raises ABORTED for the chosen share of commits."""

@@ -91,7 +91,7 @@ def start(
         raise StartError(str(error)) from error
     lock = lock_directory(data_dir) if data_dir is not None else None
     injector = FaultInjector(faults)
-    registry = Registry(data_dir, count_scans_each)
+    registry = Registry(data_dir, count_scans_each, lambda: injector.versions_kept_micros)
     dispatcher = Dispatcher(list_calls(registry, injector), injector)
     server = make_grpc_server(transport, dispatcher.handlers, dispatcher)
     try:

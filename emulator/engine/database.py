@@ -80,8 +80,11 @@ class Database:
         dialect: Dialect = Dialect.GOOGLESQL,
         query_stats: QueryStats | None = None,
         instance_partitions: InstancePartitions = tuple,
+        versions_kept: Callable[[], int | None] = lambda: None,
     ) -> None:
+        """``versions_kept``: for how many microseconds at most; None: as the option says."""
         self.name = name
+        self._versions_kept = versions_kept
         self._clock = clock
         self._instance_partitions = instance_partitions
         self._storage = Storage.temporary() if path is None else Storage(path, durable=True)
@@ -219,7 +222,8 @@ class Database:
 
     def oldest_readable(self) -> int:
         """The earliest timestamp, in Unix microseconds, at which a read is possible."""
-        retention = retention_seconds(self.schema.options) * 1_000_000
+        kept = self._versions_kept()
+        retention = retention_seconds(self.schema.options) * 1_000_000 if kept is None else kept
         self._cleared_to = max(self._cleared_to, self._clock.wall() - retention)
         return self._cleared_to
 

@@ -62,8 +62,14 @@ class HostedDatabase:
 class Registry:
     """Thread-safe. Every change is in the file before it is answered."""
 
-    def __init__(self, data_dir: Path | None, count_scans_each: int = COUNTED_EACH) -> None:
+    def __init__(
+        self,
+        data_dir: Path | None,
+        count_scans_each: int = COUNTED_EACH,
+        versions_kept: Callable[[], int | None] = lambda: None,
+    ) -> None:
         self.clock = Clock()
+        self._versions_kept = versions_kept
         self._data_dir = data_dir
         self._count_scans_each = count_scans_each
         self._lock = threading.RLock()
@@ -313,6 +319,7 @@ class Registry:
             self.clock,
             dialect=dialect,
             query_stats=stats,
+            versions_kept=self._versions_kept,
             instance_partitions=list_partitions,
         )
         return HostedDatabase(name, file, created, engine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from fixtures.broken_streams import resume_query
@@ -47,6 +48,19 @@ def test_aborted_commits_are_tried_again_by_the_client(
     faults()
     assert len(attempts) > 5
     assert keys(database) == list(range(5))
+
+
+def test_versions_are_collected_early(database: Database, faults: SetFaults) -> None:
+    fill(database, 1)
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    faults(versions_kept_seconds=0.5)
+    with (
+        pytest.raises(exceptions.FailedPrecondition),
+        database.snapshot(read_timestamp=before) as snapshot,
+    ):
+        list(snapshot.execute_sql("SELECT K FROM T"))
+    assert keys(database) == [0]
+    faults()
 
 
 def test_a_stream_of_a_transaction_that_writes_is_resumed_or_the_transaction_begins_anew(

@@ -65,6 +65,7 @@ class ReplicaWorld(World):
             CONSUMER
             [replica]
             to = "delta:{self.lake}"
+            load_rows = {chosen.choice([3, 40, 100_000])}
             """
         path = self.folder / "watch.toml"
         path.write_text(f"{self._configure_for(CONSUMER)}\n{self._page_settings()}\n")

@@ -13,6 +13,7 @@ from fixtures.changing_schemas import write as write_table
 from fixtures.replicas import (
     assert_equal,
     list_commits,
+    make_replicator,
     open_table,
     read_delta,
     read_rows,
@@ -36,7 +37,10 @@ def database(create_database: CreateDatabase) -> Database:
 
 def step(database: Database, folder: Path, **more: Any) -> list[str]:
     """Replicates up to now, and compares: the tables that were loaded."""
+    planned = make_replicator(database, folder, tables=["T"], **more).plan()
+    loads = [plan.table for plan in planned if plan.action == "load"]
     (report,) = replicate(database, folder, tables=["T"], **more)
+    assert list(report.loaded) == loads, "--dry-run says otherwise"
     assert report.cut.exact
     assert_equal(database, folder, report.cut)
     return list(report.loaded)

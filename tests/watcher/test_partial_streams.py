@@ -12,8 +12,8 @@ from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import NotWatchableError
-from watcher.replica.commits import CutReport
 from watcher.replica.cuts import Cause, Cut
+from watcher.replica.replica_window import CutReport
 
 TABLE = (
     "CREATE TABLE A (Id INT64 NOT NULL, V STRING(MAX), W STRING(MAX),"

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from fixtures.changing_schemas import STREAM_DDL, change_schema, watchable_ddl, write_everywhere
 from fixtures.consumers import expire_lease
-from fixtures.replicas import CONSUMER, assert_equal, last_cut, read_rows
+from fixtures.replicas import CONSUMER, assert_equal, last_cut, list_commits, read_rows
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
 from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
 from watcher.process.failpoints import VARIABLE
+from watcher.replica.manifest import Manifest
 
 TABLES = ("A", "B", "C")
 PLACES = ("after-replica-table", "after-replica-tables", "after-delivery-before-position")
@@ -33,12 +34,17 @@ def database(create_database: CreateDatabase) -> Database:
 
 
 def run_replicate(
-    database: Database, folder: Path, place: str | None = None, stream: str | None = None
+    database: Database,
+    folder: Path,
+    place: str | None = None,
+    stream: str | None = None,
+    load_rows: int | None = None,
 ) -> int:
     """The exit code of a run up to now, killed at a place."""
     arguments = ["replicate", "--once", "-d", str(address_of(database)), "--to", f"delta:{folder}"]
     arguments += [flag for name in TABLES for flag in ("-t", name)] + ["--consumer", CONSUMER]
     arguments += ["--stream", stream] if stream else []
+    arguments += ["--load-rows", str(load_rows)] if load_rows else []
     arguments += ["--compaction-small-files", "1"] if place in REWRITE_PLACES else []
     done = subprocess.run(
         [*WARM_PYTHON, "-c", "from watcher.cli import main; main()", *arguments],
@@ -83,6 +89,26 @@ def test_a_replica_is_exact_after_a_crash_at_any_place(
     assert run_replicate(database, tmp_path, None, stream) == 0
     assert_equal(database, tmp_path)
     assert versions_of(tmp_path, "A") == versions_of(tmp_path, "C") != rows
+
+
+@pytest.mark.parametrize(
+    ("place", "stream"),
+    [("after-load-progress", None), *((p, None) for p in PLACES), (PLACES[0], "S")],
+)
+def test_a_load_goes_on_after_a_kill_anywhere(
+    database: Database, tmp_path: Path, place: str, stream: str | None
+) -> None:
+    """Each run is killed in a window of the load, between which rows come and change."""
+    write_everywhere(database, TABLES, 1)
+    for number in range(2, 4):
+        killed = run_replicate(database, tmp_path, place, stream, load_rows=2)
+        assert killed == -signal.SIGKILL
+        assert not list(Manifest(str(tmp_path)).iterate_exact())
+        write_everywhere(database, TABLES, number)
+    assert run_replicate(database, tmp_path, None, stream, load_rows=2) == 0
+    assert_equal(database, tmp_path)
+    modes = [each["operationParameters"].get("mode") for each in list_commits(tmp_path, "A")]
+    assert modes.count("Overwrite") == 1, "the load went on"
 
 
 def test_crashes_one_after_another_with_changes_of_the_schema(

@@ -34,13 +34,14 @@ from ddl.model.strategies import Strategy
 from watcher.captures import TableRows
 from watcher.model.errors import ConfigurationError, ReplicaError
 from watcher.model.window import Window
-from watcher.replica.commits import CutReport, ReplicaTarget
 from watcher.replica.copies import TableCopy
 from watcher.replica.cuts import DELTA, Cause, Cut, Reason, TableCut, describe_table
 from watcher.replica.delta import open_delta_copies
 from watcher.replica.manifest import Manifest
 from watcher.replica.reading import as_of
+from watcher.replica.replica_window import CutReport
 from watcher.replica.sink import ReplicaSink
+from watcher.replica.target import ReplicaTarget
 
 HOUR = 3_600_000_000
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'OLD_AND_NEW_VALUES')"

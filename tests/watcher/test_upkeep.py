@@ -16,12 +16,12 @@ from fixtures.singers import address_of
 from prometheus_client import generate_latest
 
 from watcher.model.errors import ConfigurationError, ReplicaError
-from watcher.replica.commits import CutReport
 from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import MERGE_ON_READ, CopyState
 from watcher.replica.cuts import Cut, TableCut
 from watcher.replica.delta import DeltaCopy
 from watcher.replica.manifest import Manifest
+from watcher.replica.replica_window import CutReport
 from watcher.replica.upkeep import Compacted, Upkeep
 from watcher.settings.watcher import parse_watch_config
 

@@ -101,6 +101,15 @@ class KeyRangeCapture:
         after = BackfillProgress(progress.at, page[-1][2]) if page and count == rows else None
         return [part for part, _, _ in page if part.batch.num_rows], after
 
+    def read_after(
+        self, at: int, after: Key | None, limit: int
+    ) -> Iterator[tuple[TableRows, int, Key]]:
+        """The rows above a key at a timestamp, never strongly, at most ``limit`` (0: all of them):
+        batches, each with how many rows were read for it, of which the table's filter may keep
+        fewer, and the key of the last one. Raises VersionExpiredError."""
+        results = self._read_range(self._columns, self._continue_after(after), limit, at)
+        return self._decode_page(results, Window(BEGINNING, at))
+
     def plan_page(
         self, at: int, after: Key | None, upto: Key | None, limit: int, rows_per_slice: int
     ) -> KeyRangePage:

@@ -35,7 +35,7 @@ from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.cli.config import load_config
-    from watcher.replica.commits import CutReport
+    from watcher.replica.replica_window import CutReport, LoadState
     from watcher.runners.replicator import Replicator
     from watcher.settings.watcher import WatchConfig
     from watcher.spanner.timestamps import format_timestamp
@@ -97,6 +97,17 @@ def command(
             help="Rewrite this much between two windows (32 by default).",
         ),
     ] = None,
+    load_seconds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Load a table in chunks that are read for so long at most (60s by default).",
+        ),
+    ] = None,
+    load_rows: Annotated[
+        int | None,
+        typer.Option(metavar="ROWS", help="End a chunk of a load after this many rows."),
+    ] = None,
     config: ConfigOption = None,
     consumer: ConsumerOption = None,
     stream: StreamOption = None,
@@ -130,11 +141,11 @@ def command(
 ) -> None:
     """Keep copies of tables, without Spark or with it.
 
-    Loads each table whole at one timestamp, then merges the changes of every window. After each
-    window it records a cut: the version of each copy that is Spanner's table at the window's end.
-    So readers see all tables at one timestamp, and 'spanner-watcher verify' can prove it. Prints a
-    line for each cut. Polling sees no deleted rows: to copy deletes, read a change stream with
-    --stream.
+    Loads each table, in chunks between windows if it is large, and merges the changes of every
+    window. After each window it records a cut: the version of each copy that is Spanner's table at
+    the window's end. So readers see all tables at one timestamp, and 'spanner-watcher verify' can
+    prove it. Prints a line for each cut. Polling sees no deleted rows: to copy deletes, read a
+    change stream with --stream.
 
     Example: spanner-watcher replicate -d spanner://projects/p/instances/i/databases/d
     -t 'Sing*' --to delta:/lake/music
@@ -161,6 +172,8 @@ def command(
         "replica.compaction_deleted_percent": compaction_deleted_percent,
         "replica.compaction_small_files": compaction_small_files,
         "replica.compaction_megabytes": compaction_megabytes,
+        "replica.load_seconds": load_seconds,
+        "replica.load_rows": load_rows,
     }
     settings = load_config(config, flags)
     configure_logging(settings.log_format, verbose)
@@ -214,11 +227,25 @@ def describe_cut(report: CutReport) -> dict[str, object]:
         "cut": format_timestamp(cut.end),
         "exact": cut.exact,
         "not_exact": cut.explain(),
-        "phase": "loading" if report.loaded else "following",
+        "phase": "loading" if report.loaded or report.loading else "following",
         "lag_seconds": round(report.lag_seconds, 3),
         "loaded": dict(report.loaded),
         "merged": dict(report.merged),
+        "loading": {name: describe_load(each) for name, each in sorted(report.loading.items())},
         "tables": {name: each.version for name, each in sorted(cut.tables.items())},
+    }
+
+
+def describe_load(load: LoadState | None) -> dict[str, object] | None:
+    """How far a load is; None where it has not begun."""
+    if load is None:
+        return None
+    return {
+        "upto": load.progress.upto,
+        "rows": load.progress.rows,
+        "bytes": load.progress.bytes,
+        "chunks": load.progress.chunks,
+        "seconds": round(load.seconds, 3),
     }
 
 

@@ -18,8 +18,8 @@ import watcher
 from watcher.demo.local_spark import SHORT_RUN, session
 from watcher.demo.settings import ADDRESS, CONSUMER, TABLE, DemoSettings
 from watcher.process.line_files import append_line
-from watcher.replica.commits import CutReport
 from watcher.replica.formats import make_session_settings
+from watcher.replica.replica_window import CutReport
 
 PARQUET = "parquet"
 

@@ -14,8 +14,9 @@ from watcher.consumers.clearing.statements import indexed_table
 from watcher.model.window import Window
 from watcher.overview.reader import StaleReader
 from watcher.overview.values import Count, ShardCount
-from watcher.replica.verification.key_conditions import KeyInterval, render_interval
-from watcher.replica.verification.key_order import KeyColumn, KeyOrder
+from watcher.replica.key_order import KeyOrder
+from watcher.replica.key_ranges import KeyInterval
+from watcher.replica.verification.key_conditions import render_interval
 from watcher.spanner.sql import Statement, WireValue, union_statements
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import ShardValue, WatchedTable
@@ -117,9 +118,10 @@ def count_left(
     reader: StaleReader, schema: Schema, table: str, progress: BackfillProgress, limit: int | None
 ) -> Count | None:
     """The rows above the last key of a backfill; None for a table that is gone."""
-    order = find_key_order(schema, table)
-    if order is None:
+    defined = schema.table(table)
+    if defined is None:
         return None
+    order = KeyOrder.of_table(defined, schema.dialect)
     condition = render_interval(order, KeyInterval(after=progress.after))
     params, types = dict(condition.params), dict(condition.types)
     rows = f"SELECT 1 FROM {reader.sql.quote(table)} WHERE {condition.sql}"  # noqa: S608
@@ -129,18 +131,3 @@ def count_left(
     counted = f"SELECT COUNT(*) FROM ({rows}) AS counted"  # noqa: S608
     ((count,),) = reader.run(Statement(counted, params, types))
     return Count(count) if limit is None else limited(count, limit)
-
-
-def find_key_order(schema: Schema, name: str) -> KeyOrder | None:
-    """The primary key of a table."""
-    table = schema.table(name)
-    if table is None:
-        return None
-    types = {column.name.casefold(): column.type for column in table.columns}
-    return KeyOrder(
-        tuple(
-            KeyColumn(part.column, types[part.column.casefold()], part.descending)
-            for part in table.primary_key
-        ),
-        schema.dialect,
-    )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
@@ -18,10 +18,11 @@ from watcher.model.window import BEGINNING
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import CopyState, StoredCopy, find_stamp
 from watcher.replica.cuts import Cause, Cut, Reason, TableCut, describe_table
-from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
+from watcher.replica.replica_window import CutReport, LoadState, ReplicaWindow, WindowRows
 from watcher.replica.rows import copy_schema, has_copy_columns
-from watcher.replica.upkeep import CompactCopy, Upkeep
+from watcher.replica.target import ReplicaTarget
+from watcher.replica.upkeep import Upkeep
 from watcher.replica.window_reads import (
     has_only_new_columns,
     is_readable,
@@ -32,82 +33,13 @@ from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.replaced import read_replaced
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 LOG = logging.getLogger("watcher.replica")
 REFRESH_SECONDS = 300.0
 """How often the versions of idle copies are read anew: someone may have compacted them."""
 
 Copy = TypeVar("Copy", bound=StoredCopy)
-Written_contra = TypeVar("Written_contra", bound=StoredCopy, contravariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class CutReport:
-    """A window that was written. ``loaded`` and ``merged`` map tables to numbers of rows;
-    ``lag_seconds`` is how old the cut was then, by Spanner's time."""
-
-    cut: Cut
-    loaded: Mapping[str, int]
-    merged: Mapping[str, int]
-    lag_seconds: float
-
-
-@dataclass(slots=True)
-class ReplicaWindow:
-    """A window on its way to the copies."""
-
-    end: int
-    captures: Mapping[str, PollCapture]
-    loads: frozenset[str]
-    forward: bool
-    """Not before the last cut: a table that joins late has windows of its own before that."""
-    widened: frozenset[str] = frozenset()
-    """Tables whose copies get new columns, and are not loaded."""
-    loaded: dict[str, int] = field(default_factory=dict)
-    merged: dict[str, int] = field(default_factory=dict)
-
-    def load_whole(self, name: str) -> None:
-        """A table is loaded at the window's end, because changes in the window were made in another
-        schema than the one that is valid there."""
-        LOG.info("table %s: its schema has changed in the window: it is loaded again", name)
-        self.loads |= {name}
-
-
-class WindowRows(Protocol[Written_contra]):
-    """The rows of a window, and how they are written."""
-
-    @property
-    def changed(self) -> Collection[str]:
-        """The tables that have rows in the window."""
-        ...
-
-    def load(self, copy: Written_contra, capture: PollCapture, end: int) -> tuple[CopyState, int]:
-        """Puts the table as it is at a timestamp in the place of the copy: its state, and how many
-        rows. Raises VersionExpiredError, with nothing changed, where it cannot be read then."""
-        ...
-
-    def merge(
-        self, copy: Written_contra, capture: PollCapture, end: int, stamp: str
-    ) -> tuple[CopyState, int]:
-        """Merges the newest row of each key: the copy's state, and how many rows. ``stamp`` is how
-        the copy calls ``STAMP_COLUMN``."""
-        ...
-
-
-@dataclass(frozen=True)
-class ReplicaTarget(Generic[Copy]):
-    """Where a replica is: its copies and its manifest. ``keep_seconds``: for how long cuts are
-    kept. ``format`` is that of the copies. ``compact``, if it is given, is called with a copy after
-    the cut of a window that has changed it. ``add_columns`` gives a copy columns that are NULL in
-    every row, and returns None where it cannot have that."""
-
-    copies: Callable[[str], Copy]
-    manifest: Manifest
-    keep_seconds: float
-    format: str
-    compact: CompactCopy[Copy] | None = None
-    add_columns: Callable[[Copy, pa.Schema], CopyState | None] | None = None
 
 
 class ReplicaWriter(Generic[Copy]):
@@ -139,6 +71,8 @@ class ReplicaWriter(Generic[Copy]):
         self._replaced: set[str] = set()
         """Tables whose copy is that of another table with the name, until it is loaded."""
         self._end = 0
+        self.unfinished = False
+        """Whether the latest window has left something to load."""
         self._refreshed_at = time.monotonic()
         self._upkeep = Upkeep(target.manifest, target.keep_seconds, target.compact)
 
@@ -165,17 +99,17 @@ class ReplicaWriter(Generic[Copy]):
         return ReplicaWindow(end, captures, loads, forward, frozenset(widened))
 
     def commit(self, window: ReplicaWindow, rows: WindowRows[Copy]) -> None:
-        """Commits every table that changed, and writes the cut."""
+        """Commits every table that changed, goes on with loads, and writes the cut."""
         self._target.manifest.owner.check(self._owner)
         self._note_strong_reads(window)
         self._note_gaps(window)
         for name in window.captures:
             if name in window.widened - window.loads:
                 self._widen(window, name)
-            if name in window.loads:
-                self._load(window, name, rows)
-            elif name in rows.changed:
+            if name in rows.changed and name not in window.loads:
                 self._merge(window, name, rows)
+        for name in self._list_loads(window):
+            self._load(window, name, rows)
         failpoint("after-replica-tables")
         self._write_cut(window)
         failpoint("after-replica-cut")
@@ -236,8 +170,20 @@ class ReplicaWriter(Generic[Copy]):
         # A table that was dropped and is back begins at the beginning; its copy is the old one's.
         if not (covered or BEGINNING < start <= state.end):
             return False
+        if self._lacks_progress(name, state):
+            LOG.warning("how far the load of %s is cannot be read: it begins again", name)
+            return False
         self._adopt(name, listed.version if listed is not None and covered else None, state)
         return True
+
+    def _lacks_progress(self, name: str, state: CopyState) -> bool:
+        """Whether the copy was under load at the last cut, has no commit since, and does not say
+        how far it is."""
+        last = self._last
+        if state.progress is not None or last is None or name not in last.tables:
+            return False
+        reasons = last.tables[name].reasons
+        return state.end <= last.end and any(each.cause is Cause.LOADING for each in reasons)
 
     def _adopt(self, name: str, after: int | None, state: CopyState) -> None:
         """Takes a copy as it is, and notes what others have done to it after a version."""
@@ -291,8 +237,27 @@ class ReplicaWriter(Generic[Copy]):
         last = self._last or replace(self._make_cut(window.end), reasons=(late,))
         self._put(replace(last, exact_from=now))
 
+    def _list_loads(self, window: ReplicaWindow) -> list[str]:
+        """The tables to load, those first whose loads are under way."""
+        begun = [n for n in window.captures if n not in window.loads and self._is_loading(n)]
+        return [*begun, *(name for name in window.captures if name in window.loads)]
+
+    def _is_loading(self, name: str) -> bool:
+        return name in self._states and self._states[name].progress is not None
+
     def _load(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:
-        """Loads a table whole at the window's end; as of now where that cannot be read any more."""
+        """Loads a table at the window's end, or a chunk of it, if there is time."""
+        if name not in window.loads:
+            self._load_more(window, name, rows)
+        elif rows.may_load:
+            self._load_first(window, name, rows)
+        else:
+            # What the window has of it is not in the copy.
+            self._states.pop(name, None)
+            window.waiting.append(name)
+
+    def _load_first(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:
+        """Begins at the first key; as of now where the end cannot be read any more."""
         capture = whole_capture(window.captures[name])
         end = window.end
         self._check()
@@ -304,8 +269,28 @@ class ReplicaWriter(Generic[Copy]):
         self._marks.pop(name, None)
         self._replaced.discard(name)
         self._adopt(name, None, state)
+        self._note_loaded(window, name, count, end)
+
+    def _load_more(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:
+        """Goes on after the last key. A copy that is ahead waits for the windows to reach it."""
+        before = self._states[name]
+        if before.end > window.end or not rows.may_load:
+            return
+        capture = whole_capture(window.captures[name])
+        self._check()
+        try:
+            state, count = rows.load(self._open(name), capture, window.end, before.progress)
+        except VersionExpiredError as error:
+            LOG.info("the load of %s goes on with the next window: %s", name, error)
+            return
+        self._adopt(name, before.version, state)
+        self._note_loaded(window, name, count, window.end)
+
+    def _note_loaded(self, window: ReplicaWindow, name: str, count: int, end: int) -> None:
         window.loaded[name] = count
-        LOG.info("table %s is loaded as of %s: %d rows", name, format_timestamp(end), count)
+        progress = self._states[name].progress
+        rest = "" if progress is None else f"; {progress.explain()}"
+        LOG.info("table %s is loaded as of %s: %d rows%s", name, format_timestamp(end), count, rest)
         failpoint("after-replica-table")
 
     def _widen(self, window: ReplicaWindow, name: str) -> None:
@@ -323,15 +308,14 @@ class ReplicaWriter(Generic[Copy]):
         """Merges the rows of a table. One without a key has one row at most, and is loaded."""
         capture = window.captures[name]
         if not capture.table.primary_key:
-            self._load(window, name, rows)
+            window.loads |= {name}
             return
         if self._states[name].end >= window.end:
             LOG.info("table %s is at %d already", name, self._states[name].end)
             return
         self._check()
         before = self._states[name]
-        stamp = find_stamp(before.schema.names)
-        state, count = rows.merge(self._open(name), capture, window.end, stamp)
+        state, count = rows.merge(self._open(name), capture, window.end, before)
         self._adopt(name, before.version, state)
         if not self._has_columns(name, capture):
             self._mark(name, f"version {state.version} has other columns than the table")
@@ -342,12 +326,20 @@ class ReplicaWriter(Generic[Copy]):
 
     def _write_cut(self, window: ReplicaWindow) -> None:
         exact_from = self._last.exact_from if self._last is not None else 0
-        late = f"rows up to here were read at {format_timestamp(exact_from)}"
+        described = [name for name in window.captures if name not in window.waiting]
+        self.unfinished = bool(window.waiting) or any(map(self._is_loading, described))
+        reasons = []
+        if window.end < exact_from:
+            late = f"rows up to here were read at {format_timestamp(exact_from)}"
+            reasons.append(Reason(Cause.READ_LATE, late))
+        if window.waiting:
+            names = ", ".join(window.waiting)
+            reasons.append(Reason(Cause.LOADING, f"not loaded yet: {names}"))
         cut = replace(
             self._make_cut(window.end),
-            tables={name: self._describe(name, window) for name in window.captures},
+            tables={name: self._describe(name, window) for name in described},
             exact_from=exact_from,
-            reasons=(Reason(Cause.READ_LATE, late),) if window.end < exact_from else (),
+            reasons=tuple(reasons),
         )
         self._check()
         self._target.manifest.owner.check(self._owner)
@@ -358,12 +350,22 @@ class ReplicaWriter(Generic[Copy]):
         if not cut.exact:
             LOG.warning("the cut at %s is not exact: %s", format_timestamp(cut.end), cut.explain())
         lag = measure_lag(window.captures, window.end)
-        self._report(CutReport(cut, dict(window.loaded), dict(window.merged), lag))
+        loading: dict[str, LoadState | None] = dict.fromkeys(window.waiting)
+        loading |= {n: each for n in described if (each := self._measure_load(n, window.end))}
+        self._report(CutReport(cut, dict(window.loaded), dict(window.merged), lag, loading))
+
+    def _measure_load(self, name: str, end: int) -> LoadState | None:
+        progress = self._states[name].progress
+        if progress is None:
+            return None
+        return LoadState(progress, max(end - progress.began, 0) / 1_000_000)
 
     def _describe(self, name: str, window: ReplicaWindow) -> TableCut:
         """A copy in the window's cut."""
         state = self._states[name]
         reasons = list[Reason]()
+        if state.progress is not None:
+            reasons.append(Reason(Cause.LOADING, state.progress.explain()))
         if name in self._marks:
             reasons.append(self._marks[name])
         if state.end > window.end:

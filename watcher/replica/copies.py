@@ -12,6 +12,8 @@ from watcher.spanner.timestamps import format_timestamp
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from watcher.replica.loads import Chunk, LoadProgress
+
 STAMP_COLUMN = "_spanner_commit_timestamp"
 """When the row of a copy was written. No column of Spanner begins with an underscore, and no format
 or engine reserves the name: docs/decisions/0009-column-of-copies.md."""
@@ -47,11 +49,12 @@ class OutsideCommit:
 @dataclass(frozen=True, slots=True)
 class CopyState:
     """A copy as it is: its ``version``, the window ``end`` of its newest commit by this consumer
-    (0: none), and its columns."""
+    (0: none), and its columns. ``progress``: how far its load is; None: it is loaded."""
 
     version: int
     end: int
     schema: pa.Schema
+    progress: LoadProgress | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,10 @@ class TableCopy(StoredCopy, Protocol):
         raise, and what they raised is raised."""
         ...
 
+    def load_chunk(self, schema: pa.Schema, chunk: Chunk, end: int) -> CopyState:
+        """As ``load``, for rows that may not be all: the state says how far the load is then."""
+        ...
+
     def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
         """Puts each row in the place of that of its key, if it is newer; removes those that are
         ``DELETED_COLUMN``."""
@@ -130,6 +137,10 @@ class TableCopy(StoredCopy, Protocol):
         """Gives the copy the columns of a schema that it does not have, which are NULL in all of
         its rows then, in a commit with the end of the newest one; None where it cannot have that.
         Raises CopyConflictError where another instance has written."""
+        ...
+
+    def takes_columns(self) -> bool:
+        """Whether ``add_columns`` can give the copy columns."""
         ...
 
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:

@@ -50,6 +50,8 @@ class Cause(StrEnum):
     """Somebody else has changed the rows or the columns of a copy."""
     PARTIAL_STREAM = "partial-stream"
     """The change stream leaves changes out."""
+    LOADING = "loading"
+    """A table is not loaded to its end."""
     NOT_STATED = "not-stated"
     """Another release has written the cut, and its reason is not known here."""
 

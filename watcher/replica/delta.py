@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +39,8 @@ from watcher.replica.delta_expiry import FileExpiry
 from watcher.replica.delta_features import allows_vectors, list_obstacles
 from watcher.replica.delta_files import TableFiles
 from watcher.replica.delta_log import LOAD, METADATA, DeltaLog
-from watcher.replica.delta_snapshot import VECTORS, Snapshot, SnapshotReader
+from watcher.replica.delta_snapshot import VECTORS, Snapshot, SnapshotReader, convert_schema
+from watcher.replica.loads import CHUNK, Chunk, CopyLoad, FirstError, WholeTable, name_chunk
 from watcher.replica.merge_on_read import VectorTable
 from watcher.replica.merge_sql import DATAFUSION, SOURCE, TARGET
 from watcher.replica.stored_files import READ_OPTIONS, explain_store_error, scan_dataset
@@ -76,30 +77,44 @@ class DeltaCopy:
         self._warned: set[str] = set()
         self._application = f"spanner-watcher/{consumer}"
         self._log = DeltaLog(path, consumer)
+        self._load = CopyLoad(path)
         self._known_end: int | None = None
         """The end of the newest commit that this writer has seen; None before it has looked."""
 
     def read_state(self) -> CopyState | None:
-        """As ``TableCopy.read_state``."""
+        """As ``TableCopy.read_state``; none where nothing says how far its load is."""
         table = self._open()
         self._known_end = 0 if table is None else self._read_end(table)
-        return None if table is None else self._describe(table)
+        if table is None:
+            return None
+        try:
+            self._load.read(self._log.find_mark(table.version()))
+        except FileNotFoundError:
+            LOG.warning("%s does not say how far its load is: it begins again", self._path)
+            return None
+        return self._describe(table)
 
     def load(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], end: int) -> CopyState:
         """As ``TableCopy.load``."""
+        return self.load_chunk(schema, WholeTable(batches), end)
+
+    def load_chunk(self, schema: pa.Schema, chunk: Chunk, end: int) -> CopyState:
+        """As ``TableCopy.load_chunk``."""
         table = self._open() or self._create(schema)
         self._check_known(table)
-        source = FirstError(batches)
+        name = name_chunk()
+        source = FirstError(self._load.record(chunk, name))
         reader = pa.RecordBatchReader.from_batches(schema, iter(source))
+        mark = {CHUNK: name} | ({"replaced": table.version()} if chunk.first else {})
         try:
             write_deltalake(
                 table,
                 reader,
-                mode="overwrite",
-                schema_mode="overwrite",
+                mode="overwrite" if chunk.first else "append",
+                schema_mode="overwrite" if chunk.first else None,
                 target_file_size=FILE_BYTES,
                 writer_properties=SMALL_GROUPS,
-                commit_properties=self._mark(LOAD, end, replaced=table.version()),
+                commit_properties=self._mark(LOAD if chunk.first else CHUNK, end, mark),
                 post_commithook_properties=AFTER_COMMITS,
             )
         except (DeltaError, OSError) as error:
@@ -107,6 +122,7 @@ class DeltaCopy:
                 raise source.error from error
             raise self._translate(error) from error
         self._known_end = end
+        self._load.settle(chunk, name)
         table = self._require()
         self._check_known(table)
         return self._describe(table)
@@ -149,7 +165,7 @@ class DeltaCopy:
 
     def _enable_vectors(self, snapshot: Snapshot) -> bool:
         """Lets an existing table have vectors."""
-        self._check_end(snapshot.transactions.get(self._application, 0))
+        self._check_snapshot(snapshot)
         while not allows_vectors(self._vectors.read()):
             self._vectors.enable()
         LOG.info("%s has deletion vectors now: its readers need to know them", self._path)
@@ -158,7 +174,7 @@ class DeltaCopy:
     def _merge_rows(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:
         """Merges on read: the copy's state; None where somebody else has committed meanwhile."""
         snapshot = self._vectors.read()
-        self._check_end(snapshot.transactions.get(self._application, 0))
+        self._check_snapshot(snapshot)
         mark = {METADATA: json.dumps(self._describe_commit("merge", end))}
         transaction = {"appId": self._application, "version": end}
         try:
@@ -167,7 +183,7 @@ class DeltaCopy:
         except OSError as error:
             raise explain_store_error(self._path, error) from error
         stored = snapshot.transactions.get(self._application, 0)
-        return CopyState(snapshot.version, stored, snapshot.schema)
+        return CopyState(snapshot.version, stored, snapshot.schema, self._load.progress)
 
     def _merge_files(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:
         """The same by writing all files anew that have a row of the window."""
@@ -191,7 +207,7 @@ class DeltaCopy:
                 source_alias=SOURCE,
                 target_alias=TARGET,
                 writer_properties=SMALL_GROUPS,
-                commit_properties=self._mark("merge", end),
+                commit_properties=self._mark("merge", end, {}),
                 post_commithook_properties=AFTER_COMMITS,
             )
             .when_matched_delete(DATAFUSION.deletes(stamp))
@@ -230,20 +246,23 @@ class DeltaCopy:
         """As ``TableCopy.add_columns``."""
         for _ in range(MERGES_MAX):
             snapshot = self._vectors.read()
-            end = snapshot.transactions.get(self._application, 0)
-            self._check_end(end)
+            end = self._check_snapshot(snapshot)
             if list_obstacles(snapshot):
                 return None
             mark = {METADATA: json.dumps(self._describe_commit("columns", end))}
             if self._vectors.add_columns(DeltaSchema.from_arrow(schema).to_json(), mark):
                 snapshot = self._vectors.read()
-                return CopyState(snapshot.version, end, snapshot.schema)
+                return CopyState(snapshot.version, end, snapshot.schema, self._load.progress)
         raise self._conflict(self._read_end(self._require()))
+
+    def takes_columns(self) -> bool:
+        """As ``TableCopy.takes_columns``."""
+        return not list_obstacles(self._vectors.read())
 
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
         """As ``TableCopy.compact``. Without a policy only the index of keys is made."""
         snapshot = self._vectors.read()
-        self._check_end(snapshot.transactions.get(self._application, 0))
+        self._check_snapshot(snapshot)
         reasons = list_obstacles(snapshot)
         on_read = not reasons and allows_vectors(snapshot) and self._merging != COPY_ON_WRITE
         try:
@@ -284,18 +303,19 @@ class DeltaCopy:
             " of its log has removed it, use a later cut"
         )
 
-    def _mark(self, kind: str, end: int, **more: int) -> CommitProperties:
+    def _mark(self, kind: str, end: int, more: Mapping[str, Any]) -> CommitProperties:
         """The window's end, for other writers and for people. Without the application transaction
         an overwrite would not conflict with a merge. ``replaced``: the version that a load has
         replaced; rows of another writer that it did not see are still there."""
-        values = self._describe_commit(kind, end) | more
+        values = self._describe_commit(kind, end) | dict(more)
         return CommitProperties(
             custom_metadata={METADATA: json.dumps(values)},
             app_transactions=[Transaction(self._application, end)],
         )
 
     def _describe_commit(self, kind: str, end: int) -> dict[str, Any]:
-        return {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
+        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
+        return values | self._load.mark
 
     def _open(self) -> DeltaTable | None:
         try:
@@ -330,14 +350,26 @@ class DeltaCopy:
 
     def _check_known(self, table: DeltaTable) -> None:
         """delta-rs does not refuse an application transaction that is older than the stored one."""
-        self._check_end(self._read_end(table))
+        self._check(self._read_end(table), table.version())
 
-    def _check_end(self, end: int) -> None:
-        if self._known_end is not None and end != self._known_end:
+    def _check_snapshot(self, snapshot: Snapshot) -> int:
+        """The same of a state that was read without delta-rs: its end."""
+        end = snapshot.transactions.get(self._application, 0)
+        self._check(end, snapshot.version)
+        return end
+
+    def _check(self, end: int, version: int) -> None:
+        """Raises CopyConflictError where another instance has written since. Two chunks may have
+        the same end."""
+        known = self._known_end is None or end == self._known_end
+        if known and self._load.progress is not None:
+            known = self._load.is_newest(self._log.find_mark(version))
+        if not known:
             raise self._conflict(end)
 
     def _describe(self, table: DeltaTable) -> CopyState:
-        return CopyState(table.version(), self._read_end(table), convert_schema(table))
+        end = self._read_end(table)
+        return CopyState(table.version(), end, convert_schema(table), self._load.progress)
 
     def _translate(self, error: Exception) -> Exception:
         """The error of a commit: a conflict is another writer's."""
@@ -351,26 +383,6 @@ class DeltaCopy:
             f" {format_timestamp(end)} now: run one instance of consumer '{self._consumer}' at a"
             " time; the window is tried again"
         )
-
-
-class FirstError:
-    """Batches, and what they raised: delta-rs keeps only the text of an error."""
-
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self.error: Exception | None = None
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from self._batches
-        except Exception as error:
-            self.error = error
-            raise
-
-
-def convert_schema(table: DeltaTable) -> pa.Schema:
-    """The columns of a table."""
-    return pa.schema(table.schema().to_arrow())
 
 
 def open_delta_copies(

@@ -36,12 +36,18 @@ class DeltaLog:
 
     def find_end(self, version: int) -> int:
         """As ``StoredCopy.find_end``."""
+        mark = self.find_mark(version)
+        return 0 if mark is None else int(mark["end"])
+
+    def find_mark(self, version: int) -> dict[str, Any] | None:
+        """What the newest commit by this consumer up to a version says of itself; None where its
+        entry is gone."""
         while version >= 0 and (actions := self._read(version)) is not None:
             mark = read_mark(actions)
             if mark is not None and mark["consumer"] == self._consumer:
-                return int(mark["end"])
+                return mark
             version -= 1
-        return 0
+        return None
 
     def _iterate_outside(self, after: int, upto: int) -> Iterator[OutsideCommit]:
         version = upto

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import Schema
+from deltalake import DeltaTable, Schema
 from pyarrow.fs import FileSelector, FileType
 
 from watcher.model.errors import ReplicaError
@@ -216,3 +216,8 @@ def restore(action: Action) -> dict[str, Any]:
 def is_entry(name: str) -> bool:
     """Whether a file of the log is that of a commit."""
     return name.endswith(".json") and len(name) == DIGITS + len(".json") and name[:DIGITS].isdigit()
+
+
+def convert_schema(table: DeltaTable) -> pa.Schema:
+    """The columns of a table."""
+    return pa.schema(table.schema().to_arrow())

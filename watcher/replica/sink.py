@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
-from watcher.captures.snapshot import SnapshotCapture
 from watcher.model.change import Change
-from watcher.model.window import BEGINNING, Window
-from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWindow, ReplicaWriter
-from watcher.replica.copies import STAMP_COLUMN, CopyState, TableCopy
+from watcher.replica.commits import ReplicaWriter
+from watcher.replica.copies import STAMP_COLUMN, CopyState, TableCopy, find_stamp
+from watcher.replica.key_order import KeyOrder
+from watcher.replica.key_ranges import NOWHERE, KeyInterval, RangeIndex
+from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, LoadBudget, LoadProgress
+from watcher.replica.replica_window import CutReport, ReplicaWindow
 from watcher.replica.rows import (
     arrange_changes,
     arrange_rows,
@@ -24,6 +26,10 @@ from watcher.replica.rows import (
     fits_copy,
     reduce_changes,
 )
+from watcher.replica.table_chunks import TableChunk
+from watcher.replica.target import ReplicaTarget
+from watcher.replica.window_reads import measure_lag
+from watcher.tables.values import WatchedTable
 
 
 @dataclass
@@ -31,6 +37,7 @@ class HeldRows:
     """The ``WindowRows`` of one window, in memory."""
 
     check: Callable[[], None]
+    budget: LoadBudget
     tables: dict[str, list[pa.Table]] = field(default_factory=lambda: defaultdict(list))
 
     @property
@@ -38,25 +45,33 @@ class HeldRows:
         """As ``WindowRows.changed``."""
         return self.tables.keys()
 
-    def load(self, copy: TableCopy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+    @property
+    def may_load(self) -> bool:
+        """As ``WindowRows.may_load``."""
+        return not self.budget.used_up
+
+    def load(
+        self,
+        copy: TableCopy,
+        capture: PollCapture,
+        end: int,
+        progress: LoadProgress | None = None,
+    ) -> tuple[CopyState, int]:
         """As ``WindowRows.load``: reads the table in this process."""
-        count = 0
-
-        def read() -> Iterator[pa.RecordBatch]:
-            nonlocal count
-            for batch in iterate_table(capture, end):
-                self.check()
-                count += batch.num_rows
-                yield batch
-
-        return copy.load(copy_schema(capture), read(), end), count
+        chunk = TableChunk(capture, end, progress, self.budget, self.check)
+        return copy.load_chunk(copy_schema(capture), chunk, end), chunk.rows
 
     def merge(
-        self, copy: TableCopy, capture: PollCapture, end: int, stamp: str
+        self, copy: TableCopy, capture: PollCapture, end: int, before: CopyState
     ) -> tuple[CopyState, int]:
         """As ``WindowRows.merge``."""
         key = capture.table.primary_key
         rows = reduce_changes(self.tables.pop(capture.table.name), key)
+        if before.progress is not None:
+            rows = keep_loaded(rows, capture.table, before.progress)
+            if not rows.num_rows:
+                return before, 0
+        stamp = find_stamp(before.schema.names)
         rows = rows.rename_columns([stamp if n == STAMP_COLUMN else n for n in rows.column_names])
         self.check()
         return copy.merge(rows, key, end), rows.num_rows
@@ -73,18 +88,29 @@ class ReplicaSink:
         target: ReplicaTarget[TableCopy],
         check: Callable[[], None],
         report: Callable[[CutReport], object] = lambda _: None,
+        limit: ChunkLimit = CHUNK_LIMIT,
+        is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
+        """``is_stopping``: a load is interrupted then, and goes on with the next start."""
+        self._limit = limit
+        self._is_stopping = is_stopping
         self._database = database
         self._check = check
         self._writer = ReplicaWriter(database, consumer, target, check, report)
         self._window: ReplicaWindow | None = None
-        self._rows = HeldRows(check)
+        self._rows = HeldRows(check, LoadBudget(limit))
+
+    @property
+    def unfinished(self) -> bool:
+        """As ``WindowSink.unfinished``: there is something to load."""
+        return self._writer.unfinished
 
     def begin_window(
         self, end: int, starts: Mapping[str, int], captures: Mapping[str, PollCapture]
     ) -> None:
         """As ``WindowSink.begin_window``."""
-        self._rows = HeldRows(self._check)
+        budget = LoadBudget(self._limit, measure_lag(captures, end), self._is_stopping)
+        self._rows = HeldRows(self._check, budget)
         self._window = self._writer.begin(end, starts, captures)
 
     def write(self, rows: Changed) -> None:
@@ -132,12 +158,9 @@ def group_changes(rows: StreamRows, database: str) -> dict[str, list[Change]]:
     return groups
 
 
-def iterate_table(capture: PollCapture, at: int) -> Iterator[pa.RecordBatch]:
-    """The rows of a table at a timestamp as a copy has them, without softly deleted ones. Raises
-    VersionExpiredError."""
-    snapshot = SnapshotCapture(capture)
-    for part in snapshot.plan(Window(BEGINNING, at)):
-        for rows in snapshot.read(part):
-            table = arrange_rows(rows)
-            kept = table.filter(pc.invert(table.column(table.num_columns - 1)))
-            yield from kept.drop_columns([table.column_names[-1]]).to_batches()
+def keep_loaded(rows: pa.Table, table: WatchedTable, progress: LoadProgress) -> pa.Table:
+    """The rows of a window whose keys are loaded: a later chunk has the others."""
+    index = RangeIndex(KeyOrder.of_watched(table), [KeyInterval(upto=progress.upto)])
+    keys = rows.select(table.primary_key).combine_chunks()
+    places = [index.locate(batch) for batch in keys.to_batches()]
+    return rows.filter(pa.array(np.concatenate([np.empty(0, np.int64), *places]) != NOWHERE))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from watcher.model.errors import CopyConflictError, ReplicaError
@@ -70,7 +70,7 @@ class Upkeep(Generic[Copy]):
                 self._unfinished.add(name)
             if done.version is not None:
                 state = states[name]
-                states[name] = CopyState(done.version, state.end, state.schema)
+                states[name] = replace(state, version=done.version)
 
     def prune(self, cut: Cut, copies: Mapping[str, StoredCopy]) -> None:
         """Removes old cuts, and of copies what no other needs: once an hour, and in a process that

@@ -7,18 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from watcher.captures.change_stream import require_complete
+from watcher.captures.poll import PollCapture
 from watcher.consumers.states import State
 from watcher.model.errors import ConfigurationError
-from watcher.replica.commits import CutReport, ReplicaTarget
 from watcher.replica.compaction import CompactionPolicy
-from watcher.replica.copies import TableCopy
-from watcher.replica.cuts import DELTA
+from watcher.replica.copies import CopyState, TableCopy
+from watcher.replica.cuts import DELTA, Cut
 from watcher.replica.delta import open_delta_copies
+from watcher.replica.loads import ChunkLimit
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
-from watcher.replica.rows import has_copy_columns
+from watcher.replica.replica_window import CutReport
+from watcher.replica.rows import find_missing, has_copy_columns
 from watcher.replica.sink import ReplicaSink
+from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Compacted
+from watcher.replica.window_reads import has_only_new_columns
 from watcher.runners.callbacks import Callback
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
@@ -110,7 +114,10 @@ class Replicator:
 
     def _make_sink(self, run: RunContact) -> ReplicaSink:
         path = self.config.address.path
-        return ReplicaSink(path, self.consumer, self._target, run.check, self._report)
+        limit = ChunkLimit(self._replica.load_seconds, self._replica.load_rows or 0)
+        return ReplicaSink(
+            path, self.consumer, self._target, run.check, self._report, limit, run.is_stopping
+        )
 
     def _claim(self) -> None:
         """Before the consumer is registered: one that is refused would hold clearing back. Taken
@@ -175,15 +182,34 @@ class Replicator:
         taken = manifest.check_claim(self._owner, self._take_over)
         last = None if taken else manifest.read_last()
         for name in source.tables:
-            state = self._target.copies(name).read_state()
-            if state is None:
-                yield TablePlan(name, "load", "there is no copy")
-            elif last is None or name not in last.tables:
-                yield TablePlan(name, "load", "the last cut does not have it")
-            elif not has_copy_columns(state.schema, source.capture(name)):
-                yield TablePlan(name, "load", "its columns have changed")
-            else:
-                yield TablePlan(name, "merge", f"version {state.version}")
+            yield self._plan_table(source.capture(name), last)
+
+    def _plan_table(self, capture: PollCapture, last: Cut | None) -> TablePlan:
+        name = capture.table.name
+        copy = self._target.copies(name)
+        state = copy.read_state()
+        if state is None:
+            return TablePlan(name, "load", "there is no copy")
+        if last is None or name not in last.tables:
+            return TablePlan(name, "load", "the last cut does not have it")
+        if not has_copy_columns(state.schema, capture):
+            if not self._adds_columns(copy, capture, state, last.end):
+                return TablePlan(name, "load", "its columns have changed")
+            added = ", ".join(find_missing(state.schema, capture))
+            return TablePlan(name, "merge", f"version {state.version}, with new columns: {added}")
+        if state.progress is not None:
+            return TablePlan(name, "load", f"{state.progress.explain()}; it goes on from there")
+        return TablePlan(name, "merge", f"version {state.version}")
+
+    def _adds_columns(
+        self, copy: TableCopy, capture: PollCapture, state: CopyState, start: int
+    ) -> bool:
+        """Whether a copy gets the columns that it lacks without a load. ``start``: where the next
+        window starts."""
+        if self._replica.engine == "spark" or not copy.takes_columns():
+            return False
+        end = capture.queries.fetch_read_timestamp()
+        return has_only_new_columns(capture, state, start, end)
 
 
 def make_policy(replica: ReplicaConfig) -> CompactionPolicy | None:

@@ -17,8 +17,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.process.spark.java import ensure_java
-from watcher.replica.commits import CutReport
 from watcher.replica.formats import make_session_settings
+from watcher.replica.replica_window import CutReport
 from watcher.runners.replica_settings import require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED
 from watcher.runners.spark_replica import ReplicaRequest, start_replica

@@ -16,15 +16,18 @@ from ddl.model.schema import Schema
 from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, VersionExpiredError
-from watcher.replica.commits import CutReport, ReplicaTarget, ReplicaWriter
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, Merging
+from watcher.replica.commits import ReplicaWriter
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, Merging, find_stamp
 from watcher.replica.cuts import DELTA
 from watcher.replica.formats import split_copies
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.frames import FrameCopy, OpenFrameCopy
+from watcher.replica.loads import LoadProgress
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
+from watcher.replica.replica_window import CutReport
 from watcher.replica.stored_files import remove_folder
+from watcher.replica.target import ReplicaTarget
 from watcher.replica.window_reads import is_readable
 from watcher.runners.callbacks import Callback
 from watcher.runners.folders import prepare_copies_folder
@@ -94,8 +97,20 @@ class FrameRows:
         """As ``WindowRows.changed``."""
         return self.counts.keys()
 
-    def load(self, copy: FrameCopy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+    @property
+    def may_load(self) -> bool:
+        """As ``WindowRows.may_load``: tables are loaded whole, whatever the time."""
+        return True
+
+    def load(
+        self,
+        copy: FrameCopy,
+        capture: PollCapture,
+        end: int,
+        progress: LoadProgress | None = None,
+    ) -> tuple[CopyState, int]:
         """As ``WindowRows.load``: executors read Spanner's partitions of the table."""
+        assert progress is None, "no load by Spark has a part"
         if not is_readable(capture, end):
             raise VersionExpiredError(
                 f"{capture.table.name} cannot be read at {format_timestamp(end)} any more"
@@ -111,14 +126,14 @@ class FrameRows:
         return copy.load_frame(kept.drop(DELETED_COLUMN, SEQUENCE_COLUMN), end)
 
     def merge(
-        self, copy: FrameCopy, capture: PollCapture, end: int, stamp: str
+        self, copy: FrameCopy, capture: PollCapture, end: int, before: CopyState
     ) -> tuple[CopyState, int]:
         """As ``WindowRows.merge``."""
         table = capture.table
         rows = decode(self.batch.where(f.col("table") == table.name), capture)
         order = (STAMP_COLUMN, SEQUENCE_COLUMN)
         newest = select_newest(rows, table.primary_key, order).drop(SEQUENCE_COLUMN)
-        newest = newest.withColumnRenamed(STAMP_COLUMN, stamp)
+        newest = newest.withColumnRenamed(STAMP_COLUMN, find_stamp(before.schema.names))
         return copy.merge_frame(newest, table.primary_key, end), self.counts[table.name]
 
 

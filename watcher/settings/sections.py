@@ -153,6 +153,11 @@ class ReplicaConfig(Section):
     compaction_megabytes: Annotated[float, Field(gt=0)] = 32.0
     """How much of old data files is written anew between two windows; larger files take several.
     ``--once`` writes all anew that has to be."""
+    load_seconds: Duration = 60.0
+    """A load is made in chunks, each of which is read for so long at most, between two windows. It
+    must be much shorter than the database's ``version_retention_period``."""
+    load_rows: Annotated[int, Field(ge=1)] | None = None
+    """A chunk has so many rows at most."""
     spark: Mapping[Text, Secret] = {}
     """Settings of the Spark session, such as ``"spark.master" = "local[4]"``, which may have keys
     of an object store. No value is shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are
@@ -174,6 +179,12 @@ class ReplicaConfig(Section):
             raise ValueError(
                 f"'{min(given)}' is for engine = 'delta-rs': OPTIMIZE and VACUUM of copies by Spark"
                 " are yours"
+            )
+        given = [name for name in self.model_fields_set if name.startswith("load_")]
+        if self.engine == "spark" and given:
+            raise ValueError(
+                f"'{min(given)}' is for engine = 'delta-rs': Spark loads a table whole, at one read"
+                " timestamp"
             )
         return self
 

@@ -35,6 +35,11 @@ def list_primary_key(table: Table) -> tuple[str, ...]:
     return tuple(part.column for part in table.primary_key)
 
 
+def list_descending(table: Table) -> tuple[str, ...]:
+    """The columns of the primary key that descend."""
+    return tuple(part.column for part in table.primary_key if part.descending)
+
+
 def get_index(schema: Schema, table: Table, name: str) -> Index:
     """An index of a table. Raises NotWatchableError."""
     for index in schema.indexes_of(table.name):

@@ -43,6 +43,7 @@ class WatchedTable:
     are the table's columns that are not among ``columns``. Of the rows ``row_filter`` keeps some;
     ``masks`` replace the values of some columns. ``gaps`` and ``caveats`` are clauses for
     people: what its change stream leaves out, and what may be missing there without a trace.
+    ``descending`` are the columns of the key whose greatest value comes first.
     """
 
     name: str
@@ -63,6 +64,7 @@ class WatchedTable:
     caveats: tuple[str, ...] = ()
     row_filter: RowFilter | None = None
     masks: tuple[Mask, ...] = ()
+    descending: tuple[str, ...] = ()
 
     @property
     def sql(self) -> SqlDialect:

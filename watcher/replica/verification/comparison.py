@@ -10,10 +10,10 @@ from itertools import chain
 import pyarrow as pa
 
 from watcher.captures.poll_tables import start_ahead
-from watcher.replica.verification.copy_sums import NOWHERE, RangeIndex, sum_ranges
-from watcher.replica.verification.key_conditions import KeyInterval
-from watcher.replica.verification.key_order import show_key
+from watcher.replica.key_ranges import NOWHERE, KeyInterval, RangeIndex
+from watcher.replica.verification.copy_sums import sum_ranges
 from watcher.replica.verification.report import Difference, DifferenceKind, TableReport
+from watcher.replica.verification.shown_keys import show_key
 from watcher.replica.verification.spanner_sums import ComparedTable, RangeSum, join_sums, read_sum
 from watcher.spanner.key_values import Parts
 

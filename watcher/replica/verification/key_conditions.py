@@ -7,20 +7,13 @@ from dataclasses import dataclass, field
 
 from ddl.model.schema import Type
 from watcher.model.value_types import is_float
-from watcher.replica.verification.key_order import KeyOrder
+from watcher.replica.key_order import KeyOrder
+from watcher.replica.key_ranges import KeyInterval
 from watcher.spanner.keys import Key
 from watcher.spanner.sql import RowCondition, WireValue, all_of, any_of
 
 NAN_TEXT = "NaN"
 ALWAYS, NEVER = "TRUE", "FALSE"
-
-
-@dataclass(frozen=True, slots=True)
-class KeyInterval:
-    """Keys above ``after`` and at most ``upto``, in the JSON of Spanner's API; None: no bound."""
-
-    after: Key | None = None
-    upto: Key | None = None
 
 
 @dataclass(slots=True)

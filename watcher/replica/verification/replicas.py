@@ -13,10 +13,10 @@ from ddl.model.selection import matches_any
 from watcher.model.errors import TableNotFoundError
 from watcher.replica.copies import STAMP_COLUMNS, OpenCopy, StoredCopy, check_version
 from watcher.replica.cuts import Cut, TableCut
+from watcher.replica.key_order import KeyOrder
 from watcher.replica.verification.canonical import ComparedColumn
 from watcher.replica.verification.column_groups import ColumnGroup, Grouping
 from watcher.replica.verification.comparison import Comparison, Depth
-from watcher.replica.verification.key_order import KeyColumn, KeyOrder
 from watcher.replica.verification.report import Report, TableReport
 from watcher.replica.verification.row_hashes import add_hashes
 from watcher.replica.verification.spanner_sums import ComparedTable
@@ -104,7 +104,7 @@ class ReplicaTable:
         copied = self._read_schema()
         if problem := self._explain_columns(copied.names):
             return report_problem(self.table.name, problem)
-        order = self._order()
+        order = KeyOrder.of_table(self.table, self.schema.dialect)
         key = find_columns(copied, self.table, order.names, one_zero=True)
         ignored = {n.casefold() for n in (*self._cut.uncompared, *options.ignored_columns)}
         others = [
@@ -153,12 +153,6 @@ class ReplicaTable:
     ) -> Iterable[pa.RecordBatch]:
         batches: Iterator[pa.RecordBatch] = self.copy.scan(self._cut.version, names)
         return add_hashes(batches, groups)
-
-    def _order(self) -> KeyOrder:
-        columns = {column.name.casefold(): column for column in self.table.columns}
-        parts = ((columns[each.column.casefold()], each) for each in self.table.primary_key)
-        key = (KeyColumn(column.name, column.type, part.descending) for column, part in parts)
-        return KeyOrder(tuple(key), self.schema.dialect)
 
     def _condition(self) -> RowCondition | None:
         """Leaves softly deleted rows out: the copy has none."""

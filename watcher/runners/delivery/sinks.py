@@ -45,6 +45,11 @@ class Sink(Protocol):
 class WindowSink(Sink, Protocol):
     """A ``Sink`` that takes whole windows: it knows which tables a window is of."""
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether the next window has something to do even if nothing has changed."""
+        ...
+
     def begin_window(
         self, end: int, starts: Mapping[str, int], captures: Mapping[str, PollCapture]
     ) -> None:

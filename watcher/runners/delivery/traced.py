@@ -51,6 +51,11 @@ class TracedWindowSink(TracedSink):
         super().__init__(sink, attributes)
         self._windows = sink
 
+    @property
+    def unfinished(self) -> bool:
+        """As ``WindowSink.unfinished``."""
+        return self._windows.unfinished
+
     def begin_window(
         self, end: int, starts: Mapping[str, int], captures: Mapping[str, PollCapture]
     ) -> None:

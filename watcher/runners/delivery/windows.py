@@ -164,6 +164,11 @@ class WindowDelivery(SourceAnswers[Source]):
         return {table: self._known[table] for table in self._source.tables if table in self._known}
 
     @property
+    def unfinished(self) -> bool:
+        """Whether another window has something to do, beside what changes until then."""
+        return isinstance(self._sink, WindowSink) and self._sink.unfinished
+
+    @property
     def _least_ends(self) -> LeastEnds:
         """Read once: what this instance hands over it knows itself."""
         if self._ends is None:
@@ -191,7 +196,7 @@ class WindowDelivery(SourceAnswers[Source]):
             Watched(self._source, positions),
             replace(self._limit, rows=self._pace.rows),
             until,
-            until is not None or self._is_due(),
+            until is not None or self.unfinished or self._is_due(),
             self._least_ends.by_table,
         )
         if not needs_window(request, look):

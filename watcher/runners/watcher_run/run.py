@@ -78,7 +78,10 @@ class WatcherRun:
             settings.config.start, connection, lease, settings.resolver, once
         )
         self._recovery = Recovery(settings, connection, lease, self._reread_schema)
-        contact = RunContact(lease.check, self._note_refusal, settings.lifecycle.note_success)
+        lifecycle = settings.lifecycle
+        contact = RunContact(
+            lease.check, self._note_refusal, lifecycle.note_success, lifecycle.stopping.is_set
+        )
         made = settings.make_sink(contact)
         shown = show_protos(made, settings.config.delivery.proto_descriptors)
         sink = trace_sink(shown, settings.config)
@@ -218,8 +221,10 @@ class WatcherRun:
         the window is in progress is for the next one."""
         lifecycle = self._settings.lifecycle
         until = lifecycle.drain_to
-        end = self._fixed_end if until is None else until
-        if self._deliver(end) or until != lifecycle.drain_to:
+        fixed_end = None if self._windows.unfinished else self._fixed_end
+        end = fixed_end if until is None else until
+        more = self._deliver(end)
+        if more or until != lifecycle.drain_to or (until is None and self._windows.unfinished):
             return True
         if until is not None:
             lifecycle.note_drained()
@@ -252,7 +257,7 @@ class WatcherRun:
         active = delivered.total > 0 or (config.adaptive and self._rows_came)
         self._rows_came = delivered.total > 0
         self._idle_polls = 0 if active else self._idle_polls + 1
-        if config.adaptive and not delivered.more:
+        if config.adaptive and not delivered.more and not self._windows.unfinished:
             pause = idle_seconds(self._idle_polls, config.interval)
             self._not_before = time.monotonic() + pause
 

@@ -21,11 +21,12 @@ from watcher.settings.watcher import WatchConfig
 class RunContact:
     """What a sink asks of its run, and says to it. ``check`` raises when this instance must not
     deliver any more. ``note_refusal`` is told why a change is tried again, and ``note_recovery``
-    that it was delivered: operators see both."""
+    that it was delivered: operators see both. ``is_stopping``: whether the run is to end soon."""
 
     check: Callable[[], None]
     note_refusal: Callable[[DeliveryError], object]
     note_recovery: Callable[[], object]
+    is_stopping: Callable[[], bool]
 
 
 MakeSink = Callable[[RunContact], Sink]

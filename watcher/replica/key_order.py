@@ -7,27 +7,15 @@ descending columns are the other way round.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import total_ordering
-from typing import Any
 
 import pyarrow as pa
 
-from ddl.model.schema import Dialect, Type, TypeCode
-from watcher.replica.verification.row_hashes import format_units
+from ddl.model.schema import Dialect, Table, Type
 from watcher.spanner.dialects import DIALECTS, SqlDialect
-from watcher.spanner.key_values import (
-    NAN,
-    NANOS,
-    NULL,
-    Part,
-    Parts,
-    identify_key,
-    normalize,
-)
+from watcher.spanner.key_values import NAN, Part, Parts, identify_key, normalize
 from watcher.spanner.keys import Key
-from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH
-from watcher.spanner.timestamps import to_datetime
+from watcher.tables.values import WatchedTable
 
 GREATEST: Part = (3,)
 """NaN where it is above all numbers."""
@@ -63,6 +51,23 @@ class KeyOrder:
     columns: tuple[KeyColumn, ...]
     dialect: Dialect = Dialect.GOOGLESQL
 
+    @classmethod
+    def of_table(cls, table: Table, dialect: Dialect) -> KeyOrder:
+        """That of a table of a schema."""
+        columns = {column.name.casefold(): column for column in table.columns}
+        parts = ((columns[each.column.casefold()], each) for each in table.primary_key)
+        key = (KeyColumn(column.name, column.type, part.descending) for column, part in parts)
+        return cls(tuple(key), dialect)
+
+    @classmethod
+    def of_watched(cls, table: WatchedTable) -> KeyOrder:
+        """That of a table that is watched."""
+        key = (
+            KeyColumn(name, table.column_type(name), name in table.descending)
+            for name in table.primary_key
+        )
+        return cls(tuple(key), table.dialect)
+
     @property
     def sql(self) -> SqlDialect:
         """How statements on the table are written."""
@@ -91,26 +96,3 @@ class KeyOrder:
             parts = tuple(GREATEST if part == NAN else part for part in parts)
         pairs = zip(self.columns, parts, strict=True)
         return tuple(Reversed(part) if each.descending else part for each, part in pairs)
-
-
-def show_key(order: KeyOrder, parts: Parts) -> dict[str, Any]:
-    """A key for people and for JSON."""
-    return {
-        each.name: show_part(part, each.type)
-        for each, part in zip(order.columns, parts, strict=True)
-    }
-
-
-def show_part(part: Part, type_: Type) -> Any:
-    """A value of a key: BYTES in hexadecimal, TIMESTAMP as RFC 3339, NUMERIC as text."""
-    if part in (NULL, NAN):
-        return None if part == NULL else "NaN"
-    value = part[1]
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Decimal):
-        return format_units(value)
-    if type_.code is TypeCode.TIMESTAMP:
-        seconds, nanos = divmod(value, NANOS)
-        return f"{to_datetime(seconds * 1_000_000).isoformat()[:SECONDS_LENGTH]}.{nanos:09d}Z"
-    return value if isinstance(value, bool | int | str | float) else str(value)

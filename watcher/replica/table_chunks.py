@@ -1,0 +1,87 @@
+"""Reads a chunk of a table at one timestamp, in the order of its key."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from watcher.captures import TableRows
+from watcher.captures.key_ranges import KeyRangeCapture
+from watcher.captures.poll import PollCapture
+from watcher.model.errors import VersionExpiredError
+from watcher.replica.loads import LoadBudget, LoadProgress
+from watcher.replica.rows import arrange_rows
+from watcher.spanner.keys import Key
+
+LOG = logging.getLogger("watcher.replica")
+
+
+class TableChunk:
+    """The ``Chunk`` of a table above the last key that is loaded: as a copy has the rows, without
+    softly deleted ones. ``check`` raises when this instance must not write any more."""
+
+    def __init__(
+        self,
+        capture: PollCapture,
+        at: int,
+        before: LoadProgress | None,
+        budget: LoadBudget,
+        check: Callable[[], None],
+    ) -> None:
+        """``before``: where the load is; None: at its beginning."""
+        self._capture = capture
+        self._at = at
+        self._before = before
+        self._budget = budget
+        self._check = check
+        self.rows = 0
+        self.progress: LoadProgress | None = before
+
+    @property
+    def first(self) -> bool:
+        """As ``Chunk.first``."""
+        return self._before is None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """As ``Chunk.__iter__``. Raises VersionExpiredError where no row can be read."""
+        after = self._before.upto if self._before is not None else None
+        pages = KeyRangeCapture(self._capture).read_after(self._at, after, self._budget.rows)
+        self._budget.start()
+        read = 0
+        try:
+            for rows, count, key in pages:
+                self._check()
+                read += count
+                yield from self._take(rows, key)
+                if self._budget.used_up:
+                    return
+        except VersionExpiredError as error:
+            if not read:
+                raise
+            LOG.info("a chunk of %s ends early: %s", self._capture.table.name, error)
+            return
+        if not self._budget.rows or read < self._budget.rows:
+            self.progress = None
+
+    def _take(self, rows: TableRows, key: Key) -> Iterator[pa.RecordBatch]:
+        kept = drop_deleted(rows)
+        self.rows += kept.num_rows
+        before = self._before
+        self.progress = LoadProgress(
+            key,
+            self.rows + (before.rows if before is not None else 0),
+            kept.nbytes + (self.progress.bytes if self.progress is not None else 0),
+            1 + (before.chunks if before is not None else 0),
+            before.began if before is not None else self._at,
+        )
+        yield from kept.to_batches()
+
+
+def drop_deleted(rows: TableRows) -> pa.Table:
+    """Rows as a copy has them, without those that are softly deleted."""
+    table = arrange_rows(rows)
+    kept = table.filter(pc.invert(table.column(table.num_columns - 1)))
+    return kept.drop_columns([table.column_names[-1]])

@@ -1,0 +1,31 @@
+"""Where a replica is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from watcher.replica.copies import CopyState, StoredCopy
+from watcher.replica.manifest import Manifest
+from watcher.replica.upkeep import CompactCopy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Copy = TypeVar("Copy", bound=StoredCopy)
+
+
+@dataclass(frozen=True)
+class ReplicaTarget(Generic[Copy]):
+    """Where a replica is: its copies and its manifest. ``keep_seconds``: for how long cuts are
+    kept. ``format`` is that of the copies. ``compact``, if it is given, is called with a copy after
+    the cut of a window that has changed it. ``add_columns`` gives a copy columns that are NULL in
+    every row, and returns None where it cannot have that."""
+
+    copies: Callable[[str], Copy]
+    manifest: Manifest
+    keep_seconds: float
+    format: str
+    compact: CompactCopy[Copy] | None = None
+    add_columns: Callable[[Copy, pa.Schema], CopyState | None] | None = None
