@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from ddl.model.suggestions import suggest_name
 from watcher.envelopes.change_stream import ChangeStreamEnvelope
+from watcher.envelopes.cloudevents import CloudEvents
 from watcher.envelopes.datastream import Datastream, DatastreamAvro
 from watcher.envelopes.debezium import Debezium
 from watcher.envelopes.message import Envelope, EnvelopeOptions, Known, Message
@@ -29,6 +30,7 @@ __all__ = [
 
 ENVELOPES: dict[str, type[EnvelopeOptions]] = {
     "plain": Plain,
+    "cloudevents": CloudEvents,
     "datastream": Datastream,
     "datastream-avro": DatastreamAvro,
     "debezium": Debezium,

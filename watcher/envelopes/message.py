@@ -13,6 +13,8 @@ from watcher.model.change import Change, ValueCapture
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+Headers: TypeAlias = tuple[tuple[str, bytes], ...]
+"""Names and values beside a message."""
 CaptureKind: TypeAlias = Literal["poll", "change-stream"]
 
 
@@ -22,7 +24,7 @@ class Message:
 
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes], ...] = ()
+    headers: Headers = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,11 @@ class Envelope(Protocol):
         ...
 
     @property
+    def headers(self) -> Headers:
+        """The headers of every message, besides the change's id."""
+        ...
+
+    @property
     def needs_order(self) -> bool:
         """True if some records separate others (barriers): they need an output with one order."""
         ...
@@ -124,6 +131,7 @@ class EnvelopeOptions(BaseModel):
     has_key: ClassVar[bool] = False
     binary: ClassVar[bool] = False
     names_table: ClassVar[bool] = True
+    headers: ClassVar[Headers] = ()
     layout: ClassVar[RecordLayout | None]
     """By which readers find the newest record of a row; None for records that are not JSON."""
 
@@ -155,6 +163,6 @@ def json_bytes(value: Json) -> bytes:
     return json_text(value).encode()
 
 
-def id_header(change_id: str) -> tuple[tuple[str, bytes], ...]:
-    """The header by which a reader drops duplicates."""
-    return (("id", change_id.encode()),)
+def id_header(change_id: str, others: Headers = ()) -> Headers:
+    """The header by which a reader drops duplicates, before the others of a format."""
+    return (("id", change_id.encode()), *others)

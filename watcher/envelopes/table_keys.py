@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from watcher.envelopes.message import Envelope, Known, Message, json_bytes, json_text
+from watcher.envelopes.message import Envelope, Headers, Known, Message, json_bytes, json_text
 from watcher.model.change import Change
 
 TABLE_FIELD = "__dbz__physicalTableIdentifier"
@@ -35,6 +35,11 @@ class TableKeys:
     def names_table(self) -> bool:
         """As ``Envelope.names_table``."""
         return self.inside.names_table
+
+    @property
+    def headers(self) -> Headers:
+        """As ``Envelope.headers``."""
+        return self.inside.headers
 
     @property
     def needs_order(self) -> bool:

@@ -88,7 +88,7 @@ class JsonEnvelope(DescribedEnvelope):
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
-        compiled, headers = self.compile_for(change), id_header(change.id)
+        compiled, headers = self.compile_for(change), id_header(change.id, self.headers)
         key = compiled.key.write(change).encode()
         message = Message(key, compiled.value.write(change).encode(), headers)
         return (message, Message(key, None, headers)) if compiled.tombstone else (message,)

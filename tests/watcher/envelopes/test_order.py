@@ -23,6 +23,7 @@ from watcher.model.errors import ConfigurationError
 
 FORMATS: list[tuple[str, dict[str, object]]] = [
     ("plain", {}),
+    ("cloudevents", {}),
     ("datastream", {}),
     ("debezium", {}),
     ("debezium", {"with_schema": True}),

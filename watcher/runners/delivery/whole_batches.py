@@ -17,7 +17,7 @@ from watcher.captures import Changed
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes.batches import CHANGE_ID_COLUMN, try_by_column
 from watcher.envelopes.lines import JsonLines
-from watcher.envelopes.message import Envelope, Message, id_header
+from watcher.envelopes.message import Envelope, Headers, Message, id_header
 from watcher.model.change import Change
 from watcher.runners.delivery.retries import RetryingSink
 from watcher.runners.delivery.sinks import ChangeSink, EachChange
@@ -134,24 +134,28 @@ class EachMessage(EachBatch):
         self._message_sink = sink
 
     def _write_batch(self, rows: Changed) -> bool:
-        messages = try_by_column(rows, self._database, self._message_sink.envelope)
+        envelope = self._message_sink.envelope
+        messages = try_by_column(rows, self._database, envelope)
         if messages is None:
             return False
-        for each in list_encoded(rows, self._database, messages):
+        for each in list_encoded(rows, self._database, messages, envelope.headers):
             write = partial(self._message_sink.write_encoded, each)
             self._retrying.deliver(each.id, each.taken.decode, write)
         return True
 
 
-def list_encoded(rows: Changed, database: str, messages: pa.RecordBatch) -> Iterator[Encoded]:
-    """Each change of a batch with its messages: a tombstone belongs to the message before it."""
+def list_encoded(
+    rows: Changed, database: str, messages: pa.RecordBatch, others: Headers = ()
+) -> Iterator[Encoded]:
+    """Each change of a batch with its messages: a tombstone belongs to the message before it.
+    ``others`` are the headers of the envelope."""
     names = ("table", "key", "value", CHANGE_ID_COLUMN)
     tables, keys, values, ids = (messages.column(name).to_pylist() for name in names)
     place, count = 0, len(ids)
     for at in range(count):
         if values[at] is None:
             continue
-        headers = id_header(ids[at])
+        headers = id_header(ids[at], others)
         message = Message(keys[at], values[at], headers)
         both: tuple[Message, ...] = (message,)
         if at + 1 < count and values[at + 1] is None:
