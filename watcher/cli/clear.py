@@ -29,7 +29,7 @@ if to_run(__name__):
     from watcher.runners.signals import stop_on_signals
     from watcher.settings.fields import duration_seconds
     from watcher.settings.table_specs import check_table_spec
-    from watcher.settings.watcher import GRACE_SECONDS
+    from watcher.settings.watch_config import GRACE_SECONDS
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect
     from watcher.spanner.timestamps import format_timestamp
