@@ -195,7 +195,8 @@ class DmlExecutor:
         automatic = [
             (c.name, ":commit_")
             for c in table.columns
-            if c.on_update is not None
+            if assigned
+            and c.on_update is not None
             and c.name.casefold() not in assigned
             and not leaves_timestamp(statement, moment)
         ]

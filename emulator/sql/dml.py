@@ -82,7 +82,7 @@ class DmlCompiler:
         if not clause.columns and not clause.constraint:
             raise errors.invalid_argument("ON CONFLICT DO UPDATE needs a conflict target")
         scope = Scope([table_relation(table, table.name), excluded_row(table)])
-        assignments = self._assignments(update, table, table.name, scope, context)
+        assignments = self._assignments(update, table, table.name, scope, context, upserts=True)
         where = update.args.get("where")
         test = "TRUE"
         if where is not None:
@@ -91,9 +91,16 @@ class DmlCompiler:
         return OnConflict(keys, assignments, test)
 
     def _assignments(
-        self, node: exp.Expr, table: Table, alias: str, scope: Scope, context: Context
+        self,
+        node: exp.Expr,
+        table: Table,
+        alias: str,
+        scope: Scope,
+        context: Context,
+        upserts: bool = False,
     ) -> tuple[tuple[str, str], ...]:
-        """SET: columns, or fields of them, and what they become."""
+        """SET: columns, or fields of them, and what they become. One that ``upserts`` may name the
+        key, as the PostgreSQL dialect demands: ``DO UPDATE SET Id = excluded.Id``."""
         assignments: list[tuple[str, str]] = []
         fields = FieldUpdates(table, alias, scope, context)
         for each in node.expressions:
@@ -106,6 +113,8 @@ class DmlCompiler:
                 raise errors.invalid_argument("SET needs assignments of the form column = value")
             column = assignable_column(table, assigned_name(each.this, alias))
             if any(p.column.casefold() == column.name.casefold() for p in table.primary_key):
+                if upserts and names_excluded(each.expression, column.name):
+                    continue  # the key that was found
                 raise errors.invalid_argument(
                     f"Cannot UPDATE value on non-writable column: {column.name}"
                 )
@@ -343,3 +352,10 @@ def check_returned(typed: Typed, table: Table) -> None:
         raise errors.invalid_argument(
             f"Column {column.name} with a pending commit timestamp cannot be returned"
         )
+
+
+def names_excluded(value: exp.Expr, column: str) -> bool:
+    """Whether a value is that of a column in the row that could not be inserted."""
+    if not isinstance(value, exp.Column):
+        return False
+    return value.table.casefold() == "excluded" and value.name.casefold() == column.casefold()

@@ -228,6 +228,15 @@ def test_dml_returns_rows_and_meets_conflicts(singers: Database) -> None:
     assert write(singers, "DELETE FROM singers WHERE id > 1 RETURNING id") == [[2], [3], [4]]
 
 
+def test_an_upsert_may_set_the_key_to_itself_and_nothing_else(singers: Database) -> None:
+    """Spanner's DML reference: DO UPDATE SET lists all columns of the insert list."""
+    head = "INSERT INTO singers (id, name) VALUES (1, 'Amy') ON CONFLICT (id) DO UPDATE SET"
+    both = f"{head} id = excluded.id, name = excluded.name RETURNING id, name"
+    assert write(singers, both) == [[1, "Amy"]]
+    with pytest.raises(InvalidArgument, match="non-writable column: id"):
+        write(singers, f"{head} id = 7, name = excluded.name RETURNING id, name")
+
+
 def test_a_commit_timestamp_is_written_by_mutations_and_by_dml(singers: Database) -> None:
     with singers.batch() as batch:
         batch.update("singers", ["id", "changed"], [[1, COMMIT_TIMESTAMP]])

@@ -215,6 +215,15 @@ def test_spark_refuses_the_mode(failed: Database) -> None:
     assert resolve_scan(parse_source_options(options | accepted)).captures
 
 
+def test_the_check_says_what_a_probe_found(failed: Database) -> None:
+    code, output = invoke("check", "-d", str(address_of(failed)), "-t", "Singers", "--json")
+    assert code == 1
+    found = [each for each in json.loads(output) if "assumption" in each["name"]]
+    assert [(each["name"], each["ok"]) for each in found] == [
+        ("assumption on-update-mutation", False)
+    ]
+
+
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="did you mean 'on-update-mutation'"):
         parse_watch_config({"database": "D", "accept_failed_probes": ["on-update-mutations"]})

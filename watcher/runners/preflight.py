@@ -11,13 +11,16 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.model.names import split_name
 from watcher.consumers.clearing.guard import check_erasable
+from watcher.model.assumptions.ledger import LEDGER, list_unsafe
 from watcher.model.errors import ConfigurationError, NotOursError, WatcherError
 from watcher.model.window import BEGINNING, Window
 from watcher.overview.page.service import choose_token
+from watcher.overview.probe.stored import load_failures
 from watcher.overview.reader import StaleReader
 from watcher.overview.stored import read_own_columns, read_stored_state
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.sources import make_queries, resolve_streamed, select_polled
+from watcher.settings.modes import list_watch_modes
 from watcher.settings.sections import PageConfig
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.database import connect
@@ -49,6 +52,7 @@ def check(config: WatchConfig) -> Iterator[Finding]:
         yield Finding("access", False, str(error), "see above")
         return
     yield Finding("access", True, f"{config.address} answers")
+    yield from check_probe(config)
     if config.capture == "change-stream":
         yield from check_stream(config, database)
     else:
@@ -65,6 +69,16 @@ def check(config: WatchConfig) -> Iterator[Finding]:
             True,
             "no consumer is named: positions are not saved, and clearing does not wait",
         )
+
+
+def check_probe(config: WatchConfig) -> Iterator[Finding]:
+    """What the last probe of the database found wrong; nothing where that is nothing."""
+    positions = connect(config.positions_address)
+    for name, seen in load_failures(positions, config.positions.table, config.address).items():
+        accepted = name in config.accept_failed_probes
+        unsafe = bool(list_unsafe([name], list_watch_modes(config))) and not accepted
+        advice_ = LEDGER[name].advice if name in LEDGER else ""
+        yield Finding(f"assumption {name}", not unsafe, f"does not hold: {seen}", advice_)
 
 
 def check_stream(config: WatchConfig, database: Database) -> Iterator[Finding]:

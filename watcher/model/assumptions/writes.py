@@ -5,6 +5,7 @@ from __future__ import annotations
 from watcher.model.assumptions.entry import Assumption, Consequence, Mode
 
 DDL = "reference/standard-sql/data-definition-language"
+DML = "reference/standard-sql/dml-syntax"
 MANUAL = (
     "let applications write the timestamp (ddl apply --strategy manual), or use a change stream"
 )
@@ -14,7 +15,7 @@ WRITES = (
         "on-update-dml",
         "ON UPDATE sets the commit timestamp of a row when an UPDATE statement writes a column"
         " outside of the key.",
-        DDL,
+        DML,
         Consequence.LOST,
         "an update by DML is never polled",
         MANUAL,
@@ -41,8 +42,9 @@ WRITES = (
     Assumption(
         "on-update-upsert",
         "ON UPDATE sets the commit timestamp of a row that is there already when an"
-        " insert-or-update mutation, or INSERT with ON CONFLICT DO UPDATE, writes it.",
-        "",
+        " insert-or-update mutation (not documented), or INSERT with ON CONFLICT DO UPDATE, writes"
+        " it.",
+        DML,
         Consequence.LOST,
         "an upsert of a row that is there is never polled",
         MANUAL,

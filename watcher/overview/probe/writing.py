@@ -71,7 +71,7 @@ def upsert_by_dml(context: ProbeContext, key: int) -> int:
     if sql.dialect is Dialect.POSTGRESQL:
         text = (
             f"INSERT INTO {table} ({k}, {v}) VALUES (@key, @value)"  # noqa: S608 (quoted)
-            f" ON CONFLICT ({k}) DO UPDATE SET {v} = excluded.{v}"
+            f" ON CONFLICT ({k}) DO UPDATE SET {k} = excluded.{k}, {v} = excluded.{v}"
         )
     else:
         text = f"INSERT OR UPDATE INTO {table} ({k}, {v}) VALUES (@key, @value)"  # noqa: S608 (quoted)
