@@ -122,6 +122,36 @@ def test_a_deleted_row_leaves_a_tombstone(cluster: MockCluster) -> None:
     assert (event.key, event.partition) == (tombstone.key, tombstone.partition)
 
 
+@pytest.mark.parametrize("name", ["plain", "debezium", "cloudevents"])
+def test_headers_say_what_a_message_is_and_tombstones_follow_deletes(
+    singers: Database, cluster: MockCluster, name: str
+) -> None:
+    """A batch of this size is encoded by column where messages have no such headers."""
+    cluster.create_topic("Singers", partitions=1)
+    write_singers(singers, range(300), "name")
+    with singers.batch() as batch:
+        batch.update("Singers", ("SingerId", "LastName"), [(7, "gone")])
+    kafka = {"headers": True, "tombstones": True}
+    watcher = make_watcher(singers, cluster, envelope=name, kafka=kafka)
+    watcher.run_once()
+    records = read_records(cluster, "Singers")
+    assert len(records) == 300
+    for record in records:
+        assert record.headers["table"] == b"Singers"
+        assert record.headers["operation"] == b"UPSERT"
+        assert record.headers["commit_timestamp"].endswith(b"Z")
+        assert "transaction_id" not in record.headers
+    assert len({record.headers["schema_version"] for record in records}) == 1
+    (change,) = account_changes(1)
+    deleted = replace(change, operation=Operation.DELETE, new_values=None)
+    envelope = watcher.config.delivery.kafka.wrap(make_envelope(name))
+    event, tombstone = envelope.encode(deleted)
+    assert event.value is not None
+    assert (tombstone.key, tombstone.value) == (event.key, None)
+    assert dict(tombstone.headers)["operation"] == b"DELETE"
+    assert len(envelope.encode(change)) == 1
+
+
 def test_barriers_come_in_every_partition_after_what_they_resolve(cluster: MockCluster) -> None:
     cluster.create_topic(TABLE, partitions=3)
     ydb = make_envelope("ydb", {"virtual_timestamps": True, "barriers": True})

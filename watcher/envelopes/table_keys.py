@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from watcher.envelopes.message import Envelope, Headers, Known, Message, json_bytes, json_text
+from watcher.envelopes.message import Message, json_bytes, json_text
+from watcher.envelopes.wrapped import WrappedEnvelope
 from watcher.model.change import Change
 
 TABLE_FIELD = "__dbz__physicalTableIdentifier"
@@ -15,40 +16,9 @@ CONNECT_FIELD = {"type": "string", "optional": False, "field": TABLE_FIELD}
 
 
 @dataclass(frozen=True, slots=True)
-class TableKeys:
+class TableKeys(WrappedEnvelope):
     """An ``Envelope`` whose keys begin with the table: rows of two tables may have equal keys, and
     a tombstone or a newer version of one would remove the other's."""
-
-    inside: Envelope
-
-    @property
-    def has_key(self) -> bool:
-        """As ``Envelope.has_key``."""
-        return self.inside.has_key
-
-    @property
-    def binary(self) -> bool:
-        """As ``Envelope.binary``."""
-        return self.inside.binary
-
-    @property
-    def names_table(self) -> bool:
-        """As ``Envelope.names_table``."""
-        return self.inside.names_table
-
-    @property
-    def headers(self) -> Headers:
-        """As ``Envelope.headers``."""
-        return self.inside.headers
-
-    @property
-    def needs_order(self) -> bool:
-        """As ``Envelope.needs_order``."""
-        return self.inside.needs_order
-
-    def check(self, known: Known) -> None:
-        """As ``Envelope.check``."""
-        self.inside.check(known)
 
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
@@ -56,10 +26,6 @@ class TableKeys:
             replace(message, key=add_table(message.key, change.table))
             for message in self.inside.encode(change)
         )
-
-    def encode_resolved(self, micros: int) -> tuple[Message, ...]:
-        """As ``Envelope.encode_resolved``."""
-        return self.inside.encode_resolved(micros)
 
 
 def add_table(key: bytes | None, table: str) -> bytes | None:

@@ -10,6 +10,8 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, field_validator
 
+from watcher.envelopes.described_messages import DescribedMessages
+from watcher.envelopes.message import Envelope
 from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import Section, Text
 from watcher.settings.secret_values import Secret
@@ -110,6 +112,12 @@ class KafkaOptions(QueueOptions):
     """Each window is one transaction."""
     transactional_id: Text | None = None
     """The id of these transactions; by default made of the database and the consumer."""
+    headers: bool = False
+    """Messages have the headers ``table``, ``operation``, ``commit_timestamp``, ``schema_version``
+    and, of a change stream, ``transaction_id``, besides ``id``."""
+    tombstones: bool = False
+    """A delete is followed by a message without a value, also in formats that have none of their
+    own."""
     properties: Mapping[str, Secret] = {}
     """Properties of librdkafka's producer: security, compression, sizes, timeouts. No value is ever
     shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are read from there."""
@@ -121,6 +129,12 @@ class KafkaOptions(QueueOptions):
             if name in RESERVED:
                 raise ValueError(f"'{name}' cannot be set: {RESERVED[name]}")
         return properties
+
+    def wrap(self, envelope: Envelope) -> Envelope:
+        """The envelope with what these options add to its messages."""
+        if not (self.headers or self.tombstones):
+            return envelope
+        return DescribedMessages(envelope, self.headers, self.tombstones)
 
     def check(self, consumer: str | None) -> None:
         """As ``QueueOptions.check``."""

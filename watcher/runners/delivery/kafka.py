@@ -388,7 +388,8 @@ def make_sink(config: WatchConfig, destination: KafkaDestination) -> KafkaSink:
     transactional_id = None
     if options.transactional:
         transactional_id = options.transactional_id or name_transactions(config)
-    return KafkaSink(destination, config.message_format, options.properties, transactional_id)
+    envelope = options.wrap(config.message_format)
+    return KafkaSink(destination, envelope, options.properties, transactional_id)
 
 
 def name_transactions(config: WatchConfig) -> str:
