@@ -11,7 +11,8 @@ import pytest
 
 from conformance.presets import PRESETS, write_files
 from conformance.settings import Settings, split_command
-from watcher.settings.watcher import parse_watch_config, read_toml
+from watcher.process.text_files import read_toml
+from watcher.settings.watcher import parse_watch_config
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "conformance.md").read_text()
 DATABASE = "projects/project-1/instances/instance-1/databases/database-1"

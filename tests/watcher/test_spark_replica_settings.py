@@ -98,6 +98,7 @@ OTHERS: dict[str, Any] = {
     "backfill_rows": 5,
     "interval": "3s",
     "adaptive": True,
+    "idle_interval": "1m",
     "mask_key": {"env": "HOME"},
     "max_rows": 7,
     "max_bytes": "1MiB",

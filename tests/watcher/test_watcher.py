@@ -36,7 +36,7 @@ from watcher.model.errors import (
     TableNotFoundError,
 )
 from watcher.runners.delivery.retries import read_dead_letters
-from watcher.runners.watcher_run.run import idle_seconds
+from watcher.runners.watcher_run.run import longest_idle_pause
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.timestamps import format_timestamp, to_micros
 from watcher.tables.discovery import discover_table
@@ -572,16 +572,33 @@ def test_metrics_tell_rows_scanned_and_what_was_tried_again(music: Database) -> 
     assert sample("spanner_watcher_stream_restarts", labels) == 0
 
 
-def test_an_adaptive_watcher_pauses_longer_the_longer_it_is_idle(music: Database) -> None:
-    assert [idle_seconds(idle, 2.0) for idle in (0, 1, 2, 9, 50)] == [0.0, 2.0, 4.0, 18.0, 18.0]
+@pytest.mark.parametrize("pauses", [{"adaptive": True}, {"idle_interval": "45s"}])
+def test_a_watcher_that_pauses_longer_while_it_is_idle_delivers_what_comes(
+    music: Database, pauses: dict[str, object]
+) -> None:
     seen = ChangeCollector()
-    watcher = Watcher(**options(music, adaptive=True, interval="5ms"))
+    watcher = Watcher(**options(music, interval="5ms", **pauses))
     watcher.on_change(seen)
     with run_in_thread(watcher) as raised:
         for singer in range(3):
             add(music, singer)
             seen.wait(singer + 1)
     assert not raised
+
+
+def test_how_long_an_idle_watcher_pauses() -> None:
+    database = "projects/p/instances/i/databases/d"
+    settings: dict[str, object] = {"interval": "2s", "database": database, "tables": ["Singers"]}
+    changes: tuple[dict[str, object], ...] = (
+        {},
+        {"adaptive": True},
+        {"idle_interval": "30s"},
+        {"idle_interval": "1s"},
+    )
+    pauses = [longest_idle_pause(parse_watch_config(settings | more)) for more in changes]
+    assert pauses == [0.0, 18.0, 28.0, 0.0]
+    with pytest.raises(ConfigurationError, match="idle_interval"):
+        parse_watch_config(settings | {"idle_interval": "50s"})
 
 
 def test_an_adaptive_watcher_polls_again_at_once_while_rows_keep_coming(music: Database) -> None:

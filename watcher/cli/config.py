@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ddl.model.selection import is_glob
 from watcher.model.errors import ConfigurationError
-from watcher.settings.watcher import WatchConfig, parse_watch_config, read_toml
+from watcher.process.text_files import read_toml
+from watcher.settings.watcher import WatchConfig, parse_watch_config
 
 OF_TABLES = "table.*."
 """How a flag begins that is an option of every table that is named."""

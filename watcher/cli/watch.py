@@ -86,6 +86,13 @@ def command(
             metavar="DURATION", help="Pause between polls, such as 500ms or 1s (the default)."
         ),
     ] = None,
+    idle_interval: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Pause longer and longer while nothing changes, up to this, such as 30s.",
+        ),
+    ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Deliver the changes up to now, then stop.")
     ] = False,
@@ -171,6 +178,7 @@ def command(
         "consumer": consumer,
         "start": start,
         "interval": interval,
+        "idle_interval": idle_interval,
         "max_rows": max_rows,
         "create_folders": create_folders or None,
         "standby": standby or None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import tomllib
 from pathlib import Path
 
 from watcher.model.errors import ConfigurationError
@@ -45,3 +46,11 @@ def refuse_byte(path: Path, stored: bytes, offset: int, encoding: str) -> Config
         f"{path} is not {encoding.upper()} text: byte 0x{stored[offset]:02X} at offset {offset};"
         " save it as UTF-8, or as UTF-16 with a byte order mark"
     )
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """A TOML file as plain values. Raises ConfigurationError with its line."""
+    try:
+        return tomllib.loads(read_text_file(path))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path} is not valid TOML: {error}") from error

@@ -34,6 +34,8 @@ from watcher.spanner.address import DatabaseAddress, Endpoint
 from watcher.tables.values import TableSpec
 
 GRACE_SECONDS = 60.0
+IDLE_SECONDS_MAX = 45.0
+"""A consumer that says nothing for a minute is behind, for those who look at it."""
 PARTS_MAX = 1000
 
 
@@ -60,6 +62,10 @@ class WatchConfig(SharedSettings):
     """The pause after a poll; there is none after a full window."""
     adaptive: bool = False
     """No pause while rows keep coming; longer ones while nothing changes, up to ten intervals."""
+    idle_interval: Annotated[Duration, Field(le=IDLE_SECONDS_MAX)] = 0.0
+    """The longest pause while nothing changes, at most 45 s: pauses grow by an interval with each
+    poll that finds nothing. 0 leaves them as they are. What comes first after a quiet time may wait
+    so long."""
     max_rows: Annotated[int, Field(ge=1)] = 100_000
     """Windows are cut at about this many rows."""
     max_bytes: Size = 0

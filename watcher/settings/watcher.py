@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
 from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
 from watcher.envelopes import Known
 from watcher.model.errors import ConfigurationError
-from watcher.process.text_files import read_text_file
 from watcher.settings.destinations import DESTINATIONS, TABLE_FIELD
 from watcher.settings.fields import (
     EARLIEST,
@@ -268,11 +265,3 @@ def check_envelope(config: WatchConfig) -> None:
             " full name, and start one watcher for each table, or write to a queue with a topic"
             f" for each table ({TABLE_FIELD})"
         )
-
-
-def read_toml(path: Path) -> dict[str, object]:
-    """A TOML file as plain values. Raises ConfigurationError with its line."""
-    try:
-        return tomllib.loads(read_text_file(path))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path} is not valid TOML: {error}") from error

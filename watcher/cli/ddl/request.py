@@ -13,9 +13,8 @@ from ddl.model.errors import PlanError
 from ddl.model.options import WatchFile, WatchOptions
 from ddl.model.schema import Dialect, Schema
 from ddl.rules.evolve import parse_schema
-from watcher.process.text_files import read_text_file
+from watcher.process.text_files import read_text_file, read_toml
 from watcher.settings.fields import describe_validation_error
-from watcher.settings.watcher import read_toml
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
 

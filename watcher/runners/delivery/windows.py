@@ -121,6 +121,7 @@ class WindowDelivery(SourceAnswers[Source]):
         self._known: dict[str, int] | None = None
         self._ends: LeastEnds | None = None
         self._followed_at = -math.inf
+        self._saved_at = -math.inf
         self._latest_end: int | None = None
         """Where a window might have ended that was cut where the schema was an older one."""
 
@@ -205,15 +206,17 @@ class WindowDelivery(SourceAnswers[Source]):
             "window", {f"{OWN}consumer": self._instance.consumer}, started_at=began
         ) as current:
             plan = answer(plan_window(request, look), self)
-            delivered = self._deliver_planned(plan)
+            delivered = self._deliver_planned(plan, required=until is not None)
             describe_window(current, plan.watched.positions, delivered)
         return delivered
 
-    def _deliver_planned(self, plan: WindowPlan[Source]) -> Delivered:
+    def _deliver_planned(self, plan: WindowPlan[Source], required: bool) -> Delivered:
         self._latest_end = None if plan.in_latest_schema else plan.wanted
         starts = plan.watched.positions
         self._begin_window(starts, plan.end)
         rows = self._hand_over(plan.windows, plan.end)
+        if not (rows or required or self._must_save(plan)):
+            return Delivered(plan.end, rows, plan.more, plan.wanted)
         self._sink.resolved(plan.end)
         self._sink.flush()
         failpoint("after-delivery-before-position")
@@ -239,6 +242,14 @@ class WindowDelivery(SourceAnswers[Source]):
         """Whether a window needs the tables and columns that are valid at its very end: to be read
         by them, or to be written to copies that are to equal Spanner there."""
         return self._source.read_by_schema or isinstance(self._sink, WindowSink)
+
+    def _must_save(self, plan: WindowPlan[Source]) -> bool:
+        """Whether a window without rows moves the positions. Only reading a change stream tells
+        that nothing changed: a commit after each look would be most of what idle tables cost. But
+        copies are as new as their latest window."""
+        waited = time.monotonic() - self._saved_at >= self._idle_seconds
+        needed = plan.more or not plan.in_latest_schema or isinstance(self._sink, WindowSink)
+        return waited or needed
 
     def _is_due(self) -> bool:
         """Whether it is time to look at the schema, and to advance the positions of idle tables."""
@@ -295,6 +306,7 @@ class WindowDelivery(SourceAnswers[Source]):
         behind = {table: start for table, start in starts.items() if start < end}
         moves = [Move(Position(consumer, table, end), start) for table, start in behind.items()]
         self._positions.save_all(moves, owner)
+        self._saved_at = time.monotonic()
         self._least_ends.note_saved(dict.fromkeys(behind, end))
         if self._known is not None:
             self._known |= dict.fromkeys(behind, end)

@@ -25,9 +25,10 @@ from watcher.runners.watcher_run.recovery import Recovery
 from watcher.runners.watcher_run.registration import Registrar
 from watcher.runners.watcher_run.settings import RunContact, RunSettings
 from watcher.runners.watcher_run.table_resolver import Tables
+from watcher.settings.watcher import WatchConfig
 
 LOG = logging.getLogger("watcher")
-IDLE_INTERVALS_MAX = 10
+ADAPTIVE_INTERVALS = 10
 FAILURES_OF_ONCE_MAX = 8
 """So many failures in a row end ``WatcherRun.deliver_once``."""
 
@@ -46,9 +47,12 @@ class RunStart:
     page: str | None = None
 
 
-def idle_seconds(idle: int, interval: float) -> float:
-    """How long an adaptive watcher waits, beside its interval, after so many idle polls."""
-    return min(idle, IDLE_INTERVALS_MAX - 1) * interval
+def longest_idle_pause(config: WatchConfig) -> float:
+    """The longest pause, beside the interval, after polls that found nothing, in seconds."""
+    longest = config.idle_interval or config.interval * (
+        ADAPTIVE_INTERVALS if config.adaptive else 1
+    )
+    return max(longest - config.interval, 0.0)
 
 
 class WatcherRun:
@@ -257,8 +261,8 @@ class WatcherRun:
         active = delivered.total > 0 or (config.adaptive and self._rows_came)
         self._rows_came = delivered.total > 0
         self._idle_polls = 0 if active else self._idle_polls + 1
-        if config.adaptive and not delivered.more and not self._windows.unfinished:
-            pause = idle_seconds(self._idle_polls, config.interval)
+        if not delivered.more and not self._windows.unfinished:
+            pause = min(self._idle_polls * config.interval, longest_idle_pause(config))
             self._not_before = time.monotonic() + pause
 
     # Tables as the schema changes.
