@@ -15,9 +15,8 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 
 from emulator.process import spawn
-from watcher.demo.database import create_database, read_rows_by_key
 from watcher.demo.delivered import read_ground_truth, read_micro_batches
-from watcher.demo.preparation import make_watchable
+from watcher.demo.preparation import create_database, make_watchable, read_rows_by_key
 from watcher.demo.progress import count_index_rows
 from watcher.demo.replica import ReplicaSummary, show_replica, verify_replica
 from watcher.demo.settings import DemoOptions, DemoSettings

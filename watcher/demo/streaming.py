@@ -9,8 +9,9 @@ from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 from rich.live import Live
 
+from watcher.consumers.clearing import Clearing
+from watcher.consumers.positions import SpannerPositions
 from watcher.demo import processes
-from watcher.demo.clearing import ScheduledClearing
 from watcher.demo.preparation import DemoTable
 from watcher.demo.processes import ChildError, DemoProcess
 from watcher.demo.progress import (
@@ -21,6 +22,8 @@ from watcher.demo.progress import (
     make_screen,
 )
 from watcher.demo.settings import DemoSettings
+from watcher.runners.schedule import Schedule
+from watcher.tables.values import WatchedTable
 
 LOOK_EVERY_SECONDS = 0.5
 QUERY_START_SECONDS_MAX = 180
@@ -119,3 +122,26 @@ class Streaming:
         for child in self._children.values():
             child.check()
         time.sleep(pause_seconds)
+
+
+class ScheduledClearing:
+    """Clears at the settings' interval while the ``with`` block runs; ``cleared`` counts rows."""
+
+    def __init__(self, settings: DemoSettings, database: Database, table: WatchedTable) -> None:
+        positions = SpannerPositions(database)
+        self._clearing = Clearing(database, table, positions)
+        self._schedule = Schedule()
+        self._schedule.every(settings.clear_every_seconds, "clear", self.now)
+        self.cleared = 0
+
+    def now(self) -> None:
+        """Clears once."""
+        self.cleared += self._clearing.clear().rows
+
+    def __enter__(self) -> ScheduledClearing:
+        self._schedule.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._schedule.stop()
+        self._schedule.wait()

@@ -51,6 +51,7 @@ if to_run(__name__):
     from ddl.migration.plan import Plan, PlanStatement, make_plan
     from ddl.migration.record import read_ownership
     from ddl.model.errors import PlanError
+    from ddl.model.options import WatchOptions
     from ddl.model.selection import select_tables
     from ddl.tracking.status import TableStatus, list_statuses
     from watcher.cli.ddl.request import WatchRequest, load_schema
@@ -101,21 +102,7 @@ def plan(
     Shows each with its reason and its cost, as comments of a script that can be run. Changes
     nothing. Reads the schema from a database or from a file.
     """
-    flags = {
-        "strategy": strategy,
-        "shards": shards,
-        "modulo": modulo,
-        "shard_key": shard_key,
-        "timestamp_column": timestamp_column,
-        "shard_column": shard_column,
-        "processed_column": processed_column,
-        "index": index,
-        "storing": storing,
-        "stored": stored,
-        "hidden": hidden,
-        "shard": shard,
-        "take_over": take_over,
-    }
+    flags = {name: value for name, value in locals().items() if name in WatchOptions.model_fields}
     request = WatchRequest(tables, exclude, config, flags, strict)
     if sql and json_output:
         raise PlanError("--sql and --json exclude each other: use one of them")
@@ -165,21 +152,7 @@ def apply(
     meanwhile. Records what it adds, so that 'ddl rollback' can remove it. Where a table is watched
     otherwise than asked for, goes over to what was asked for, or says why it cannot.
     """
-    flags = {
-        "strategy": strategy,
-        "shards": shards,
-        "modulo": modulo,
-        "shard_key": shard_key,
-        "timestamp_column": timestamp_column,
-        "shard_column": shard_column,
-        "processed_column": processed_column,
-        "index": index,
-        "storing": storing,
-        "stored": stored,
-        "hidden": hidden,
-        "shard": shard,
-        "take_over": take_over,
-    }
+    flags = {name: value for name, value in locals().items() if name in WatchOptions.model_fields}
     request = WatchRequest(tables, exclude, config, flags, strict)
     migration = apply_migration(request, database, dry_run, json_output)
     if migration.left_out:
