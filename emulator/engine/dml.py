@@ -394,7 +394,7 @@ def leaves_timestamp(statement: Update, moment: Moment) -> bool:
 
 
 def forget_explicit(statement: Update, table: Table) -> Update:
-    """The same UPDATE; wrong on purpose, without values for columns that have an ON UPDATE."""
+    """The same UPDATE; wrong on purpose, ON UPDATE overrules values that are given."""
 
     def is_forgotten(name: str, value: str) -> bool:
         column = table.column(name)
@@ -403,5 +403,8 @@ def forget_explicit(statement: Update, table: Table) -> Update:
         itself = value.endswith(quote_name(name)) and is_wrong(Wrong.EXPLICIT_VALUE_WINS)
         return itself or (value == "NULL" and is_wrong(Wrong.EXPLICIT_NULL_WINS))
 
-    kept = tuple(each for each in statement.assignments if not is_forgotten(*each))
-    return replace(statement, assignments=kept)
+    assignments = tuple(
+        (name, ":commit_" if is_forgotten(name, value) else value)
+        for name, value in statement.assignments
+    )
+    return replace(statement, assignments=assignments)
