@@ -37,14 +37,12 @@ def render_schema(schema: Schema, database: str | None = None) -> list[str]:
     spelling = SPELLINGS[schema.dialect]
     before = [item.text for item in schema.verbatim if item.kind in KINDS_BEFORE_TABLES]
     after = [item.text for item in schema.verbatim if item.kind not in KINDS_BEFORE_TABLES]
-    tables, late_keys = order_tables(schema.tables)
     options = schema.options.items() if database is not None else ()
     return [
         *(spelling.alter_database(database or "", [option]) for option in options),
         *(f"CREATE SCHEMA {spelling.quote_name(name)}" for name in schema.named_schemas),
         *before,
-        *map(spelling.create_table, tables),
-        *(render_step(key, schema.dialect) for key in late_keys),
+        *map(spelling.create_table, order_tables(schema.tables)),
         *map(spelling.create_index, schema.indexes),
         *after,
         *map(spelling.create_change_stream, schema.change_streams),

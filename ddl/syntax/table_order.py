@@ -2,31 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
-from ddl.model.schema import ForeignKey, Table
-from ddl.model.steps import AddForeignKey
+from ddl.model.schema import Table
 
 
-def order_tables(tables: Sequence[Table]) -> tuple[list[Table], list[AddForeignKey]]:
-    """Tables in their order, and the foreign keys that are added behind them.
+def order_tables(tables: Sequence[Table]) -> list[Table]:
+    """Tables in their order, but each behind those that its foreign keys name.
 
-    A foreign key to a later table (of a circle, or added by ALTER TABLE) waits for it. Parents are
-    always there first.
+    In a circle of foreign keys they keep their order, as in Google's emulator: no order would do.
     """
+    names = needed_by(tables)
+    reached = {name: reach(name, names) for name in names} if has_later(tables, names) else {}
+    waiting = {table.name.casefold(): table for table in tables}
     ordered: list[Table] = []
-    late: list[AddForeignKey] = []
-    seen: set[str] = set()
-    for table in tables:
-        seen.add(table.name.casefold())
-        waiting = [key for key in table.foreign_keys if key.referenced_table.casefold() not in seen]
-        late += [AddForeignKey(table.name, key) for key in waiting]
-        ordered.append(without_keys(table, waiting))
-    return ordered, late
+    while waiting:
+        name = next(each for each in waiting if not is_blocked(each, names, waiting, reached))
+        ordered.append(waiting.pop(name))
+    return ordered
 
 
-def without_keys(table: Table, keys: Sequence[ForeignKey]) -> Table:
-    """A table without some of its foreign keys."""
-    kept = tuple(key for key in table.foreign_keys if key not in keys)
-    return replace(table, foreign_keys=kept) if keys else table
+def needed_by(tables: Sequence[Table]) -> dict[str, list[str]]:
+    """The tables that each table names: its parent, and those of its foreign keys."""
+    return {
+        table.name.casefold(): [
+            *([table.interleave.parent.casefold()] if table.interleave else []),
+            *(key.referenced_table.casefold() for key in table.foreign_keys),
+        ]
+        for table in tables
+    }
+
+
+def has_later(tables: Sequence[Table], names: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a table names one that comes behind it."""
+    places = {table.name.casefold(): place for place, table in enumerate(tables)}
+    return any(places.get(each, -1) > places[name] for name in names for each in names[name])
+
+
+def reach(name: str, names: Mapping[str, Sequence[str]]) -> set[str]:
+    """All that a table names, and all that these name."""
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        for each in names.get(todo.pop(), ()):
+            if each not in found:
+                found.add(each)
+                todo.append(each)
+    return found
+
+
+def is_blocked(
+    name: str,
+    names: Mapping[str, Sequence[str]],
+    waiting: Mapping[str, Table],
+    reached: Mapping[str, set[str]],
+) -> bool:
+    """Whether a table has to wait for another one that does not wait for it."""
+    return any(
+        each != name and each in waiting and name not in reached.get(each, {name})
+        for each in names[name]
+    )
