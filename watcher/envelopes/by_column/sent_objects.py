@@ -8,7 +8,7 @@ not expected, and values of an unusual kind. Then the objects are parsed.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from ddl.model.schema import Type, TypeCode
+from watcher.envelopes.by_column.float_words import replace_words, restore_words
 from watcher.model.value_types import FLOATS, Form, describe_values
 from watcher.spanner.results.sent_values import UnexpectedValueError
 
@@ -77,23 +78,38 @@ def read_members(
 ) -> dict[str, pa.Array] | None:
     """The members of objects as they were sent, each as a column; NULL where an object does not
     have it. None where objects have other members, or a value is not of its usual kind."""
-    if not all(map(is_plain, dict(columns))):
+    types = {name: choose_sent_type(type_) for name, type_ in columns}
+    if not all(map(is_plain, types)):
         return None
-    joined = pc.binary_join(single_list(texts), "\n")[0].as_buffer()
+    joined = pc.binary_join(single_list(texts), "\n")[0]
+    members = parse_members(joined, types, len(texts))
+    if members is not None:
+        return members
+    floats = [name for name, type_ in types.items() if type_ == pa.float64()]
+    lists = pa.list_(pa.float64()) in types.values()
+    replaced, count = replace_words(joined, floats, lists)
+    members = parse_members(replaced, types, len(texts)) if count else None
+    return None if members is None else restore_words(members, count)
+
+
+def parse_members(
+    joined: pa.Scalar, types: Mapping[str, pa.DataType], rows: int
+) -> dict[str, pa.Array] | None:
+    """As ``read_members``, of lines."""
+    content = joined.as_buffer()
     try:
         read = pj.read_json(
-            pa.BufferReader(joined),
-            read_options=pj.ReadOptions(use_threads=False, block_size=joined.size + 1),
+            pa.BufferReader(content),
+            read_options=pj.ReadOptions(use_threads=False, block_size=content.size + 1),
             parse_options=pj.ParseOptions(
-                explicit_schema=pa.schema([(n, choose_sent_type(type_)) for n, type_ in columns]),
-                unexpected_field_behavior="error",
+                explicit_schema=pa.schema(types.items()), unexpected_field_behavior="error"
             ),
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
-    if read.num_rows != len(texts):
+    if read.num_rows != rows:
         return None
-    return {name: pa.concat_arrays(read.column(name).chunks) for name, _ in columns}
+    return {name: pa.concat_arrays(read.column(name).chunks) for name in types}
 
 
 def single_list(values: pa.Array) -> pa.Array:
