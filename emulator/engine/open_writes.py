@@ -24,6 +24,7 @@ from emulator.engine.locks.buffer import SET_LAST_COMMIT, TouchedRows, WriteBuff
 from emulator.engine.locks.footprints import statement_ranges
 from emulator.engine.locks.ranges import Footprint, RowRange, point_range
 from emulator.engine.locks.table import Owner, wounded
+from emulator.engine.long_statements import LongStatement
 from emulator.engine.results import Check, watch
 from emulator.engine.state import AS_THEY_ARE, CompiledStatement
 from emulator.engine.write_plans import PENDING_TEXT, Moment
@@ -221,7 +222,8 @@ class OpenWrites:
 @contextmanager
 def watching(writer: DatabaseWriter, check: Check | None) -> Iterator[None]:
     """While it lasts, ``check`` can end what the writing connection does."""
-    watch(writer.reader, check)
+    # It never waits for a turn: it holds up everybody who writes.
+    watch(writer.reader, None if check is None else LongStatement("", check))
     try:
         with waiting(check):
             yield

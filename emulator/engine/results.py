@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 
 import apsw
 
 from ddl.model.schema import Schema
+from emulator.engine.long_statements import LongStatement
 from emulator.engine.refusals import translate_error
 from emulator.errors import SpannerError
 from emulator.sql.functions.callers import waiting
@@ -43,12 +45,13 @@ def start_query(
     """
     stats = Stats()
     started = time.perf_counter()
-    watch(reader, check)
+    statement = LongStatement(sql, check or nobody_waits)
+    watch(reader, statement)
     try:
         if profile:
             stats.plan = query_plan(reader.connection, sql, bindings)
         reader.scanned[0] = 0
-        with waiting(check):
+        with waiting(check), running(statement):
             cursor = reader.connection.execute(sql, bindings)
     except apsw.Error as error:
         watch(reader, None)
@@ -68,32 +71,48 @@ def start_query(
             watch(reader, None)
             release(complete)
 
-    return ResultRows(columns, read_batches(cursor, stats, schema, finish, check), stats, finish)
+    def fetch() -> list[tuple[Stored, ...]]:
+        with waiting(check), running(statement):
+            return list(islice(cursor, ROWS_AT_ONCE))
+
+    return ResultRows(columns, read_batches(fetch, stats, schema, finish), stats, finish)
 
 
-def watch(reader: StorageReader, check: Check | None) -> None:
-    """Ends a statement while it runs, once ``check`` raises."""
-    if check is None:
+def nobody_waits() -> None:
+    """The check of a statement that ends by itself."""
+
+
+@contextmanager
+def running(statement: LongStatement) -> Iterator[None]:
+    """While SQLite works on a statement."""
+    try:
+        yield
+    finally:
+        statement.pause()
+
+
+def watch(reader: StorageReader, statement: LongStatement | None) -> None:
+    """Ends a statement while it runs, once its check raises."""
+    if statement is None:
         reader.connection.set_progress_handler(None)
         return
 
     def handler() -> bool:
-        check()
+        statement.note_check()
         return False
 
     reader.connection.set_progress_handler(handler, STEPS_BETWEEN_CHECKS)
 
 
 def read_batches(
-    cursor: apsw.Cursor,
+    fetch: Callable[[], list[tuple[Stored, ...]]],
     stats: Stats,
     schema: Schema,
     finish: Callable[[bool], None],
-    check: Check | None,
 ) -> Iterator[tuple[Stored, ...]]:
-    """The rows of a cursor, counted in bunches."""
+    """The rows of a statement, some at a time, counted; ``fetch`` gives none at the end."""
     try:
-        while rows := fetch_rows(cursor, check):
+        while rows := fetch():
             stats.rows_returned += len(rows)
             yield from rows
         finish(True)
@@ -101,12 +120,6 @@ def read_batches(
         raise translate_error(error, schema) from error
     finally:
         finish(False)
-
-
-def fetch_rows(cursor: apsw.Cursor, check: Check | None) -> list[tuple[Stored, ...]]:
-    """Some rows; none at the end."""
-    with waiting(check):
-        return list(islice(cursor, ROWS_AT_ONCE))
 
 
 def collect_rows(

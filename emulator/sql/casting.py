@@ -9,6 +9,7 @@ from emulator import errors
 from emulator.sql.cast_functions import CASTS
 from emulator.sql.coerce import coerce, float_as_numeric, text_as
 from emulator.sql.composites import field_of, struct_of
+from emulator.sql.native_calls import render_call
 from emulator.sql.protos import cast_named
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, differ_in_names_only, drop_length, name_of
@@ -46,7 +47,7 @@ def cast(item: Typed, target: Type, safe: bool, context: Context) -> Typed:
             f"Invalid cast from {name_of(item.type)} to {name_of(target)}"
         )
     prefix = "safe_" if safe else ""
-    sql = f"{prefix}{function}({item.sql})" if function else item.sql
+    sql = render_call(f"{prefix}{function}", [item.sql]) if function else item.sql
     return Typed(refuse_length(sql, target, safe), drop_length(target))
 
 

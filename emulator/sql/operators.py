@@ -16,6 +16,7 @@ from emulator.sql.comparison import compare
 from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
 from emulator.sql.constructors import typed_constructor
 from emulator.sql.consumption import copy_recorded
+from emulator.sql.native_calls import render_call
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of, read_datatype
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMBERS, STRING
@@ -233,7 +234,7 @@ def bitwise(compiler: Compiler, node: exp.Binary, scope: Scope, context: Context
         return bitwise_bytes(operator, items[0], items[1], context)
     left, right = (require(i, INT64, context, f"An operand of {operator}") for i in items)
     if operator in BITWISE_FUNCTIONS:
-        return Typed(f"{BITWISE_FUNCTIONS[operator]}({left.sql}, {right.sql})", INT64)
+        return Typed(render_call(BITWISE_FUNCTIONS[operator], [left.sql, right.sql]), INT64)
     return Typed(f"({left.sql} {operator} {right.sql})", INT64)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ddl.model.schema import Type
 from emulator import errors
 from emulator.sql.coerce import coerce
+from emulator.sql.native_calls import render_call
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import (
@@ -22,8 +23,6 @@ from emulator.values.types import (
     UUID,
     array,
 )
-
-INT64_MOD = "int64_mod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +201,6 @@ def overload(name: str, items: list[Typed], context: Context) -> Typed:
     raise errors.invalid_argument(
         f"No matching signature for function {name} for argument types: {types_given}"
     )
-
-
-def render_call(function: str, arguments: list[str]) -> str:
-    """A call in SQLite's words. MOD by a written number is SQLite's own operator, which cannot fail
-    then: shards are computed by it for every row that is read or written."""
-    if function == INT64_MOD and arguments[1].isdecimal() and arguments[1] != "0":
-        return f"({arguments[0]} % {arguments[1]})"
-    return f"{function}({', '.join(arguments)})"
 
 
 def is_forced(signature: Signature, items: list[Typed]) -> bool:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
 from typing import Any
 
 from emulator.sql.functions.format_patterns import (
@@ -25,6 +26,9 @@ from emulator.values import forms
 from emulator.values.json_text import write_lines
 
 GROUP_OF_THREE = 3
+DOUBLE = '"FLOAT64"'
+"""How the compiler writes the type of an argument."""
+FLOATS = "fFeEgG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,10 @@ def format_values(pattern: str | None, *arguments: object) -> str | None:
     """FORMAT: types and values alternate. NULL where an argument is, unless %t or %T."""
     if pattern is None:
         return None
+    if len(arguments) == 2 and arguments[0] == DOUBLE and isinstance(arguments[1], float):
+        plain = find_printf(pattern)
+        if plain is not None and math.isfinite(arguments[1]):
+            return plain % (arguments[1] + 0.0)
     pairs = zip(arguments[::2], arguments[1::2], strict=True)
     waiting = [FormatArgument(parse_type(str(type_)), value) for type_, value in pairs]
     check_types(pattern, [each.type for each in waiting])
@@ -52,6 +60,17 @@ def format_values(pattern: str | None, *arguments: object) -> str | None:
     if len(result) > OUTPUT_MAX:
         raise too_long()
     return result
+
+
+@lru_cache(maxsize=100)
+def find_printf(pattern: str) -> str | None:
+    """A pattern that is nothing but a float's without flags, such as %.16e, which Python's own
+    operator formats alike; else None."""
+    pieces = [piece for piece in parse_pattern(pattern) if piece]
+    only = pieces[0] if len(pieces) == 1 else None
+    if not isinstance(only, Specifier) or only.letter not in FLOATS or only.starred or only.flags:
+        return None
+    return pattern if only.width <= OUTPUT_MAX else None
 
 
 def format_specifier(specifier: Specifier, waiting: list[FormatArgument]) -> str | None:

@@ -10,6 +10,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable
+from functools import partial
 
 import farmhash
 
@@ -221,9 +222,11 @@ def from_base64(text: str) -> bytes:
 def hash_with(name: str) -> Callable[[Text], bytes]:
     """A digest of BYTES or of the UTF-8 of a STRING."""
 
+    digest = partial(getattr(hashlib, name), usedforsecurity=False)
+
     def call(value: Text) -> bytes:
-        data = value.encode() if isinstance(value, str) else value
-        return hashlib.new(name, data, usedforsecurity=False).digest()
+        hashed: bytes = digest(value.encode() if isinstance(value, str) else value).digest()
+        return hashed
 
     return call
 
