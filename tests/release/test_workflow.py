@@ -18,6 +18,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = ROOT / ".github/workflows/release.yml"
 TESTS = ROOT / ".github/workflows/tests.yml"
+PROGRAMS = "scripts/install_test_programs.sh"
 BY_TAG = {"pypa/gh-action-pypi-publish"}
 """Actions whose commit was not known when they were pinned: a tag can be moved."""
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -101,13 +102,24 @@ def test_it_is_published_with_attestations(workflow: dict[Any, Any]) -> None:
 def test_a_release_and_a_night_run_every_test(
     workflow: dict[Any, Any], tests: dict[Any, Any]
 ) -> None:
-    assert list_commands(workflow, "suite") == list_commands(tests, "night") == ["make test-all"]
+    wanted = [PROGRAMS, "make test-all"]
+    assert list_commands(workflow, "suite") == list_commands(tests, "night") == wanted
 
 
 def test_a_change_runs_what_ci_runs(tests: dict[Any, Any]) -> None:
     assert list_commands(tests, "change") == [".ci/run"]
     assert os.access(ROOT / ".ci/run", os.X_OK)
+    assert PROGRAMS in (ROOT / ".ci/run").read_text()
     assert {"push", "pull_request", "schedule"} <= set(tests[True])
+
+
+def test_ci_installs_what_tests_skip_without() -> None:
+    script = ROOT / PROGRAMS
+    assert os.access(script, os.X_OK)
+    subprocess.run(["bash", "-n", script], check=True, timeout=60)
+    installed = script.read_text()
+    for name in ("chromium", "chromium-driver", "prometheus", "postgresql", "maven", "axe-core"):
+        assert name in installed
 
 
 def test_tests_may_only_read(tests: dict[Any, Any]) -> None:

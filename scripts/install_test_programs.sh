@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs what tests run and pip does not bring: a browser, Prometheus, PostgreSQL, a JDK, Maven, Go,
+# and axe-core, which judges the page's accessibility. What is there stays. For Debian and Ubuntu.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+AXE=axe-core-4.14.1
+as_root=()
+[ "$(id -u)" -eq 0 ] || as_root=(sudo)
+
+packages=()
+has() { command -v "$1" >/dev/null 2>&1; }
+need() { has "$1" || packages+=("$2"); }
+has chromium-browser || need chromium chromium
+need chromedriver chromium-driver
+need prometheus prometheus
+need promtool prometheus
+need javac default-jdk-headless
+need mvn maven
+need go golang-go
+need npm npm
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
+
+if [ "${#packages[@]}" -gt 0 ]; then
+  "${as_root[@]}" apt-get update -q
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends "${packages[@]}"
+fi
+
+mkdir -p .cache
+[ -f ".cache/$AXE.tgz" ] || npm pack "${AXE/core-/core@}" --silent --pack-destination .cache
