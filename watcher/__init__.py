@@ -96,12 +96,12 @@ def read_table(
     where: str | None = None,
     **options: object,
 ) -> DataFrame:
-    """A table as a DataFrame, as of one timestamp: of ``columns`` alone, and of the rows that pass
-    ``where``, a condition of Spark's SQL. Spanner checks what it can of it, Spark the rest.
+    """A table as a DataFrame, as of one timestamp: of ``columns`` alone, and of the rows that
+    satisfy ``where``, as ``[table.NAME]`` of a watcher has it; Spanner checks it.
 
     ``database`` is ``projects/P/instances/I/databases/D``; ``options`` are those of the source for
-    batch reads, such as ``snapshotTimestamp``. Raises ConfigurationError, TableNotFoundError,
-    NotWatchableError.
+    batch reads, such as ``snapshotTimestamp``. Raises ConfigurationError for no columns and for a
+    database that is not one; what the source refuses is Spark's error, with its sentence.
     """
     require_extras("spark")
     from watcher.runners.spark import table_reads  # noqa: PLC0415

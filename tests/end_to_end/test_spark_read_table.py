@@ -3,22 +3,30 @@ values."""
 
 from __future__ import annotations
 
+import json
+from random import Random
 from typing import Any
 
 import pytest
+from fixtures.any_condition import write_condition
 from fixtures.everything import ROWS, rows, write
-from fixtures.singers import address_of
+from fixtures.singers import address_of, fetch_now
 from fixtures.spark import batch
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import watcher
+from watcher.captures.key_ranges import KeyRangeCapture
+from watcher.captures.poll import PollCapture
+from watcher.captures.snapshot import SnapshotCapture
 from watcher.model.errors import ConfigurationError
-from watcher.runners.spark.spark_versions import PUSHES_FILTERS
+from watcher.model.window import BEGINNING, Window
+from watcher.spanner.queries import QueryClient
+from watcher.tables.discovery import discover_table
+from watcher.tables.values import TableSpec
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
-needs_filters = pytest.mark.skipif(not PUSHES_FILTERS, reason="Spark 4.0 has no filters")
 
 
 def read(spark: SparkSession, database: Database, **more: Any) -> Any:
@@ -52,49 +60,59 @@ def test_only_the_columns_that_are_named_are_read(spark: SparkSession, written: 
     assert by_option.count() == ROWS
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
-        "Id < 5",
-        "id between 3 and 9 and St is not null",
-        "Id IN (1, 2, 30) AND NOT (Id = 2)",
-        "Bo = true",
-        "St LIKE '%a%' AND Id <> 7",
-        "Nu >= 1.5",
-        "Da > DATE '2000-01-01' AND Id > 1",
-        "Fl > 0.5",
-        "Id % 2 = 0 AND St IS NOT NULL",
-        "Id < 5 OR St IS NULL",
-        "Id > '3'",
-        "Id = -1",
-    ],
-)
-def test_rows_that_pass_are_those_that_spark_lets_pass(
-    spark: SparkSession, written: Database, where: str
-) -> None:
-    everything = batch(spark, written, table="Everything")
-    where = where if "Fl" in everything.columns else where.replace("Fl", "Id")
-    expected = sorted(each.Id for each in everything.where(where).select("Id").collect())
-    frame = read(spark, written, columns=["Id"], where=where)
-    assert frame.columns == ["Id"]
-    assert sorted(each.Id for each in frame.collect()) == expected
-    assert frame.where("Id >= 4").count() == sum(each >= 4 for each in expected)
-    assert frame.count() == len(expected)
-
-
-@needs_filters
-def test_what_spanner_cannot_check_is_refused_as_an_option(
+def test_rows_that_are_kept_are_those_that_spark_keeps(
     spark: SparkSession, written: Database
 ) -> None:
-    options = list_options(written)
-    table = spark.read.format("spanner-changes").options(**options, columns="St")
-    assert table.option("where", "Id < 5").load().count() == 5
-    with pytest.raises(PySparkException, match="cannot check Id % 2 = 0"):
-        table.option("where", "Id % 2 = 0").load().count()
-    with pytest.raises(PySparkException, match="not a condition of Spark's SQL"):
-        table.option("where", "Id <").load().count()
-    with pytest.raises(PySparkException, match="use one or the other"):
-        table.option("where", "Id < 5").option("pushFilters", "true").load().count()
+    """The same conditions, evaluated by Spark over all rows, by Spanner, and by Arrow."""
+    random = Random(45)
+    conditions = list(dict.fromkeys(write_condition(random) for _ in range(80)))
+    everything = spark.createDataFrame(batch(spark, written, table="Everything").toArrow())
+    marks = [f"({text}) AS is_{number}" for number, text in enumerate(conditions)]
+    judged = everything.selectExpr("Id", *marks).collect()
+    now = Window(BEGINNING, fetch_now(written))
+    for number, where in enumerate(conditions):
+        expected = sorted(each.Id for each in judged if each[f"is_{number}"])
+        table = discover_table(written, "Everything", TableSpec(columns=("Id",), where=where))
+        poll = PollCapture(QueryClient(address_of(written)), table, ())
+        for capture in (SnapshotCapture(poll), KeyRangeCapture(poll)):
+            assert (where, read_ids(capture, now)) == (where, expected)
+        if number % 20 == 0:
+            frame = read(spark, written, columns=["Id"], where=where)
+            assert frame.columns == ["Id"]
+            assert sorted(each.Id for each in frame.collect()) == expected
+            assert frame.where("Id >= 4").count() == sum(each >= 4 for each in expected)
+            assert frame.count() == len(expected)
+
+
+def read_ids(capture: Any, window: Window) -> list[int]:
+    batches = [rows.batch for part in capture.plan(window) for rows in capture.read(part)]
+    return sorted(key for batch in batches for key in batch.column("Id").to_pylist())
+
+
+def test_a_condition_is_an_option_of_snapshots_windows_and_streams(
+    spark: SparkSession, written: Database
+) -> None:
+    options = list_options(written) | {"columns": "St", "where": "Id < 5"}
+    table = spark.read.format("spanner-changes").options(**options)
+    assert table.load().count() == 5
+    assert table.option("startingTimestamp", "earliest").load().count() == 5
+    source = spark.readStream.format("spanner-changes").options(**options)
+    changes = source.option("startingTimestamp", "earliest").load().writeStream.format("memory")
+    query = changes.queryName("kept").trigger(availableNow=True).start()
+    assert query.awaitTermination(60)
+    assert spark.table("kept").count() == 5
+
+
+def test_other_conditions_are_refused(spark: SparkSession, written: Database) -> None:
+    with pytest.raises(PySparkException, match="is not a condition at column 4"):
+        read(spark, written, where="Id % 2 = 0")
+    with pytest.raises(PySparkException, match="column Id has type INT64: compare it with a whole"):
+        read(spark, written, where="Id > '3'")
+    both = {"Everything": {"where": "Id < 9"}}
+    with pytest.raises(PySparkException, match="both have a condition"):
+        read(spark, written, where="Id < 5", tableOptions=json.dumps(both))
+    with pytest.raises(PySparkException, match="'where' is for polling"):
+        read(spark, written, where="Id < 5", capture="change-stream")
 
 
 def test_wrong_columns_are_refused(spark: SparkSession, written: Database) -> None:
@@ -106,11 +124,6 @@ def test_wrong_columns_are_refused(spark: SparkSession, written: Database) -> No
         read(spark, written, columns=[])
 
 
-def test_a_stream_has_the_columns_that_it_names_and_no_condition(
-    spark: SparkSession, written: Database
-) -> None:
+def test_a_stream_has_the_columns_that_it_names(spark: SparkSession, written: Database) -> None:
     source = spark.readStream.format("spanner-changes").options(**list_options(written))
     assert source.option("columns", "Id,St").load().columns == ["Id", "St"]
-    query = source.option("where", "Id < 5").load().writeStream.format("noop").start()
-    with pytest.raises(PySparkException, match="'where' is for batch reads"):
-        query.awaitTermination(60)

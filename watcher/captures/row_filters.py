@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from decimal import Decimal
 
 import pyarrow as pa
@@ -23,13 +22,15 @@ from watcher.tables.predicates import (
     Every,
     IsNull,
     Literal,
+    Matches,
     Negation,
+    OtherColumn,
+    Place,
     Predicate,
     RowFilter,
-    StartsWith,
 )
 
-Comparison = Callable[[pa.Array, pa.Scalar], pa.Array]
+Comparison = Callable[[pa.Array, pa.Array | pa.Scalar], pa.Array]
 COMPARISONS: Mapping[str, Comparison] = {
     "=": pc.equal,
     "<>": pc.not_equal,
@@ -37,6 +38,11 @@ COMPARISONS: Mapping[str, Comparison] = {
     "<=": pc.less_equal,
     ">": pc.greater,
     ">=": pc.greater_equal,
+}
+SEARCHES: Mapping[Place, Callable[..., pa.Array]] = {
+    Place.START: pc.starts_with,
+    Place.END: pc.ends_with,
+    Place.ANYWHERE: pc.match_substring,
 }
 
 
@@ -55,18 +61,32 @@ class FilterText:
             case IsNull(column):
                 return f"{self.sql.quote_column(column)} IS NULL"
             case Compare(column, sign, value):
-                return f"{self.sql.quote_column(column)} {sign} {self._bind(column, value)}"
+                return f"{self.sql.quote_column(column)} {sign} {self._write(column, value)}"
             case Among(column, values):
                 listed = ", ".join(self._bind(column, value) for value in values)
                 return f"{self.sql.quote_column(column)} IN ({listed})"
-            case StartsWith(column, text):
-                return f"STARTS_WITH({self.sql.quote_column(column)}, {self._bind(column, text)})"
+            case Matches(column, place, text):
+                return self._search(self.sql.quote_column(column), place, self._bind(column, text))
             case Negation(operand):
                 return f"NOT ({self.render(operand)})"
             case Every(operands):
                 return all_of(map(self.render, operands))
             case Either(operands):
                 return any_of(map(self.render, operands))
+
+    def _search(self, name: str, place: Place, text: str) -> str:
+        match place:
+            case Place.START:
+                return f"STARTS_WITH({name}, {text})"
+            case Place.END:
+                return self.sql.ends_with(name, text)
+            case Place.ANYWHERE:
+                return f"STRPOS({name}, {text}) > 0"
+
+    def _write(self, column: str, value: Literal | OtherColumn) -> str:
+        if isinstance(value, OtherColumn):
+            return self.sql.quote_column(value.name)
+        return self._bind(column, value)
 
     def _bind(self, column: str, value: Literal) -> str:
         name = f"where{len(self.params)}"
@@ -77,7 +97,7 @@ class FilterText:
 
 def encode(value: Literal, code: TypeCode) -> WireValue:
     """A value as Spanner's API takes it."""
-    if isinstance(value, bool | str):
+    if isinstance(value, bool | str | float):
         return value
     if code is TypeCode.TIMESTAMP and isinstance(value, int):
         return format_timestamp(value)
@@ -102,13 +122,15 @@ def evaluate(predicate: Predicate, columns: Mapping[str, pa.Array]) -> pa.Array:
             return pc.is_null(columns[column])
         case Compare(column, sign, value):
             values = columns[column]
+            if isinstance(value, OtherColumn):
+                return COMPARISONS[sign](values, columns[value.name])
             return COMPARISONS[sign](values, convert(value, values.type))
         case Among(column, literals):
             values = columns[column]
             each = [COMPARISONS["="](values, convert(value, values.type)) for value in literals]
             return join(pc.or_kleene, each)
-        case StartsWith(column, text):
-            return pc.starts_with(columns[column], pattern=str(text))
+        case Matches(column, place, text):
+            return SEARCHES[place](columns[column], pattern=str(text))
         case Negation(operand):
             return pc.invert(evaluate(operand, columns))
         case Every(operands):
@@ -129,5 +151,4 @@ def convert(value: Literal, type_: pa.DataType) -> pa.Scalar:
     """A value as one of a column."""
     if pa.types.is_timestamp(type_) and isinstance(value, int):
         return pa.scalar(value, pa.int64()).cast(TIMESTAMP)
-    assert isinstance(value, str | int | bool | Decimal | date)
     return pa.scalar(value, type_)

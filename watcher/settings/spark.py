@@ -90,7 +90,7 @@ OF_WATCHER = {
     "accept_failed_probes": "accept_failed_probes",
 }
 """Settings of a watcher that are options here, under these names."""
-OF_TABLE = ("shard", "shard_column", "shard_values", "timestamp_column", "index")
+OF_TABLE = ("shard", "shard_column", "shard_values", "timestamp_column", "index", "where")
 """The options that say how ``table`` is polled."""
 
 
@@ -172,9 +172,6 @@ class SourceOptions(SharedSettings):
     columns: Annotated[tuple[str, ...], BeforeValidator(convert_columns)] = ()
     """Only these columns, by comma-separated names: no others are read. As ``.schema(...)``, which
     comes first, without types."""
-    where: Text | None = None
-    """Batch reads of one ``table``: only rows that pass this condition of Spark's SQL, which
-    Spanner checks: ``Country = 'CH' AND Score >= 10``. Spark 4.1 or newer."""
     push_filters: bool = False
     """Batch reads: Spanner evaluates filters. Spark keeps those of one query for the next query of
     the same ``load()``, so each query then needs a ``load()`` of its own."""
@@ -219,6 +216,9 @@ class SourceOptions(SharedSettings):
     """With ``table``: the column of the commit timestamp, where it has several."""
     index: Text | None = None
     """With ``table``: the index to poll through."""
+    where: Text | None = None
+    """With ``table``: only its rows that satisfy this condition, which Spanner checks, such as
+    ``City = 'Bern' AND Age >= 18``: ``where`` of ``[table.NAME]`` of a watcher."""
     table_options: Annotated[Mapping[str, TableSpec], BeforeValidator(convert_table_options)] = {}
     """The same of several tables, as a JSON object: ``{"Events": {"shard": "time", "shardColumn":
     "Hour"}}``. Names are those of ``[table.NAME]`` of a watcher, in camelCase."""

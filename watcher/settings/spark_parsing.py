@@ -64,20 +64,14 @@ def check_combinations(options: SourceOptions) -> None:
 
 
 def check_where(options: SourceOptions) -> None:
-    """Checks what goes with ``where``. Raises ConfigurationError."""
-    if options.where is not None and options.push_filters:
-        raise ConfigurationError(
-            "'where' and 'pushFilters' both leave rows to Spanner: use one or the other"
-        )
-
-
-def check_streamed(options: SourceOptions) -> None:
-    """Checks the options of a streaming query. Raises ConfigurationError."""
-    if options.where is not None:
-        raise ConfigurationError(
-            "'where' is for batch reads: in a stream a row that passes no longer would look"
-            " unchanged; use DataFrame.where"
-        )
+    """Raises ConfigurationError where a table has two conditions, of which one would count."""
+    for table, spec in options.table_options.items():
+        own = options.table is not None and table.casefold() == options.table.casefold()
+        if own and spec.where is not None and options.where is not None:
+            raise ConfigurationError(
+                f"'where' and 'tableOptions' of {table} both have a condition: write one of both,"
+                " joined by AND"
+            )
 
 
 def check_polling(options: SourceOptions) -> None:

@@ -9,6 +9,7 @@ from ddl.model.errors import DdlSyntaxError
 from ddl.model.schema import Dialect, Table, Type
 from ddl.syntax.tokens import Token, TokenKind, tokenize
 from watcher.model.errors import ConfigurationError
+from watcher.tables.bound_predicates import Lookup, bind
 from watcher.tables.predicates import (
     Among,
     Compare,
@@ -16,18 +17,19 @@ from watcher.tables.predicates import (
     Every,
     IsNull,
     Literal,
-    Lookup,
+    Matches,
     Negation,
+    OtherColumn,
+    Place,
     Predicate,
     RowFilter,
-    StartsWith,
-    bind,
 )
 
 EXAMPLE = "City = 'Bern' AND Age >= 18"
 FORMS = (
-    "COLUMN = 'text', <>, <, <=, >, >=, IS [NOT] NULL, [NOT] IN (...), [NOT] BETWEEN ... AND ...,"
-    " STARTS_WITH(COLUMN, 'text'), a BOOL column, AND, OR, NOT and parentheses"
+    "COLUMN = 'text', <>, <, <=, >, >= with a value or a column behind, IS [NOT] NULL,"
+    " [NOT] IN (...), [NOT] BETWEEN ... AND ..., [NOT] LIKE 'text%', STARTS_WITH(COLUMN, 'text'),"
+    " a BOOL column, AND, OR, NOT and parentheses"
 )
 SIGNS = ("=", "<>", "!=", "<", "<=", ">", ">=")
 TYPED = ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "NUMERIC")
@@ -113,7 +115,7 @@ class Parser:
         column = self._read_column()
         if self._token.text in SIGNS:
             sign = self._take().text
-            return Compare(column, "<>" if sign == "!=" else sign, self._read_value())
+            return Compare(column, "<>" if sign == "!=" else sign, self._read_operand())
         if self._accept("IS"):
             negated = self._accept("NOT")
             self._expect("NULL")
@@ -122,12 +124,14 @@ class Parser:
         if self._accept("IN"):
             return negate(Among(column, tuple(self._read_list())), negated)
         if self._accept("BETWEEN"):
-            low = self._read_value()
+            low = self._read_operand()
             self._expect("AND")
-            high = Compare(column, "<=", self._read_value())
+            high = Compare(column, "<=", self._read_operand())
             return negate(Every((Compare(column, ">=", low), high)), negated)
+        if self._accept("LIKE"):
+            return negate(self._read_pattern(column), negated)
         if negated:
-            raise self._refuse_token("IN or BETWEEN")
+            raise self._refuse_token("IN, BETWEEN or LIKE")
         return Compare(column, "=", True)
 
     def _read_starts_with(self) -> Predicate:
@@ -137,7 +141,23 @@ class Parser:
         self._expect(",")
         text = self._read_value()
         self._expect(")")
-        return StartsWith(column, text)
+        return Matches(column, Place.START, text)
+
+    def _read_pattern(self, column: str) -> Predicate:
+        """A pattern of LIKE with % at its ends only."""
+        pattern = self._read_value()
+        inside = str(pattern).removeprefix("%").removesuffix("%")
+        if not isinstance(pattern, str) or (pattern and not inside) or set(inside) & set("%_"):
+            raise refuse(
+                self._text,
+                f"has the pattern {pattern!r}: write a text with % at its ends, as 'a%', '%a' or"
+                " '%a%', and no % or _ inside",
+            )
+        before, after = pattern.startswith("%"), pattern.endswith("%")
+        if not before and not after:
+            return Compare(column, "=", pattern)
+        place = Place.START if not before else Place.ANYWHERE if after else Place.END
+        return Matches(column, place, inside)
 
     def _read_column(self) -> str:
         quoted = self._token.kind is TokenKind.QUOTED
@@ -151,6 +171,13 @@ class Parser:
         while self._accept(","):
             yield self._read_value()
         self._expect(")")
+
+    def _read_operand(self) -> Literal | OtherColumn:
+        typed = self._is_word(*TYPED) and self._tokens[1].kind is TokenKind.STRING
+        word = self._token.kind is TokenKind.WORD and not self._is_word("TRUE", "FALSE", "NULL")
+        if self._token.kind is TokenKind.QUOTED or (word and not typed):
+            return OtherColumn(self._read_column())
+        return self._read_value()
 
     def _read_value(self) -> Literal:
         if self._accept("TRUE"):
@@ -171,7 +198,7 @@ class Parser:
             number = Decimal(text)
         except InvalidOperation as error:
             raise refuse(self._text, f"has the number {text}: write it with digits") from error
-        number = -number if negative else number
+        number = number.copy_negate() if negative else number
         return int(number) if text.isdecimal() else number
 
     def _read_text(self, text: str) -> str:

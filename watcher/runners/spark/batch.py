@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 
 import pyarrow as pa
 from google.api_core.exceptions import FailedPrecondition, InvalidArgument, NotFound
@@ -253,33 +252,6 @@ def push_filters(scan: Scan, filters: list[Filter]) -> tuple[Scan, list[Filter]]
     left = translator.push(filters)
     condition = combine_conditions(translator.conditions)
     return replace(scan, captures=(replace(capture, condition=condition),)), left
-
-
-def find_left(scan: Scan, filters: Iterable[Filter]) -> list[Filter]:
-    """The filters that are left to Spark."""
-    return push_filters(scan, list(filters))[1]
-
-
-def keep_rows(scan: Scan) -> Scan:
-    """A scan of the rows that pass the option ``where``. Raises ConfigurationError for what Spanner
-    cannot check."""
-    text = scan.options.where
-    if text is None:
-        return scan
-    check_filters("where")
-    filters: list[Filter] = []
-    # A parser of SQL, which is loaded for those who need it: a worker of Spark's does not.
-    conditions = import_module("watcher.runners.spark.conditions")
-    for part in conditions.split_condition(text, scan.shown.names):
-        if part.filters is None or find_left(scan, part.filters):
-            raise ConfigurationError(
-                f"'where': Spanner cannot check {part.text} for Spark; it checks"
-                f" {conditions.PUSHED}, of one 'table' that is polled, in columns that are not"
-                " floats, JSON, UUID or arrays: use DataFrame.where, or watcher.read_table, which"
-                " does both"
-            )
-        filters += part.filters
-    return push_filters(scan, filters)[0]
 
 
 def list_filterable(capture: PollCapture) -> dict[str, tuple[str, TypeCode]]:

@@ -6,7 +6,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from watcher.model.errors import WatcherError
-from watcher.runners.spark.batch import keep_rows, make_batch_reader
+from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.catalog_tables import (
     attach_options,
     detach_options,
@@ -19,7 +19,7 @@ from watcher.runners.spark.startless import StartlessReader
 from watcher.runners.spark.streaming import ChangesReader, RefusedReader
 from watcher.runners.spark.worker_errors import lead_with_sentence
 from watcher.settings.spark import SourceOptions
-from watcher.settings.spark_parsing import check_streamed, parse_source_options
+from watcher.settings.spark_parsing import parse_source_options
 
 FORMAT = "spanner-changes"
 
@@ -49,7 +49,6 @@ class SpannerChanges(DataSource):
         """The reader of one streaming query."""
         try:
             options, columns = self._read_options(schema)
-            check_streamed(options)
             scan = resolve_scan(options).select_columns(columns)
         except WatcherError as error:
             return RefusedReader(error)
@@ -59,7 +58,7 @@ class SpannerChanges(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of one batch: changes when a start or an end is given, else a snapshot."""
         options, columns = self._read_options(schema)
-        scan = keep_rows(resolve_batch_scan(options))
+        scan = resolve_batch_scan(options)
         return make_batch_reader(scan.select_columns(columns))
 
     def _read_options(self, schema: StructType) -> tuple[SourceOptions, StructType]:

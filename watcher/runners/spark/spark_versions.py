@@ -51,10 +51,10 @@ __all__ = [
 ]
 
 
-def check_filters(option: str = "pushFilters") -> None:
+def check_filters() -> None:
     """Raises ConfigurationError where Spark keeps filters to itself."""
     if not PUSHES_FILTERS:
         raise ConfigurationError(
-            f"'{option}' needs Spark 4.1 or newer, and this is Spark {pyspark.__version__}:"
+            f"'pushFilters' needs Spark 4.1 or newer, and this is Spark {pyspark.__version__}:"
             " leave it out, then Spark evaluates the filters itself"
         )
