@@ -10,10 +10,12 @@ from dataclasses import dataclass, fields, replace
 
 import grpc
 
-from emulator.errors import SpannerError, aborted, invalid_argument
+from emulator.errors import SpannerError, aborted, invalid_argument, resource_exhausted
 
 METHOD = "/spanner_watcher.emulator.Faults/Set"
 """Takes and returns a google.protobuf.Struct with the fields of ``Faults``."""
+COUNTED = ("lost_sessions", "unavailable_streams_max")
+"""The faults that so many calls or streams meet, and no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,14 @@ class Faults:
     broken so; 0 is every stream, and each of them again after so many more rows.
     ``commit_unknown_probability``: share of commits that take place and answer UNAVAILABLE.
     ``latency_seconds``: added before every call. ``lost_sessions``: so many calls that name a
-    session are answered as if it did not exist. ``change_stream_churn_seconds``: the interval at
-    which partitions of every change stream split, merge or move; 0 is never.
+    session are answered as if it did not exist. ``unavailable_call_probability``,
+    ``exhausted_call_probability``: share of calls, of any service, that are answered UNAVAILABLE
+    (maintenance) or RESOURCE_EXHAUSTED (admission control, quotas) and do nothing.
+    ``deadline_stream_probability``: share of streaming reads and queries that end with
+    DEADLINE_EXCEEDED after their first part. ``schema_statement_seconds``: each
+    statement of a schema update takes so long before it is committed, reports its progress, and
+    counts as throttled meanwhile. ``change_stream_churn_seconds``: the interval at which partitions
+    of every change stream split, merge or move; 0 is never.
     ``strict_pending_timestamps``: 1 makes a table, with its indexes, unreadable in a transaction in
     which DML has written a pending commit timestamp into it, by DEFAULT and ON UPDATE, too: the
     worst that Spanner's documentation allows. ``versions_kept_seconds``: versions are collected
@@ -41,6 +49,10 @@ class Faults:
     unavailable_streams_max: int = 0
     latency_seconds: float = 0.0
     lost_sessions: int = 0
+    unavailable_call_probability: float = 0.0
+    exhausted_call_probability: float = 0.0
+    deadline_stream_probability: float = 0.0
+    schema_statement_seconds: float = 0.0
     change_stream_churn_seconds: float = 0.0
     strict_pending_timestamps: int = 0
     versions_kept_seconds: float = 0.0
@@ -95,8 +107,7 @@ class FaultInjector:
         with self._lock:
             self.faults = faults
             self._random = random.Random(faults.seed)
-            self._lost_left = faults.lost_sessions
-            self._streams_left = faults.unavailable_streams_max
+            self._left: dict[str, int] = {name: getattr(faults, name) for name in COUNTED}
             self.active = faults != Faults(seed=faults.seed)
         self.changed.set()
 
@@ -107,11 +118,25 @@ class FaultInjector:
 
     def loses_session(self) -> bool:
         """Whether this call is answered as if its session did not exist."""
-        if not self.active or not self._lost_left:
-            return False
-        with self._lock:
-            self._lost_left -= 1
-            return self._lost_left >= 0
+        return self._takes("lost_sessions")
+
+    def may_refuse(self) -> None:
+        """Raises UNAVAILABLE or RESOURCE_EXHAUSTED for the chosen shares of calls."""
+        if not self.active:
+            return
+        if self._choose(self.faults.unavailable_call_probability):
+            raise unavailable("The service is being updated (fault injected).")
+        if self._choose(self.faults.exhausted_call_probability):
+            raise resource_exhausted("The instance is overloaded (fault injected).")
+
+    def exceeds_deadline(self) -> bool:
+        """Whether this stream ends with DEADLINE_EXCEEDED after its first part."""
+        return self.active and self._choose(self.faults.deadline_stream_probability)
+
+    @property
+    def schema_statement_seconds(self) -> float:
+        """How long each statement of a schema update takes at least."""
+        return self.faults.schema_statement_seconds if self.active else 0.0
 
     @property
     def strict_pending_timestamps(self) -> bool:
@@ -139,11 +164,16 @@ class FaultInjector:
         limit = self.faults.unavailable_after_rows
         if not self.active or not limit or rows < limit:
             return False
+        return not self.faults.unavailable_streams_max or self._takes("unavailable_streams_max")
+
+    def _takes(self, counted: str) -> bool:
+        """Whether the count of a fault is not used up; it is one less then."""
+        if not self.active or not self._left[counted]:
+            return False
         with self._lock:
-            if self.faults.unavailable_streams_max:
-                self._streams_left -= 1
-                return self._streams_left >= 0
-            return True
+            left = self._left[counted]
+            self._left[counted] = max(left - 1, 0)
+            return left > 0
 
     def _choose(self, probability: float) -> bool:
         if not probability:
@@ -155,3 +185,10 @@ class FaultInjector:
 def unavailable(message: str) -> SpannerError:
     """The connection broke; the client may try again."""
     return SpannerError(grpc.StatusCode.UNAVAILABLE, message)
+
+
+def deadline_exceeded() -> SpannerError:
+    """A stream took longer than its call may."""
+    return SpannerError(
+        grpc.StatusCode.DEADLINE_EXCEEDED, "The stream took too long (fault injected)."
+    )

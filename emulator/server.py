@@ -112,7 +112,7 @@ def list_calls(registry: Registry, injector: FaultInjector) -> dict[str, Call]:
     """Every method that is served, by its path."""
     return {
         **SpannerApi(Sessions(registry, injector), injector).calls(),
-        **DatabaseAdmin(registry).calls(),
+        **DatabaseAdmin(registry, injector).calls(),
         **InstanceAdmin(registry).calls(),
         **InstancePartitions(registry).calls(),
         **Operations(registry).calls(),

@@ -5,8 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from google.api_core.exceptions import GoogleAPICallError
+from google.api_core.exceptions import (
+    DeadlineExceeded,
+    GoogleAPICallError,
+    ResourceExhausted,
+    ServiceUnavailable,
+)
 from google.api_core.operation import Operation
+from google.api_core.retry import Retry, if_exception_type
 from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.database import Database
 
@@ -23,6 +29,13 @@ from ddl.rules.evolve import parse_schema
 
 OPERATION_SECONDS_MAX = 24 * 3600
 POLL_SECONDS = 0.2
+ASKED_AGAIN = Retry(
+    predicate=if_exception_type(ServiceUnavailable, ResourceExhausted, DeadlineExceeded),
+    initial=0.2,
+    maximum=10.0,
+    timeout=600.0,
+)
+"""How an operation is asked for while the service refuses to answer: it goes on meanwhile."""
 STATEMENTS_A_BATCH = 10
 """Every statement of a batch makes a schema version; Spanner recommends about ten."""
 NOT_READABLE = """\
@@ -103,7 +116,7 @@ def run_statements(
     done = 0
     for batch in split_batches(statements):
         operation = database.update_ddl(list(batch))
-        while not operation.done():
+        while not operation.done(retry=ASKED_AGAIN):
             progress(done + count_finished(operation))
             time.sleep(POLL_SECONDS)
         try:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import NoReturn, TypeAlias
 
 import grpc
 
 from emulator.engine.clock import Clock
 from emulator.errors import SpannerError, internal, nested_too_deeply
-from emulator.faults import FaultInjector
+from emulator.faults import FaultInjector, deadline_exceeded
 from emulator.services.request_fields import Path, list_refused, refuse_fields
 from emulator.unsupported import unsupported_method
 from emulator.wire.messages import Message
 from emulator.wire.status import abort
 
 LOG = logging.getLogger("emulator")
+GOOGLE = "/google."
+"""How the methods of Google's services begin."""
 
 
 class RpcContext:
@@ -67,7 +71,7 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
 
     def __init__(self, calls: Mapping[str, Call], faults: FaultInjector) -> None:
         self._faults = faults
-        self.handlers = {name: self._handler(call) for name, call in calls.items()}
+        self.handlers = {name: self._handler(name, call) for name, call in calls.items()}
         """By the path of the method."""
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler:
@@ -75,27 +79,37 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
         handler = self.handlers.get(handler_call_details.method)
         return handler or unknown_method(handler_call_details.method)
 
-    def _handler(self, call: Call) -> Handler:
+    def _handler(self, name: str, call: Call) -> Handler:
+        begin = self._faults_of(name)
         deserialize = call.request.FromString
         refused = tuple(list_refused(call.request.DESCRIPTOR))
         if call.streaming is not None:
             return grpc.unary_stream_rpc_method_handler(
-                self._guard_stream(call.streaming, refused), deserialize, None
+                self._guard_stream(call.streaming, refused, begin), deserialize, None
             )
         if call.unary is None:
             raise ValueError("a call needs a function")
         return grpc.unary_unary_rpc_method_handler(
-            self._guard(call.unary, refused), deserialize, to_bytes
+            self._guard(call.unary, refused, begin), deserialize, to_bytes
         )
 
-    def _guard(
-        self, function: Unary, refused: tuple[Path, ...]
-    ) -> Callable[[Message, grpc.ServicerContext], Message]:
-        faults = self._faults
+    def _faults_of(self, name: str) -> Callable[[], None]:
+        """What happens to a call before it begins. The methods that set faults meet none."""
+        if not name.startswith(GOOGLE):
+            return self._faults.delay
 
+        def begin() -> None:
+            self._faults.delay()
+            self._faults.may_refuse()
+
+        return begin
+
+    def _guard(
+        self, function: Unary, refused: tuple[Path, ...], begin: Callable[[], None]
+    ) -> Callable[[Message, grpc.ServicerContext], Message]:
         def handle(request: Message, context: grpc.ServicerContext) -> Message:
             try:
-                faults.delay()
+                begin()
                 refuse_fields(request, refused)
                 return function(request, RpcContext(context))
             except SpannerError as error:
@@ -108,15 +122,16 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
         return handle
 
     def _guard_stream(
-        self, function: Streaming, refused: tuple[Path, ...]
+        self, function: Streaming, refused: tuple[Path, ...], begin: Callable[[], None]
     ) -> Callable[[Message, grpc.ServicerContext], Iterator[bytes]]:
-        faults = self._faults
-
         def handle(request: Message, context: grpc.ServicerContext) -> Iterator[bytes]:
             try:
-                faults.delay()
+                begin()
                 refuse_fields(request, refused)
-                yield from function(request, RpcContext(context))
+                messages = function(request, RpcContext(context))
+                if self._faults.exceeds_deadline():
+                    yield from end_after_first(messages)
+                yield from messages
             except SpannerError as error:
                 abort(context, error)
             except RecursionError:
@@ -125,6 +140,13 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
                 fail(context, error)
 
         return handle
+
+
+def end_after_first(messages: Iterator[bytes]) -> Iterator[bytes]:
+    """The first part of a stream, which then takes too long."""
+    with closing(messages):  # type: ignore[type-var]  # a generator
+        yield from islice(messages, 1)
+        raise deadline_exceeded()
 
 
 def to_bytes(message: Message) -> bytes:

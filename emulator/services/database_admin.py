@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from google.protobuf.empty_pb2 import Empty
 
@@ -19,6 +20,7 @@ from emulator.engine.clock import wall_micros
 from emulator.engine.schema_rules.options import retention_seconds
 from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.errors import already_exists, failed_precondition, invalid_argument
+from emulator.faults import FaultInjector
 from emulator.services.calls import Call, RpcContext
 from emulator.services.filters import select
 from emulator.services.operations import run_in_background, set_response
@@ -31,6 +33,8 @@ from emulator.wrong import Wrong, is_wrong
 
 SERVICE = "/google.spanner.admin.database.v1.DatabaseAdmin/"
 READY = 2
+SLOW_PERCENTS = (10, 30, 50, 70, 90)
+"""What a statement reports while a fault makes it slow."""
 DIALECTS = {0: Dialect.GOOGLESQL, 1: Dialect.GOOGLESQL, 2: Dialect.POSTGRESQL}
 """The numbers of DatabaseDialect."""
 DIALECT_NUMBERS = {Dialect.GOOGLESQL: 1, Dialect.POSTGRESQL: 2}
@@ -44,8 +48,9 @@ CREATE_DATABASE = re.compile(
 class DatabaseAdmin:
     """The methods of the service."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, faults: FaultInjector) -> None:
         self._registry = registry
+        self._faults = faults
 
     def calls(self) -> Mapping[str, Call]:
         """The methods by name."""
@@ -221,16 +226,34 @@ class DatabaseAdmin:
         for _ in statements:
             times.fill_timestamp(metadata.progress.add().start_time, wall_micros())
 
-        def on_done(index: int, commit_timestamp_micros: int) -> None:
-            times.fill_timestamp(metadata.commit_timestamps.add(), commit_timestamp_micros)
-            metadata.progress[index].progress_percent = 100
-            times.fill_timestamp(metadata.progress[index].end_time, wall_micros())
+        def report() -> None:
             self._registry.change_operation(
                 name, lambda operation: operation.metadata.Pack(metadata)
             )
 
+        def on_done(index: int, commit_timestamp_micros: int) -> None:
+            times.fill_timestamp(metadata.commit_timestamps.add(), commit_timestamp_micros)
+            metadata.progress[index].progress_percent = 100
+            times.fill_timestamp(metadata.progress[index].end_time, wall_micros())
+            report()
+            if index + 1 < len(statements):
+                self._take_time(metadata, index + 1, report)
+
+        self._take_time(metadata, 0, report)
         database.engine.update_ddl(statements, on_done, request.proto_descriptors)
         return Empty()
+
+    def _take_time(self, metadata: Message, index: int, report: Callable[[], None]) -> None:
+        """Before a statement: as long as a fault says, throttled, with its progress."""
+        seconds = self._faults.schema_statement_seconds
+        if not seconds:
+            return
+        metadata.throttled = True
+        for percent in SLOW_PERCENTS:
+            metadata.progress[index].progress_percent = percent
+            report()
+            time.sleep(seconds / len(SLOW_PERCENTS))
+        metadata.throttled = False
 
 
 def refuse_extra_statements(request: Message) -> None:

@@ -37,7 +37,7 @@ class EmbeddedServer:
         self.registry.clock = Clock(wall)
         calls = {
             **SpannerApi(Sessions(self.registry, faults), faults).calls(),
-            **DatabaseAdmin(self.registry).calls(),
+            **DatabaseAdmin(self.registry, faults).calls(),
             **InstanceAdmin(self.registry).calls(),
             **Operations(self.registry).calls(),
         }

@@ -9,6 +9,7 @@ from google.api_core.exceptions import (
     Forbidden,
     GoogleAPICallError,
     NotFound,
+    ResourceExhausted,
     RetryError,
     ServiceUnavailable,
     Unauthenticated,
@@ -40,6 +41,10 @@ def explain_answer(error: GoogleAPICallError | RetryError) -> WatcherError:
     message = f"{text}; {hint}" if hint else text
     if isinstance(error, Forbidden | Unauthenticated):
         return AccessDeniedError(message)
+    if classify_error(error) is FailureKind.SESSION:
+        return UnavailableError(f"the session was lost, run the command again: {message}")
+    if isinstance(error, ResourceExhausted):
+        return UnavailableError(f"Spanner has no room for this call now, try later: {message}")
     if classify_error(error) is FailureKind.SCHEMA:
         return SchemaChangedError(message)
     if isinstance(error, NotFound):

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+from uuid import uuid4
 
-from google.api_core.exceptions import ResourceExhausted, ServiceUnavailable
+from google.api_core.exceptions import AlreadyExists, ResourceExhausted, ServiceUnavailable
 from google.api_core.gapic_v1.method import DEFAULT
+from google.api_core.operation import Operation, from_gapic
 from google.api_core.retry import Retry, if_exception_type
 from google.auth.credentials import Scoped
 from google.cloud import spanner
-from google.cloud.spanner_admin_database_v1 import DatabaseAdminClient
+from google.cloud.spanner_admin_database_v1 import DatabaseAdminClient, UpdateDatabaseDdlMetadata
 from google.cloud.spanner_admin_database_v1.services.database_admin.transports import (
     DatabaseAdminGrpcTransport,
 )
@@ -29,6 +31,7 @@ from google.cloud.spanner_admin_instance_v1.services.instance_admin.transports i
 from google.cloud.spanner_v1 import BurstyPool, SpannerClient
 from google.cloud.spanner_v1.database import SPANNER_DATA_SCOPE, Database
 from google.cloud.spanner_v1.services.spanner.transports import SpannerGrpcTransport
+from google.protobuf.empty_pb2 import Empty
 
 from watcher.spanner.channels import open_service
 from watcher.spanner.failures import OUTAGE_SECONDS_MAX
@@ -36,6 +39,8 @@ from watcher.spanner.read_options import APPLICATION
 
 CALL_SECONDS_MAX = 30.0
 COMMIT_SECONDS_MAX = 60.0
+ADMIN_SECONDS_MAX = 30.0
+"""A project may make few admin calls a second: those that are refused are made again for longer."""
 RETRY = Retry(
     predicate=if_exception_type(ServiceUnavailable, ResourceExhausted),
     initial=0.1,
@@ -43,17 +48,18 @@ RETRY = Retry(
     multiplier=2.0,
     timeout=OUTAGE_SECONDS_MAX,
 )
+ADMIN_RETRY = RETRY.with_timeout(ADMIN_SECONDS_MAX)
 Method = Callable[..., Any]
 
 
-def limit_call(method: Method, seconds: float | None) -> Method:
+def limit_call(method: Method, seconds: float | None, within: Retry = RETRY) -> Method:
     """A method of the client that ends within bounds, unless the caller gives others. ``seconds``
     is the timeout of one try; None leaves the client's."""
 
     @functools.wraps(method)
     def call(*args: Any, retry: Any = DEFAULT, timeout: Any = DEFAULT, **kwargs: Any) -> Any:
         if retry is DEFAULT:
-            retry = RETRY
+            retry = within
         if timeout is DEFAULT and seconds is not None:
             timeout = seconds
         return method(*args, retry=retry, timeout=timeout, **kwargs)
@@ -121,6 +127,46 @@ class BoundedDatabase(Database):
         kw.setdefault("request_options", {"request_tag": APPLICATION})
         return super().execute_partitioned_dml(*args, **kw)  # type: ignore[no-untyped-call]
 
+    def update_ddl(
+        self, ddl_statements: Sequence[str], operation_id: str = "", *args: Any, **kw: Any
+    ) -> Operation:
+        """As the client's, with a name for the operation: a request whose answer was lost, and that
+        is sent again, finds the operation that it has begun and runs no statement twice."""
+        named = operation_id or f"spanner_watcher_{uuid4().hex}"
+        try:
+            begun: Operation = super().update_ddl(ddl_statements, named, *args, **kw)  # type: ignore[no-untyped-call]
+        except AlreadyExists:
+            if operation_id:
+                raise
+            return self.find_schema_update(f"{self.name}/operations/{named}")
+        return begun
+
+    def find_schema_update(self, name: str) -> Operation:
+        """A schema update that was begun before, by the name of its operation."""
+        operations = self._instance._client.database_admin_api.transport.operations_client
+        operation: Operation = from_gapic(
+            operations.get_operation(name, retry=ADMIN_RETRY),
+            operations,
+            Empty,
+            metadata_type=UpdateDatabaseDdlMetadata,
+        )
+        return operation
+
+
+class BoundedDatabaseAdmin(DatabaseAdminClient):
+    """As the generated client; calls that the service refuses for now are made again."""
+
+    get_database = limit_call(DatabaseAdminClient.get_database, CALL_SECONDS_MAX, ADMIN_RETRY)
+    get_database_ddl = limit_call(
+        DatabaseAdminClient.get_database_ddl, CALL_SECONDS_MAX, ADMIN_RETRY
+    )
+    list_database_operations = limit_call(
+        DatabaseAdminClient.list_database_operations, CALL_SECONDS_MAX, ADMIN_RETRY
+    )
+    update_database_ddl = limit_call(
+        DatabaseAdminClient.update_database_ddl, CALL_SECONDS_MAX, ADMIN_RETRY
+    )
+
 
 class BoundedSpanner(spanner.Client):
     """As the client of a project, with admin calls over channels like those of its databases."""
@@ -139,6 +185,6 @@ class BoundedSpanner(spanner.Client):
         """Calls for databases: their DDL, and operations."""
         if self._database_admin_api is None:
             self._database_admin_api = open_service(
-                DatabaseAdminClient, DatabaseAdminGrpcTransport, self, self.credentials
+                BoundedDatabaseAdmin, DatabaseAdminGrpcTransport, self, self.credentials
             )
         return self._database_admin_api

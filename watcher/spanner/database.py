@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 from google.api_core.exceptions import (
     AlreadyExists,
@@ -12,6 +13,7 @@ from google.api_core.exceptions import (
     GoogleAPICallError,
     InvalidArgument,
     NotFound,
+    ResourceExhausted,
     RetryError,
     ServiceUnavailable,
     Unauthenticated,
@@ -30,12 +32,13 @@ from watcher.model.errors import (
     WatcherError,
 )
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
-from watcher.spanner.bounded_client import BoundedDatabase, BoundedSpanner
+from watcher.spanner.bounded_client import RETRY, BoundedDatabase, BoundedSpanner
 from watcher.spanner.failures import suggest_fix
 
 CREDENTIALS = "GOOGLE_APPLICATION_CREDENTIALS"
 """The variable of Google's clients that names a file of credentials."""
 CHECK_SECONDS_MAX = 10.0
+REFUSED_SECONDS_MAX = 2.0
 
 
 def connect(address: DatabaseAddress) -> Database:
@@ -141,7 +144,8 @@ def create_postgresql(database: Database, statements: Sequence[str]) -> None:
 
 
 def check_database(database: Database, address: DatabaseAddress) -> None:
-    """One cheap call without the client's own minutes of retries."""
+    """One cheap call without the client's own minutes of retries: one that the service refuses for
+    now is made again for a moment."""
     try:
         session = database.spanner_api.create_session(
             request={
@@ -149,11 +153,12 @@ def check_database(database: Database, address: DatabaseAddress) -> None:
                 "session": {"creator_role": address.database_role or ""},
             },
             timeout=CHECK_SECONDS_MAX,
-            retry=None,
+            retry=RETRY.with_timeout(REFUSED_SECONDS_MAX),
         )
-        database.spanner_api.delete_session(name=session.name, timeout=CHECK_SECONDS_MAX)
     except (GoogleAPICallError, RetryError) as error:
         raise explain_error(error, address) from error
+    with suppress(GoogleAPICallError, RetryError):  # it expires by itself
+        database.spanner_api.delete_session(name=session.name, timeout=CHECK_SECONDS_MAX)
 
 
 def explain_error(error: GoogleAPICallError | RetryError, address: DatabaseAddress) -> WatcherError:
@@ -179,4 +184,8 @@ def explain_error(error: GoogleAPICallError | RetryError, address: DatabaseAddre
             else "Cloud Spanner does not answer; check the network"
         )
         return UnavailableError(f"cannot reach {address}: {advice}")
+    if isinstance(error, ResourceExhausted):
+        return UnavailableError(
+            f"{address} has no room for this call now, try later ({error.message})"
+        )
     return WatcherError(f"{address} answered: {error.message}")

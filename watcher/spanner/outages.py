@@ -12,6 +12,7 @@ from google.api_core.exceptions import (
     BadGateway,
     DeadlineExceeded,
     InternalServerError,
+    ResourceExhausted,
     RetryError,
     ServiceUnavailable,
 )
@@ -29,8 +30,16 @@ STREAM_OUTAGE_SECONDS = 30.0
 """How long one call of a watcher is retried; the watcher itself goes on without limit."""
 ANNOUNCED_AFTER_SECONDS = 1.0
 """A connection that is back sooner was not an outage, and is not worth a line."""
-NO_ANSWER = (BadGateway, DeadlineExceeded, InternalServerError, RetryError, ServiceUnavailable)
-"""Errors of the client that do not come from a working server."""
+NO_ANSWER = (
+    BadGateway,
+    DeadlineExceeded,
+    InternalServerError,
+    ResourceExhausted,
+    RetryError,
+    ServiceUnavailable,
+)
+"""Errors of the client that do not come from a working server: it is away, or has no room for this
+call now (admission control, quotas)."""
 
 
 def is_outage(error: BaseException) -> bool:

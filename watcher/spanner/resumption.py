@@ -12,6 +12,7 @@ from google.api_core.exceptions import (
     FailedPrecondition,
     InternalServerError,
     NotFound,
+    ResourceExhausted,
     ServiceUnavailable,
     from_grpc_error,
 )
@@ -70,7 +71,7 @@ class Resumption:
             try:
                 yield from self._read_covered(messages, retries)
                 return
-            except (ServiceUnavailable, InternalServerError) as error:
+            except (ServiceUnavailable, InternalServerError, ResourceExhausted) as error:
                 self.count_restart()
                 retries.wait_after(error)
             except DeadlineExceeded as error:

@@ -23,7 +23,6 @@ from google.api_core.exceptions import (
     GoogleAPICallError,
     InvalidArgument,
     NotFound,
-    ResourceExhausted,
     Unauthenticated,
     Unknown,
 )
@@ -50,7 +49,7 @@ RETRY_SECONDS_MAX = 30.0
 """How long the client itself tries; the window is delivered again after that."""
 ANSWER_SECONDS_MAX = 60.0
 """How long a message may wait for an acknowledgement, with all that is tried meanwhile."""
-GOES_AWAY = (*NO_ANSWER, Aborted, Cancelled, ResourceExhausted, Unknown)
+GOES_AWAY = (*NO_ANSWER, Aborted, Cancelled, Unknown)
 
 
 @cache
