@@ -4,22 +4,32 @@ on by itself, and what it has written in the end is what Spanner has, row by row
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from fixtures.commands import run_command
+from fixtures.consumers import options, write
+from fixtures.pace import allow
 from fixtures.replicas import open_table, read_delta
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
+from fixtures.watcher_threads import ChangeCollector, run_without_error
+from google.api_core.exceptions import NotFound
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.instance import Instance
 
 from ddl.migration.apply import read_schema
+from emulator.process import ServerProcess
+from watcher import Watcher
 
 STREAM = "CREATE CHANGE STREAM Everything FOR Singers"
 ALL, CHANGED = range(60), range(40, 60)
 UNAVAILABLE = 3
+SECONDS_MAX = 60
 OLD, NEW = "before", "after"
 FAULTS: dict[str, dict[str, float]] = {
     "RESOURCE_EXHAUSTED": {"exhausted_call_probability": 0.3, "seed": 1},
@@ -162,3 +172,50 @@ def test_a_command_goes_on_by_itself_and_writes_what_spanner_has(
     world: World, fault: str, command: Callable[[World, Fault], None]
 ) -> None:
     command(world, FAULTS[fault])
+
+
+@pytest.mark.parametrize("fault", ["unavailable_call_probability", "exhausted_call_probability"])
+def test_a_burst_is_two_lines_in_the_log_and_a_number(
+    music: Database, faults: SetFaults, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    def lines(text: str) -> list[str]:
+        return [each.getMessage() for each in caplog.records if text in each.getMessage()]
+
+    def wait_for(text: str) -> None:
+        until = time.monotonic() + allow(SECONDS_MAX)
+        while not lines(text):
+            assert time.monotonic() < until, caplog.text
+            time.sleep(0.05)
+
+    caplog.set_level(logging.WARNING, "watcher")
+    seen = ChangeCollector()
+    watcher = Watcher(**options(music, consumer="orders", metrics={"port": 0}))
+    watcher.on_change(seen)
+    with run_without_error(watcher):
+        write(music, 1)
+        seen.wait(1)
+        faults(**{fault: 1.0})
+        wait_for("does not answer; retrying")
+        faults()
+        wait_for("answers again after")
+        write(music, 2)
+        seen.wait_until(lambda: seen.changes[-1].key["SingerId"] == 2)
+    assert len(lines("does not answer; retrying")) == len(lines("answers again after")) == 1
+    assert {change.key["SingerId"] for change in seen.changes} == {1, 2}
+    sample = watcher.metrics.registry.get_sample_value
+    assert (sample("spanner_watcher_failed_calls", {"consumer": "orders"}) or 0) > 0
+
+
+def test_a_watcher_whose_database_is_dropped_ends_and_says_so(
+    instance: Instance, server: ServerProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = instance.database("dropped-while-watched", ddl_statements=[SINGERS])
+    database.create().result(30)
+    make_watchable(database)
+    write_singers(database, [1], OLD)
+    watcher = Watcher(**options(database, tables=["Singers"], consumer="orders"))
+    watcher.on_change(lambda _: database.drop())
+    with pytest.raises(NotFound, match="Database not found"):
+        watcher.run()
+    (line,) = [each.getMessage() for each in caplog.records if "stopping" in each.getMessage()]
+    assert "check the name of the database" in line

@@ -62,6 +62,12 @@ class MetricFamilies:
             label[:1],
             registry=self.registry,
         )
+        self.failed_calls = Gauge(
+            "spanner_watcher_failed_calls",
+            "Calls that Spanner did not answer, or refused for now, and that were made again",
+            label[:1],
+            registry=self.registry,
+        )
 
         self.compactions = Counter(
             "spanner_watcher_compactions",
@@ -108,6 +114,11 @@ class Measured(Protocol):
     scanned_rows: int
     restarts: int
 
+    @property
+    def failed_calls(self) -> int:
+        """Calls that were made again."""
+        ...
+
     def estimate_now(self) -> int | None:
         """Spanner's time in microseconds, where it is known."""
         ...
@@ -150,11 +161,12 @@ class Metrics:
         self.families.retries.labels(self._consumer, what).inc()
 
     def measure_queries(self, stream: Measured) -> None:
-        """Reads the numbers of scanned rows and of resumed streams, and Spanner's time, from what
-        runs the queries."""
+        """Reads the numbers of scanned rows, of resumed streams and of failed calls, and Spanner's
+        time, from what runs the queries."""
         self._estimate_now = stream.estimate_now
         self.families.scanned.labels(self._consumer).set_function(lambda: stream.scanned_rows)
         self.families.restarts.labels(self._consumer).set_function(lambda: stream.restarts)
+        self.families.failed_calls.labels(self._consumer).set_function(lambda: stream.failed_calls)
 
     def _measure_lag(self) -> float:
         return measure_age(self._end, self._estimate_now()) if self._end else 0.0

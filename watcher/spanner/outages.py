@@ -65,6 +65,8 @@ class Outages:
         self.limit_seconds = limit_seconds
         self.stopping: threading.Event | None = None
         """Once it is set, nothing is retried."""
+        self.failed_calls = 0
+        """Calls that got no answer, or were refused for now."""
         self._lock = threading.Lock()
         self._since: float | None = None
         self._ended: float | None = None
@@ -82,6 +84,7 @@ class Outages:
         """A call got no answer. One that the client retried for seconds announces an outage."""
         retried = OUTAGE_SECONDS_MAX if isinstance(error, RetryError) else 0.0
         with self._lock:
+            self.failed_calls += 1
             now = time.monotonic()
             if self._since is None:
                 self._since = now - retried

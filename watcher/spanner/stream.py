@@ -56,6 +56,11 @@ class QueryStream:
         self._last_strong_read: tuple[int, float] | None = None
 
     @property
+    def failed_calls(self) -> int:
+        """Calls that got no answer, or were refused for now, and were made again."""
+        return self._outages.failed_calls
+
+    @property
     def database_name(self) -> str:
         """The resource name of the database."""
         return self._session.database_name
