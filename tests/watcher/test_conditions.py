@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.bad_days import CASES, DATABASE, ERROR, FAR, NOW, SECOND, consumer, ended, table
 from fixtures.consumers import options, watcher_of, write
 from fixtures.singers import address_of
 from fixtures.watcher_threads import run_in_thread
@@ -26,75 +27,8 @@ from watcher.model.window import BEGINNING
 from watcher.overview.conditions import LEVELS, Condition, Level, judge
 from watcher.overview.metrics import OverviewCollector
 from watcher.overview.observer import Observer
-from watcher.overview.values import CaptureKind, ConsumerOverview, Count, Overview, TableOverview
+from watcher.overview.values import ConsumerOverview, Count, Overview
 from watcher.runners.watcher_run.lifecycle import CAUGHT_UP
-
-NOW = 1_800_000_000_000_000
-SECOND = 1_000_000
-DATABASE = "spanner://projects/p/instances/i/databases/d"
-ERROR = StoredError("me", NOW - 10 * SECOND, "DeliveryError", "refused")
-
-
-def table(**more: Any) -> TableOverview:
-    facts: dict[str, Any] = {
-        "table": "Singers",
-        "position": NOW - SECOND,
-        "lag_seconds": 1.0,
-        "rows_behind": Count(0),
-        "lost_in_seconds": None,
-        "exact_for_seconds": 3_599.0,
-    }
-    return TableOverview(**facts | more)
-
-
-def consumer(of_table: TableOverview | None = None, **more: Any) -> ConsumerOverview:
-    """One that runs, and has nothing to do."""
-    facts: dict[str, Any] = {
-        "consumer": "me",
-        "state": "RUNNING",
-        "alive": True,
-        "capture": CaptureKind.POLL,
-        "command": None,
-        "ended_at": None,
-        "reason": None,
-        "seen_at": NOW - SECOND,
-        "windows": 5,
-        "delivered_rows": 10,
-        "rows_per_second": 1.0,
-        "dead_letters": 0,
-        "last_error": None,
-        "tables": (of_table or table(),),
-    }
-    return ConsumerOverview(**facts | more)
-
-
-def ended(state: str = "STOPPED", **more: Any) -> ConsumerOverview:
-    old = table(lag_seconds=None, position=NOW - 600 * SECOND)
-    facts = {"state": state, "alive": False, "ended_at": NOW - 500 * SECOND}
-    return consumer(old, **facts | more)
-
-
-FAR = table(lag_seconds=3_000.0, position=NOW - 3_000 * SECOND, rows_behind=Count(7))
-CASES = {
-    Condition.LOSING_DATA: consumer(table(lost_in_seconds=-1.0)),
-    Condition.LOSES_DATA_SOON: consumer(table(lost_in_seconds=10_800.0)),
-    Condition.FAILED: ended("FAILED_PERMANENTLY", reason="DeliveryError: refused"),
-    Condition.NOT_ALIVE: consumer(alive=False),
-    Condition.FAILING: consumer(FAR, last_error=ERROR),
-    Condition.WAITING_FOR_INDEX: consumer(
-        table(note="Singers has no index", lag_seconds=90.0, rows_behind=None)
-    ),
-    Condition.STANDING_STILL: consumer(FAR, rows_per_second=0.0),
-    Condition.HAS_DEAD_LETTERS: consumer(dead_letters=3),
-    Condition.BEHIND: consumer(FAR),
-    Condition.PAUSED: consumer(FAR, state="PAUSED"),
-    Condition.DRAINING: consumer(state="DRAINING"),
-    Condition.STARTING: consumer(state="STARTING"),
-    Condition.RUNNING: consumer(),
-    Condition.FINISHED: ended(reason=CAUGHT_UP),
-    Condition.STOPPED: ended(reason="an operator sent the command stop"),
-    Condition.NOT_STARTED: consumer(state="NOT_STARTED", alive=False),
-}
 
 
 @pytest.mark.parametrize("condition", Condition)

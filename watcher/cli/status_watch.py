@@ -155,6 +155,8 @@ def print_health(healths: Mapping[str, Health], now: int) -> None:
             CONSOLE.print(f"{name}: {found.condition}{since}: {found.text}")
             if found.advice:
                 CONSOLE.print(f"    {found.advice}")
+            if found.command:
+                CONSOLE.print(f"    {found.command}", soft_wrap=True)
 
 
 def print_rows(

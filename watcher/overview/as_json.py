@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from watcher.consumers.clearing.by_index import ROWS_PER_TRANSACTION
 from watcher.consumers.states import StoredError
 from watcher.overview.conditions import Health, judge
+from watcher.overview.lag_history import Lag
 from watcher.overview.observer import ExactCounts
 from watcher.overview.values import (
     BackfillOverview,
@@ -31,9 +34,7 @@ def describe_overview(overview: Overview) -> Json:
             describe_consumer(each, judge(each, overview.database)) for each in overview.consumers
         ],
         "backfills": [describe_backfill(each) for each in overview.backfills],
-        "indexes": [
-            describe_index(each, overview.history.get(each.table, ())) for each in overview.indexes
-        ],
+        "indexes": [describe_index(each) for each in overview.indexes],
     }
 
 
@@ -73,6 +74,7 @@ def describe_health(health: Health) -> Json:
                 "since": describe_time(each.since),
                 "text": each.text,
                 "advice": each.advice,
+                "command": each.command,
             }
             for each in health.findings
         ],
@@ -104,8 +106,8 @@ def describe_backfill(backfill: BackfillOverview) -> Json:
     }
 
 
-def describe_index(index: IndexOverview, history: tuple[Sample, ...]) -> Json:
-    """One index. ``history`` has the rows of each shard at times before, the oldest first."""
+def describe_index(index: IndexOverview) -> Json:
+    """One index."""
     clearable = index.clearable
     return {
         "table": index.table,
@@ -119,8 +121,17 @@ def describe_index(index: IndexOverview, history: tuple[Sample, ...]) -> Json:
         "clearable": describe_count(clearable),
         "clearable_transactions": count_transactions(clearable),
         "slowest_consumer": index.slowest_consumer,
-        "history": [{"at": format_timestamp(each.at), "rows": each.rows} for each in history],
     }
+
+
+def describe_samples(samples: Iterable[Sample]) -> list[Json]:
+    """The rows of each shard at times before, the oldest first."""
+    return [{"at": format_timestamp(each.at), "rows": each.rows} for each in samples]
+
+
+def describe_lags(lags: Iterable[Lag]) -> list[Json]:
+    """The lag of a consumer at times before, the oldest first."""
+    return [{"at": format_timestamp(each.at), "seconds": each.seconds} for each in lags]
 
 
 def describe_exact(counts: ExactCounts) -> Json:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -78,12 +79,13 @@ FINISHED_REASON = "(--once)"
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A condition that holds, in words. ``since``: microseconds since 1970, where it is known.
-    ``advice``: what to do, as a command where one helps."""
+    ``advice``: what to do; ``command``: what to paste for it, quoted for a shell."""
 
     condition: Condition
     text: str
     since: int | None = None
     advice: str = ""
+    command: str = ""
 
     @property
     def level(self) -> Level:
@@ -121,40 +123,46 @@ def find_loss(consumer: ConsumerOverview, database: str) -> Iterator[Finding]:
     left = consumer.lost_in_seconds
     if left is None or left > LOSES_SOON_SECONDS or is_finished(consumer):
         return
-    advice = f"let it run, or: spanner-watcher ctl forget {consumer.consumer} -d {database}"
+    command = write_command("status --errors --consumer", consumer.consumer, "-d", database)
     if left <= 0:
-        yield Finding(Condition.LOSING_DATA, "records may be lost", None, advice)
+        advice = f"start it again from a new copy of the table; {FORGET}"
+        yield Finding(Condition.LOSING_DATA, "records may be lost", None, advice, command)
     else:
         hours = f"{left / 3_600:.1f} h" if left >= 3_600 else f"{left / 60:.0f} min"
-        yield Finding(Condition.LOSES_DATA_SOON, f"will lose data in {hours}", None, advice)
+        advice = f"let it run, or lengthen the stream's retention; {FORGET}"
+        yield Finding(
+            Condition.LOSES_DATA_SOON, f"will lose data in {hours}", None, advice, command
+        )
 
 
 def find_state(consumer: ConsumerOverview, database: str) -> Iterator[Finding]:
     """Whether it runs, has ended or fails."""
     name, error = consumer.consumer, consumer.last_error
+    errors = write_command("status --errors --consumer", name, "-d", database)
     if consumer.state == State.FAILED_PERMANENTLY and not consumer.alive:
         why = consumer.reason or (f"{error.kind}: {error.message}" if error else "see its log")
-        advice = f"fix the cause and start it again: spanner-watcher status --errors -d {database}"
-        yield Finding(Condition.FAILED, f"has ended: {why}", consumer.ended_at, advice)
+        advice = "fix the cause and start it again; its errors:"
+        yield Finding(Condition.FAILED, f"has ended: {why}", consumer.ended_at, advice, errors)
     elif consumer.ended_at is not None:
         done = Condition.FINISHED if is_finished(consumer) else Condition.STOPPED
         yield Finding(done, consumer.reason or "has ended", consumer.ended_at)
     elif not consumer.alive and consumer.state == State.NOT_STARTED:
         yield Finding(Condition.NOT_STARTED, "has never run")
     elif not consumer.alive:
-        advice = f"start it, or: spanner-watcher ctl forget {name} -d {database}"
+        advice = f"start it; {FORGET}"
         text = "no instance renews its lease: it was killed, or cannot reach Spanner"
-        yield Finding(Condition.NOT_ALIVE, text, consumer.seen_at, advice)
+        yield Finding(Condition.NOT_ALIVE, text, consumer.seen_at, advice, errors)
     elif is_failing(consumer):
         why = f"; its last error: {error.kind}: {error.message}" if error else ""
-        advice = f"see its log, and: spanner-watcher status --errors -d {database}"
         since = find_failing_since(consumer)
-        yield Finding(Condition.FAILING, f"fails, and tries again{why}", since, advice)
+        text = f"fails, and tries again{why}"
+        yield Finding(Condition.FAILING, text, since, "see its log, and its errors:", errors)
     elif State(consumer.state) in QUIET:
         paused = consumer.state == State.PAUSED
-        advice = f"spanner-watcher ctl resume {name} -d {database}" if paused else ""
+        resume = write_command("ctl resume", name, "-d", database) if paused else ""
+        advice = "resume it when it may go on" if paused else ""
         condition = QUIET[State(consumer.state)]
-        yield Finding(condition, f"is {condition}", None, advice)
+        yield Finding(condition, f"is {condition}", None, advice, resume)
     else:
         yield Finding(Condition.RUNNING, "runs")
 
@@ -166,9 +174,9 @@ def find_lag(consumer: ConsumerOverview, database: str) -> Iterator[Finding]:
     for table in consumer.tables:
         followed = table.lag_seconds is not None and table.lag_seconds <= BEHIND_SECONDS
         if table.note is not None and not followed and not table.note.startswith(NOT_COUNTED):
-            advice = f"spanner-watcher ddl plan -d {database} -t {table.table}"
+            plan = write_command("ddl plan -d", database, "-t", table.table)
             text = f"waits for the index of {table.table}: {table.note}"
-            yield Finding(Condition.WAITING_FOR_INDEX, text, None, advice)
+            yield Finding(Condition.WAITING_FOR_INDEX, text, None, "see what is missing:", plan)
     lag, rows = consumer.lag_seconds, consumer.rows_behind
     if rows is not None and rows.rows == 0:
         return
@@ -183,6 +191,9 @@ def find_lag(consumer: ConsumerOverview, database: str) -> Iterator[Finding]:
         yield Finding(Condition.BEHIND, ", ".join(filter(None, [f"{lag:,.0f} s behind", counted])))
 
 
+FORGET = "where nobody needs it: spanner-watcher ctl forget"
+"""No command to paste in a hurry: what it forgets is gone."""
+REPLAY = "spanner-watcher replay FILE --callback MODULE:FUNCTION"
 NOT_COUNTED = "not counted"
 """How a note begins that is about counting alone. Others are also those of tables that are polled
 by what a watcher's own file says of them, which are followed."""
@@ -191,9 +202,14 @@ by what a watcher's own file says of them, which are followed."""
 def find_dead_letters(consumer: ConsumerOverview) -> Iterator[Finding]:
     """Changes that were skipped in its last run."""
     if consumer.dead_letters:
-        advice = "spanner-watcher replay FILE --callback MODULE:FUNCTION, with its dead letters"
+        advice = "fix the cause, then deliver its file of dead letters again:"
         text = f"dead letters of its last run: {consumer.dead_letters:,} changes"
-        yield Finding(Condition.HAS_DEAD_LETTERS, text, None, advice)
+        yield Finding(Condition.HAS_DEAD_LETTERS, text, None, advice, REPLAY)
+
+
+def write_command(words: str, *values: str) -> str:
+    """A command of ours to paste into a shell."""
+    return f"spanner-watcher {words} {shlex.join(values)}"
 
 
 def is_finished(consumer: ConsumerOverview) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from watcher.model.errors import WatcherError
+from watcher.overview.lag_history import LagHistory
 from watcher.overview.metrics import OverviewCollector
 from watcher.overview.values import Overview
 from watcher.spanner.failures import CALL_ERRORS
@@ -42,6 +43,7 @@ class Feed:
         self._overview: Overview | None = None
         self._read_at = time.monotonic()
         self._failure: str | None = None
+        self.lags = LagHistory()
         self.registry = CollectorRegistry()
         self.registry.register(OverviewCollector(lambda: self._overview))
         self._reads = Counter(
@@ -71,6 +73,7 @@ class Feed:
         """Reads now. Raises what the client and watcher raise."""
         with self._reading:
             overview = self._read()
+            self.lags.record(overview)
             self._overview, self._read_at = overview, time.monotonic()
             self._failure = None
             self._reads.labels("ok").inc()

@@ -20,7 +20,15 @@ const ALARM_SECONDS = 900;
 const THEMES = ["system", "light", "dark"];
 
 const byId = (id) => document.getElementById(id);
+const LIST_MAX = 24;
+const LEVEL_NAMES = { trouble: "In trouble", attention: "Needs attention", ok: "Running", ended: "Ended" };
+const COPIED_MILLISECONDS = 4000;
 const opened = new Set();
+const folded = new Set();
+const heated = new Set();
+const unlimited = new Set();
+const lags = new Map();
+const samples = new Map();
 const exact = new Map();
 let data = JSON.parse(byId("first").textContent);
 let receivedAt = performance.now();
@@ -153,6 +161,38 @@ function tile(key, label, value, more, level) {
 const COLUMNS = [["Consumer"], ["State"], ["Lag", "number"], ["Rows behind", "number"], ["Rows/s", "number"],
   ["Delivered", "number"], ["Until data is lost"], ["Last error"]];
 
+// What is searched, how it is sorted (the server sends the worst first), and what makes a group.
+const descending = (value) => (a, b) => (value(b) ?? -1) - (value(a) ?? -1);
+const SORTS = {
+  worst: null,
+  name: (a, b) => a.consumer.localeCompare(b.consumer),
+  lag: descending((c) => c.lag_seconds),
+  rows: descending((c) => c.lag_rows && c.lag_rows.rows),
+  loss: (a, b) => (a.lost_in_seconds ?? Infinity) - (b.lost_in_seconds ?? Infinity) || 0,
+};
+const GROUPS = {
+  none: null,
+  level: (consumer) => LEVEL_NAMES[consumer.level],
+  table: (consumer) => (consumer.tables.length === 1 ? consumer.tables[0].table : "Several tables"),
+};
+const wanted = () => byId("search").value.trim().toLowerCase();
+const namesOf = (consumer) => [consumer.consumer, consumer.condition.replaceAll("-", " "), ...consumer.tables.map((t) => t.table)];
+const matches = (names) => names.some((name) => name.toLowerCase().includes(wanted()));
+
+function chooseConsumers() {
+  const found = data.consumers.filter((consumer) => matches(namesOf(consumer)));
+  const sort = SORTS[byId("sort").value];
+  return sort ? found.sort(sort) : found;
+}
+
+// The first of a long list, and a button for the rest.
+const limit = (list, items) => (unlimited.has(list) ? items : items.slice(0, LIST_MAX));
+
+function moreButton(list, items, noun) {
+  const hidden = items.length - limit(list, items).length;
+  return hidden ? make("button", { type: "button", class: "more", "data-key": "more", "data-act": "more", "data-name": list, text: `Show all ${whole(items.length)} ${noun}` }) : null;
+}
+
 function renderConsumers() {
   const place = byId("consumer-list");
   if (!data.consumers.length) {
@@ -162,10 +202,51 @@ function renderConsumers() {
   const titles = data.control ? [...COLUMNS, ["Commands"]] : COLUMNS;
   const head = make("thead", {}, make("tr", {}, ...titles.map(([title, kind]) => make("th", { scope: "col", class: kind, text: title }))));
   if (!place.querySelector("table.wide")) {
-    place.replaceChildren(make("div", { class: "card", "data-key": "table" }, make("table", { class: "wide" }, head, make("tbody"))));
+    place.replaceChildren(make("div", { class: "card", "data-key": "table" }, make("table", { class: "wide" }, head, make("tbody"))), make("div"));
   }
-  const rows = data.consumers.flatMap((consumer) => [consumerRow(consumer), ...(opened.has(consumer.consumer) ? [detailRow(consumer, titles.length)] : [])]);
-  update(place.querySelector("tbody"), rows);
+  const found = chooseConsumers();
+  const shown = limit("consumers", found);
+  update(place.querySelector("tbody"), groupRows(shown, found, titles.length));
+  const more = [moreButton("consumers", found, "consumers")].filter(Boolean);
+  update(place.lastElementChild, found.length ? more : [make("p", { class: "hint", "data-key": "none", text: "No consumer matches the search." })]);
+  const text = wanted() ? `${whole(found.length)} of ${whole(data.consumers.length)} consumers match` : "";
+  if (byId("found").textContent !== text) byId("found").textContent = text;
+}
+
+function groupRows(shown, found, width) {
+  const groupOf = GROUPS[byId("group").value];
+  if (!groupOf) return shown.flatMap((consumer) => consumerRows(consumer, width));
+  const sizes = new Map();
+  for (const each of found) sizes.set(groupOf(each), (sizes.get(groupOf(each)) || 0) + 1);
+  return [...sizes].flatMap(([group, size]) => {
+    const members = shown.filter((each) => groupOf(each) === group);
+    if (!members.length) return [];
+    const isFolded = folded.has(group);
+    const head = make("tr", { "data-key": `group ${group}`, class: "group" }, make("td", { colspan: width },
+      make("button", { type: "button", class: "opens", "data-act": "fold", "data-name": group, "aria-expanded": String(!isFolded), text: `${isFolded ? "▸" : "▾"} ${group} (${whole(size)})` })));
+    return [head, ...(isFolded ? [] : members.flatMap((consumer) => consumerRows(consumer, width)))];
+  });
+}
+
+function consumerRows(consumer, width) {
+  const findings = consumer.findings.filter((each) => each.level !== "ok");
+  return [consumerRow(consumer), ...(findings.length ? [findingsRow(consumer, findings, width)] : []),
+    ...(opened.has(consumer.consumer) ? [detailRow(consumer, width)] : [])];
+}
+
+// What is the matter, whole, across the table: the text, what to do, and what to paste for it.
+function findingsRow(consumer, findings, width) {
+  return make("tr", { "data-key": `findings ${consumer.consumer}`, class: "detail" }, make("td", { colspan: width },
+    make("ul", { class: "findings", "aria-label": `What is the matter with ${consumer.consumer}` }, ...findings.map((each) =>
+      make("li", { class: LEVELS[each.level] },
+        make("p", { class: "text", text: `${each.since ? `since ${agoText(each.since)}: ` : ""}${each.text}` }),
+        each.advice ? make("p", { class: "muted", text: each.advice }) : null,
+        each.command ? commandLine(each.command) : null)))));
+}
+
+function commandLine(command) {
+  return make("p", { class: "command" }, make("code", { text: command }),
+    make("button", { type: "button", class: "quiet", "data-act": "copy", "data-name": command, "aria-label": `Copy: ${command}`, text: "Copy" }));
 }
 
 function cell(field, label, value, text, kind = "", more = "") {
@@ -179,8 +260,7 @@ function consumerRow(consumer) {
   const count = consumer.tables.length;
   const isOpen = opened.has(name);
   const level = LEVELS[consumer.level];
-  const notes = consumer.findings.filter((each) => each.level !== "ok").map((each) =>
-    [each.since ? `since ${agoText(each.since)}: ` : "", each.text, each.advice ? ` — ${each.advice}` : ""].join(""));
+  const notes = [];
   if (consumer.command) notes.push(`asked to ${consumer.command}`);
   const mine = sent.get(name);
   if (mine && performance.now() < mine.until && mine.command !== consumer.command) notes.push(`${mine.command} was sent`);
@@ -220,17 +300,51 @@ function commandButtons(consumer) {
 function detailRow(consumer, width) {
   const head = ["Table", "Position", "Lag", "Rows behind", "Until data is lost"];
   return make("tr", { "data-key": `detail ${consumer.consumer}`, class: "detail" }, make("td", { colspan: width },
-    make("table", { class: "inner" },
+    make("div", { class: "inner", tabindex: "0", role: "region", "aria-label": `Tables of ${consumer.consumer}` }, make("table", {},
       make("thead", {}, make("tr", {}, ...head.map((title) => make("th", { scope: "col", text: title })))),
       make("tbody", {}, ...consumer.tables.map((table) => {
         const loss = deadline(table);
-        return make("tr", { "data-table": table.table },
+        return make("tr", {},
           make("td", { text: table.table + (table.note ? ` (${table.note})` : "") }),
           make("td", { class: "mono", text: table.position }),
           make("td", { text: table.lag_seconds === null ? "–" : spanText(table.lag_seconds) }),
           make("td", { text: countText(table.lag_rows) }),
           make("td", { class: loss.level, text: loss.more ? `${loss.text}; ${loss.more}` : loss.text }));
-      })))));
+      })))), lagFigure(consumer.consumer)));
+}
+
+function lagFigure(name) {
+  const known = lags.get(name) || [];
+  const worst = known.reduce((most, each) => Math.max(most, each.seconds), 0);
+  const text = known.length ? `Lag of the last day, the worst of every five minutes: ${spanText(worst)} at most since ${agoText(known[0].at)}` : "No lag is known yet: it is kept while the page runs.";
+  return make("div", { class: "lags" }, make("p", { class: "facts muted", text }),
+    make("canvas", { role: "img", "data-lags": name, "aria-label": text }));
+}
+
+function drawLags(name) {
+  const canvas = document.querySelector(`canvas[data-lags="${CSS.escape(name)}"]`);
+  if (!canvas) return;
+  const known = lags.get(name) || [];
+  const [width, height, day] = [canvas.clientWidth || 300, 56, 86400000];
+  const pen = openCanvas(canvas, width, height);
+  const end = Date.parse(data.read_at);
+  const worst = Math.max(1, ...known.map((each) => each.seconds));
+  pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--accent");
+  for (const { at, seconds } of known) {
+    const x = width * (1 - (end - Date.parse(at)) / day);
+    const tall = Math.max(1, (height - 2) * (seconds / worst));
+    pen.fillRect(Math.max(0, Math.min(x, width - 2)), height - tall, Math.max(2, width / 288), tall);
+  }
+}
+
+function openCanvas(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  canvas.style.height = `${height}px`;
+  const pen = canvas.getContext("2d");
+  pen.scale(ratio, ratio);
+  return pen;
 }
 
 function renderBackfills() {
@@ -253,27 +367,39 @@ function renderBackfills() {
 const countButton = (table) => make("button", { type: "button", "data-act": "count", "data-name": table, class: "quiet", text: "Count all", "aria-label": `Count all rows of ${table}`, title: "reads every entry, once" });
 
 function renderIndexes() {
-  const shown = data.indexes.filter((index) => index.rows.rows > 0 || index.slowest_consumer !== null);
-  const empty = data.indexes.filter((index) => !shown.includes(index)).map((index) => index.table);
+  const used = data.indexes.filter((index) => index.rows.rows > 0 || index.slowest_consumer !== null);
+  const found = used.filter((index) => matches([index.table])).sort((a, b) => b.rows.rows - a.rows.rows || a.table.localeCompare(b.table));
+  const shown = limit("indexes", found);
+  byId("legend").hidden = !shown.some((index) => heated.has(index.table));
+  const empty = data.indexes.filter((index) => !used.includes(index)).map((index) => index.table);
   update(byId("index-list"), [
     make("div", { class: "cards", "data-key": "cards" }, ...shown.map(indexCard)),
-    make("p", { class: "hint", "data-key": "empty", text: empty.length ? `Empty, and without a consumer: ${empty.join(", ")}` : data.indexes.length ? "" : "No table can be polled yet: ‘spanner-watcher ddl plan’ says what is missing." }),
+    ...[moreButton("indexes", found, "tables")].filter(Boolean),
+    make("p", { class: "hint", "data-key": "empty", text: empty.length ? `Empty, and without a consumer: ${empty.slice(0, LIST_MAX).join(", ")}${empty.length > LIST_MAX ? `, and ${whole(empty.length - LIST_MAX)} more` : ""}` : data.indexes.length ? "" : "No table can be polled yet: ‘spanner-watcher ddl plan’ says what is missing." }),
   ]);
-  for (const index of shown) drawHeat(index);
+  for (const index of shown) if (heated.has(index.table)) drawHeat(index);
 }
 
+// A card is closed until somebody wants its heat map: forty tables are short, too.
 function indexCard(index) {
-  const counted = exact.get(index.table);
-  const rows = countText(index.rows);
+  const isOpen = heated.has(index.table);
   return make("article", { class: "card", "data-key": index.table, "data-index": index.table },
-    make("h3", { text: index.table }),
-    make("p", { class: "facts" }, make("span", { "data-field": "rows", "data-value": JSON.stringify(index.rows.rows), text: `${rows} rows in ${index.shards.length} ${index.shards.length === 1 ? "shard" : "shards"}` })),
+    make("h3", {}, make("button", { type: "button", class: "opens", "data-act": "heat", "data-name": index.table, "aria-expanded": String(isOpen), text: `${isOpen ? "▾" : "▸"} ${index.table}` })),
+    make("p", { class: "facts" }, make("span", { "data-field": "rows", "data-value": JSON.stringify(index.rows.rows), text: `${countText(index.rows)} rows in ${index.shards.length} ${index.shards.length === 1 ? "shard" : "shards"}` })),
     make("p", { class: "facts muted", text: clearingText(index) }),
-    make("canvas", { role: "img", "data-table": index.table, "aria-label": `Rows of each shard of ${index.table} over time: ${rows} rows now` }),
-    make("p", { class: "axis" }, make("span", { text: index.history.length > 1 ? agoText(index.history[0].at) : "" }), make("span", { text: "now" })),
-    make("details", {}, make("summary", { text: "Rows of each shard" }), make("p", { class: "facts mono", text: index.shards.map((s) => `${s.shard === null ? "all" : s.shard}: ${countText(s.rows)}`).join("   ") })),
+    ...(isOpen ? indexDetails(index) : []));
+}
+
+function indexDetails(index) {
+  const counted = exact.get(index.table);
+  const history = samples.get(index.table) || [];
+  return [
+    make("canvas", { role: "img", "data-table": index.table, "aria-label": `Rows of each shard of ${index.table} over time: ${countText(index.rows)} rows now` }),
+    make("p", { class: "axis" }, make("span", { text: history.length > 1 ? agoText(history[0].at) : "" }), make("span", { text: "now" })),
+    make("p", { class: "facts mono", text: index.shards.map((s) => `${s.shard === null ? "all" : s.shard}: ${countText(s.rows)}`).join("   ") }),
     make("p", { class: "facts", text: counted && counted.rows !== null ? `Counted ${agoText(counted.at)}: ${whole(counted.rows)} rows, ${whole(counted.clearable)} may be cleared` : "" }),
-    make("p", {}, countButton(index.table)));
+    make("p", {}, countButton(index.table)),
+  ];
 }
 
 function clearingText(index) {
@@ -290,21 +416,17 @@ const heatOf = (rows) => HEAT.reduce((level, [from], n) => (rows >= from ? n : l
 
 function drawHeat(index) {
   const canvas = document.querySelector(`canvas[data-table="${CSS.escape(index.table)}"]`);
-  const samples = index.history.length ? index.history : [{ rows: index.shards.map((s) => s.rows.rows) }];
+  const known = samples.get(index.table) || [];
+  const counts = known.length ? known : [{ rows: index.shards.map((s) => s.rows.rows) }];
   const group = Math.ceil(index.shards.length / LINES_MAX);
   const lines = Math.ceil(index.shards.length / group);
   const width = canvas.clientWidth || 300;
-  const columns = Math.max(samples.length, width < 420 ? 30 : 60);
-  const used = samples.slice(-columns);
+  const columns = Math.max(counts.length, width < 420 ? 30 : 60);
+  const used = counts.slice(-columns);
   const lineHeight = Math.max(4, Math.min(14, Math.floor(160 / lines)));
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = width * ratio;
-  canvas.height = lines * lineHeight * ratio;
-  canvas.style.height = `${lines * lineHeight}px`;
   const style = getComputedStyle(document.documentElement);
   const colours = HEAT.map((_, n) => style.getPropertyValue(`--heat-${n}`));
-  const pen = canvas.getContext("2d");
-  pen.scale(ratio, ratio);
+  const pen = openCanvas(canvas, width, lines * lineHeight);
   const columnWidth = width / columns;
   used.forEach((sample, n) => {
     const x = width - (used.length - n) * columnWidth;
@@ -334,13 +456,18 @@ function renderFreshness() {
   alert.hidden = !text;
 }
 
+function renderLists() {
+  renderConsumers();
+  renderIndexes();
+  for (const name of opened) drawLags(name);
+}
+
 function render() {
   byId("database").textContent = data.database;
   document.title = `${data.consumers.some((c) => c.level === "trouble") ? "▲ " : ""}spanner-watcher`;
   renderSummary();
-  renderConsumers();
+  renderLists();
   renderBackfills();
-  renderIndexes();
   renderFreshness();
 }
 
@@ -351,6 +478,7 @@ async function poll() {
     const answer = await fetch("api/status", { headers: { accept: "application/json" } });
     const next = await answer.json();
     if (!answer.ok) throw new Error(next.error);
+    await readHistories();
     data = next;
     receivedAt = performance.now();
     unreachableSince = null;
@@ -361,6 +489,31 @@ async function poll() {
     unreachableSince = error.message;
     renderFreshness();
   }
+}
+
+// What is open, and so is drawn; nothing else is asked for.
+async function readHistories() {
+  const read = async (known, name, kind, member) => {
+    const answer = await fetch(`api/history?${kind}=${encodeURIComponent(name)}`);
+    if (answer.ok) known.set(name, (await answer.json())[member]);
+  };
+  await Promise.all([...[...opened].map((name) => read(lags, name, "consumer", "lags")),
+    ...[...heated].map((name) => read(samples, name, "table", "samples"))]);
+}
+
+const toggle = (set, name) => set.delete(name) || set.add(name);
+
+async function copy(button) {
+  const code = button.parentElement.querySelector("code");
+  const range = document.createRange();
+  range.selectNodeContents(code);
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+  // Without HTTPS a browser has no clipboard for scripts, but copies what is selected.
+  let done = false;
+  try { await navigator.clipboard.writeText(code.textContent); done = true; } catch { done = document.execCommand("copy"); }
+  byId("said").textContent = done ? "Copied" : "The command is selected: copy it with the keyboard";
+  setTimeout(() => { byId("said").textContent = ""; }, COPIED_MILLISECONDS);
 }
 
 async function send(path, body) {
@@ -380,11 +533,14 @@ function ask(question) {
 
 async function act(button) {
   const { act: action, name } = button.dataset;
-  if (action === "open") {
-    if (!opened.delete(name)) opened.add(name);
-    renderConsumers();
+  const set = { open: opened, fold: folded, heat: heated, more: unlimited }[action];
+  if (set) {
+    toggle(set, name);
+    renderLists();
+    if (action === "open" || action === "heat") await readHistories().then(renderLists);
     return;
   }
+  if (action === "copy") { await copy(button); return; }
   if (QUESTIONS[action] && !(await ask(QUESTIONS[action](name)))) return;
   button.disabled = true;
   try {
@@ -420,10 +576,11 @@ document.addEventListener("click", (event) => {
 });
 byId("theme").addEventListener("click", () => {
   setTheme(THEMES[(THEMES.indexOf(readTheme()) + 1) % THEMES.length]);
-  renderIndexes();
+  renderLists();
 });
-window.addEventListener("resize", renderIndexes);
-window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", renderIndexes);
+for (const id of ["search", "sort", "group"]) byId(id).addEventListener("input", renderLists);
+window.addEventListener("resize", renderLists);
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", renderLists);
 setTheme(readTheme());
 renderLegend();
 render();
