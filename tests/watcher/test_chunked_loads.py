@@ -39,7 +39,13 @@ from fixtures.replicas import (
     replicate,
 )
 from fixtures.server import NUMBERS, CreateDatabase
-from fixtures.singers import address_of, capture_of, fetch_now, make_watchable, write_singers
+from fixtures.singers import (
+    await_expiry,
+    capture_of,
+    fetch_now,
+    make_watchable,
+    write_singers,
+)
 from google.cloud.spanner_v1 import KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
@@ -60,9 +66,6 @@ from watcher.replica.sink import ReplicaSink
 from watcher.replica.table_chunks import TableChunk
 from watcher.replica.target import ReplicaTarget
 from watcher.settings.watcher import parse_watch_config
-from watcher.spanner.queries import QueryClient
-from watcher.spanner.sql import Statement
-from watcher.spanner.stream import QueryStream
 from watcher.spanner.timestamps import to_micros
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
@@ -580,9 +583,7 @@ def test_a_load_lasts_longer_than_versions_are_kept(
     def collect_versions(database: Database, at: int) -> None:
         """Returns when a read at a timestamp is refused, and one as of now is not."""
         faults(versions_kept_seconds=0.001)
-        stream = QueryClient(address_of(database)).stream
-        while is_readable(stream, at):
-            pass
+        await_expiry(database, "Singers", at)
         faults()
 
     reports = []
@@ -595,14 +596,6 @@ def test_a_load_lasts_longer_than_versions_are_kept(
     assert len(reports) >= 5
     assert [report.cut.exact for report in reports] == [False] * (len(reports) - 1) + [True]
     assert_equal_now(singers, tmp_path)
-
-
-def is_readable(stream: QueryStream, at: int) -> bool:
-    try:
-        stream.query_numbers(Statement("SELECT 1 FROM Singers"), at)
-    except VersionExpiredError:
-        return False
-    return True
 
 
 def assert_equal_now(database: Database, folder: Path) -> None:

@@ -3,10 +3,12 @@ more than once."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fixtures.singers import address_of
+from fixtures.singers import address_of, await_expiry
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
@@ -181,4 +183,85 @@ def test_a_watcher_goes_on_behind_such_transactions(database: Database) -> None:
         ("UPDATE", {"Version": 3, "Text": "then"}),
         ("DELETE", None),
         ("INSERT", {"Version": 2, "Text": "first"}),
+    ]
+
+
+# Versions that Spanner keeps no more.
+
+HOURS = 3_600_000_000
+GENERATED = (
+    "CREATE TABLE T (Id INT64, Version INT64, Text STRING(MAX),"
+    " Twice INT64 AS (Version * 2) STORED) PRIMARY KEY (Id)"
+)
+NEW_ROWS = "CREATE CHANGE STREAM S FOR T OPTIONS (value_capture_type = 'NEW_ROW')"
+with_generated = pytest.mark.ddl(GENERATED, NEW_ROWS)
+
+
+def make_rows(*keys: int) -> tuple[StreamMod, ...]:
+    new = '{"Version":"1","Text":"old"}'
+    return tuple(StreamMod(f'{{"Id":"{key}"}}', new, "{}") for key in keys)
+
+
+def make_expired(end: int, *keys: int) -> DataRecord:
+    """A record whose versions are gone: it has not the column that is generated."""
+    shape = Shape("T", (("Id", INT64), ("Version", INT64), ("Text", STRING)), ("Id",))
+    more = {"shape": shape, "mods": make_rows(*keys), "captured": ValueCapture.NEW_ROW}
+    return DataRecord(**fields(make_update(end - 2 * HOURS)) | more)
+
+
+@with_generated
+@pytest.mark.parametrize("age", [0, HOURS * 3 // 2])
+def test_a_copy_gets_the_row_at_the_end_where_its_version_is_gone(
+    database: Database, age: int
+) -> None:
+    """Also as of now, where that is gone, too. What came after the end is not in it."""
+    at = commit(database, INSERT)
+    whole = WholeRows(QueryClient(address_of(database)), newest=True)
+    commit(database, SECOND)
+    completed = whole.complete(make_expired(at, 1, 2), at - age)
+    (mod,) = completed.mods
+    then = {"Version": "1", "Text": "first", "Twice": "2"}
+    now = {"Version": "3", "Text": "then", "Twice": "6"}
+    assert json.loads(mod.new or "") == (now if age else then)
+    assert completed.captured is ValueCapture.NEW_ROW
+    assert completed.shape.columns[-1] == ("Twice", INT64)
+
+
+@with_generated
+def test_a_record_whose_version_is_gone_is_marked_as_a_part(database: Database) -> None:
+    """Who gets every version gets no row of another timestamp."""
+    at = commit(database, INSERT)
+    whole = WholeRows(QueryClient(address_of(database)))
+    completed = whole.complete(make_expired(at, 1), at)
+    assert completed.mods == make_rows(1)
+    assert completed.captured is ValueCapture.NEW_VALUES
+    assert not completed.captured.whole_row
+
+
+@with_generated
+def test_a_watcher_that_was_away_for_long_goes_on(
+    database: Database, faults: Callable[..., None]
+) -> None:
+    seen: list[Change] = []
+    watcher = Watcher(
+        database=str(address_of(database)),
+        tables=["T"],
+        consumer="away",
+        capture="change-stream",
+        stream={"name": "S", "whole_rows": True},
+    )
+    watcher.on_change(seen.append)
+    watcher.run_once()
+    commit(database, INSERT)
+    at = commit(database, SECOND)
+    faults(versions_kept_seconds=0.5)
+    await_expiry(database, "T", at)
+    watcher.run_once()
+    faults()
+    commit(database, FIRST)
+    watcher.run_once()
+    assert [(change.new_values, str(change.captured)) for change in seen] == [
+        ({"Version": 1, "Text": "first"}, "NEW_VALUES"),
+        ({"Version": 3, "Text": "then"}, "NEW_VALUES"),
+        ({"Version": 2, "Text": "then", "Twice": 4}, "NEW_ROW"),
     ]

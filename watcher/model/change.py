@@ -58,6 +58,11 @@ class ValueCapture(StrEnum):
         """The same, once the whole row has been read."""
         return self.NEW_ROW_AND_OLD_VALUES if self.keeps_old else self.NEW_ROW
 
+    @property
+    def part_form(self) -> ValueCapture:
+        """The same, where columns of the row are missing that should have been read."""
+        return self.OLD_AND_NEW_VALUES if self.keeps_old else self.NEW_VALUES
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:

@@ -105,7 +105,7 @@ def resolve_streamed(
             {name.casefold(): spec.choice for name, spec in config.table.items()},
             selection,
         ),
-        WholeRows(queries, config.table) if whole else None,
+        WholeRows(queries, config.table, newest=config.replica is not None) if whole else None,
     )
     captures = [PollCapture(queries, each, (), config.nanoseconds) for each in tables]
     return StreamedTables(capture, captures)

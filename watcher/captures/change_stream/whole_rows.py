@@ -1,12 +1,13 @@
 """The values that a stream's capture type leaves out, read at the commit timestamp with the columns
-that the table had then."""
+that the table had then; for copies, where Spanner keeps that no more, as they were later."""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -14,6 +15,7 @@ from google.protobuf.struct_pb2 import Value
 
 from ddl.model.schema import Schema, Table
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
+from watcher.captures.strong_reads import read_or_strongly
 from watcher.model.change import Operation, Shape
 from watcher.model.errors import VersionExpiredError
 from watcher.spanner.failures import REFUSALS, is_schema_refusal
@@ -28,13 +30,36 @@ from watcher.tables.lookup import list_primary_key
 from watcher.tables.selection import find_spec
 from watcher.tables.values import TableSpec
 
+LOG = logging.getLogger("watcher.captures")
+
 JsonRow = dict[str, object]
 """Columns of a row in the JSON of Spanner's API."""
+
+
+@dataclass
+class Expired:
+    """Up to which timestamp versions are gone, as far as reads were refused. Spanner brings none
+    back."""
+
+    # assumes: retention-not-back
+
+    upto: int = 0
+
+    def note(self, at: int, error: VersionExpiredError) -> None:
+        """A read at a timestamp was refused."""
+        if self.upto == 0:
+            LOG.warning("whole rows cannot be read as they were: %s", error)
+        self.upto = max(self.upto, at)
 
 
 @dataclass(frozen=True)
 class WholeRows:
     """Completes records. ``specs`` say which columns of a table are read.
+
+    ``newest``: whoever gets the records keeps the newest row of each key at the end of the window,
+    as copies do. Where the version of a commit timestamp is gone, a record then has the row as it
+    is at the window's end, which is exact for such a reader; or the latest one, where that is gone,
+    too. Without it, a record says then what it says by itself, and is marked as a part of its row.
 
     A read costs one call a record, and a window one more for its schema. Picklable, and compared by
     what it reads: an executor looks at the schema itself.
@@ -42,17 +67,27 @@ class WholeRows:
 
     queries: QueryClient
     specs: Mapping[str, TableSpec] = field(default_factory=dict)
+    newest: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return WholeRows, (self.queries, dict(self.specs))
+        return WholeRows, (self.queries, dict(self.specs), self.newest)
 
     @cached_property
     def _epochs(self) -> Epochs[Schema]:
         return Epochs(self.queries.stream, lambda schema: schema)
 
+    @cached_property
+    def _expired(self) -> Expired:
+        return Expired()
+
+    @cached_property
+    def _latest(self) -> dict[int, Schema]:
+        """The schema of a strong read, for the end of the window that needed it."""
+        return {}
+
     def complete(self, record: DataRecord, end: int) -> DataRecord:
         """The record with every column that its table had at the commit timestamp, in a window that
-        ends at ``end``. Raises VersionExpiredError when the row's version is gone.
+        ends at ``end``. Never fails because versions are gone: see ``newest``.
 
         Spanner does not say that a transaction has one record a row. What a record says of a column
         is kept, so that the first of two updates does not look like the second. A row that the same
@@ -62,14 +97,54 @@ class WholeRows:
         """
         if record.operation is Operation.DELETE:
             return replace(record, captured=record.captured.whole_row_form)
-        try:
-            return self._complete(record, end)
-        except VersionExpiredError:
-            _, schema = self._epochs.latest()
-            table = schema.table(record.shape.table)
-            if table is None or self._is_whole(record, self._choose_shape(table, schema)):
-                return record
-            raise
+        if record.commit_timestamp > self._expired.upto:
+            try:
+                return self._complete(record, end)
+            except VersionExpiredError as error:
+                self._expired.note(record.commit_timestamp, error)
+        return self._complete_late(record, end)
+
+    def _complete_late(self, record: DataRecord, end: int) -> DataRecord:
+        """The same of a record whose commit timestamp is too old to read."""
+        schema = self._find_late_schema(end)
+        table = schema.table(record.shape.table)
+        if table is None:
+            return record
+        shape = self._choose_shape(table, schema)
+        if self._is_whole(record, shape):
+            return record
+        same_key = set(shape.primary_key) == set(record.shape.primary_key)
+        readable = self.newest and same_key
+        rows = self._read_late_rows(shape, record.mods, end) if readable else None
+        if rows is None:
+            return replace(record, captured=record.captured.part_form)
+        # A row that is gone since has its delete in the stream, which comes after this record.
+        there = [(mod, rows.get(identify_mod(mod, shape))) for mod in record.mods]
+        return replace(
+            record,
+            shape=shape,
+            mods=tuple(replace_row(mod, row) for mod, row in there if row is not None),
+            captured=record.captured.whole_row_form,
+        )
+
+    def _find_late_schema(self, end: int) -> Schema:
+        """The schema at the end of a window, or the latest one."""
+        if end > self._expired.upto:
+            try:
+                return self._epochs.inside(end, end)
+            except VersionExpiredError as error:
+                self._expired.note(end, error)
+        if end not in self._latest:
+            self._latest.clear()
+            self._latest[end] = self._epochs.latest()[1]
+        return self._latest[end]
+
+    def _read_late_rows(
+        self, shape: Shape, mods: Sequence[StreamMod], end: int
+    ) -> dict[Parts, JsonRow] | None:
+        """As ``_read_rows``, at the end of a window, or strongly."""
+        read = partial(self._read_rows, shape, mods)
+        return read_or_strongly(read, end) if end > self._expired.upto else read(None)
 
     def _complete(self, record: DataRecord, end: int) -> DataRecord:
         for schema in self._find_schemas(record, end):
@@ -132,10 +207,10 @@ class WholeRows:
         )
 
     def _read_rows(
-        self, shape: Shape, mods: Sequence[StreamMod], at: int
+        self, shape: Shape, mods: Sequence[StreamMod], at: int | None
     ) -> dict[Parts, JsonRow] | None:
-        """The other columns of the rows that exist at a timestamp, by key; None where the table has
-        other columns then."""
+        """The other columns of the rows that exist at a timestamp, or as of now, by key; None where
+        the table has other columns then."""
         names, types = [n for n, _ in shape.columns], [t for _, t in shape.columns]
         keys = [[json.loads(mod.key)[name] for name in shape.primary_key] for mod in mods]
         rows: dict[Parts, JsonRow] = {}
@@ -174,6 +249,11 @@ def complete_mod(mod: StreamMod, row: JsonRow | None, record: DataRecord) -> Str
     if row is not None:
         return replace(mod, new=json.dumps(row | json.loads(mod.new or "{}")))
     return replace(mod, captured=record.captured)
+
+
+def replace_row(mod: StreamMod, row: JsonRow) -> StreamMod:
+    """A mod with a later row in the place of its own values."""
+    return replace(mod, new=json.dumps(row), old=None)
 
 
 def use_types(recorded: Shape, shape: Shape) -> Shape:

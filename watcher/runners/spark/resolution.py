@@ -143,7 +143,9 @@ def resolve_streamed_scan(
         options.column_choices,
         selection if options.tables is not None else None,
     )
-    whole = WholeRows(queries, specs) if options.whole_rows else None
+    # Of batches of rows `watcher.replicate` makes copies.
+    newest = options.arrow_rows
+    whole = WholeRows(queries, specs, newest) if options.whole_rows else None
     captures = tuple(PollCapture(queries, t, (), options.nanoseconds) for t in tables)
     capture = ChangeStreamCapture(queries, stream, change_filter, whole)
     return Scan(options, captures, make_shown_schema(options, captures), capture)
