@@ -137,25 +137,6 @@ def test_a_duration_ends_before_clocks_do(text: str) -> None:
         duration_seconds(text)
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [(None, "which does not exist"), ("", "has no credentials"), ("{}", "has no credentials")],
-)
-def test_a_file_of_credentials_that_is_none_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None, words: str
-) -> None:
-    path = tmp_path / "credentials.json"
-    if content is not None:
-        path.write_text(content)
-    monkeypatch.delenv("SPANNER_EMULATOR_HOST", raising=False)
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
-    address = "spanner://projects/project/instances/instance/databases/music"
-    outcome = run_here(["status", "--database", address])
-    assert outcome.code == 3
-    assert words in outcome.err
-    assert f"GOOGLE_APPLICATION_CREDENTIALS names the file {path}" in outcome.err
-
-
 def test_a_replica_by_spark_needs_no_library_of_delta(
     monkeypatch: pytest.MonkeyPatch, world: Path, valid: dict[tuple[str, ...], Given]
 ) -> None:

@@ -18,7 +18,6 @@ from google.api_core.exceptions import (
     ServiceUnavailable,
     Unauthenticated,
 )
-from google.auth.exceptions import DefaultCredentialsError
 from google.cloud import spanner
 from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.database import Database
@@ -33,10 +32,9 @@ from watcher.model.errors import (
 )
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.bounded_client import RETRY, BoundedDatabase, BoundedSpanner
+from watcher.spanner.credentials import check_credentials, load_credentials
 from watcher.spanner.failures import suggest_fix
 
-CREDENTIALS = "GOOGLE_APPLICATION_CREDENTIALS"
-"""The variable of Google's clients that names a file of credentials."""
 CHECK_SECONDS_MAX = 10.0
 REFUSED_SECONDS_MAX = 2.0
 
@@ -47,19 +45,25 @@ def connect(address: DatabaseAddress) -> Database:
     Uses the emulator that ``SPANNER_EMULATOR_HOST`` names, else Application Default Credentials.
     Raises UnavailableError, DatabaseNotFoundError or AccessDeniedError within seconds.
     """
-    database = open_database(address)
+    database = open_in(open_client(address, checked=True), address)
     check_database(database, address)
     return database
 
 
 def open_database(address: DatabaseAddress) -> Database:
     """As ``connect``, without a call. Raises UnavailableError without credentials."""
-    instance = open_client(address).instance(address.instance)
+    return open_in(open_client(address), address)
+
+
+def open_in(client: spanner.Client, address: DatabaseAddress) -> Database:
+    """A database of a client. No call."""
+    instance = client.instance(address.instance)
     return BoundedDatabase(address.database, instance, address.database_role)
 
 
-def open_client(address: DatabaseAddress) -> spanner.Client:
-    """The client of a project. Raises UnavailableError without credentials."""
+def open_client(address: DatabaseAddress, checked: bool = False) -> spanner.Client:
+    """The client of a project. ``checked``: Google is asked for a token before. Raises
+    UnavailableError without credentials, AccessDeniedError for those that it refuses."""
     endpoint = address.endpoint
     if endpoint is not None and EMULATOR_HOST not in os.environ:
         return BoundedSpanner(
@@ -70,34 +74,12 @@ def open_client(address: DatabaseAddress) -> spanner.Client:
             client_certificate=endpoint.client_certificate,
             client_key=endpoint.client_key,
         )
-    try:
-        return BoundedSpanner(
-            project=address.project, disable_builtin_metrics=EMULATOR_HOST in os.environ
-        )
-    except DefaultCredentialsError as error:
-        raise UnavailableError(explain_credentials(error)) from error
-    except OSError as error:
-        raise UnavailableError(explain_credentials(error)) from error
-
-
-def explain_credentials(error: Exception) -> str:
-    """Why there are no credentials, and what to do."""
-    named = os.environ.get(CREDENTIALS)
-    advice = (
-        f"run 'gcloud auth application-default login', or set {EMULATOR_HOST} to use an emulator"
-    )
-    if named is None:
-        return f"no Google Cloud credentials were found: {advice}"
-    if not os.path.exists(named):
-        why = "which does not exist"
-    elif os.path.isdir(named):
-        why = "which is a folder"
-    else:
-        why = f"which has no credentials ({str(error).splitlines()[0]})"
-    return (
-        f"{CREDENTIALS} names the file {named}, {why}: name a file of credentials, or unset it and"
-        f" {advice}"
-    )
+    if EMULATOR_HOST in os.environ:
+        return BoundedSpanner(project=address.project, disable_builtin_metrics=True)
+    credentials = load_credentials()
+    if checked:
+        check_credentials(credentials)  # the client's own threads would outlive it for long
+    return BoundedSpanner(project=address.project, credentials=credentials)
 
 
 def create_on_emulator(

@@ -1,0 +1,158 @@
+"""Each wrong state of Google's credentials is one line that says what to do; no network."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import google.oauth2.credentials
+import pytest
+from fixtures.wrong_values import run_here
+
+ADDRESS = "spanner://projects/project/instances/instance/databases/music"
+VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
+NO_ACCESS = 3
+USER = {"type": "authorized_user", "client_id": "i", "client_secret": "s", "refresh_token": "t"}
+ACCOUNT = {
+    "type": "service_account",
+    "client_email": "watcher@project.iam.gserviceaccount.com",
+    "private_key": "-----BEGIN PRIVATE KEY-----\nno key\n-----END PRIVATE KEY-----\n",
+    "token_uri": "http://127.0.0.1:1/token",
+}
+Answer = tuple[int, dict[str, object]]
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without an emulator, without credentials and outside Google's cloud."""
+    for name in ("SPANNER_EMULATOR_HOST", VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path / "gcloud"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def run_status() -> str:
+    """What ``status`` says: one line, with the exit code of no access."""
+    outcome = run_here(["status", "--database", ADDRESS])
+    assert outcome.code == NO_ACCESS, outcome.err
+    (line,) = outcome.err.splitlines()
+    assert line.startswith("error: ")
+    assert "does not answer" not in line
+    return line
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "which does not exist"),
+        ("", "has no credentials"),
+        ("{}", "has no credentials"),
+        ("[1]", "has no credentials"),
+        ('{"type": "service_account"}', "has no credentials"),
+        (json.dumps(ACCOUNT), "has no credentials"),
+        (json.dumps({"type": "authorized_user"}), "has no credentials"),
+        (json.dumps({"type": "impersonated_service_account"}), "has no credentials"),
+        (json.dumps({"type": "external_account"}), "has no credentials"),
+    ],
+)
+def test_a_file_of_credentials_that_is_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None, words: str
+) -> None:
+    path = tmp_path / "credentials.json"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setenv(VARIABLE, str(path))
+    line = run_status()
+    assert words in line
+    assert f"{VARIABLE} names the file {path}" in line
+
+
+def test_a_folder_has_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert f"names the file {tmp_path}, which is a folder" in run_status()
+
+
+def test_no_credentials_at_all() -> None:
+    line = run_status()
+    assert "no Google Cloud credentials were found: run 'gcloud auth application-default" in line
+
+
+def test_default_credentials_that_are_damaged(tmp_path: Path) -> None:
+    (tmp_path / "gcloud").mkdir()
+    (tmp_path / "gcloud" / "application_default_credentials.json").write_text("{}")
+    assert "the Application Default Credentials cannot be used (" in run_status()
+
+
+@pytest.fixture
+def tokens(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
+    """Serves answers by the end of the path, instead of Google's endpoint of tokens; its URL."""
+    answers: dict[str, Answer] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            status, body = answers[self.path]
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps(body).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setattr(google.oauth2.credentials, "_GOOGLE_OAUTH2_TOKEN_ENDPOINT", f"{url}/token")
+
+    def serve(**by_path: Answer) -> str:
+        answers.update({f"/{name}": answer for name, answer in by_path.items()})
+        return url
+
+    yield serve
+    server.shutdown()
+    server.server_close()
+
+
+def write_credentials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: dict[str, object]
+) -> Path:
+    path = tmp_path / "user.json"
+    path.write_text(json.dumps(content))
+    monkeypatch.setenv(VARIABLE, str(path))
+    return path
+
+
+def test_a_token_that_has_expired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: Callable[..., str]
+) -> None:
+    refused = {"error": "invalid_grant", "error_description": "Token has been expired or revoked."}
+    tokens(token=(400, refused))
+    path = write_credentials(tmp_path, monkeypatch, dict(USER))
+    line = run_status()
+    assert f"Google refuses the credentials of the file {path}" in line
+    assert "Token has been expired or revoked." in line
+    assert "gcloud auth application-default login" in line
+
+
+def test_impersonation_that_is_not_granted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: Callable[..., str]
+) -> None:
+    denied = {"error": {"code": 403, "message": "Permission denied", "status": "PERMISSION_DENIED"}}
+    url = tokens(token=(200, {"access_token": "a", "expires_in": 3600}), account=(403, denied))
+    email = "watcher@project.iam.gserviceaccount.com"
+    monkeypatch.setattr(
+        "google.auth.impersonated_credentials.iam._IAM_ENDPOINT", f"{url}/account", raising=True
+    )
+    content: dict[str, object] = {
+        "type": "impersonated_service_account",
+        "service_account_impersonation_url": f"{url}/v1/{email}:generateAccessToken",
+        "source_credentials": USER,
+    }
+    write_credentials(tmp_path, monkeypatch, content)
+    line = run_status()
+    assert "may not act as the service account" in line
+    assert "roles/iam.serviceAccountTokenCreator" in line
