@@ -13,31 +13,36 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.bad_days import CASES, overview_of
 from fixtures.browser import wait_until
 from fixtures.consumers import consumers_of, watcher_of, write, write_both
 from fixtures.pages import serve_page
 from fixtures.singers import address_of
 from fixtures.watcher_threads import run_in_thread
 from google.cloud.spanner_v1.database import Database
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from emulator.ports import find_port
 from watcher.consumers.positions import TABLE
 from watcher.consumers.states import State
-from watcher.overview.conditions import Condition
+from watcher.overview.conditions import LEVELS, Condition, Level
+from watcher.overview.metrics import OverviewCollector
 from watcher.overview.observer import Observer
 from watcher.overview.page.feed import Feed
+from watcher.overview.values import Overview
 from watcher.runners.metrics import Metrics
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 RULES = DEPLOY / "prometheus" / "spanner-watcher.rules.yml"
+RUNBOOK = DEPLOY.parent / "docs" / "troubleshooting.md"
+URGENT = (Level.TROUBLE, Level.ATTENTION)
 DASHBOARD = DEPLOY / "grafana" / "spanner-watcher.json"
 METRIC = re.compile(r"\bspanner_watcher_\w+")
 LABEL = re.compile(r"(\w+)=~?\"([^\"]*)\"")
@@ -136,43 +141,80 @@ def test_prometheus_accepts_the_rules() -> None:
     subprocess.run([PROMTOOL, "check", "rules", str(RULES)], check=True, timeout=60)
 
 
-CASES = """
-rule_files: [{rules}]
-evaluation_interval: 1m
-tests:
-  - interval: 1m
-    input_series:
-      - series: 'spanner_watcher_lost_in_seconds{{consumer="stuck",table="Singers"}}'
-        values: '3600-60x60'
-      - series: 'spanner_watcher_consumer_alive{{consumer="stuck"}}'
-        values: '0x60'
-      - series: 'spanner_watcher_consumer_state{{consumer="stuck",state="RUNNING"}}'
-        values: '1x60'
-      - series: 'spanner_watcher_consumer_state{{consumer="ended",state="STOPPED"}}'
-        values: '1x60'
-      - series: 'spanner_watcher_consumer_alive{{consumer="ended"}}'
-        values: '0x60'
-      - series: 'spanner_watcher_exact_for_seconds{{consumer="ended",table="Singers"}}'
-        values: '-5000x60'
-    promql_expr_test:
-      - expr: count by (alertname, consumer) (ALERTS{{alertstate="firing"}})
-        eval_time: 30m
-        exp_samples:
-          - labels: '{{alertname="SpannerWatcherConsumerGone", consumer="stuck"}}'
-            value: 1
-          - labels: '{{alertname="SpannerWatcherRecordsSoonLost", consumer="stuck"}}'
-            value: 1
-"""
+ALERTS = {
+    Condition.LOSING_DATA: ("SpannerWatcherRecordsLost", "0m"),
+    Condition.LOSES_DATA_SOON: ("SpannerWatcherRecordsSoonLost", "5m"),
+    Condition.FAILED: ("SpannerWatcherConsumerFailed", "5m"),
+    Condition.NOT_ALIVE: ("SpannerWatcherConsumerGone", "2m"),
+    Condition.FAILING: ("SpannerWatcherConsumerFails", "5m"),
+    Condition.WAITING_FOR_INDEX: ("SpannerWatcherConsumerWaitsForIndex", "5m"),
+    Condition.STANDING_STILL: ("SpannerWatcherConsumerStandsStill", "5m"),
+    Condition.HAS_DEAD_LETTERS: ("SpannerWatcherDeadLetters", "5m"),
+    Condition.BEHIND: ("SpannerWatcherConsumerLags", "15m"),
+    Condition.PAUSED: ("SpannerWatcherConsumerPaused", "60m"),
+    Condition.DRAINING: ("SpannerWatcherConsumerDrains", "60m"),
+}
+"""What fires for a condition, and after how long."""
+FIRING = 'count by (alertname, consumer) (ALERTS{alertstate="firing"})'
+
+
+def list_series(overview: Overview) -> list[dict[str, str]]:
+    """What the page serves of an overview, as series of promtool that begin after ten minutes."""
+    registry = CollectorRegistry()
+    registry.register(OverviewCollector(lambda: overview))
+    return [
+        {
+            "series": f"{sample.name}{{{write_labels(sample.labels)}}}",
+            "values": f"_x10 {sample.value}x90",
+        }
+        for family in registry.collect()
+        for sample in family.samples
+    ]
+
+
+def write_labels(labels: Mapping[str, str]) -> str:
+    return ", ".join(f'{name}="{value}"' for name, value in labels.items())
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
-def test_alerts_fire_for_a_consumer_that_is_stuck_and_for_none_that_has_ended(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize("condition", Condition)
+def test_each_condition_fires_its_alert_and_no_other(condition: Condition, tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
     assert PROMTOOL is not None
-    cases = tmp_path / "cases.yml"
-    cases.write_text(CASES.format(rules=RULES))
-    subprocess.run([PROMTOOL, "test", "rules", str(cases)], check=True, timeout=60)
+    name, wait = ALERTS.get(condition, (None, "60m"))
+    sample = {"labels": f'{{alertname="{name}", consumer="me"}}', "value": 1}
+    minutes = 10 + int(wait.removesuffix("m"))
+    after = [
+        {"expr": FIRING, "eval_time": f"{minutes + 1}m", "exp_samples": [sample] if name else []}
+    ]
+    before = [{"expr": FIRING, "eval_time": f"{minutes - 1}m", "exp_samples": []}]
+    case = {
+        "interval": "1m",
+        "input_series": list_series(overview_of([CASES[condition]], ["Singers"])),
+        "promql_expr_test": before + after,
+    }
+    file = tmp_path / "cases.yml"
+    rules = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [case]}
+    file.write_text(yaml.safe_dump(rules))
+    subprocess.run([PROMTOOL, "test", "rules", str(file)], check=True, timeout=60)
+
+
+def test_whoever_has_to_do_something_is_alerted() -> None:
+    urgent = {each for each in Condition if LEVELS.get(each, Level.TROUBLE) in URGENT}
+    assert set(ALERTS) == urgent
+    rules = {rule["alert"] for rule in load_rules()}
+    assert {name for name, _ in ALERTS.values()} <= rules
+
+
+def test_each_alert_leads_to_a_section_that_says_what_to_do() -> None:
+    text = RUNBOOK.read_text().partition("\n## Alerts\n")[2].partition("\n## ")[0]
+    sections = dict(re.findall(r"^### (\w+)\n\n(.*?)(?=^### |\Z)", text, re.M | re.DOTALL))
+    rules = load_rules()
+    assert list(sections) == [rule["alert"] for rule in rules]
+    for rule in rules:
+        link = f"docs/troubleshooting.md#{rule['alert'].lower()}"
+        assert rule["annotations"]["runbook_url"] == link
+        assert len(sections[rule["alert"]]) > 100
 
 
 # Grafana's own schema.
