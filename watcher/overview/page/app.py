@@ -60,6 +60,8 @@ SECURITY_HEADERS = {
 }
 ASSETS = {
     "/page.css": "text/css; charset=utf-8",
+    "/elements.js": "text/javascript; charset=utf-8",
+    "/figures.js": "text/javascript; charset=utf-8",
     "/page.js": "text/javascript; charset=utf-8",
     "/icon.svg": "image/svg+xml",
 }

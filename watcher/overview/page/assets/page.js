@@ -37,65 +37,6 @@ let unreachableSince = null;
 let notice = { text: "", until: 0 };
 const sent = new Map();
 
-// Elements.
-
-function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name === "text") element.textContent = value;
-    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? "" : value);
-  }
-  element.append(...children.filter((child) => child !== null));
-  return element;
-}
-
-// Gives `place` the children of `wanted`; those that look the same stay, and keep the focus.
-function update(place, wanted) {
-  const old = new Map([...place.children].map((child) => [child.dataset.key, child]));
-  const next = wanted.map((fresh) => {
-    const before = old.get(fresh.dataset.key);
-    if (before && before.tagName === fresh.tagName) return merge(before, fresh);
-    return fresh;
-  });
-  if (next.length !== place.children.length || next.some((child, n) => place.children[n] !== child)) {
-    place.replaceChildren(...next);
-  }
-}
-
-function merge(before, fresh) {
-  if (before.isEqualNode(fresh)) return before;
-  const same = before.tagName === fresh.tagName && before.children.length === fresh.children.length
-    && before.children.length > 0 && [...before.children].every((c, n) => c.tagName === fresh.children[n].tagName)
-    && before.childNodes.length === before.children.length && fresh.childNodes.length === fresh.children.length;
-  const actions = before.tagName === "BUTTON";
-  if (same) {
-    copyAttributes(before, fresh);
-    [...before.children].forEach((child, n) => merge(child, fresh.children[n]));
-    return before;
-  }
-  if (before.tagName === fresh.tagName && before.children.length === 0 && fresh.children.length === 0
-      && before.tagName !== "CANVAS" && !(actions && before.dataset.act !== fresh.dataset.act)) {
-    copyAttributes(before, fresh);
-    before.textContent = fresh.textContent;
-    return before;
-  }
-  if (before.tagName === "CANVAS") { copyAttributes(before, fresh); return before; }
-  before.replaceWith(fresh);
-  return fresh;
-}
-
-function copyAttributes(to, from) {
-  for (const { name } of [...to.attributes]) {
-    const keeps = name === "open" || (to.tagName === "CANVAS" && (name === "width" || name === "height" || name === "style"));
-    if (!from.hasAttribute(name) && !keeps) to.removeAttribute(name);
-  }
-  for (const { name, value } of [...from.attributes]) {
-    if (to.getAttribute(name) !== value) to.setAttribute(name, value);
-  }
-}
-
 // Texts.
 
 const whole = (number) => number.toLocaleString("en-US");
@@ -321,32 +262,6 @@ function lagFigure(name) {
     make("canvas", { role: "img", "data-lags": name, "aria-label": text }));
 }
 
-function drawLags(name) {
-  const canvas = document.querySelector(`canvas[data-lags="${CSS.escape(name)}"]`);
-  if (!canvas) return;
-  const known = lags.get(name) || [];
-  const [width, height, day] = [canvas.clientWidth || 300, 56, 86400000];
-  const pen = openCanvas(canvas, width, height);
-  const end = Date.parse(data.read_at);
-  const worst = Math.max(1, ...known.map((each) => each.seconds));
-  pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--accent");
-  for (const { at, seconds } of known) {
-    const x = width * (1 - (end - Date.parse(at)) / day);
-    const tall = Math.max(1, (height - 2) * (seconds / worst));
-    pen.fillRect(Math.max(0, Math.min(x, width - 2)), height - tall, Math.max(2, width / 288), tall);
-  }
-}
-
-function openCanvas(canvas, width, height) {
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = width * ratio;
-  canvas.height = height * ratio;
-  canvas.style.height = `${height}px`;
-  const pen = canvas.getContext("2d");
-  pen.scale(ratio, ratio);
-  return pen;
-}
-
 function renderBackfills() {
   byId("backfills").hidden = !data.backfills.length;
   update(byId("backfill-list"), [make("div", { class: "cards", "data-key": "cards" }, ...data.backfills.map((backfill) => {
@@ -408,34 +323,6 @@ function clearingText(index) {
   const steps = index.clearable_transactions;
   const cost = index.clearable.rows ? `, in ${whole(steps)}${index.clearable.at_least ? " or more" : ""} ${steps === 1 ? "transaction" : "transactions"} by index, or one scan of the table` : "";
   return `${countText(index.clearable)} may be cleared${cost}; waits for ${index.slowest_consumer}`;
-}
-
-// The heat map: a line a shard (or a group of shards), a column a count.
-
-const heatOf = (rows) => HEAT.reduce((level, [from], n) => (rows >= from ? n : level), 0);
-
-function drawHeat(index) {
-  const canvas = document.querySelector(`canvas[data-table="${CSS.escape(index.table)}"]`);
-  const known = samples.get(index.table) || [];
-  const counts = known.length ? known : [{ rows: index.shards.map((s) => s.rows.rows) }];
-  const group = Math.ceil(index.shards.length / LINES_MAX);
-  const lines = Math.ceil(index.shards.length / group);
-  const width = canvas.clientWidth || 300;
-  const columns = Math.max(counts.length, width < 420 ? 30 : 60);
-  const used = counts.slice(-columns);
-  const lineHeight = Math.max(4, Math.min(14, Math.floor(160 / lines)));
-  const style = getComputedStyle(document.documentElement);
-  const colours = HEAT.map((_, n) => style.getPropertyValue(`--heat-${n}`));
-  const pen = openCanvas(canvas, width, lines * lineHeight);
-  const columnWidth = width / columns;
-  used.forEach((sample, n) => {
-    const x = width - (used.length - n) * columnWidth;
-    for (let line = 0; line < lines; line += 1) {
-      const rows = sample.rows.slice(line * group, (line + 1) * group).reduce((a, b) => a + b, 0);
-      pen.fillStyle = colours[heatOf(rows)];
-      pen.fillRect(x, line * lineHeight, Math.max(1, columnWidth - 0.5), lineHeight - 1);
-    }
-  });
 }
 
 function renderLegend() {
@@ -537,7 +424,7 @@ async function act(button) {
   if (set) {
     toggle(set, name);
     renderLists();
-    if (action === "open" || action === "heat") await readHistories().then(renderLists);
+    if (action === "open" || action === "heat") await poll();
     return;
   }
   if (action === "copy") { await copy(button); return; }
