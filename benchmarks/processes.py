@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 
@@ -34,6 +35,24 @@ class BenchProcess(ChildProcess):
 def start_module(name: str, log: Path, module: str, arguments: Sequence[str]) -> BenchProcess:
     """Starts ``python -m module arguments``."""
     return BenchProcess.start(name, log, [sys.executable, "-m", module, *arguments], {})
+
+
+def run_module(
+    name: str,
+    log: Path,
+    module: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Runs ``python -m module arguments``; the ``environment`` is added to ours. Raises RunError
+    where it fails."""
+    command = [sys.executable, "-m", module, *arguments]
+    process = BenchProcess.start(name, log, command, environment)
+    try:
+        process.process.wait()
+        process.check()
+    finally:
+        process.kill()
 
 
 def read_cpu_seconds(pid: int) -> float:

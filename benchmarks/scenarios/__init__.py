@@ -6,6 +6,7 @@ from benchmarks.scenario import Scenario
 from benchmarks.scenarios import (
     backlog,
     captures,
+    connector,
     debezium,
     decode,
     forms,
@@ -35,7 +36,10 @@ ALL = (
         for each in (sustained, backlog, latency, published, captures, index, java, debezium)
     ),
     *sweeps.SCENARIOS,
-    *(each.SCENARIO for each in (spark, snapshot, replica, decode, values, forms, sinks, server)),
+    *(
+        each.SCENARIO
+        for each in (spark, snapshot, connector, replica, decode, values, forms, sinks, server)
+    ),
     *(each.SCENARIO for each in (scale_tables, scale_partitions, scale_rows, scale_instances)),
 )
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in ALL}

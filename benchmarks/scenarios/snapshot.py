@@ -1,7 +1,5 @@
-"""A whole table into Spark, again and again in one session: rows a second, CPU time of the client.
-
-Spark's connector for Spanner is no peer here: its jar is in no Maven repository.
-"""
+"""A whole table into Spark, again and again in one session: rows a second, CPU time of the
+client."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.processes import start_module
+from benchmarks.processes import run_module
 from benchmarks.scenario import Bench, Scenario, make_bar_chart
 from benchmarks.served_table import serve_table
 from benchmarks.snapshot_reads import SnapshotSettings
@@ -26,12 +24,7 @@ def run(settings: SnapshotSettings, bench: Bench) -> None:
     with tempfile.TemporaryDirectory() as folder, serve_table(settings.rows):
         out, log = Path(folder, "figures"), Path(folder, "log")
         arguments = (settings.model_dump_json(), str(out))
-        process = start_module("snapshots", log, "benchmarks.snapshot_reads", arguments)
-        try:
-            process.process.wait()
-            process.check()
-        finally:
-            process.kill()
+        run_module("snapshots", log, "benchmarks.snapshot_reads", arguments)
         for line in out.read_text().splitlines():
             bench.add(json.loads(line))
     bench.outcome.charts.append(
