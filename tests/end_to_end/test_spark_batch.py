@@ -170,6 +170,7 @@ LEFT = [
     "Js = '1'",
     "size(Ins) > 1",
     "Ti IN (TIMESTAMP'2026-01-02 03:04:05.123456', TIMESTAMP'0001-01-01 00:00:00')",
+    "Ti > TIMESTAMP'9999-12-31 23:59:59.999998' AND Ti <= TIMESTAMP'9999-12-31 23:59:59.999999'",
     "In % 2 = 0",
     "In > 0 OR Bo",
     "_change_id IS NOT NULL",
@@ -234,6 +235,9 @@ def test_queries_of_one_load_do_not_get_each_other_s_filters(
     assert loaded.where("Id < 5").count() == 5
     assert loaded.count() == ROWS
     assert loaded.where("Id < 3").union(loaded.where("Id >= 35")).count() == 8
+    for more in ({}, {"startingTimestamp": "earliest"}):
+        table = filter_pushdown | more | {"tableOptions": '{"Everything": {"where": "Id >= 3"}}'}
+        assert batch(spark, everything, **table).where("Id < 5").count() == 2
     spark.conf.set(PUSHDOWN, "false")
     with pytest.raises(PySparkException, match=PUSHDOWN):
         batch(spark, everything, **filter_pushdown).where("Id < 5").count()

@@ -254,7 +254,7 @@ def test_spark_shows_masked_columns_and_does_not_look_for_their_values(people: D
     assert {name: by_key[1][name] for name in MASKED} == MASKED
     pushed, left = push_filters(scan, [EqualTo(("Email",), "ann@example.com")])
     assert left
-    assert pushed.captures[0].condition is None
+    assert pushed.captures[0].table.row_filter is None
 
 
 def test_spark_reads_masked_columns_of_a_change_stream_too(people: Database) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import pytest
@@ -19,7 +20,7 @@ from watcher.model.window import Window
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_snapshot_scan
 from watcher.settings.spark_parsing import parse_source_options
-from watcher.spanner.sql import RowCondition
+from watcher.tables.predicates import Compare, RowFilter
 
 ROWS = 500
 
@@ -90,8 +91,10 @@ def test_rows_that_were_never_stamped_are_there_too(singers: Database) -> None:
 
 def test_a_condition_is_asked_of_spanner(singers: Database) -> None:
     fill(singers, "name")
-    few = RowCondition("`SingerId` < @most", {"most": "3"}, {"most": Type(TypeCode.INT64)})
-    capture = SnapshotCapture(capture_of(singers), condition=few, data_boost=True)
+    few = RowFilter(Compare("SingerId", "<", 3), (("SingerId", Type(TypeCode.INT64)),))
+    poll = capture_of(singers)
+    kept = replace(poll, table=replace(poll.table, row_filter=few))
+    capture = SnapshotCapture(kept, data_boost=True)
     batches = [b for part in capture.plan(now(singers)) for b in capture.read(part)]
     assert rows_of(batches) == [(k, "name") for k in range(3)]
 

@@ -23,7 +23,7 @@ from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.timestamp_columns import round_up_timestamps, truncate_timestamps
 from watcher.spanner.results.wire import ResultPart
-from watcher.spanner.sql import RowCondition, Statement, filter_statement
+from watcher.spanner.sql import Statement
 from watcher.tables.values import WatchedTable
 
 Wait = Callable[[], int]
@@ -34,15 +34,14 @@ Wait = Callable[[], int]
 class PollCapture:
     """The ``Capture`` of the rows of one table that changed, a group of shards a slice.
 
-    ``condition`` leaves rows out of what ``read`` gives; ``look`` and ``count`` do not apply it.
-    ``stamps`` are those of ``_commit_timestamp`` and ``_shard_id`` that batches have.
+    The table's filter leaves rows out of what ``read`` gives; ``look`` and ``count`` do not apply
+    it. ``stamps`` are those of ``_commit_timestamp`` and ``_shard_id`` that batches have.
     """
 
     queries: QueryClient
     table: WatchedTable
     groups: tuple[ShardGroup, ...]
     nanoseconds: Nanoseconds = Nanoseconds.TRUNCATE
-    condition: RowCondition | None = None
     stamps: tuple[str, ...] = STAMPS
 
     @cached_property
@@ -97,7 +96,6 @@ class PollCapture:
 
     def _read_at(self, part: ShardSlice, read_timestamp: int | None) -> Iterator[TableRows]:
         statement = statements.select_window(self.table, part.window, part.shards, self.stamps)
-        statement = filter_statement(statement, self.condition, self.table.sql.row)
         results = self.queries.stream.query(statement, read_timestamp)
         return self.decode_rows(results, part.window)
 

@@ -3,6 +3,7 @@ Spanner reads without SQL."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -99,6 +100,8 @@ def encode(value: Literal, code: TypeCode) -> WireValue:
     """A value as Spanner's API takes it."""
     if isinstance(value, bool | str | float):
         return value
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
     if code is TypeCode.TIMESTAMP and isinstance(value, int):
         return format_timestamp(value)
     return f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -11,7 +11,7 @@ from watcher.captures import TableRows, statements
 from watcher.captures.poll import PollCapture
 from watcher.model.window import TableSlice, Window
 from watcher.spanner.partitions import QueryPartition
-from watcher.spanner.sql import RowCondition, Statement
+from watcher.spanner.sql import Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,12 +28,11 @@ class SnapshotSlice(TableSlice):
 class SnapshotCapture:
     """The ``Capture`` of a table as it was at a window's end, whenever its rows changed.
 
-    ``condition`` leaves rows out; ``partitions_max`` is a hint to Spanner, 0 gives none. With
+    ``partitions_max`` is a hint to Spanner, 0 gives none. With
     ``data_boost`` Spanner reads on machines of its own, for a price of its own.
     """
 
     poll: PollCapture
-    condition: RowCondition | None = None
     data_boost: bool = False
     partitions_max: int = 0
 
@@ -60,10 +59,4 @@ class SnapshotCapture:
     @cached_property
     def _statement(self) -> Statement:
         """Spanner partitions reads of a table, never of an index."""
-        statement = statements.select_table(self.poll.table, self.poll.stamps)
-        if (condition := self.condition) is None:
-            return statement
-        word = "WHERE" if self.poll.table.row_filter is None else "AND"
-        sql = f"{statement.sql} {word} ({condition.sql})"
-        params, types = {**statement.params, **condition.params}, statement.types
-        return Statement(sql, params, {**types, **condition.types})
+        return statements.select_table(self.poll.table, self.poll.stamps)

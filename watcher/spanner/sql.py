@@ -53,17 +53,6 @@ def combine_conditions(conditions: Sequence[RowCondition]) -> RowCondition | Non
     return RowCondition(all_of(each.sql for each in conditions), params, types)
 
 
-def filter_statement(statement: Statement, condition: RowCondition | None, row: str) -> Statement:
-    """The same query, limited to the rows that satisfy a condition; they are called ``row``."""
-    if condition is None:
-        return statement
-    return Statement(
-        f"SELECT * FROM ({statement.sql}) AS {row} WHERE {condition.sql}",  # noqa: S608 (our own text)
-        {**statement.params, **condition.params},
-        {**statement.types, **condition.types},
-    )
-
-
 def union_statements(statements: Sequence[Statement]) -> Statement:
     """All rows of several queries. Their parameters must have different names."""
     params: dict[str, WireValue] = {}

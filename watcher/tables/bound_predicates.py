@@ -211,7 +211,7 @@ def convert_float(code: TypeCode, value: Literal) -> float:
 def convert_numeric(value: Literal) -> Decimal:
     """A NUMERIC. Raises ValueError."""
     advice = ADVICE[TypeCode.NUMERIC]
-    if isinstance(value, bool | date | float):
+    if isinstance(value, bool | date | float | bytes):
         raise ValueError(advice)
     try:
         number = Decimal(value)

@@ -14,8 +14,9 @@ from enum import Enum
 
 from ddl.model.schema import Type
 
-Literal = str | int | bool | float | Decimal | date
-"""A value of a condition; a TIMESTAMP is its microseconds since 1970."""
+Literal = str | int | bool | float | Decimal | date | bytes
+"""A value of a condition; a TIMESTAMP is its microseconds since 1970. BYTES come from Spark's
+filters alone."""
 
 
 class Place(Enum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from google.api_core.exceptions import FailedPrecondition, InvalidArgument, NotF
 from pydantic.alias_generators import to_snake
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from ddl.model.schema import TypeCode
+from ddl.model.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture
@@ -33,8 +33,8 @@ from watcher.spanner.database import connect
 from watcher.spanner.dialects import find_dialect
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.resumption import convert_refusal
-from watcher.spanner.sql import combine_conditions
 from watcher.spanner.timestamps import format_timestamp, to_datetime
+from watcher.tables.predicates import Every, Predicate, RowFilter
 from watcher.tables.schema_reader import read_epoch
 
 if PUSHES_FILTERS:
@@ -89,8 +89,8 @@ class SnapshotReader(DataSourceReader):
                 yield self._scan.shape(rows)
 
     def _make_capture(self, poll: PollCapture) -> SnapshotCapture:
-        bare, options = replace(poll, condition=None), self._scan.options
-        return SnapshotCapture(bare, poll.condition, options.data_boost, options.max_partitions)
+        options = self._scan.options
+        return SnapshotCapture(poll, options.data_boost, options.max_partitions)
 
 
 class WindowReader(DataSourceReader):
@@ -161,9 +161,11 @@ def resolve_scan_at(scan: Scan, end: int, whole: bool = False) -> Scan:
     """The query in the schema that is valid at a timestamp. A column that it shows and that was not
     there then is NULL. ``whole``: no index is needed. Raises VersionExpiredError."""
     fresh = resolve_scan_again(scan, read_epoch(scan.queries.stream, end).schema, whole)
-    conditions = {capture.table.name: capture.condition for capture in scan.captures}
-    captures = tuple(replace(c, condition=conditions.get(c.table.name)) for c in fresh.captures)
-    return replace(fresh, captures=captures)
+    if not scan.options.push_filters:
+        return fresh
+    row_filters = {capture.table.name: capture.table.row_filter for capture in scan.captures}
+    kept = (keep_rows(each, row_filters.get(each.table.name)) for each in fresh.captures)
+    return replace(fresh, captures=tuple(kept))
 
 
 def resolve_timestamp(scan: Scan, option: str) -> int:
@@ -248,10 +250,29 @@ def push_filters(scan: Scan, filters: list[Filter]) -> tuple[Scan, list[Filter]]
     capture = scan.captures[0]
     texts = {n.casefold() for spec in scan.options.specs.values() for n in spec.text_columns}
     names = {n: c for n, c in list_filterable(capture).items() if n.casefold() not in texts}
-    translator = FilterTranslator(names, capture.table.sql)
-    left = translator.push(filters)
-    condition = combine_conditions(translator.conditions)
-    return replace(scan, captures=(replace(capture, condition=condition),)), left
+    translator = FilterTranslator(names)
+    translated = [(each, translator.translate(each)) for each in filters]
+    pushed = [predicate for _, predicate in translated if predicate is not None]
+    left = [each for each, predicate in translated if predicate is None]
+    if not pushed:
+        return scan, left
+    row_filter = add_predicates(capture.table.row_filter, pushed, translator.found)
+    return replace(scan, captures=(keep_rows(capture, row_filter),)), left
+
+
+def add_predicates(
+    own: RowFilter | None, pushed: Sequence[Predicate], columns: Mapping[str, Type]
+) -> RowFilter:
+    """The rows that a table's own filter keeps and Spark's filters let pass."""
+    if own is None:
+        return RowFilter(Every(tuple(pushed)), tuple(columns.items()))
+    both = {**columns, **dict(own.columns)}
+    return RowFilter(Every((own.predicate, *pushed)), tuple(both.items()))
+
+
+def keep_rows(capture: PollCapture, row_filter: RowFilter | None) -> PollCapture:
+    """The capture of those rows."""
+    return replace(capture, table=replace(capture.table, row_filter=row_filter))
 
 
 def list_filterable(capture: PollCapture) -> dict[str, tuple[str, TypeCode]]:
