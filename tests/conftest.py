@@ -21,6 +21,7 @@ pytest_plugins = [
     "fixtures.kafka",
     "fixtures.kafka_broker",
     "fixtures.pubsub",
+    "fixtures.webhook",
     "fixtures.small_disk",
     "fixtures.shifted_clock",
 ]

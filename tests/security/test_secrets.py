@@ -30,16 +30,24 @@ from watcher.settings.watcher import WatchConfig, parse_watch_config
 MARKER = "hunter2-is-secret"
 DATABASE = "spanner://projects/p/instances/i/databases/d"
 
-SECRET = {"delivery.kafka.properties", "replica.spark"}
+SECRET = {
+    *("delivery.kafka.properties", "delivery.webhook.headers", "delivery.webhook.secret"),
+    "replica.spark",
+}
 """The settings that may hold a secret."""
 NOT_SECRET = {
     "page.token_file": "the path of a file",
+    "mask_key": "where the key is: a file, or a variable of the environment",
     "endpoint.client_key": "the path of a file",
     "positions.path": "the path of a file",
     "delivery.kafka.transactional_id": "an id that brokers show",
     "transaction_tag": "a tag of transactions, which Spanner shows",
     "stream.tag": "a tag of transactions, which Spanner shows",
     "table": "columns, shards and indexes",
+    "table.mask_key": "where the key is: a file, or a variable of the environment",
+    "table_options.mask_key": "where the key is: a file, or a variable of the environment",
+    "table.masks": "columns, and how they are masked",
+    "table_options.masks": "columns, and how they are masked",
     "table_options": "columns, shards and indexes",
     "deleted_columns": "names and values of columns",
     "envelope_options": "names and switches of a format",
@@ -102,7 +110,7 @@ def place(name: str, value: object) -> dict[str, Any]:
     """Settings in which one has a value; its section can be used."""
     values: dict[str, Any] = {
         "database": DATABASE,
-        "delivery": {"to": "kafka://b"},
+        "delivery": {"to": "webhook://h" if "webhook" in name else "kafka://b"},
         "replica": {"to": "delta:x"},
     }
     section = values
@@ -120,7 +128,8 @@ def list_texts(error: BaseException) -> str:
 
 @pytest.mark.parametrize("name", sorted(SECRET))
 def test_a_secret_has_no_text(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    config = parse_watch_config(place(name, {"a.b": MARKER}))
+    value = MARKER if name == ONE_VALUE else {"a.b": MARKER}
+    config = parse_watch_config(place(name, value))
     caplog.set_level(logging.DEBUG)
     logging.getLogger("watcher").warning("%s %r %s", config, config, name)
     shown = [
@@ -153,8 +162,14 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("value", WRONG, ids=range(len(WRONG)))
-@pytest.mark.parametrize("name", sorted(SECRET))
+ONE_VALUE = "delivery.webhook.secret"
+"""A setting that is a secret itself: a text is right there."""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(n, v) for n in sorted(SECRET) for v in WRONG if (n, v) != (ONE_VALUE, MARKER)],
+)
 def test_an_error_does_not_show_what_was_written(name: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=name) as raised:
         parse_watch_config(place(name, value))

@@ -31,15 +31,17 @@ def test_the_configuration_in_the_documentation_is_valid() -> None:
 
 
 def test_the_configurations_of_queues_in_the_documentation_are_valid(tmp_path: Path) -> None:
-    password = tmp_path / "kafka-password"
-    password.write_text("secret")
-    text = (DOCS / "sinks.md").read_text().replace("/run/secrets/kafka-password", str(password))
+    for name in ("kafka-password", "hook"):
+        (tmp_path / name).write_text("secret")
+    text = (DOCS / "sinks.md").read_text().replace("/run/secrets", str(tmp_path))
     configs = [
         parse_watch_config(tomllib.loads(listing))
         for listing in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     ]
-    kafka, pubsub = (str(config.delivery.queue) for config in configs)
-    assert (kafka, pubsub) == ("kafka://broker1:9092,broker2:9092", "pubsub://my-project")
+    assert [str(config.delivery.queue) for config in configs] == [
+        *("kafka://broker1:9092,broker2:9092", "pubsub://my-project"),
+        "webhook://hooks.example.com",
+    ]
 
 
 def list_errors(base: type[Exception]) -> set[type[Exception]]:

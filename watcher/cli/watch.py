@@ -111,8 +111,9 @@ def command(
         typer.Option(
             metavar="DESTINATION",
             help="Where changes go: - (the standard output, the default), a file (a path with"
-            " / or ., or file:PATH), kafka://BROKER:PORT,BROKER:PORT/TOPIC or pubsub://PROJECT/TOPIC."
-            " {table} in TOPIC is the table's name, and what it is when left out.",
+            " / or ., or file:PATH), kafka://BROKER:PORT,BROKER:PORT/TOPIC, pubsub://PROJECT/TOPIC"
+            " or webhook://HOST:PORT/PATH. {table} in TOPIC or PATH is the table's name, and what"
+            " it is when left out.",
         ),
     ] = None,
     envelope: Annotated[

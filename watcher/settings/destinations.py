@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Self
+from urllib.parse import quote
 
 from pydantic import Field, field_validator
 
 from watcher.envelopes.described_messages import DescribedMessages
 from watcher.envelopes.message import Envelope
 from watcher.model.errors import ConfigurationError
-from watcher.settings.fields import Section, Text
+from watcher.settings.fields import Duration, Section, Text
 from watcher.settings.secret_values import Secret
 
 TABLE_FIELD = "{table}"
@@ -23,6 +24,8 @@ KAFKA_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}\Z")
 """Kafka: ``org.apache.kafka.common.internals.Topic``."""
 PUBSUB_TOPIC = re.compile(r"(?!goog)[A-Za-z][A-Za-z0-9._~+%-]{2,254}\Z", re.IGNORECASE)
 """Pub/Sub: 3 to 255 characters, the first one a letter, not beginning with ``goog``."""
+WEBHOOK_PATH = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/?-]{1,2000}\Z")
+"""RFC 3986: what a path and a query may have."""
 EXAMPLE_TABLE = "Singers"
 
 
@@ -62,6 +65,8 @@ class Destination(ABC):
     """Whether a topic may keep the last message of each key alone: then keys of two tables in it
     must differ."""
     options: ClassVar[type[QueueOptions]]
+    needs_client: ClassVar[bool] = True
+    """Whether it needs a library, which is in the extra of its scheme."""
 
     topic: str
 
@@ -235,8 +240,63 @@ class PubSubDestination(Destination):
         return f"projects/{self.project}/topics/{topic}"
 
 
+class WebhookOptions(QueueOptions):
+    """How to post to a webhook."""
+
+    secret: Secret | None = None
+    """The key of the signatures: ``{ file = "PATH" }`` or ``{ env = "NAME" }``. Without it,
+    requests are not signed."""
+    headers: Mapping[str, Secret] = {}
+    """More headers of each request, such as ``Authorization``. No value is ever shown."""
+    messages_max: Annotated[int, Field(ge=1)] = 500
+    """How many messages a request has at most."""
+    bytes_max: Annotated[int, Field(ge=1)] = 1_000_000
+    """From how many bytes on a request has no more messages."""
+    timeout: Duration = 30.0
+    """How long an answer may take."""
+    tls: bool = True
+    """Whether it is HTTPS; false for HTTP, which anybody on the way can read and change."""
+    ca_certificate: Text | None = None
+    """The file with the certificate of the authority that signed the server's."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookDestination(Destination):
+    """A server of the user's own that takes changes by HTTP POST; its ``topic`` is a path."""
+
+    scheme = "webhook"
+    spelling = "webhook://HOST:PORT/PATH"
+    service = "A webhook"
+    messaging_system = "http"
+    ordered = False
+    compacted = False
+    options = WebhookOptions
+    needs_client = False
+
+    host: str
+    topic: str = TABLE_FIELD
+
+    def __str__(self) -> str:
+        return f"webhook://{self.host}"
+
+    @classmethod
+    def parse(cls, place: str, topic: str) -> Self | None:
+        """As ``Destination.parse``."""
+        return cls(place, topic) if BROKER.match(place) else None
+
+    def name_topic(self, table: str) -> str:
+        """As ``Destination.name_topic``: the path of the requests, with the table's name quoted."""
+        path = self.topic.replace(TABLE_FIELD, quote(table, safe=""))
+        return "/" + check_topic(path, WEBHOOK_PATH, self.service)
+
+    @property
+    def server_address(self) -> str | None:
+        """As ``Destination.server_address``."""
+        return self.host.rpartition(":")[0] or self.host
+
+
 DESTINATIONS: dict[str, type[Destination]] = {
-    kind.scheme: kind for kind in (KafkaDestination, PubSubDestination)
+    kind.scheme: kind for kind in (KafkaDestination, PubSubDestination, WebhookDestination)
 }
 
 
@@ -247,6 +307,8 @@ class QueueSections(Section):
     """How to write to Kafka."""
     pubsub: PubSubOptions = PubSubOptions()
     """How to write to Pub/Sub."""
+    webhook: WebhookOptions = WebhookOptions()
+    """How to post to a webhook."""
 
     def list_queue_options(self) -> dict[str, QueueOptions]:
         """The options of each queue by its scheme."""
