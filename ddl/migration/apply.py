@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from google.api_core.exceptions import (
     DeadlineExceeded,
@@ -23,12 +24,13 @@ from ddl.migration.record import (
     record_plan,
     select_rollback_statements,
 )
+from ddl.migration.updates import SchemaUpdate, find_running_updates, read_update
 from ddl.model.errors import ApplyError, PlanError
 from ddl.model.schema import Dialect, Schema
 from ddl.rules.evolve import parse_schema
 
 OPERATION_SECONDS_MAX = 24 * 3600
-POLL_SECONDS = 0.2
+POLL_SECONDS_MIN, POLL_SECONDS_MAX, POLL_GROWTH = 0.2, 5.0, 1.2
 ASKED_AGAIN = Retry(
     predicate=if_exception_type(ServiceUnavailable, ResourceExhausted, DeadlineExceeded),
     initial=0.2,
@@ -45,10 +47,11 @@ UNION ALL
 SELECT 'index', TABLE_NAME, INDEX_NAME, INDEX_STATE FROM INFORMATION_SCHEMA.INDEXES
 WHERE INDEX_STATE IS NOT NULL AND INDEX_STATE <> 'READ_WRITE'"""
 
-Progress = Callable[[int], None]
+Progress = Callable[[SchemaUpdate], None]
+"""Takes how far all statements of a plan are."""
 
 
-def ignore_progress(done: int) -> None:
+def ignore_progress(update: SchemaUpdate) -> None:
     """Reports progress to nobody."""
 
 
@@ -63,7 +66,7 @@ def read_schema(database: Database) -> Schema:
 def apply_plan(database: Database, plan: Plan, progress: Progress = ignore_progress) -> None:
     """Applies a plan and returns when its columns and indexes can be read.
 
-    Records first how to undo it. Calls ``progress`` with the number of statements that are done.
+    Records first how to undo it. Calls ``progress`` with how far it is.
     Raises ApplyError if the schema changed after planning, or if a statement fails: the statements
     before it stay, and a new plan contains the rest.
     """
@@ -112,13 +115,16 @@ def plan_rollback(database: Database, tables: Sequence[str] = ()) -> tuple[list[
 def run_statements(
     database: Database, statements: Sequence[str], progress: Progress = ignore_progress
 ) -> None:
-    """Runs DDL statements in batches, in their order. Raises ApplyError for one that fails."""
+    """Runs DDL statements in batches, in their order. Raises ApplyError for one that fails.
+
+    Interrupted, it leaves the batch that it has begun to Spanner, which carries it out.
+    """
     done = 0
     for batch in split_batches(statements):
-        operation = database.update_ddl(list(batch))
+        operation, pauses = database.update_ddl(list(batch)), iterate_pauses()
         while not operation.done(retry=ASKED_AGAIN):
-            progress(done + count_finished(operation))
-            time.sleep(POLL_SECONDS)
+            progress(describe_batch(operation, statements, done))
+            time.sleep(next(pauses))
         try:
             operation.result(OPERATION_SECONDS_MAX)
         except GoogleAPICallError as error:
@@ -128,7 +134,26 @@ def run_statements(
                 f" the {done} before it are applied: fix the cause and plan again"
             ) from error
         done += len(batch)
-        progress(done)
+        progress(SchemaUpdate(operation.operation.name, tuple(statements), done))
+
+
+def describe_batch(
+    operation: Operation, statements: Sequence[str], done_before: int
+) -> SchemaUpdate:
+    """How far all statements are while a batch of them runs."""
+    name = operation.operation.name
+    metadata = operation.metadata
+    batch = read_update(name, metadata) if metadata else SchemaUpdate(name, ())
+    return replace(batch, statements=tuple(statements), done=done_before + batch.done)
+
+
+def wait_for_running(database: Database, progress: Progress = ignore_progress) -> None:
+    """Returns when no schema update runs, such as one of an ``apply`` that was interrupted: what is
+    planned before its end would be planned twice. Who may not list operations does not wait."""
+    pauses = iterate_pauses()
+    while running := find_running_updates(database):
+        progress(running[0])
+        time.sleep(next(pauses))
 
 
 def split_batches(statements: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -142,10 +167,19 @@ def count_finished(operation: Operation) -> int:
     return len(operation.metadata.commit_timestamps) if operation.metadata else 0
 
 
+def iterate_pauses() -> Iterator[float]:
+    """How many seconds to wait before each next question: longer and longer, as an update may take
+    hours and a project may make few admin calls."""
+    seconds = POLL_SECONDS_MIN
+    while True:
+        yield seconds
+        seconds = min(POLL_GROWTH * seconds, POLL_SECONDS_MAX)
+
+
 def wait_until_readable(database: Database) -> None:
     """Waits until every column is COMMITTED and every index READ_WRITE: then they can be read."""
-    while True:
+    for seconds in iterate_pauses():
         with database.snapshot() as snapshot:
             if not list(snapshot.execute_sql(NOT_READABLE)):
                 return
-        time.sleep(POLL_SECONDS)
+        time.sleep(seconds)

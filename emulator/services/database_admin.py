@@ -33,8 +33,8 @@ from emulator.wrong import Wrong, is_wrong
 
 SERVICE = "/google.spanner.admin.database.v1.DatabaseAdmin/"
 READY = 2
-SLOW_PERCENTS = (10, 30, 50, 70, 90)
-"""What a statement reports while a fault makes it slow."""
+SLOW_REPORT_SECONDS = 0.1
+"""How often a statement that a fault makes slow reports its progress."""
 DIALECTS = {0: Dialect.GOOGLESQL, 1: Dialect.GOOGLESQL, 2: Dialect.POSTGRESQL}
 """The numbers of DatabaseDialect."""
 DIALECT_NUMBERS = {Dialect.GOOGLESQL: 1, Dialect.POSTGRESQL: 2}
@@ -244,15 +244,17 @@ class DatabaseAdmin:
         return Empty()
 
     def _take_time(self, metadata: Message, index: int, report: Callable[[], None]) -> None:
-        """Before a statement: as long as a fault says, throttled, with its progress."""
-        seconds = self._faults.schema_statement_seconds
+        """Before a statement: as long as a fault says, or until that is unset; throttled, with its
+        progress."""
+        seconds, begun = self._faults.schema_statement_seconds, time.monotonic()
         if not seconds:
             return
         metadata.throttled = True
-        for percent in SLOW_PERCENTS:
-            metadata.progress[index].progress_percent = percent
+        while self._faults.schema_statement_seconds and time.monotonic() - begun < seconds:
+            percent = round(100 * (time.monotonic() - begun) / seconds)
+            metadata.progress[index].progress_percent = min(max(percent, 1), 99)
             report()
-            time.sleep(seconds / len(SLOW_PERCENTS))
+            time.sleep(min(SLOW_REPORT_SECONDS, seconds))
         metadata.throttled = False
 
 

@@ -15,6 +15,7 @@ from google.cloud.spanner_v1.database import Database
 from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import Plan, make_plan
 from ddl.migration.record import read_ownership, record_plan
+from ddl.migration.updates import SchemaUpdate
 from ddl.model.errors import ApplyError, DdlError
 from ddl.model.names import NAME_LENGTH_MAX
 from ddl.model.options import WatchOptions
@@ -65,10 +66,10 @@ def test_an_applied_plan_is_complete(
     with database.batch() as batch:
         batch.insert("Singers", ("SingerId", "LastName"), [(k, f"n{k}") for k in range(50)])
     watch_options = options(strategy=strategy, stored=stored)
-    done: list[int] = []
+    seen: list[SchemaUpdate] = []
     plan = make_plan(read_schema(database), ["Singers"], watch_options)
-    apply_plan(database, plan, done.append)
-    assert done[-1] == len(plan.statements)
+    apply_plan(database, plan, seen.append)
+    assert seen[-1].done == len(plan.statements)
     assert make_plan(read_schema(database), ["Singers"], watch_options).empty
     with database.snapshot() as snapshot:
         columns = ("SingerId", names.timestamp_column, names.shard_column)

@@ -44,9 +44,8 @@ from watcher.process.terminal.values import to_folder
 
 if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
-    from rich.progress import Progress
 
-    from ddl.migration.apply import apply_plan
+    from ddl.migration.apply import apply_plan, wait_for_running
     from ddl.migration.files import write_files
     from ddl.migration.plan import Plan, PlanStatement, make_plan
     from ddl.migration.record import read_ownership
@@ -55,6 +54,9 @@ if to_run(__name__):
     from ddl.model.selection import select_tables
     from ddl.tracking.status import TableStatus, list_statuses
     from watcher.cli.ddl.request import WatchRequest, load_schema
+    from watcher.cli.ddl.update_progress import shown_progress
+    from watcher.spanner.address import DatabaseAddress
+    from watcher.spanner.database import connect
 
 LEFT_OUT = NotWatchableError.exit_code
 """Some tables cannot be watched as they are."""
@@ -165,6 +167,9 @@ def apply_migration(
     """Shows a plan and applies it to the database. Raises PlanError."""
     if database is None:
         raise PlanError("no database: name it with --database")
+    if not dry_run:
+        with shown_progress("waiting for a schema update", json_output) as progress:
+            wait_for_running(connect(DatabaseAddress.parse(database)), progress)
     loaded, client = load_schema(database, None)
     names = select_tables(loaded, request.include, request.exclude)
     migration = plan_tables(loaded, client, names, request)
@@ -172,9 +177,8 @@ def apply_migration(
     report_rest(migration, loaded, names, json_output)
     if dry_run or migration.empty or client is None:
         return migration
-    with Progress(console=ERRORS, disable=json_output or not ERRORS.is_terminal) as progress:
-        task = progress.add_task("applying", total=len(migration.statements))
-        apply_plan(client, migration, lambda done: progress.update(task, completed=done))
+    with shown_progress("applying", json_output) as progress:
+        apply_plan(client, migration, progress)
     if not json_output:
         ERRORS.print(f"applied {len(migration.statements)} statements")
     return migration

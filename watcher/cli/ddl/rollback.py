@@ -11,9 +11,8 @@ from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
-    from rich.progress import Progress
-
     from ddl.migration.apply import plan_rollback, roll_back
+    from watcher.cli.ddl.update_progress import shown_progress
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect
 
@@ -50,6 +49,5 @@ def command(
         if not json_output:
             ERRORS.print("nothing to do: 'ddl apply' has recorded nothing that is still there")
         return
-    with Progress(console=ERRORS, disable=json_output or not ERRORS.is_terminal) as progress:
-        task = progress.add_task("rolling back", total=len(statements))
-        roll_back(client, selected, lambda done: progress.update(task, completed=done))
+    with shown_progress("rolling back", json_output) as progress:
+        roll_back(client, selected, progress)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from typing import Annotated
+
+import typer
 
 from watcher.cli.options import (
     DialectOption,
@@ -16,6 +20,10 @@ from watcher.cli.output import CONSOLE, print_json
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
+    from google.cloud.spanner_v1.database import Database
+
+    from ddl.migration.updates import SchemaUpdate, find_running_updates, list_running_updates
+    from ddl.model.errors import PlanError
     from ddl.model.selection import select_tables
     from ddl.tracking.status import TableStatus, count_index_rows, list_statuses
     from watcher.cli.ddl.request import load_schema
@@ -28,14 +36,23 @@ def command(
     database: OptionalDatabaseOption = None,
     schema: SchemaOption = None,
     dialect: DialectOption = None,
+    running: Annotated[
+        bool,
+        typer.Option(
+            "--running", help="Show only the schema updates that run, such as of 'ddl apply'."
+        ),
+    ] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Show for each table whether it is watched.
 
     Shows the strategy, what is missing, and the rows in the index. Counts rows in databases of the
-    GoogleSQL dialect.
+    GoogleSQL dialect. Says how far schema updates are that run.
     """
     loaded, client = load_schema(database, schema, dialect)
+    if running:
+        show_running(client, json_output)
+        return
     names = select_tables(loaded, tables or ("*",), exclude or ())
     rows = list_statuses(loaded, names)
     if client is not None:
@@ -52,6 +69,26 @@ def command(
         TableColumn("missing"),
     )
     print_table(CONSOLE, columns, [make_row(row) for row in rows], "--json has them")
+    if client is not None:
+        print_updates(find_running_updates(client))
+
+
+def show_running(client: Database | None, json_output: bool) -> None:
+    """Prints how far the schema updates are that run. Raises PlanError without a database."""
+    if client is None:
+        raise PlanError("no database: --running needs --database")
+    updates = list_running_updates(client)
+    if json_output:
+        print_json([asdict(each) for each in updates])
+    else:
+        print_updates(updates)
+
+
+def print_updates(updates: Sequence[SchemaUpdate]) -> None:
+    """A line for each schema update that runs."""
+    for each in updates:
+        statement = "".join(each.statements[each.done : each.done + 1])
+        CONSOLE.print(f"runs in Spanner: {each.describe()}; {statement}")
 
 
 def make_row(row: TableStatus) -> tuple[str, ...]:
