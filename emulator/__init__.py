@@ -9,10 +9,11 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from emulator.data_directories import StartError
     from emulator.errors import SpannerError
     from emulator.faults import Faults
     from emulator.process import ServerProcess, spawn
-    from emulator.server import Server, StartError, start
+    from emulator.server import Server, start
 
 __all__ = ["Faults", "Server", "ServerProcess", "SpannerError", "StartError", "spawn", "start"]
 
@@ -21,7 +22,7 @@ MODULES = {
     "Server": "server",
     "ServerProcess": "process",
     "SpannerError": "errors",
-    "StartError": "server",
+    "StartError": "data_directories",
     "spawn": "process",
     "start": "server",
 }

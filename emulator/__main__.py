@@ -10,15 +10,23 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from emulator.data_directories import StartError
 from emulator.engine.query_stats import COUNTED_EACH
+from emulator.engine.query_stats import LOG as SQL_LOG
 from emulator.errors import SpannerError
 from emulator.faults import FAULT_HELP, Faults, parse_faults
 from emulator.files import replace_file
-from emulator.server import StartError, start
+from emulator.server import start
 
 READY = "listening on "
 DEFAULT_PORT = 9010
 YOUNG_OBJECTS_MAX = 10_000
+EXPORTS = (
+    "export SPANNER_EMULATOR_HOST={0}",
+    'PowerShell: $env:SPANNER_EMULATOR_HOST = "{0}"',
+    "dotenv: SPANNER_EMULATOR_HOST={0}",
+)
+"""How clients find the server; a line for sh alone comes first, as programs read it."""
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 
 
@@ -31,13 +39,17 @@ def serve(
     change_stream_churn_seconds: float = 0.0,
     faults: Faults | None = None,
     count_scans_each: int = COUNTED_EACH,
+    log_sql: bool = False,
 ) -> None:
     """Serves until SIGTERM or SIGINT. ``ready_file`` gets the address. Raises StartError.
 
     ``prepare`` is called with the address when the server answers, before it says so. ``faults`` is
-    the faults from the start; for ``count_scans_each`` see ``emulator.server.start``.
+    the faults from the start; for ``count_scans_each`` and ``log_sql`` see
+    ``emulator.server.start``.
     """
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    if log_sql:
+        SQL_LOG.setLevel(logging.INFO)
     # Every thread inherits the mask, so that the signals wait for sigwait: a handler of Python runs
     # in the main thread only, which may not wake for a signal that another thread got.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
@@ -48,12 +60,14 @@ def serve(
         faults=faults,
         change_stream_churn_seconds=change_stream_churn_seconds,
         count_scans_each=count_scans_each,
+        log_sql=log_sql,
     ) as server:
         keep_loaded_modules()
         if prepare is not None:
             prepare(server.address)
         print(f"{READY}{server.address}", flush=True)
-        print(f"export SPANNER_EMULATOR_HOST={server.address}", flush=True)
+        for line in EXPORTS:
+            print(line.format(server.address), flush=True)
         if ready_file is not None:
             replace_file(ready_file, server.address + "\n")
         signal.sigwait(STOP_SIGNALS)
@@ -98,6 +112,12 @@ def main() -> int:
         metavar="N",
         help="count scanned rows of every N-th execution of a query in SPANNER_SYS (1: of all)",
     )
+    parser.add_argument(
+        "--log-sql",
+        action="store_true",
+        help="log every query and DML statement with its time and rows; values of parameters are"
+        " not logged",
+    )
     options = parser.parse_args()
     try:
         faults = parse_faults(options.fault)
@@ -112,6 +132,7 @@ def main() -> int:
             change_stream_churn_seconds=options.change_stream_churn,
             faults=faults,
             count_scans_each=max(options.count_scans_each, 1),
+            log_sql=options.log_sql,
         )
     except StartError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -19,7 +19,7 @@ from emulator.faults import Faults
 
 READY = "listening on "
 STOP_SECONDS_MAX = 30.0
-START_SECONDS_MAX = 30.0
+CALL_SECONDS_MAX = 30.0
 
 
 class ServerProcess:
@@ -49,21 +49,11 @@ class ServerProcess:
 
     def set_faults(self, faults: Faults) -> None:
         """Sets the faults to inject from now on; ``Faults()`` injects none."""
-        self._set(fault_module.METHOD, asdict(faults))
+        call_server(self.address, fault_module.METHOD, asdict(faults))
 
     def set_wrong(self, *entries: str) -> None:
         """Makes some behaviours wrong from now on (``emulator.wrong``), and all others right."""
-        self._set(wrong_module.METHOD, {"entries": list(entries)})
-
-    def _set(self, method: str, values: Mapping[str, Any]) -> None:
-        request = Struct()
-        request.update(values)
-        # A connection of its own: the shared one may still be backing off from a server that was
-        # killed and has come back on the same port.
-        options = [("grpc.use_local_subchannel_pool", 1)]
-        with grpc.insecure_channel(self.address, options) as channel:
-            call = channel.unary_unary(method, Struct.SerializeToString, Struct.FromString)
-            call(request, timeout=START_SECONDS_MAX)
+        call_server(self.address, wrong_module.METHOD, {"entries": list(entries)})
 
     def __enter__(self) -> ServerProcess:
         return self
@@ -77,6 +67,20 @@ class ServerProcess:
         self._process.wait(STOP_SECONDS_MAX)
         if self._process.stdout is not None:
             self._process.stdout.close()
+
+
+def call_server(
+    address: str, method: str, values: Mapping[str, Any], seconds_max: float = CALL_SECONDS_MAX
+) -> None:
+    """Calls a method that Spanner does not have. Raises grpc.RpcError."""
+    request = Struct()
+    request.update(values)
+    # A connection of its own: the shared one may still be backing off from a server that was
+    # killed and has come back on the same port.
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    with grpc.insecure_channel(address, options) as channel:
+        call = channel.unary_unary(method, Struct.SerializeToString, Struct.FromString)
+        call(request, timeout=seconds_max)
 
 
 def start_python(arguments: list[str]) -> subprocess.Popen[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from pathlib import Path
 from typing import TextIO
 
@@ -13,12 +12,13 @@ from google.protobuf.struct_pb2 import Struct
 from emulator import faults as fault_module
 from emulator import limits
 from emulator import wrong as wrong_module
+from emulator.data_directories import StartError, lock_directory
 from emulator.engine.query_stats import COUNTED_EACH
 from emulator.faults import FaultInjector, Faults
-from emulator.files import FOLDER_MODE, open_lock
 from emulator.ports import find_port
 from emulator.services.calls import Call, Dispatcher
 from emulator.services.churn import Churner
+from emulator.services.copies import Copies
 from emulator.services.database_admin import DatabaseAdmin
 from emulator.services.instance_admin import InstanceAdmin
 from emulator.services.instance_partitions import InstancePartitions
@@ -28,12 +28,6 @@ from emulator.services.sessions import Sessions
 from emulator.services.spanner import SpannerApi
 from emulator.transport import choose_transport, make_grpc_server
 from emulator.wire.messages import Message
-
-LOCK_FILE = "lock"
-
-
-class StartError(Exception):
-    """The server could not start; the message says why and what to do."""
 
 
 class Server:
@@ -77,11 +71,13 @@ def start(
     faults: Faults | None = None,
     change_stream_churn_seconds: float = 0.0,
     count_scans_each: int = COUNTED_EACH,
+    log_sql: bool = False,
 ) -> Server:
     """Starts a server; port 0 takes a free one (``find_port``). In memory without ``data_dir``.
 
     Partitions of change streams split, merge or move at the churn's interval; 0 is never. Of each
-    text every ``count_scans_each``-th execution counts its scanned rows for SPANNER_SYS.
+    text every ``count_scans_each``-th execution counts its scanned rows for SPANNER_SYS. With
+    ``log_sql`` the logger ``emulator.sql`` gets every query and DML statement at level INFO.
 
     Raises StartError when the address or the directory is taken, or the transport is not there.
     """
@@ -91,7 +87,9 @@ def start(
         raise StartError(str(error)) from error
     lock = lock_directory(data_dir) if data_dir is not None else None
     injector = FaultInjector(faults)
-    registry = Registry(data_dir, count_scans_each, lambda: injector.versions_kept_micros)
+    registry = Registry(
+        data_dir, count_scans_each, lambda: injector.versions_kept_micros, log_sql=log_sql
+    )
     dispatcher = Dispatcher(list_calls(registry, injector), injector)
     server = make_grpc_server(transport, dispatcher.handlers, dispatcher)
     try:
@@ -116,29 +114,10 @@ def list_calls(registry: Registry, injector: FaultInjector) -> dict[str, Call]:
         **InstanceAdmin(registry).calls(),
         **InstancePartitions(registry).calls(),
         **Operations(registry).calls(),
+        **Copies(registry).calls(),
         fault_module.METHOD: Call(Struct, lambda request, _: set_faults(injector, request)),
         wrong_module.METHOD: Call(Struct, lambda request, _: set_wrong(request)),
     }
-
-
-def lock_directory(data_dir: Path) -> TextIO:
-    """One server at a time works in a directory."""
-    try:
-        data_dir.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-        lock = open_lock(data_dir / LOCK_FILE)
-    except OSError as error:
-        raise StartError(
-            f"cannot use the data directory {data_dir}: {error.strerror}; name another one"
-        ) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        lock.close()
-        raise StartError(
-            f"another server uses the data directory {data_dir}: "
-            "stop it, or choose another directory"
-        ) from error
-    return lock
 
 
 def set_faults(injector: FaultInjector, request: Message) -> Message:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import apsw
@@ -81,13 +81,17 @@ class Database:
         query_stats: QueryStats | None = None,
         instance_partitions: InstancePartitions = tuple,
         versions_kept: Callable[[], int | None] = lambda: None,
+        fill: Callable[[Path], None] | None = None,
     ) -> None:
-        """``versions_kept``: for how many microseconds at most; None: as the option says."""
+        """``versions_kept``: for how many microseconds at most; None: as the option says. ``fill``
+        writes the file first: ``frozen`` of another database gives it."""
         self.name = name
         self._versions_kept = versions_kept
         self._clock = clock
         self._instance_partitions = instance_partitions
         self._storage = Storage.temporary() if path is None else Storage(path, durable=True)
+        if fill is not None:
+            fill(self._storage.path)
         self._ddl_lock = threading.Lock()
         self.query_stats = query_stats or QueryStats()
         self._timeline = Timeline(clock)
@@ -159,6 +163,14 @@ class Database:
         with self._ddl_lock, self._writer.turn.taken(CHURN_WAIT_SECONDS):
             date_back_statements(self._writer.connection)
             self._writer.versions.date_back(self._writer.state)
+
+    def without_commits(self) -> AbstractContextManager[None]:
+        """No commit takes place while it lasts. Raises ABORTED when one takes too long."""
+        return self._writer.turn.taken(CHURN_WAIT_SECONDS)
+
+    def frozen(self) -> AbstractContextManager[Callable[[Path], None]]:
+        """What writes the database as it is now to a file; commits go on."""
+        return self._storage.frozen()
 
     def proto_descriptors(self) -> bytes:
         """The FileDescriptorSet of the database's proto bundle; empty without one."""

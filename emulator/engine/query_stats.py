@@ -6,6 +6,7 @@ minute, and for every ``counted_each``-th after it: counting slows a scan down.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from emulator.sql.functions.text import farm_fingerprint
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.system_tables import VIEWS, Row
 
+LOG = logging.getLogger("emulator.sql")
 MINUTE_MICROS = 60 * 1_000_000
 MINUTES_KEPT = 60
 TEXTS_MAX = 1_000
@@ -106,11 +108,21 @@ class Sums:
         }
 
 
+def log_execution(execution: Execution) -> None:
+    """One line: the time, the rows, the text; what a terminal would obey is escaped."""
+    text = " ".join(execution.text[:TEXT_CHARACTERS_MAX].split())
+    shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    outcome = "failed" if execution.failed else f"{execution.rows} rows"
+    LOG.info("%.1f ms, %s: %s", execution.latency_seconds * 1_000, outcome, shown)
+
+
 @dataclass(slots=True)
 class QueryStats:
     """The statistics of one database; lost when the process ends. Thread-safe."""
 
     counted_each: int = COUNTED_EACH
+    logged: bool = False
+    """Whether each execution is logged, without the values of its parameters."""
     _minutes: dict[int, dict[Key, Sums]] = field(default_factory=dict)
     _minute: int = 0
     _started: dict[int, int] = field(default_factory=dict)
@@ -130,6 +142,8 @@ class QueryStats:
 
     def record(self, execution: Execution) -> None:
         """Adds an execution to the minute that runs."""
+        if self.logged:
+            log_execution(execution)
         minute = current_minute()
         kind = "PARTITIONED_QUERY" if execution.partitioned else "QUERY"
         text, fingerprint = execution.text, 0

@@ -84,12 +84,7 @@ class DatabaseAdmin:
                 " CREATE DATABASE and an id."
             )
         identifier = next(filter(None, match.groups()), "")
-        if not DATABASE_ID.match(identifier):
-            raise invalid_argument(
-                f"Invalid CreateDatabase request: the database id '{identifier}' must have 2 to 30"
-                " lower-case letters, digits, '_' and '-', begin with a letter and end with a"
-                " letter or a digit."
-            )
+        check_database_id(identifier)
         dialect = DIALECTS.get(request.database_dialect)
         if dialect is None:
             raise invalid_argument(
@@ -256,6 +251,16 @@ class DatabaseAdmin:
             report()
             time.sleep(min(SLOW_REPORT_SECONDS, seconds))
         metadata.throttled = False
+
+
+def check_database_id(identifier: str) -> None:
+    """Raises INVALID_ARGUMENT for an id that Spanner refuses."""
+    if not DATABASE_ID.match(identifier):
+        raise invalid_argument(
+            f"Invalid CreateDatabase request: the database id '{identifier}' must have 2 to 30"
+            " lower-case letters, digits, '_' and '-', begin with a letter and end with a"
+            " letter or a digit."
+        )
 
 
 def refuse_extra_statements(request: Message) -> None:

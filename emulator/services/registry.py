@@ -8,7 +8,7 @@ import json
 import re
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from google.longrunning.operations_pb2 import Operation
 
 from ddl.model.schema import Dialect
 from ddl.syntax.placements import read_placements
+from emulator.data_directories import DATABASES, REGISTRY
 from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
 from emulator.engine.query_stats import COUNTED_EACH, QueryStats
@@ -40,8 +41,6 @@ PARTITION_TYPE = "google.spanner.admin.instance.v1.InstancePartition"
 INSTANCE_NAME = re.compile(r"projects/[^/]+/instances/[^/]+")
 PARTITION_NAME = re.compile(rf"({INSTANCE_NAME.pattern})/instancePartitions/[^/]+")
 DATABASE_NAME = re.compile(rf"({INSTANCE_NAME.pattern})/databases/[^/]+")
-FILE = "registry.json"
-DIRECTORY = "databases"
 
 
 @dataclass(slots=True)
@@ -67,7 +66,10 @@ class Registry:
         data_dir: Path | None,
         count_scans_each: int = COUNTED_EACH,
         versions_kept: Callable[[], int | None] = lambda: None,
+        *,
+        log_sql: bool = False,
     ) -> None:
+        self._log_sql = log_sql
         self.clock = Clock()
         self._versions_kept = versions_kept
         self._data_dir = data_dir
@@ -81,7 +83,7 @@ class Registry:
         self.lasting_sessions: dict[str, str] = {}
         self.session_roles: dict[str, str] = {}
         if data_dir is not None:
-            (data_dir / DIRECTORY).mkdir(parents=True, exist_ok=True)
+            (data_dir / DATABASES).mkdir(parents=True, exist_ok=True)
             self._load(data_dir)
 
     def instance(self, name: str) -> Message:
@@ -205,6 +207,20 @@ class Registry:
             self.save()
         return created
 
+    def copy_database(self, source: str, name: str) -> HostedDatabase:
+        """A new database with the schema, the rows and the versions of another one as it is now."""
+        original = self.database(source)
+        if name in self.databases:
+            raise already_exists(f"Database already exists: {name}")
+        file = f"{uuid.uuid4().hex}.sqlite" if self._data_dir is not None else ""
+        with original.engine.frozen() as fill:
+            dialect = original.engine.schema.dialect
+            copy = self._open(name, file, wall_micros(), dialect, fill)
+        with self._lock:
+            self.databases[name] = copy
+            self.save()
+        return copy
+
     def drop_database(self, name: str) -> None:
         """Deletes a database and its file."""
         with self._lock:
@@ -284,7 +300,13 @@ class Registry:
         if self._data_dir is None:
             return
         with self._lock:
-            content = {
+            files = {database.file: database for database in self.databases.values()}
+            replace_file(self._data_dir / REGISTRY, json.dumps(self.describe(files)))
+
+    def describe(self, files: Mapping[str, HostedDatabase]) -> dict[str, object]:
+        """What the file says of these databases, by their files, and of all else."""
+        with self._lock:
+            return {
                 "instances": [encode_message(i) for i in self.instances.values()],
                 "instance_partitions": [
                     encode_message(each) for each in self.instance_partitions.values()
@@ -292,22 +314,28 @@ class Registry:
                 "databases": [
                     {
                         "name": d.name,
-                        "file": d.file,
+                        "file": file,
                         "create_time_micros": d.create_time_micros,
                         "drop_protection": d.drop_protection,
                         "dialect": d.engine.schema.dialect.value,
                     }
-                    for d in self.databases.values()
+                    for file, d in files.items()
                 ],
                 "operations": [encode_message(o) for o in self.operations.values()],
                 "sessions": self.lasting_sessions,
                 "session_roles": self.session_roles,
             }
-            replace_file(self._data_dir / FILE, json.dumps(content))
 
-    def _open(self, name: str, file: str, created: int, dialect: Dialect) -> HostedDatabase:
-        path = self._data_dir / DIRECTORY / file if self._data_dir is not None else None
-        stats = QueryStats(self._count_scans_each)
+    def _open(
+        self,
+        name: str,
+        file: str,
+        created: int,
+        dialect: Dialect,
+        fill: Callable[[Path], None] | None = None,
+    ) -> HostedDatabase:
+        path = self._data_dir / DATABASES / file if self._data_dir is not None else None
+        stats = QueryStats(self._count_scans_each, self._log_sql)
         instance = name.partition("/databases/")[0]
 
         def list_partitions() -> list[str]:
@@ -321,11 +349,12 @@ class Registry:
             query_stats=stats,
             versions_kept=self._versions_kept,
             instance_partitions=list_partitions,
+            fill=fill,
         )
         return HostedDatabase(name, file, created, engine)
 
     def _load(self, data_dir: Path) -> None:
-        path = data_dir / FILE
+        path = data_dir / REGISTRY
         content = json.loads(path.read_text()) if path.exists() else {}
         for text in content.get("instances", []):
             proto = InstanceProto.FromString(base64.b64decode(text))
@@ -351,7 +380,7 @@ class Registry:
     def _remove_strays(self, data_dir: Path) -> None:
         """Files of databases that were dropped, or never finished, when the process ended."""
         files = {database.file for database in self.databases.values()}
-        for path in (data_dir / DIRECTORY).iterdir():
+        for path in (data_dir / DATABASES).iterdir():
             if path.name.partition(".sqlite")[0] + ".sqlite" not in files:
                 path.unlink()
 

@@ -8,7 +8,8 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,8 @@ PENDING = 2**63 - 1
 """Stands for the commit timestamp of a transaction that has not committed yet."""
 
 BUSY_TIMEOUT_MILLISECONDS = 20_000
+PAGES_AT_ONCE = 4_096
+"""Of a file that is copied: 16 MB."""
 SHARED_MEMORY = Path("/dev/shm")
 SHARED_MEMORY_BYTES_MIN = 1 << 30
 
@@ -103,6 +106,16 @@ class Storage:
                 return
         reader.connection.close()
 
+    @contextmanager
+    def frozen(self) -> Iterator[Callable[[Path], None]]:
+        """What writes the file as it is now to another path, while this one goes on."""
+        reader = self.borrow()
+        try:
+            run(reader.connection, "BEGIN", "SELECT 1 FROM sqlite_schema LIMIT 1")
+            yield lambda path: copy_file(reader.connection, path)
+        finally:
+            self.give_back(reader)
+
     def close(self) -> None:
         """Closes idle connections; a temporary database is removed."""
         with self._lock:
@@ -137,6 +150,18 @@ class Storage:
         connection.create_scalar_function("sequence_state_", counter_state, 2)
         run(connection, "PRAGMA temp_store = MEMORY", "PRAGMA trusted_schema = ON")
         return StorageReader(connection, scanned)
+
+
+def copy_file(connection: apsw.Connection, path: Path) -> None:
+    """Writes what a connection sees in its read transaction to a new file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target = apsw.Connection(str(path))
+    try:
+        with target.backup("main", connection, "main") as backup:
+            while not backup.done:
+                backup.step(PAGES_AT_ONCE)
+    finally:
+        target.close()
 
 
 def refuse_drawing(*_arguments: apsw.SQLiteValue) -> int:

@@ -21,6 +21,7 @@ from google.api_core.exceptions import (
 from google.cloud import spanner
 from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.model.schema import Dialect
 from watcher.model.errors import (
@@ -37,6 +38,8 @@ from watcher.spanner.failures import suggest_fix
 
 CHECK_SECONDS_MAX = 10.0
 REFUSED_SECONDS_MAX = 2.0
+STATEMENT_SHOWN = 200
+"""Characters of a statement in an error."""
 
 
 def connect(address: DatabaseAddress) -> Database:
@@ -83,13 +86,17 @@ def open_client(address: DatabaseAddress, checked: bool = False) -> spanner.Clie
 
 
 def create_on_emulator(
-    address: DatabaseAddress, statements: Sequence[str], dialect: Dialect = Dialect.GOOGLESQL
+    address: DatabaseAddress,
+    statements: Sequence[str],
+    dialect: Dialect = Dialect.GOOGLESQL,
+    dml: Sequence[str] = (),
 ) -> bool:
     """Creates a database, and its instance, on an emulator; False when it already exists.
 
-    Raises ConfigurationError with the server's message for an invalid name or statement; nothing is
+    ``statements`` are its DDL; ``dml`` is executed then, in one transaction. Raises
+    ConfigurationError with the server's message for an invalid name or statement; nothing is
     created. Spanner: a database of the PostgreSQL dialect is created empty and gets its schema
-    afterwards, so that one whose statements are refused is dropped again.
+    afterwards, so that one whose statements are refused is dropped again, as it is for DML.
     """
     client = open_client(address)
     config = f"{client.project_name}/instanceConfigs/emulator-config"
@@ -111,7 +118,27 @@ def create_on_emulator(
         raise ConfigurationError(f"cannot create {address}: {error.message}") from error
     except (GoogleAPICallError, RetryError) as error:
         raise WatcherError(f"cannot create {address}: {error.message}") from error
+    if dml:
+        fill(database, address, dml)
     return True
+
+
+def fill(database: Database, address: DatabaseAddress, dml: Sequence[str]) -> None:
+    """Executes DML in a new database, which is dropped when a statement is refused."""
+    number = 0
+
+    def execute(transaction: Transaction) -> None:
+        nonlocal number
+        for number, statement in enumerate(dml):  # noqa: B007 - which one failed
+            transaction.execute_update(statement)
+
+    try:
+        database.run_in_transaction(execute)
+    except (GoogleAPICallError, RetryError) as error:
+        database.drop()
+        raise ConfigurationError(
+            f"cannot fill {address}: {error.message}; statement: {dml[number][:STATEMENT_SHOWN]}"
+        ) from error
 
 
 def create_postgresql(database: Database, statements: Sequence[str]) -> None:
