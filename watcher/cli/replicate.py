@@ -147,7 +147,7 @@ def command(
     prove it. Prints a line for each cut. Polling sees no deleted rows: to copy deletes, read a
     change stream with --stream.
 
-    Example: spanner-watcher replicate -d spanner://projects/p/instances/i/databases/d
+    Example: spanner-watcher replicate -d spanner://projects/p1/instances/i1/databases/d1
     -t 'Sing*' --to delta:/lake/music
     """
     flags = {
