@@ -25,7 +25,7 @@ from google.cloud.spanner_v1.database import Database
 from ddl.model.schema import Dialect
 from watcher.replica.delta import DeltaCopy
 from watcher.spanner.schema_changes import SchemaChange
-from watcher.tables.added import find_added
+from watcher.tables.added import find_column_steps
 
 PLAIN = "ALTER TABLE T ADD COLUMN Added STRING(MAX)"
 
@@ -153,4 +153,21 @@ def test_what_a_table_got_follows_from_its_statements(
     statements: Sequence[str], added: set[str]
 ) -> None:
     changes = [SchemaChange(number, text) for number, text in enumerate(statements, 1)]
-    assert find_added(changes, "T", Dialect.GOOGLESQL) == added
+    assert find_column_steps(changes, "T", Dialect.GOOGLESQL).added == added
+
+
+@pytest.mark.parametrize(
+    ("statements", "dropped"),
+    [
+        (["ALTER TABLE t DROP COLUMN Version"], {"version"}),
+        (["ALTER TABLE T DROP COLUMN Version", PLAIN], {"version"}),
+        (["ALTER TABLE T DROP COLUMN Added", PLAIN], set()),
+        ([PLAIN, "ALTER TABLE T DROP COLUMN added"], set()),
+        (["ALTER TABLE T DROP COLUMN Version", "ALTER TABLE T ALTER COLUMN X INT64"], set()),
+    ],
+)
+def test_what_a_table_lost_follows_from_its_statements(
+    statements: Sequence[str], dropped: set[str]
+) -> None:
+    changes = [SchemaChange(number, text) for number, text in enumerate(statements, 1)]
+    assert find_column_steps(changes, "T", Dialect.GOOGLESQL).dropped == dropped

@@ -108,6 +108,14 @@ def command(
         int | None,
         typer.Option(metavar="ROWS", help="End a chunk of a load after this many rows."),
     ] = None,
+    dropped_columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="When a column is dropped in Spanner: load the table again (the default), or keep"
+            " the column in the copy, NULL in new rows.",
+        ),
+    ] = None,
     config: ConfigOption = None,
     consumer: ConsumerOption = None,
     stream: StreamOption = None,
@@ -174,6 +182,7 @@ def command(
         "replica.compaction_megabytes": compaction_megabytes,
         "replica.load_seconds": load_seconds,
         "replica.load_rows": load_rows,
+        "replica.dropped_columns": dropped_columns,
     }
     settings = load_config(config, flags)
     configure_logging(settings.log_format, verbose)

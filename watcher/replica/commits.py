@@ -24,13 +24,13 @@ from watcher.replica.rows import copy_schema, has_copy_columns
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Upkeep
 from watcher.replica.window_reads import (
-    has_only_new_columns,
+    find_replaced_copies,
     is_readable,
     measure_lag,
+    needs_no_load,
     whole_capture,
 )
 from watcher.spanner.timestamps import format_timestamp
-from watcher.tables.replaced import read_replaced
 
 if TYPE_CHECKING:
     pass
@@ -82,7 +82,7 @@ class ReplicaWriter(Generic[Copy]):
         """A window: which copies are loaded. ``starts`` is where it starts for each table."""
         if self._fresh:
             self._read_last()
-            self._replaced = self._find_replaced(captures)
+            self._replaced = find_replaced_copies(self._last, captures)
             self._fresh = False
         self._end = end
         forward = self._last is None or end >= self._last.end
@@ -94,7 +94,8 @@ class ReplicaWriter(Generic[Copy]):
         usable = {name for name in captures if self._is_usable(name, starts[name])}
         changed = {name for name in usable if not self._has_columns(name, captures[name])}
         old = {name: self._states[name] for name in changed if self._target.add_columns}
-        widened = {n for n in old if has_only_new_columns(captures[n], old[n], starts[n], end)}
+        keep = self._target.keep_dropped
+        widened = {n for n in old if needs_no_load(captures[n], old[n], starts[n], end, keep)}
         loads = frozenset(captures.keys() - usable | changed - widened)
         return ReplicaWindow(end, captures, loads, forward, frozenset(widened))
 
@@ -131,15 +132,6 @@ class ReplicaWriter(Generic[Copy]):
             for reason in each.reasons
             if reason.cause.stays
         }
-
-    def _find_replaced(self, captures: Mapping[str, PollCapture]) -> set[str]:
-        """Tables that were dropped and created again since the last cut: their copy is that of
-        another table, whose rows nobody deletes."""
-        last, capture = self._last, next(iter(captures.values()), None)
-        if last is None or capture is None:
-            return set()
-        known = {name: last.end for name in last.tables if name in captures}
-        return set(read_replaced(capture.queries.address, known, capture.table.dialect))
 
     def _open(self, name: str) -> Copy:
         if name not in self._copies:
@@ -294,7 +286,8 @@ class ReplicaWriter(Generic[Copy]):
         failpoint("after-replica-table")
 
     def _widen(self, window: ReplicaWindow, name: str) -> None:
-        """Gives a copy the new columns of its table; a copy that cannot have them is loaded."""
+        """Gives a copy the new columns of its table, and notes which are dropped; a copy that
+        cannot have that is loaded."""
         self._check()
         before, add = self._states[name], self._target.add_columns
         schema = copy_schema(window.captures[name], find_stamp(before.schema.names))

@@ -20,6 +20,8 @@ or engine reserves the name: docs/decisions/0009-column-of-copies.md."""
 STAMP_COLUMNS = (STAMP_COLUMN, "_commit_timestamp")
 """Also how version 1.0.0 called it, which Delta reserves for its change data feed. A copy keeps the
 name that it has until it is loaded again."""
+DROPPED = "spanner-watcher.dropped"
+"""Metadata of a column in Delta's schema."""
 DELETED_COLUMN = "$deleted"
 """In rows that are merged: true for a row that is to be removed. No column of Spanner has such a
 name."""
@@ -172,6 +174,11 @@ def make_conflict(place: str, consumer: str, end: int) -> CopyConflictError:
 OpenCopy = Callable[[str], StoredCopy]
 """The copy of a table, by the table's name."""
 OpenTableCopy = Callable[[str], TableCopy]
+
+
+def is_dropped(field: pa.Field) -> bool:
+    """Whether a column of a copy is one that the table has no more: it is kept, and not written."""
+    return DROPPED.encode() in (field.metadata or {})
 
 
 def same_columns(schema: pa.Schema, other: pa.Schema) -> bool:

@@ -26,7 +26,7 @@ from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import DELETED_COLUMN, find_stamp
+from watcher.replica.copies import DELETED_COLUMN, DROPPED, find_stamp
 from watcher.replica.deletion_vectors import VectorFile
 from watcher.replica.delta_actions import (
     add_file,
@@ -103,16 +103,20 @@ class VectorTable:
 
     def add_columns(self, schema: str, mark: Mapping[str, str]) -> bool:
         """Gives the version that ``read`` has returned columns that no file has: NULL in every row.
-        ``schema`` is Delta's JSON of all columns; those that are there stay as they are. Returns
-        whether nobody has committed meanwhile."""
+        ``schema`` is Delta's JSON of all columns; those that are there stay as they are, and are
+        marked as dropped where it does not have them. Returns whether nobody has committed
+        meanwhile."""
         snapshot = self._snapshot
         assert snapshot is not None, "read comes first"
         there = json.loads(snapshot.metadata["schemaString"])
         known = {field["name"]: field for field in there["fields"]}
         fields = [known.get(field["name"], field) for field in json.loads(schema)["fields"]]
-        text = json.dumps({**there, "fields": fields}, separators=COMPACT)
+        names = {field["name"] for field in fields}
+        kept = [mark_dropped(field) for name, field in known.items() if name not in names]
+        text = json.dumps({**there, "fields": [*fields, *kept]}, separators=COMPACT)
         metadata = {**snapshot.metadata, "schemaString": text}
-        return self.commit(snapshot.version + 1, "ADD COLUMNS", [{"metaData": metadata}], mark)
+        operation = "CHANGE COLUMNS" if kept else "ADD COLUMNS"
+        return self.commit(snapshot.version + 1, operation, [{"metaData": metadata}], mark)
 
     def merge(
         self,
@@ -233,6 +237,11 @@ class VectorTable:
             LOG.warning(
                 "%s has no checkpoint at version %d: %s", self.path, snapshot.version, error
             )
+
+
+def mark_dropped(field: Mapping[str, Any]) -> dict[str, Any]:
+    """A column in Delta's schema that new rows have no value for."""
+    return {**field, "nullable": True, "metadata": {**(field.get("metadata") or {}), DROPPED: ""}}
 
 
 def take_columns(rows: pa.Table, schema: pa.Schema, names: Sequence[str], path: str) -> pa.Table:

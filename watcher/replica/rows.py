@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
@@ -14,7 +15,13 @@ from ddl.model.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.poll import PollCapture
 from watcher.model.change import Change, Operation, Shape, Value
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, find_stamp, same_columns
+from watcher.replica.copies import (
+    DELETED_COLUMN,
+    STAMP_COLUMN,
+    find_stamp,
+    is_dropped,
+    same_columns,
+)
 from watcher.spanner.key_values import identify_column
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.results.sent_types import name_type
@@ -32,18 +39,41 @@ def copy_schema(capture: PollCapture, stamp: str = STAMP_COLUMN) -> pa.Schema:
     return schema.set(place, schema.field(place).with_name(stamp))
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnChanges:
+    """How the columns of a copy differ from those that it is to have: those that it lacks, those
+    that it has beyond them, and those of another type or in another place."""
+
+    missing: tuple[str, ...]
+    gone: tuple[str, ...]
+    other: tuple[str, ...]
+
+    def explain(self) -> str:
+        """For people."""
+        parts = {"new": self.missing, "dropped": self.gone, "changed": self.other}
+        return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
+
+
 def has_copy_columns(stored: pa.Schema, capture: PollCapture) -> bool:
     """Whether a copy has the columns that it is to have, whatever it calls ``STAMP_COLUMN``."""
-    return same_columns(stored, copy_schema(capture, find_stamp(stored.names)))
+    current = pa.schema([field for field in stored if not is_dropped(field)])
+    return same_columns(current, copy_schema(capture, find_stamp(stored.names)))
 
 
-def find_missing(stored: pa.Schema, capture: PollCapture) -> list[str]:
-    """The columns that a copy is to have and has not, if it has all the others as it is to have
-    them, and no more; none otherwise."""
+def compare_columns(stored: pa.Schema, capture: PollCapture) -> ColumnChanges:
+    """How the columns of a copy differ. One that was dropped and is there again differs, too: its
+    old values are none of the new column."""
     wanted = copy_schema(capture, find_stamp(stored.names))
-    missing = [name for name in wanted.names if name not in stored.names]
+    missing = tuple(name for name in wanted.names if name not in stored.names)
+    current = [field for field in stored if not is_dropped(field)]
+    gone = tuple(field.name for field in current if field.name not in wanted.names)
+    there = pa.schema([field for field in current if field.name not in gone])
     rest = pa.schema([field for field in wanted if field.name not in missing])
-    return missing if same_columns(stored, rest) else []
+    if same_columns(there, rest):
+        return ColumnChanges(missing, gone, ())
+    fits = [same_columns(pa.schema([a]), pa.schema([b])) for a, b in zip(there, rest, strict=False)]
+    other = [f.name for f, fit in zip(rest, [*fits, *[False] * len(rest)], strict=False) if not fit]
+    return ColumnChanges(missing, gone, tuple(other))
 
 
 def arrange_rows(rows: TableRows) -> pa.Table:

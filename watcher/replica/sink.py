@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as member
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.model.change import Change
 from watcher.replica.commits import ReplicaWriter
-from watcher.replica.copies import STAMP_COLUMN, CopyState, TableCopy, find_stamp
+from watcher.replica.copies import STAMP_COLUMN, CopyState, TableCopy, find_stamp, is_dropped
 from watcher.replica.key_order import KeyOrder
 from watcher.replica.key_ranges import NOWHERE, KeyInterval, RangeIndex
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, LoadBudget, LoadProgress
@@ -38,7 +39,7 @@ class HeldRows:
 
     check: Callable[[], None]
     budget: LoadBudget
-    tables: dict[str, list[pa.Table]] = field(default_factory=lambda: defaultdict(list))
+    tables: dict[str, list[pa.Table]] = member(default_factory=lambda: defaultdict(list))
 
     @property
     def changed(self) -> Collection[str]:
@@ -73,6 +74,9 @@ class HeldRows:
                 return before, 0
         stamp = find_stamp(before.schema.names)
         rows = rows.rename_columns([stamp if n == STAMP_COLUMN else n for n in rows.column_names])
+        for field in before.schema:
+            if is_dropped(field):
+                rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
         self.check()
         return copy.merge(rows, key, end), rows.num_rows
 

@@ -21,7 +21,8 @@ class ReplicaTarget(Generic[Copy]):
     """Where a replica is: its copies and its manifest. ``keep_seconds``: for how long cuts are
     kept. ``format`` is that of the copies. ``compact``, if it is given, is called with a copy after
     the cut of a window that has changed it. ``add_columns`` gives a copy columns that are NULL in
-    every row, and returns None where it cannot have that."""
+    every row, and returns None where it cannot have that; ``keep_dropped``: those that the table
+    has no more stay then."""
 
     copies: Callable[[str], Copy]
     manifest: Manifest
@@ -29,3 +30,4 @@ class ReplicaTarget(Generic[Copy]):
     format: str
     compact: CompactCopy[Copy] | None = None
     add_columns: Callable[[Copy, pa.Schema], CopyState | None] | None = None
+    keep_dropped: bool = False

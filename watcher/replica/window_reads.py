@@ -8,10 +8,12 @@ from dataclasses import replace
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
 from watcher.replica.copies import CopyState
-from watcher.replica.rows import find_missing
+from watcher.replica.cuts import Cut
+from watcher.replica.rows import compare_columns
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import measure_age
-from watcher.tables.added import read_added
+from watcher.tables.added import read_column_steps
+from watcher.tables.replaced import read_replaced
 
 
 def is_readable(capture: PollCapture, at: int) -> bool:
@@ -40,16 +42,32 @@ def measure_lag(captures: Mapping[str, PollCapture], end: int) -> float:
     return measure_age(end, next(filter(None, times), None))
 
 
-def has_only_new_columns(capture: PollCapture, state: CopyState, start: int, end: int) -> bool:
+def needs_no_load(
+    capture: PollCapture, state: CopyState, start: int, end: int, keep_dropped: bool
+) -> bool:
     """Whether a copy lacks nothing but columns that the table got in the window, and whose value is
-    NULL in every row that the window does not have."""
-    missing = find_missing(state.schema, capture)
+    NULL in every row that the window does not have; and has nothing more than columns that the
+    table lost, if these are to be kept. A part of a table keeps none."""
+    changes = compare_columns(state.schema, capture)
     table = capture.table
-    if not missing or state.end > start:
+    keeps = keep_dropped and state.progress is None
+    alike = not (changes.missing or changes.gone)
+    if alike or changes.other or (changes.gone and not keeps) or state.end > start:
         return False
     # Between the copy's end and the start nothing may have happened to the table either.
     queries = capture.queries
-    added = read_added(queries.address, table.name, state.end, end, table.dialect)
-    return set(missing) <= added and set(missing) <= read_added(
-        queries.address, table.name, start, end, table.dialect
-    )
+    steps = read_column_steps(queries.address, table.name, state.end, end, table.dialect)
+    if not steps.explain(changes.missing, changes.gone):
+        return False
+    later = read_column_steps(queries.address, table.name, start, end, table.dialect)
+    return later.explain(changes.missing, ())
+
+
+def find_replaced_copies(last: Cut | None, captures: Mapping[str, PollCapture]) -> set[str]:
+    """Tables that were dropped and created again since the last cut, or have the name of one that
+    was renamed: their copy is that of another table, whose rows nobody deletes."""
+    capture = next(iter(captures.values()), None)
+    if last is None or capture is None:
+        return set()
+    known = {name: last.end for name in last.tables if name in captures}
+    return set(read_replaced(capture.queries.address, known, capture.table.dialect))

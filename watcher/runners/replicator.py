@@ -18,11 +18,11 @@ from watcher.replica.loads import ChunkLimit
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
 from watcher.replica.replica_window import CutReport
-from watcher.replica.rows import find_missing, has_copy_columns
+from watcher.replica.rows import compare_columns, has_copy_columns
 from watcher.replica.sink import ReplicaSink
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Compacted
-from watcher.replica.window_reads import has_only_new_columns
+from watcher.replica.window_reads import find_replaced_copies, needs_no_load
 from watcher.runners.callbacks import Callback
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
@@ -97,6 +97,7 @@ class Replicator:
             DELTA,
             self._compact,
             lambda copy, schema: copy.add_columns(schema),
+            replica.dropped_columns == "keep",
         )
 
     def _compact(self, table: str, copy: TableCopy, key: Sequence[str]) -> Compacted:
@@ -181,8 +182,14 @@ class Replicator:
         manifest = self._target.manifest
         taken = manifest.check_claim(self._owner, self._take_over)
         last = None if taken else manifest.read_last()
-        for name in source.tables:
-            yield self._plan_table(source.capture(name), last)
+        captures = {name: source.capture(name) for name in source.tables}
+        replaced = find_replaced_copies(last, captures)
+        for name, capture in captures.items():
+            if name in replaced:
+                reason = "the table was dropped and created again, or another one has its name now"
+                yield TablePlan(name, "load", reason)
+            else:
+                yield self._plan_table(capture, last)
 
     def _plan_table(self, capture: PollCapture, last: Cut | None) -> TablePlan:
         name = capture.table.name
@@ -193,10 +200,12 @@ class Replicator:
         if last is None or name not in last.tables:
             return TablePlan(name, "load", "the last cut does not have it")
         if not has_copy_columns(state.schema, capture):
+            changes = compare_columns(state.schema, capture)
             if not self._adds_columns(copy, capture, state, last.end):
-                return TablePlan(name, "load", "its columns have changed")
-            added = ", ".join(find_missing(state.schema, capture))
-            return TablePlan(name, "merge", f"version {state.version}, with new columns: {added}")
+                return TablePlan(name, "load", f"its columns have changed ({changes.explain()})")
+            parts = {"with new columns": changes.missing, "kept although dropped": changes.gone}
+            said = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
+            return TablePlan(name, "merge", ", ".join([f"version {state.version}", *said]))
         if state.progress is not None:
             return TablePlan(name, "load", f"{state.progress.explain()}; it goes on from there")
         return TablePlan(name, "merge", f"version {state.version}")
@@ -209,7 +218,8 @@ class Replicator:
         if self._replica.engine == "spark" or not copy.takes_columns():
             return False
         end = capture.queries.fetch_read_timestamp()
-        return has_only_new_columns(capture, state, start, end)
+        keep = self._replica.dropped_columns == "keep"
+        return needs_no_load(capture, state, start, end, keep)
 
 
 def make_policy(replica: ReplicaConfig) -> CompactionPolicy | None:

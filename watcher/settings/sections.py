@@ -158,6 +158,10 @@ class ReplicaConfig(Section):
     must be much shorter than the database's ``version_retention_period``."""
     load_rows: Annotated[int, Field(ge=1)] | None = None
     """A chunk has so many rows at most."""
+    dropped_columns: Literal["load", "keep", "drop"] = "load"
+    """What becomes of a column that is dropped in Spanner: ``load`` loads the table again, without
+    it; ``keep`` leaves it in the copy, in a commit without data, and it is NULL in rows that are
+    written from then on. ``drop`` would need column mapping, and is refused."""
     spark: Mapping[Text, Secret] = {}
     """Settings of the Spark session, such as ``"spark.master" = "local[4]"``, which may have keys
     of an object store. No value is shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are
@@ -169,6 +173,16 @@ class ReplicaConfig(Section):
             written = " or ".join(f"{n}:FOLDER" for n, each in FORMATS.items() if each.written_here)
             raise ValueError(
                 f"delta-rs does not write {self.format}: use engine = 'spark', or {written}"
+            )
+        if self.dropped_columns == "drop":
+            raise ValueError(
+                "dropped_columns = 'drop' needs column mapping, which this release does not write:"
+                " use 'keep', or 'load', which loads the table again without the column"
+            )
+        if self.engine == "spark" and "dropped_columns" in self.model_fields_set:
+            raise ValueError(
+                "'dropped_columns' is for engine = 'delta-rs': Spark loads a table again whose"
+                " columns have changed"
             )
         try:
             check_merging(self.format, self.merge)

@@ -1,10 +1,11 @@
-"""Which columns a table has got between two timestamps, and nothing else: their value is NULL in
-every row that was not written since."""
+"""Which columns a table has got or lost between two timestamps, and nothing else: the value of a
+new one is NULL in every row that was not written since."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from google.api_core.exceptions import GoogleAPICallError
 
@@ -18,6 +19,7 @@ from ddl.model.steps import (
     CreateIndex,
     CreateTable,
     DropChangeStream,
+    DropColumn,
     DropIndex,
     DropTable,
     RenameTables,
@@ -32,36 +34,70 @@ HARMLESS = (CreateIndex, DropIndex, CreateChangeStream, AlterChangeStream, DropC
 """What changes no column of a table."""
 
 
-def read_added(
+@dataclass(frozen=True, slots=True)
+class ColumnSteps:
+    """Columns that a table has got, which are NULL in the rows that were there, and that it has
+    lost, the latter in small letters."""
+
+    added: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
+
+    def explain(self, added: Iterable[str], dropped: Iterable[str]) -> bool:
+        """Whether these columns are among them."""
+        lost = {name.casefold() for name in dropped}
+        return self.added.issuperset(added) and self.dropped.issuperset(lost)
+
+    def add(self, step: Step) -> ColumnSteps | None:
+        """With one more statement; None where that does something else, or a column that was added
+        is dropped again, or the other way round."""
+        if isinstance(step, DropColumn) and not is_among(step.column, self.added):
+            return replace(self, dropped=self.dropped | {step.column.casefold()})
+        if not isinstance(step, AddColumn) or not is_plain(step):
+            return None
+        name = step.column.name
+        return None if name.casefold() in self.dropped else replace(self, added=self.added | {name})
+
+
+UNKNOWN = ColumnSteps()
+
+
+def read_column_steps(
     address: DatabaseAddress, table: str, after: int, upto: int, dialect: Dialect
-) -> frozenset[str]:
+) -> ColumnSteps:
     """The columns that were added to a table after a timestamp, up to another, without a default or
-    anything else that gives rows a value. None, if anything else may have been done to the table in
-    between, or where the server does not say it."""
+    anything else that gives rows a value, and those that were dropped. None, if anything else may
+    have been done to the table in between, or where the server does not say it."""
     try:
         changes = read_schema_changes(address, after)
     except GoogleAPICallError as error:
         LOG.info("what was done to table %s is not known: %s", table, error.message)
-        return frozenset()
-    return find_added([each for each in changes if each.committed_at <= upto], table, dialect)
+        return UNKNOWN
+    return find_column_steps(
+        [each for each in changes if each.committed_at <= upto], table, dialect
+    )
 
 
-def find_added(changes: Iterable[SchemaChange], table: str, dialect: Dialect) -> frozenset[str]:
-    """As ``read_added``, of these changes of the schema."""
-    added: set[str] = set()
+def find_column_steps(changes: Iterable[SchemaChange], table: str, dialect: Dialect) -> ColumnSteps:
+    """As ``read_column_steps``, of these changes of the schema."""
+    known = ColumnSteps()
     for change in changes:
         try:
             step = parse_statement(change.statement, dialect)
         except DdlSyntaxError as error:
             LOG.info("what %r does to table %s is not known: %s", change.statement, table, error)
-            return frozenset()
+            return UNKNOWN
         if isinstance(step, HARMLESS) or not concerns(step, table):
             continue
-        column = step.column if isinstance(step, AddColumn) and is_plain(step) else None
-        if column is None:
-            return frozenset()
-        added.add(column.name)
-    return frozenset(added)
+        added = known.add(step)
+        if added is None:
+            return UNKNOWN
+        known = added
+    return known
+
+
+def is_among(name: str, names: Iterable[str]) -> bool:
+    """Whether a name is one of these."""
+    return any(is_name(name, each) for each in names)
 
 
 def concerns(step: Step, table: str) -> bool:
@@ -79,7 +115,7 @@ def concerns(step: Step, table: str) -> bool:
 
 
 def is_name(name: str, table: str) -> bool:
-    """Names of tables have no case."""
+    """Names of tables and columns have no case."""
     return name.casefold() == table.casefold()
 
 

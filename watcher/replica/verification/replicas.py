@@ -11,7 +11,13 @@ import pyarrow as pa
 from ddl.model.schema import Dialect, Schema, Table, TypeCode
 from ddl.model.selection import matches_any
 from watcher.model.errors import TableNotFoundError
-from watcher.replica.copies import STAMP_COLUMNS, OpenCopy, StoredCopy, check_version
+from watcher.replica.copies import (
+    STAMP_COLUMNS,
+    OpenCopy,
+    StoredCopy,
+    check_version,
+    is_dropped,
+)
 from watcher.replica.cuts import Cut, TableCut
 from watcher.replica.key_order import KeyOrder
 from watcher.replica.verification.canonical import ComparedColumn
@@ -102,7 +108,7 @@ class ReplicaTable:
     def compare(self, options: VerifyOptions) -> TableReport:
         """Compares them."""
         copied = self._read_schema()
-        if problem := self._explain_columns(copied.names):
+        if problem := self._explain_columns(copied):
             return report_problem(self.table.name, problem)
         order = KeyOrder.of_table(self.table, self.schema.dialect)
         key = find_columns(copied, self.table, order.names, one_zero=True)
@@ -130,17 +136,22 @@ class ReplicaTable:
         left_out = tuple(name for name in names if name not in copied.names)
         return replace(report, left_out=left_out, caveats=self._cut.caveats)
 
-    def _explain_columns(self, copied: Sequence[str]) -> str:
+    def _explain_columns(self, copied: pa.Schema) -> str:
         """Why the columns of the copy are not those that it is to have; empty where they are."""
         there = {each.name: is_supported(each.type) for each in self.table.columns}
-        surplus = [n for n in copied if not there.get(n) and n not in STAMP_COLUMNS]
+        kept = [field.name for field in copied if is_dropped(field)]
+        surplus = [
+            name
+            for name in copied.names
+            if not there.get(name) and name not in (*STAMP_COLUMNS, *kept)
+        ]
         if surplus:
             return f"Spanner has no column {', '.join(surplus)}, the copy has"
         left_out = {name.casefold() for name in self._cut.left_out}
         missing = [
             name
             for name, supported in there.items()
-            if supported and name not in copied and name.casefold() not in left_out
+            if supported and name not in copied.names and name.casefold() not in left_out
         ]
         return f"the copy has no column {', '.join(missing)}, Spanner has" if missing else ""
 
