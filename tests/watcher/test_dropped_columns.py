@@ -65,6 +65,7 @@ def test_a_dropped_column_is_kept(
     assert sorted(open_table(tmp_path, "T").file_uris()) == files
     assert list_commits(tmp_path, "T")[0]["operation"] == "CHANGE COLUMNS"
     write_table(database, 1, 9, Version=2)
+    assert step(database, tmp_path, **kept) == ""
     change_schema(database, "ALTER TABLE T ADD COLUMN More INT64")
     write_table(database, 2, Version=3, More=5)
     assert step(database, tmp_path, **kept) == ""
@@ -74,6 +75,11 @@ def test_a_dropped_column_is_kept(
     assert {row["Id"]: (row["Name"], row["More"]) for row in there} == {
         key: (name, 5 if key == 2 else None) for key, name in names.items()
     }
+    write_table(database, 3, Version=4, More=6)
+    change_schema(database, "ALTER TABLE T DROP COLUMN More")
+    assert step(database, tmp_path, **kept) == ""
+    more = {row["Id"]: (row["Name"], row["More"]) for row in read_rows(tmp_path, "T")}
+    assert (more[2], more[3]) == ((None, 5), (None, None))
 
 
 def test_a_dropped_column_that_comes_back_is_loaded(database: Database, tmp_path: Path) -> None:
