@@ -22,10 +22,11 @@ need npm npm
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
 
 if [ "${#packages[@]}" -gt 0 ]; then
-  "${as_root[@]}" apt-get update -q
+  options=(-o Acquire::Retries=1 -o Acquire::http::Timeout=20)
+  "${as_root[@]}" timeout 120 apt-get "${options[@]}" update -q
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -q -y --no-install-recommends "${packages[@]}"
+    timeout 600 apt-get "${options[@]}" install -q -y --no-install-recommends "${packages[@]}"
 fi
 
 mkdir -p .cache
-[ -f ".cache/$AXE.tgz" ] || npm pack "${AXE/core-/core@}" --silent --pack-destination .cache
+[ -f ".cache/$AXE.tgz" ] || timeout 120 npm pack "${AXE/core-/core@}" --silent --pack-destination .cache
