@@ -23,6 +23,8 @@ pytest_plugins = [
     "fixtures.pubsub",
     "fixtures.webhook",
     "fixtures.small_disk",
+    "fixtures.object_stores",
+    "fixtures.copy_histories",
     "fixtures.shifted_clock",
 ]
 

@@ -71,6 +71,8 @@ def config_of(delivery: dict[str, Any], **more: Any) -> WatchConfig:
         ("file://localhost/var/changes", FileDestination(Path("/var/changes"))),
         ("delta:copies", CopiesDestination("delta", "copies")),
         ("iceberg:gs://bucket/music", CopiesDestination("iceberg", "gs://bucket/music")),
+        ("delta:s3://bucket", CopiesDestination("delta", "s3://bucket")),
+        ("parquet:s3://bucket/a b", CopiesDestination("parquet", "s3://bucket/a b")),
         ("parquet:///lake", CopiesDestination("parquet", "///lake")),
         ("kafka://b1:9092,b2:9092", KafkaDestination(("b1:9092", "b2:9092"))),
         ("kafka://b1/cdc.{table}", KafkaDestination(("b1",), "cdc.{table}")),
@@ -122,6 +124,14 @@ def test_what_is_nearly_a_destination_of_changes_says_what_can_be_meant(
         ("delta://lake", r"write delta:/lake for"),
         ("delta:kafka://b", r"names two destinations"),
         ("gs://bucket/music", r"delta:gs://bucket/music"),
+        ("s3://bucket", r"use 'replicate' with delta:s3://bucket"),
+        ("delta:s3:/bucket/music", r"write delta:s3://BUCKET/PREFIX"),
+        ("delta:s3://", r"write delta:s3://BUCKET/PREFIX"),
+        ("delta:s3:///music", r"write delta:s3://BUCKET/PREFIX"),
+        ("parquet:S3://bucket/music", r"write parquet:s3://BUCKET/PREFIX"),
+        ("delta:https://bucket.s3.amazonaws.com/music", r"write delta:s3://.*AWS_ENDPOINT_URL"),
+        (r"delta:s3://bucket/music%20x", r"in its address"),
+        (r"delta:s3://bucket/music#x", r"such as AWS_ENDPOINT_URL"),
     ],
 )
 def test_what_is_nearly_a_folder_of_copies_says_what_can_be_meant(text: str, words: str) -> None:

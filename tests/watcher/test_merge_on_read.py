@@ -16,24 +16,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder, TableFeatures
-from fixtures.copied_tables import (
-    CopiedTable,
-    ExpectedCopy,
-    copied_tables,
-    read_delta_files,
-    rows_of,
-)
+from fixtures.copied_tables import read_delta_files
+from fixtures.copy_histories import live_through
 from fixtures.named_rows import KEY, content, load_rows, make_rows
 from fixtures.replicas import read_delta
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from watcher.model.errors import CopyConflictError, ReplicaError
-from watcher.replica import compactor, file_rewrites, merge_on_read, stored_files
-from watcher.replica.compaction import CompactionPolicy
+from watcher.replica import merge_on_read
 from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, Needed
 from watcher.replica.delta import DeltaCopy
-from watcher.replica.rows import reduce_changes
 from watcher.replica.stored_files import create_new
 
 EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "12"))
@@ -64,70 +57,6 @@ def reopen(folder: Path) -> DeltaCopy:
 # What is read afterwards.
 
 
-class History:
-    """A copy with what others do to it between its merges, and what it has to hold."""
-
-    def __init__(self, folder: Path, table: CopiedTable) -> None:
-        self.folder = folder
-        self.table = table
-        self.copy = self.reopen()
-        self.expected = ExpectedCopy(table)
-        self._rows_at: dict[int, dict[tuple[object, ...], Mapping[str, Any]]] = {}
-
-    def note(self) -> None:
-        """What the newest version holds."""
-        self._rows_at[self.open().version()] = dict(self.expected.rows)
-
-    def open(self) -> DeltaTable:
-        return DeltaTable(str(self.folder))
-
-    def reopen(self) -> DeltaCopy:
-        """The copy as a process that starts finds it."""
-        copy = DeltaCopy(str(self.folder), "c", policy=EAGER)
-        copy.read_state()
-        return copy
-
-    def act(self, kind: str) -> None:
-        """Something between two windows."""
-        if kind == "restart":
-            self.copy = self.reopen()
-        elif kind == "rewrite a part":
-            self.copy.compact(self.table.key)
-        elif kind == "rewrite":
-            self.copy.compact(self.table.key, whole=True)
-        elif kind == "lose the index":
-            shutil.rmtree(self.folder / "_keys", ignore_errors=True)
-            self.copy = self.reopen()
-        elif kind == "compact":
-            self.open().optimize.compact()
-        elif kind == "checkpoint":
-            self.open().create_checkpoint()
-        elif kind == "vacuum":
-            self.open().vacuum(0, False, False, full=True)
-        elif kind == "delete":
-            self.open().delete()
-            self.expected.rows = {}
-        elif kind == "restore" and (version := min(self._rows_at)) < self.open().version():
-            self.open().restore(version)
-            self.expected.rows = dict(self._rows_at[version])
-
-
-ACTS = (
-    *("nothing", "restart", "lose the index", "compact", "checkpoint", "delete", "restore"),
-    *("rewrite a part", "rewrite a part", "rewrite a part", "rewrite"),
-)
-EAGER = CompactionPolicy(0, 1, 1e-6, deleted_rows=1)
-"""A vector, or a second small file, and files are written anew; group by group."""
-
-
-@pytest.fixture
-def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rewrites go on over several windows, and make several files."""
-    monkeypatch.setattr(file_rewrites, "GROUP_ROWS", 2)
-    monkeypatch.setattr(stored_files, "BATCH_ROWS", 2)
-    monkeypatch.setattr(compactor, "FILE_BYTES", 600)
-
-
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -137,30 +66,10 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(data=st.data())
 def test_random_histories_are_read_by_everyone(small_groups: None, data: st.DataObject) -> None:
     """Plain Python, delta-rs by two ways, polars, and the product."""
-    table: CopiedTable = data.draw(copied_tables())
     with tempfile.TemporaryDirectory() as folder:
-        history = History(Path(folder) / "t", table)
-        loaded = data.draw(rows_of(table, 0))
-        history.expected.load(loaded)
-        history.copy.load(table.schema, table.make_rows(loaded).to_batches(), 100)
-        history.note()
-        for window in range(1, data.draw(st.integers(2, 5))):
-            rows = data.draw(rows_of(table, window))
-            if rows:
-                changes = reduce_changes([table.make_changes(rows)], table.key)
-                history.expected.merge(rows)
-                history.copy.merge(changes, table.key, 100 + window)
-                history.note()
-            history.act(data.draw(st.sampled_from(ACTS)))
-            history.note()
-        history.act(data.draw(st.sampled_from(["nothing", "vacuum"])))
-        version = history.open().version()
-        scanned = pa.Table.from_batches(history.copy.scan(version), table.schema)
-        history.expected.assert_equals(scanned.to_pylist())
-        history.expected.assert_equals(read_delta_files(history.folder))
-        history.expected.assert_equals(read_delta(history.open()).to_pylist())
-        frame = pl.read_delta(str(history.folder)).to_arrow().cast(table.schema)
-        history.expected.assert_equals(frame.to_pylist())
+        history = live_through(data, f"{folder}/t", ("nothing", "vacuum"))
+        history.check()
+        history.expected.assert_equals(read_delta_files(Path(history.place)))
 
 
 def test_readers_that_skip_files_by_statistics_find_every_row(

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
 from fixtures.changing_schemas import STREAM_DDL, change_schema, watchable_ddl, write_everywhere
@@ -35,7 +34,7 @@ def database(create_database: CreateDatabase) -> Database:
 
 def run_replicate(
     database: Database,
-    folder: Path,
+    folder: str,
     place: str | None = None,
     stream: str | None = None,
     load_rows: int | None = None,
@@ -60,7 +59,7 @@ def run_replicate(
     return done.returncode
 
 
-def versions_of(folder: Path, table: str) -> dict[int, int]:
+def versions_of(folder: str, table: str) -> dict[int, int]:
     return {row["Id"]: row["Version"] for row in read_rows(folder, table)}
 
 
@@ -69,26 +68,26 @@ def versions_of(folder: Path, table: str) -> dict[int, int]:
     [*((p, None) for p in PLACES + MERGE_PLACES + REWRITE_PLACES), (PLACES[0], "S")],
 )
 def test_a_replica_is_exact_after_a_crash_at_any_place(
-    database: Database, tmp_path: Path, place: str, stream: str | None
+    database: Database, lake: str, place: str, stream: str | None
 ) -> None:
     write_everywhere(database, TABLES, 1)
-    killed = run_replicate(database, tmp_path, place, stream)
+    killed = run_replicate(database, lake, place, stream)
     later = MERGE_PLACES + REWRITE_PLACES
     assert killed == (0 if place in later else -signal.SIGKILL), "during the initial load"
-    assert run_replicate(database, tmp_path, None, stream) == 0
-    assert_equal(database, tmp_path)
-    before, rows = last_cut(tmp_path), versions_of(tmp_path, "A")
+    assert run_replicate(database, lake, None, stream) == 0
+    assert_equal(database, lake)
+    before, rows = last_cut(lake), versions_of(lake, "A")
     write_everywhere(database, TABLES, 2)
-    killed = run_replicate(database, tmp_path, place, stream)
+    killed = run_replicate(database, lake, place, stream)
     assert killed == -signal.SIGKILL, "during the changes"
-    assert_equal(database, tmp_path)
+    assert_equal(database, lake)
     if place not in ("after-delivery-before-position", *REWRITE_PLACES):
-        assert last_cut(tmp_path) == before
-        assert {name: versions_of(tmp_path, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
+        assert last_cut(lake) == before
+        assert {name: versions_of(lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
     write_everywhere(database, TABLES, 3)
-    assert run_replicate(database, tmp_path, None, stream) == 0
-    assert_equal(database, tmp_path)
-    assert versions_of(tmp_path, "A") == versions_of(tmp_path, "C") != rows
+    assert run_replicate(database, lake, None, stream) == 0
+    assert_equal(database, lake)
+    assert versions_of(lake, "A") == versions_of(lake, "C") != rows
 
 
 @pytest.mark.parametrize(
@@ -96,23 +95,23 @@ def test_a_replica_is_exact_after_a_crash_at_any_place(
     [("after-load-progress", None), *((p, None) for p in PLACES), (PLACES[0], "S")],
 )
 def test_a_load_goes_on_after_a_kill_anywhere(
-    database: Database, tmp_path: Path, place: str, stream: str | None
+    database: Database, lake: str, place: str, stream: str | None
 ) -> None:
     """Each run is killed in a window of the load, between which rows come and change."""
     write_everywhere(database, TABLES, 1)
     for number in range(2, 4):
-        killed = run_replicate(database, tmp_path, place, stream, load_rows=2)
+        killed = run_replicate(database, lake, place, stream, load_rows=2)
         assert killed == -signal.SIGKILL
-        assert not list(Manifest(str(tmp_path)).iterate_exact())
+        assert not list(Manifest(lake).iterate_exact())
         write_everywhere(database, TABLES, number)
-    assert run_replicate(database, tmp_path, None, stream, load_rows=2) == 0
-    assert_equal(database, tmp_path)
-    modes = [each["operationParameters"].get("mode") for each in list_commits(tmp_path, "A")]
+    assert run_replicate(database, lake, None, stream, load_rows=2) == 0
+    assert_equal(database, lake)
+    modes = [each["operationParameters"].get("mode") for each in list_commits(lake, "A")]
     assert modes.count("Overwrite") == 1, "the load went on"
 
 
 def test_crashes_one_after_another_with_changes_of_the_schema(
-    database: Database, tmp_path: Path
+    database: Database, lake: str
 ) -> None:
     seed = random.randrange(2**32)
     print("seed", seed)
@@ -122,6 +121,6 @@ def test_crashes_one_after_another_with_changes_of_the_schema(
         if number % 2:
             column = f"ALTER TABLE B ADD COLUMN More{number} STRING(MAX) DEFAULT ('{number}')"
             change_schema(database, column)
-        run_replicate(database, tmp_path, chooser.choice(PLACES + MERGE_PLACES + REWRITE_PLACES))
-    assert run_replicate(database, tmp_path) == 0
-    assert_equal(database, tmp_path)
+        run_replicate(database, lake, chooser.choice(PLACES + MERGE_PLACES + REWRITE_PLACES))
+    assert run_replicate(database, lake) == 0
+    assert_equal(database, lake)

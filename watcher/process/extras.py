@@ -20,6 +20,7 @@ EXTRAS = {
     "kafka": ("confluent_kafka",),
     "pubsub": ("google.cloud.pubsub_v1",),
     "spark": ("pyspark",),
+    "stores": ("obstore",),
     "tracing": ("opentelemetry.trace",),
 }
 """The modules that each extra installs."""

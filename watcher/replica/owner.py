@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
-
-from pyarrow.fs import LocalFileSystem
 
 from watcher.model.errors import ConfigurationError, CopyConflictError
 from watcher.replica.cuts import FORMAT, Cut, parse_stored
 from watcher.replica.stored_files import (
-    create_local,
+    create_new,
     open_file_system,
     read_whole,
-    write_whole,
+    replace_known,
 )
 
 NAME = "_owner.json"
@@ -53,6 +51,7 @@ class OwnerFile:
     """The file in the replica's folder that names its owner."""
 
     def __init__(self, folder: str) -> None:
+        self._address = folder
         self._files, base = open_file_system(folder)
         self._folder = PurePosixPath(base)
         self._path = str(self._folder / NAME)
@@ -79,8 +78,18 @@ class OwnerFile:
         )
 
     def take(self, owner: Owner) -> None:
-        """Makes the folder the owner's, whoever has it."""
-        write_whole(self._files, self._folder, NAME, owner.to_text().encode())
+        """Makes the folder the owner's, whoever has it. Raises ConfigurationError where somebody
+        else does so at the same time."""
+        try:
+            before = read_whole(self._files, self._path).encode()
+        except FileNotFoundError:  # a folder of an earlier release
+            self.claim(owner)
+            return
+        if not replace_known(self._address, NAME, before, owner.to_text().encode()):
+            raise ConfigurationError(
+                f"{self._folder} is taken over by somebody else at the same time: look who has it"
+                f" now, in {self._path}"
+            )
 
     def check(self, owner: Owner) -> None:
         """Raises CopyConflictError where another one has taken the folder over."""
@@ -92,14 +101,8 @@ class OwnerFile:
             )
 
     def _create(self, owner: Owner) -> Owner:
-        """Writes the file if there is none; returns who is the owner then. An object store has no
-        exclusive creation that Arrow knows: of two that write at once the later one has it, and
-        ``check`` stops the other."""
-        content = owner.to_text().encode()
-        if isinstance(self._files, LocalFileSystem):
-            create_local(Path(self._path), content)
-        else:
-            write_whole(self._files, self._folder, NAME, content)
+        """Writes the file if there is none; returns who is the owner then."""
+        create_new(self._address, NAME, owner.to_text().encode())
         there = self.read()
         assert there is not None, "it was written, and nobody removes it"
         return there

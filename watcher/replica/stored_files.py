@@ -8,7 +8,6 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from pyarrow.dataset import (
     ParquetFragmentScanOptions,
     ParquetReadOptions,
 )
-from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem, PyFileSystem
 
 from watcher.model.errors import ConfigurationError, ReplicaError, StoreUnavailableError
 from watcher.process.private_files import (
@@ -28,6 +27,7 @@ from watcher.process.private_files import (
     sync_folder,
     write_new,
 )
+from watcher.replica.object_stores import ObjectFiles, is_object_store, open_bucket
 
 BATCH_ROWS = 16_384
 SHARED_MODE = 0o666
@@ -37,6 +37,8 @@ READ_OPTIONS = ParquetReadOptions(coerce_int96_timestamp_unit="us")
 """Spark writes INT96, which Arrow reads as nanoseconds otherwise: those of 64 bits end in 2262."""
 PARQUET_FORMAT = ParquetFileFormat(read_options=READ_OPTIONS)
 READ_BY_PIECES = ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
+READ_BY_GROUPS = ParquetFragmentScanOptions(use_buffered_stream=False, pre_buffer=True)
+"""Where each piece is a request: those of a row group are joined."""
 
 
 def open_file_system(folder: str) -> tuple[FileSystem, str]:
@@ -48,11 +50,19 @@ def open_file_system(folder: str) -> tuple[FileSystem, str]:
             "a folder must not have a user or a password in its address, which is shown and stored:"
             " set the variables of the object store's client, such as AWS_SECRET_ACCESS_KEY"
         )
+    if is_object_store(folder):
+        bucket, path = open_bucket(folder)
+        return PyFileSystem(bucket), path
     try:
         files, path = FileSystem.from_uri(folder)
     except pa.ArrowInvalid as error:
         raise ConfigurationError(f"cannot open the folder {folder}: {error}") from error
     return files, path
+
+
+def find_bucket(files: FileSystem) -> ObjectFiles | None:
+    """The bucket that a file system is, if it is one."""
+    return files.handler if isinstance(files, PyFileSystem) else None
 
 
 AWAY = (*FULL, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EREMOTEIO)
@@ -61,7 +71,12 @@ OS_ERROR = re.compile(r"\(os error (\d+)\)")
 """How delta-rs writes an error of the system."""
 STORE_ERROR = re.compile(r"Generic \w+ error|AWS Error|google::cloud::Status|Azure")
 """How delta-rs and Arrow begin what they say of an object store, after retries of their own."""
-DENIED = re.compile(r"denied|forbidden|unauthenticated|unauthorized|credential", re.IGNORECASE)
+DENIED = re.compile(
+    r"denied|forbidden|unauthenticated|unauthorized|credential|NoSuchBucket|ContainerNotFound"
+    r"|bucket does not exist",
+    re.IGNORECASE,
+)
+"""What does not go away by itself."""
 
 
 def is_store_away(error: Exception) -> bool:
@@ -98,12 +113,14 @@ def explain_store(path: str) -> Iterator[None]:
 def scan_dataset(dataset: Dataset, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of Parquet files. Without limits Arrow reads ahead as fast as it can: a table would
     be in memory before a slower reader has seen its first rows."""
+    files = getattr(dataset, "filesystem", None)
+    by_pieces = files is None or isinstance(files, LocalFileSystem)
     yield from dataset.to_batches(
         columns=list(names),
         batch_size=BATCH_ROWS,
         batch_readahead=1,
         fragment_readahead=1,
-        fragment_scan_options=READ_BY_PIECES,
+        fragment_scan_options=READ_BY_PIECES if by_pieces else READ_BY_GROUPS,
         use_threads=False,
     )
 
@@ -115,24 +132,37 @@ def write_whole(files: FileSystem, folder: PurePosixPath, name: str, content: by
         replace_file(Path(folder / name), content, SHARED_MODE)
         return
     with explain_store(str(folder / name)):
+        if (bucket := find_bucket(files)) is not None:
+            bucket.put(str(folder / name), content)
+            return
         files.create_dir(str(folder), recursive=True)
-        with files.open_output_stream(str(folder / name)) as stream:  # shown when it is whole
+        with files.open_output_stream(str(folder / name)) as stream:
             stream.write(content)
 
 
 def create_new(folder: str, name: str, content: bytes) -> bool:
     """Writes a file into a folder or one in it, whole, unless there is one of the name. Returns
     whether it was written: of two that do so at once one has done it. In an object store this is a
-    conditional put."""
-    if "://" not in folder:
-        return create_local(Path(folder) / name, content)
-    stores, errors = import_module("obstore.store"), import_module("obstore.exceptions")
-    try:
-        stores.from_url(folder).put(name, content, mode="create")
-    except errors.AlreadyExistsError:
-        return False
-    except errors.BaseError as error:
-        raise explain_store_error(f"{folder}/{name}", error) from error
+    conditional put. Raises ConfigurationError for a store that cannot do that."""
+    files, base = open_file_system(folder)
+    if isinstance(files, LocalFileSystem):
+        return create_local(Path(base) / name, content)
+    bucket = find_bucket(files)
+    if bucket is None:
+        raise ConfigurationError(f"{folder} is in a store without conditional puts: use another")
+    with explain_store(f"{folder}/{name}"):
+        return bucket.create(f"{base}/{name}", content)
+
+
+def replace_known(folder: str, name: str, before: bytes, content: bytes) -> bool:
+    """Replaces a file whose content is known. Returns whether it has the new content now: in an
+    object store, of two that do so at once, one has done it."""
+    files, base = open_file_system(folder)
+    bucket = find_bucket(files)
+    if bucket is not None:
+        with explain_store(f"{folder}/{name}"):
+            return bucket.replace(f"{base}/{name}", before, content)
+    write_whole(files, PurePosixPath(base), name, content)
     return True
 
 

@@ -14,13 +14,16 @@ from pathlib import Path
 from ddl.model.suggestions import suggest_name
 from watcher.model.errors import ConfigurationError
 from watcher.replica.formats import FORMATS, SPELLINGS, split_copies
+from watcher.replica.object_stores import SCHEMES
 from watcher.settings.destinations import DESTINATIONS, EXAMPLE_TABLE, TABLE_FIELD, Destination
 from watcher.settings.secret_values import hide_credentials
 
 STANDARD_OUTPUT = "-"
 FILE = "file"
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+-]*):(.*)\Z", re.DOTALL)
-OBJECT_STORES = ("abfs", "abfss", "az", "gs", "hdfs", "s3", "s3a", "s3n")
+OBJECT_STORES = (*SCHEMES, "hdfs", "s3n")
+NOT_IN_ADDRESSES = "?#%"
+"""Their clients take what is behind them for something else, each in its own way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,31 @@ def parse_copies(text: str) -> CopiesDestination:
     nested = SCHEME.match(folder)
     if nested is not None and nested[1] in (*DESTINATIONS, *FORMATS):
         raise refuse(text, f"names two destinations: write {format_}:FOLDER, or {folder} alone")
+    if nested is not None:
+        check_address(text, format_, *nested.groups())
     return CopiesDestination(format_, folder)
+
+
+def check_address(text: str, format_: str, scheme: str, rest: str) -> None:
+    """The folder of copies in an object store. Raises ConfigurationError for what is nearly one."""
+    store = scheme.lower()
+    if store in ("http", "https"):
+        raise refuse(
+            text,
+            f"is a web address: write {format_}:s3://BUCKET/PREFIX, and the server's address in the"
+            " variable AWS_ENDPOINT_URL",
+        )
+    if store not in OBJECT_STORES:
+        return
+    if scheme != store or not rest.startswith("//") or not rest[2:].split("/", 1)[0]:
+        raise refuse(text, f"does not name a bucket: write {format_}:{store}://BUCKET/PREFIX")
+    if set(NOT_IN_ADDRESSES) & set(rest):
+        raise refuse(
+            text,
+            f"has one of {' '.join(NOT_IN_ADDRESSES)} in its address: write"
+            f" {format_}:{store}://BUCKET/PREFIX; settings of the store are variables, such as"
+            " AWS_ENDPOINT_URL",
+        )
 
 
 def refuse_scheme(text: str, scheme: str) -> ConfigurationError:
