@@ -4,7 +4,7 @@ the writers have written."""
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 import threading
 from bisect import bisect_right
@@ -39,18 +39,23 @@ from watcher.replica.cuts import Cause, Cut
 from watcher.replica.formats import open_copies
 from watcher.replica.manifest import Manifest
 from watcher.replica.reading import ReplicaAt
+from watcher.replica.stored_files import remove_folder
 from watcher.replica.verification.replicas import verify
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
+
+BUCKET = "NEMESIS_BUCKET"
 
 
 class ReplicaWorld(World):
     """As ``World``, with a replicator of a change stream in place of a watcher."""
 
     @property
-    def lake(self) -> Path:
-        """The folder of the copies."""
-        return (self.disk.path if self.disk is not None else self.folder) / "lake"
+    def lake(self) -> str:
+        """The folder of the copies; with ``NEMESIS_BUCKET`` one in that bucket."""
+        if bucket := os.environ.get(BUCKET):
+            return f"{bucket}/lake-{self.seed}"
+        return str((self.disk.path if self.disk is not None else self.folder) / "lake")
 
     def _configure(self, database: Database) -> Path:
         chosen = self.randomness
@@ -126,7 +131,7 @@ class ReplicaWorld(World):
         """Acts on a copy, as somebody else does; if the replicator is faster, nothing is done."""
         name = self.randomness.choice(WATCHED)
         try:
-            act(DeltaTable(str(self.lake / name)))
+            act(DeltaTable(f"{self.lake}/{name}"))
         except TableNotFoundError:
             self.struck["there was no copy"] += 1
         except DeltaError:
@@ -137,7 +142,7 @@ class ReplicaWorld(World):
         name = self.randomness.choice(WATCHED)
         self.watcher.send_signal(15)
         self.watcher.wait(allow(STOP_SECONDS_MAX))
-        shutil.rmtree(self.lake / name, ignore_errors=True)
+        remove_folder(self.lake, name)
         self.watcher = self._watch()
 
     def _list_blows(self) -> dict[Callable[[], None], int]:
@@ -147,12 +152,12 @@ class ReplicaWorld(World):
 
     def load_marked(self) -> None:
         """Every copy that others have written is loaded, as the page of the protocol says."""
-        last = Manifest(str(self.lake)).read_last()
+        last = Manifest(self.lake).read_last()
         assert last is not None, "there is no cut"
         for name, each in last.tables.items():
             if any(reason.cause is Cause.OUTSIDE_WRITE for reason in each.reasons):
                 self.struck["a copy was marked at the end"] += 1
-                shutil.rmtree(self.lake / name)
+                remove_folder(self.lake, name)
         again = self._watch_once()
         assert again.returncode == 0, again.stderr
 
@@ -185,7 +190,7 @@ def run_replica(folder: Path, seed: int, seconds: float) -> Report:
 
 def judge(world: ReplicaWorld, truth: Truth, problems: list[str]) -> Report:
     """Exact cuts against the truth, row by row; then ``verify`` of the last one."""
-    manifest = Manifest(str(world.lake))
+    manifest = Manifest(world.lake)
     cuts = list(manifest.iterate_exact())
     chosen = [*cuts[:1], *world.randomness.sample(cuts[1:], min(len(cuts) - 1, FINGERPRINTS_MAX))]
     read = 0
@@ -197,7 +202,7 @@ def judge(world: ReplicaWorld, truth: Truth, problems: list[str]) -> Report:
             world.struck["a cut was vacuumed"] += 1
     if manifest.read_last() != chosen[0]:
         problems.append("the last cut is not exact")
-    copies = open_copies(chosen[0].copies, str(world.lake), CONSUMER)
+    copies = open_copies(chosen[0].copies, world.lake, CONSUMER)
     queries = QueryClient(DatabaseAddress.parse(world.database().name))
     report = verify(queries, copies, chosen[0])
     if not (report.equal and report.untouched):
@@ -208,7 +213,7 @@ def judge(world: ReplicaWorld, truth: Truth, problems: list[str]) -> Report:
 
 def compare(world: ReplicaWorld, truth: Truth, cut: Cut) -> list[str]:
     """What is wrong with an exact cut."""
-    replica = ReplicaAt(cut, open_copies(cut.copies, str(world.lake), CONSUMER))
+    replica = ReplicaAt(cut, open_copies(cut.copies, world.lake, CONSUMER))
     found: dict[Row, str] = {}
     for name, columns in COLUMNS.items():
         rows = replica.read(name, columns).to_pylist()

@@ -15,19 +15,21 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
+from fixtures.object_stores import describe_store, make_bucket, run_moto  # noqa: E402
 from fixtures.shifted_clock import NoShiftedClockError, compile_library  # noqa: E402
 from fixtures.warm_python import LIBRARY, WARM_PYTHON, warm_python  # noqa: E402
 
 from ddl.model.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
-from nemesis.replica import run_replica  # noqa: E402
+from nemesis.replica import BUCKET, run_replica  # noqa: E402
 from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402
 from watcher.process.line_files import append_line  # noqa: E402
@@ -124,6 +126,9 @@ def main() -> int:
     parser.add_argument(
         "--replica", action="store_true", help="copies by delta-rs, of a change stream"
     )
+    parser.add_argument(
+        "--s3", action="store_true", help="the copies are in a bucket, of a server by moto"
+    )
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("soak.jsonl"))
     parser.add_argument(
@@ -142,6 +147,8 @@ def main() -> int:
     )
     if kind.replica and (kind.shared or dialect is not Dialect.GOOGLESQL):
         parser.error("--replica goes with no other kind")
+    if options.s3 and not kind.replica:
+        parser.error("--s3 goes with --replica")
     if kind.shared and kind.capture != "poll":
         parser.error("--shared polls")
     if options.one is not None:
@@ -156,6 +163,7 @@ def main() -> int:
     with suppress(NoShiftedClockError):  # each report says it
         os.environ[LIBRARY] = str(compile_library())
     with (
+        store_copies() if options.s3 else nullcontext(),
         warm_python(),
         ThreadPoolExecutor(options.parallel) as threads,
     ):
@@ -165,6 +173,14 @@ def main() -> int:
             outcome = "; ".join(report["problems"])[:2000] if report["problems"] else "right"
             print(f"seed {report['seed']}: {outcome}", flush=True)
     return print_summary(known)
+
+
+@contextmanager
+def store_copies() -> Iterator[None]:
+    """Runs have their copies in a bucket, meanwhile."""
+    with run_moto() as server:
+        os.environ |= describe_store(server) | {BUCKET: f"s3://{make_bucket(server)}"}
+        yield
 
 
 def print_summary(reports: list[dict[str, Any]]) -> int:
