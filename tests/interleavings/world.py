@@ -81,7 +81,7 @@ class World:
         os.environ[EMULATOR_HOST] = ADDRESS
         replaced: list[tuple[Any, str, Any]] = [
             (grpc, "insecure_channel", self._channel),
-            (watcher.spanner.database, "open_client", lambda _address: self.client),
+            (watcher.spanner.database, "open_client", lambda _address, checked=False: self.client),
             (watcher.spanner.database, "BoundedDatabase", self._known_database),
             (watcher.spanner.database, "check_database", lambda _database, _address: None),
             # Its thread would take the turn to write in the machine's time, which no schedule sees.
@@ -119,7 +119,7 @@ class World:
             self._databases[actor] = database
         return self._databases[actor]
 
-    def _known_database(self, _name: str, _instance: object) -> Database:
+    def _known_database(self, _name: str, _instance: object, _role: str | None) -> Database:
         """In place of a new database object: the one of the actor."""
         unit = current_unit()
         return self.database(unit.actor if unit is not None else "")

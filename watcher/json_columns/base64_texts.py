@@ -16,8 +16,11 @@ try:
 except ModuleNotFoundError:  # Python's own gives the same, up to three times as slowly
     encode_octets = partial(b2a_base64, newline=False)
 
-FILLING = pa.array([b"", b"\0\0", b"\0"], pa.binary())
-"""What makes whole groups of a value, by the bytes of its last group."""
+FILLING = pa.Array.from_buffers(
+    pa.binary(), 3, [None, pa.py_buffer(np.array([0, 0, 2, 3], np.int32)), pa.py_buffer(b"\0\0\0")]
+)
+"""What makes whole groups of a value, by the bytes of its last group: none, two and one. Not made of
+Python objects, for which pyarrow would import pandas in every worker."""
 
 
 def encode_base64(column: pa.Array) -> pa.Array:
