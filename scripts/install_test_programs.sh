@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what tests run and pip does not bring: a browser, Prometheus, PostgreSQL, a JDK, Maven, Go,
-# and axe-core, which judges the page's accessibility. What is there stays. For Debian and Ubuntu.
+# axe-core, which judges the page's accessibility, and moto. What is there stays. For Debian and Ubuntu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,3 +30,8 @@ fi
 
 mkdir -p .cache
 [ -f ".cache/$AXE.tgz" ] || timeout 120 npm pack "${AXE/core-/core@}" --silent --pack-destination .cache
+# moto serves S3; botocore needs an older python-dateutil than the tested versions, so it stands alone.
+if ! has moto_server && [ ! -x .cache/moto/bin/moto_server ]; then
+  "${PYTHON:-python3}" -m venv .cache/moto
+  timeout 300 .cache/moto/bin/pip install --quiet 'moto[server]>=5,<6'
+fi

@@ -19,8 +19,8 @@ except ModuleNotFoundError:  # Python's own gives the same, up to three times as
 FILLING = pa.Array.from_buffers(
     pa.binary(), 3, [None, pa.py_buffer(np.array([0, 0, 2, 3], np.int32)), pa.py_buffer(b"\0\0\0")]
 )
-"""What makes whole groups of a value, by the bytes of its last group: none, two and one. Not made of
-Python objects, for which pyarrow would import pandas in every worker."""
+"""What makes whole groups of a value, by the bytes of its last group: none, two, one. Of Python
+objects, pyarrow would import pandas in every worker to make it."""
 
 
 def encode_base64(column: pa.Array) -> pa.Array:
