@@ -78,6 +78,14 @@ def list_user_tables(schema: Schema) -> list[str]:
     return [table.name for table in schema.tables if not is_own_table(table.name)]
 
 
+def find_named_table(schema: Schema, name: str) -> Table:
+    """The table that a user names. Raises MissingObjectError, with what may be meant."""
+    table = schema.table(name)
+    if table is None:
+        raise make_unknown_table_error(schema, name)
+    return table
+
+
 def make_unknown_table_error(schema: Schema, name: str) -> MissingObjectError:
     """The error for a table that the user named and the schema does not have."""
     advice = suggest_name(name, list_user_tables(schema), "the tables are")

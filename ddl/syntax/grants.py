@@ -9,11 +9,17 @@ from itertools import groupby
 from ddl.model.schema import Dialect, Grant
 from ddl.syntax.reader import TokenReader
 
-KINDS = ("CHANGE STREAM", "TABLE FUNCTION", "TABLE", "VIEW", "SEQUENCE", "SCHEMA", "MODEL")
-FUNCTION, TABLE = "TABLE FUNCTION", "TABLE"
+CHANGE_STREAM, FUNCTION, TABLE, VIEW = "CHANGE STREAM", "TABLE FUNCTION", "TABLE", "VIEW"
+SCHEMA = "SCHEMA"
+KINDS = (CHANGE_STREAM, FUNCTION, TABLE, VIEW, "SEQUENCE", SCHEMA, "MODEL")
+SELECT, INSERT, UPDATE, DELETE, EXECUTE = "SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE"
 USAGE = "USAGE"
 PRIVILEGE_STATEMENTS = {"GRANT", "REVOKE"}
 ROLE = "ROLE"
+PUBLIC, INFO_READER, SYS_READER = "public", "spanner_info_reader", "spanner_sys_reader"
+SYSTEM_ROLES = (PUBLIC, INFO_READER, SYS_READER)
+"""Every role is a member of the first; members of the others read all of INFORMATION_SCHEMA, and
+SPANNER_SYS."""
 
 
 def change_grants(

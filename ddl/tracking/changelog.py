@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ddl.model.errors import PlanError
-from ddl.model.names import choose_free_name, make_unknown_table_error
+from ddl.model.names import choose_free_name, find_named_table
 from ddl.model.schema import (
     Column,
     Dialect,
@@ -38,9 +38,7 @@ def make_history_table(
     """
     postgres = schema.dialect is Dialect.POSTGRESQL
     timestamp = timestamp or ("changed_at" if postgres else "ChangedAt")
-    table = schema.table(table_name)
-    if table is None:
-        raise make_unknown_table_error(schema, table_name)
+    table = find_named_table(schema, table_name)
     if not table.primary_key:
         raise PlanError(
             f"table {table.name} has no primary key: choose a table whose rows can be told apart"

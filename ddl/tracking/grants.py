@@ -10,19 +10,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ddl.model.errors import PlanError
-from ddl.model.names import make_unknown_table_error, split_name
+from ddl.model.names import find_named_table, split_name
 from ddl.model.purposes import Purpose
 from ddl.model.schema import Grant, Schema, Table
-from ddl.syntax.grants import FUNCTION, ROLE, TABLE, USAGE, render_grants
+from ddl.syntax.grants import (
+    CHANGE_STREAM,
+    DELETE,
+    EXECUTE,
+    FUNCTION,
+    INFO_READER,
+    INSERT,
+    ROLE,
+    SCHEMA,
+    SELECT,
+    TABLE,
+    UPDATE,
+    USAGE,
+    render_grants,
+)
 from ddl.syntax.placements import list_read_functions
 from ddl.syntax.render import SPELLINGS
 from ddl.tracking.tracked import Tracking, find_own_trackings, find_trackings
-
-INFO_READER = "spanner_info_reader"
-"""The system's role that sees all of INFORMATION_SCHEMA, which is how the schema is read."""
-SELECT, INSERT, UPDATE, DELETE, EXECUTE = "SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE"
-CHANGE_STREAM, SCHEMA = "CHANGE STREAM", "SCHEMA"
-
 
 ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
 READING = {Purpose.WATCH, Purpose.REPLICATE, Purpose.VERIFY}
@@ -62,7 +70,7 @@ def list_statements(schema: Schema, request: GrantRequest) -> list[str]:
 
 def list_grants(schema: Schema, request: GrantRequest) -> list[Grant]:
     """The privileges of the role. Raises as ``list_statements``."""
-    tables = [find_table(schema, name) for name in request.tables]
+    tables = [find_named_table(schema, name) for name in request.tables]
     grants = [Grant(USAGE, (), ROLE, INFO_READER, request.role)]
     owners = {split_name(name)[0] for name in (*request.tables, *request.own_tables)} - {""}
     grants += [Grant(USAGE, (), SCHEMA, owner, request.role) for owner in sorted(owners)]
@@ -73,14 +81,6 @@ def list_grants(schema: Schema, request: GrantRequest) -> list[Grant]:
     for name in request.own_tables:
         grants += [Grant(each, (), TABLE, name, request.role) for each in use_own(request)]
     return grants
-
-
-def find_table(schema: Schema, name: str) -> Table:
-    """A table of the database. Raises PlanError."""
-    table = schema.table(name)
-    if table is None:
-        raise make_unknown_table_error(schema, name)
-    return table
 
 
 def use_own(request: GrantRequest) -> Sequence[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ddl.model.errors import PlanError
-from ddl.model.names import make_unknown_table_error
+from ddl.model.names import find_named_table
 from ddl.model.options import WatchOptions
 from ddl.model.schema import (
     ChangeStream,
@@ -70,9 +70,7 @@ def list_required_steps(
     Raises PlanError if the table cannot be watched by this strategy, or would lose what is not
     ours; nothing is changed.
     """
-    table = schema.table(table_name)
-    if table is None:
-        raise make_unknown_table_error(schema, table_name)
+    table = find_named_table(schema, table_name)
     chosen = options.for_dialect(schema.dialect)
     ownership = replace(ownership, asked=fold(options.take_over))
     check_take_overs(chosen)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from ddl.model.names import split_name
 from ddl.model.schema import Schema
+from ddl.syntax.grants import SYSTEM_ROLES
 from ddl.syntax.placements import list_read_functions
 from ddl.syntax.references import find_referenced_columns
-from emulator.values.system_tables import SYSTEM_ROLES, Row
+from emulator.values.system_tables import Row
 
 READ_PARAMETERS = (
     ("start_timestamp", "TIMESTAMP"),

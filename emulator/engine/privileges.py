@@ -11,17 +11,31 @@ from dataclasses import replace
 
 from ddl.model.names import split_name
 from ddl.model.schema import Grant, KeyPart, Schema, Table
-from ddl.syntax.grants import FUNCTION, ROLE, TABLE, USAGE
+from ddl.syntax.grants import (
+    CHANGE_STREAM,
+    DELETE,
+    EXECUTE,
+    FUNCTION,
+    INFO_READER,
+    INSERT,
+    PUBLIC,
+    ROLE,
+    SCHEMA,
+    SELECT,
+    SYS_READER,
+    SYSTEM_ROLES,
+    TABLE,
+    UPDATE,
+    USAGE,
+    VIEW,
+)
 from ddl.syntax.views import find_view, list_views
 from emulator.errors import SpannerError, permission_denied
 from emulator.sql.statements import CompiledQuery, Delete, Insert, Statement
 from emulator.values.requests import KeyDelete, Mutation, MutationKind
-from emulator.values.system_tables import INFO_READER, PUBLIC, SYS_READER, SYSTEM_ROLES
 
-SELECT, INSERT, UPDATE, DELETE, EXECUTE = "SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE"
-CHANGE_STREAM, SCHEMA = "CHANGE STREAM", "SCHEMA"
 SYSTEM = "SPANNER_SYS."
-TABLE_KINDS = {TABLE, "VIEW"}
+TABLE_KINDS = {TABLE, VIEW}
 IN_SCHEMA = {"ALL TABLES IN SCHEMA": TABLE, "ALL VIEWS IN SCHEMA": TABLE}
 IN_SCHEMA["ALL CHANGE STREAMS IN SCHEMA"] = CHANGE_STREAM
 EVERY_COLUMN: frozenset[str] = frozenset({"*"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import apsw
-import apsw.ext
 
 from ddl.model.schema import Schema, Type
 from ddl.syntax.protos import list_bundle_types
@@ -13,7 +12,7 @@ from emulator.engine.cascades import cascading_keys
 from emulator.engine.locks.conditions import TableConditions, statement_conditions
 from emulator.engine.locks.footprints import RowReader, row_reader
 from emulator.engine.privileges import Reads, Rights
-from emulator.engine.statement_reads import StatementReads
+from emulator.engine.statement_reads import StatementReads, list_columns_read
 from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
 from emulator.sql.partitionable import find_partitioned_table
@@ -254,14 +253,7 @@ class SchemaState:
         """The SQLite tables and columns that a statement reads, asked of SQLite itself."""
         columns = self._columns_read.get(sql)
         if columns is None:
-            info = apsw.ext.query_info(connection, sql, actions=True)
-            columns = frozenset(
-                (action.table_name.casefold(), action.column_name.casefold())
-                for action in info.actions or ()
-                if action.action_name == "SQLITE_READ"
-                and action.table_name is not None
-                and action.column_name is not None
-            )
+            columns = list_columns_read(connection, sql)
             if len(self._columns_read) >= STATEMENTS_MAX:
                 self._columns_read.clear()
             self._columns_read[sql] = columns

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import apsw
 import apsw.ext
 
 from ddl.model.schema import Column, Index, Schema, Table, Type
@@ -53,13 +54,23 @@ class StatementReads:
             return {}
         found: dict[str, set[str]] = {}
         for sql in list_reads(statement):
-            info = apsw.ext.query_info(self._connection, sql, actions=True)
-            for action in info.actions or ():
-                if action.action_name == "SQLITE_READ" and action.table_name is not None:
-                    columns = found.setdefault(action.table_name.casefold(), set())
-                    columns |= {(action.column_name or "").casefold()} - {""}
+            for table, column in list_columns_read(self._connection, sql):
+                found.setdefault(table, set()).update({column} - {""})
         known = {table.name.casefold() for table in self._schema.tables}
         return {name: frozenset(columns) for name, columns in found.items() if name in known}
+
+
+def list_columns_read(connection: apsw.Connection, sql: str) -> frozenset[tuple[str, str]]:
+    """The SQLite tables and columns that a statement reads, in lower case, asked of SQLite itself;
+    an empty column stands for rows that are only counted."""
+    info = apsw.ext.query_info(connection, sql, actions=True)
+    return frozenset(
+        (action.table_name.casefold(), action.column_name.casefold())
+        for action in info.actions or ()
+        if action.action_name == "SQLITE_READ"
+        and action.table_name is not None
+        and action.column_name is not None
+    )
 
 
 def table_text(table: Table, index: Index | None, alias: str) -> str:

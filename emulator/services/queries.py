@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ddl.model.schema import Dialect, Schema
-from ddl.syntax.grants import TABLE
+from ddl.syntax.grants import SELECT, TABLE
 from emulator.engine.partitioned import PartitionedDmlTransaction
-from emulator.engine.privileges import SELECT
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.splits import QueryPartition

@@ -7,11 +7,6 @@ from emulator.values.statistics_tables import STATISTICS_TABLES
 
 Row = tuple[object, ...]
 
-PUBLIC, INFO_READER, SYS_READER = "public", "spanner_info_reader", "spanner_sys_reader"
-SYSTEM_ROLES = (PUBLIC, INFO_READER, SYS_READER)
-"""Every role is a member of the first; members of the others read all of INFORMATION_SCHEMA, and
-SPANNER_SYS."""
-
 VIEWS: dict[str, View] = {
     **STATISTICS_TABLES,
     "INFORMATION_SCHEMA.SCHEMATA": parse_columns(

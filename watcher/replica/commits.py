@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
@@ -31,9 +31,6 @@ from watcher.replica.window_reads import (
     whole_capture,
 )
 from watcher.spanner.timestamps import format_timestamp
-
-if TYPE_CHECKING:
-    pass
 
 LOG = logging.getLogger("watcher.replica")
 REFRESH_SECONDS = 300.0

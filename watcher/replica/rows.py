@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import zip_longest
 
 import numpy as np
 import pyarrow as pa
@@ -71,9 +72,14 @@ def compare_columns(stored: pa.Schema, capture: PollCapture) -> ColumnChanges:
     rest = pa.schema([field for field in wanted if field.name not in missing])
     if same_columns(there, rest):
         return ColumnChanges(missing, gone, ())
-    fits = [same_columns(pa.schema([a]), pa.schema([b])) for a, b in zip(there, rest, strict=False)]
-    other = [f.name for f, fit in zip(rest, [*fits, *[False] * len(rest)], strict=False) if not fit]
+    pairs = zip_longest(there, rest)
+    other = [new.name for old, new in pairs if old is None or not same_field(old, new)]
     return ColumnChanges(missing, gone, tuple(other))
+
+
+def same_field(field: pa.Field, other: pa.Field) -> bool:
+    """Whether two columns are the same, as in ``same_columns``."""
+    return same_columns(pa.schema([field]), pa.schema([other]))
 
 
 def arrange_rows(rows: TableRows) -> pa.Table:

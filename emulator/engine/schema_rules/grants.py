@@ -5,9 +5,16 @@ from __future__ import annotations
 from ddl.model import steps
 from ddl.model.schema import Grant, Schema
 from ddl.syntax import views
-from ddl.syntax.grants import PRIVILEGE_STATEMENTS
+from ddl.syntax.grants import (
+    INFO_READER,
+    PRIVILEGE_STATEMENTS,
+    PUBLIC,
+    ROLE,
+    SYS_READER,
+    SYSTEM_ROLES,
+    TABLE,
+)
 from emulator.errors import failed_precondition, invalid_argument, not_found
-from emulator.values.system_tables import INFO_READER, PUBLIC, SYS_READER, SYSTEM_ROLES
 
 
 def grants_after(schema: Schema, step: steps.Step) -> tuple[Grant, ...]:
@@ -17,7 +24,7 @@ def grants_after(schema: Schema, step: steps.Step) -> tuple[Grant, ...]:
             refuse_unknown_role(schema, grant)
     if isinstance(step, steps.DropTable):
         return tuple(g for g in schema.grants if g.name.casefold() != step.name.casefold())
-    if isinstance(step, steps.DropVerbatim) and step.kind == "ROLE":
+    if isinstance(step, steps.DropVerbatim) and step.kind == ROLE:
         for grant in schema.grants:
             if step.name.casefold() in {grant.role.casefold(), grant.name.casefold()}:
                 raise failed_precondition(
@@ -29,16 +36,16 @@ def grants_after(schema: Schema, step: steps.Step) -> tuple[Grant, ...]:
 def refuse_unknown_role(schema: Schema, grant: Grant) -> None:
     """The roles, tables and columns of a GRANT exist. Spanner: only ``public`` of the system's
     roles is granted privileges, and only the others have members."""
-    roles = {item.name.casefold() for item in schema.verbatim if item.kind == "ROLE"}
+    roles = {item.name.casefold() for item in schema.verbatim if item.kind == ROLE}
     named = [(grant.role, roles | {PUBLIC})]
-    if grant.kind == "ROLE":
+    if grant.kind == ROLE:
         named.append((grant.name, roles | {INFO_READER, SYS_READER}))
     for role, known in named:
         if role.casefold() in set(SYSTEM_ROLES) - known:
             raise invalid_argument(f"Cannot grant to or from the system role {role}.")
         if role.casefold() not in known:
             raise not_found(f"Role not found: {role}")
-    if grant.kind == "TABLE":
+    if grant.kind == TABLE:
         table = schema.table(grant.name)
         if table is None and views.find_view(schema, grant.name) is not None:
             return

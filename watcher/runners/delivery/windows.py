@@ -113,6 +113,7 @@ class WindowDelivery(SourceAnswers[Source]):
         self._positions = positions
         self._instance = instance
         self._sink = sink
+        self._window_sink = sink if isinstance(sink, WindowSink) else None
         self._limit = limit
         self._pace = Pace(limit.rows)
         self._transactions = transactions
@@ -167,7 +168,7 @@ class WindowDelivery(SourceAnswers[Source]):
     @property
     def unfinished(self) -> bool:
         """Whether another window has something to do, beside what changes until then."""
-        return isinstance(self._sink, WindowSink) and self._sink.unfinished
+        return self._window_sink is not None and self._window_sink.unfinished
 
     @property
     def _least_ends(self) -> LeastEnds:
@@ -241,14 +242,14 @@ class WindowDelivery(SourceAnswers[Source]):
     def _needs_schema(self) -> bool:
         """Whether a window needs the tables and columns that are valid at its very end: to be read
         by them, or to be written to copies that are to equal Spanner there."""
-        return self._source.read_by_schema or isinstance(self._sink, WindowSink)
+        return self._source.read_by_schema or self._window_sink is not None
 
     def _must_save(self, plan: WindowPlan[Source]) -> bool:
         """Whether a window without rows moves the positions. Only reading a change stream tells
         that nothing changed: a commit after each look would be most of what idle tables cost. But
         copies are as new as their latest window."""
         waited = time.monotonic() - self._saved_at >= self._idle_seconds
-        needed = plan.more or not plan.in_latest_schema or isinstance(self._sink, WindowSink)
+        needed = plan.more or not plan.in_latest_schema or self._window_sink is not None
         return waited or needed
 
     def _is_due(self) -> bool:
@@ -279,11 +280,11 @@ class WindowDelivery(SourceAnswers[Source]):
 
     def _begin_window(self, starts: Mapping[str, int], end: int) -> None:
         """Tells a sink that takes whole windows what this one is of."""
-        source = self._source
-        if isinstance(self._sink, WindowSink) and isinstance(source, PolledTables | StreamedTables):
+        source, sink = self._source, self._window_sink
+        if sink is not None and isinstance(source, PolledTables | StreamedTables):
             inside = {table: start for table, start in starts.items() if start <= end}
             captures = {table: source.capture(table) for table in inside}
-            self._sink.begin_window(end, inside, captures)
+            sink.begin_window(end, inside, captures)
 
     def _hand_over(self, windows: Mapping[str, Window], end: int) -> dict[str, int]:
         rows: dict[str, int] = defaultdict(int)
