@@ -11,6 +11,8 @@ LEAST_PORT = 10_000
 EPHEMERAL_LEAST = 32_768
 """Where the system does not say: Linux's own, the lowest of those in use."""
 TRIES = 100
+RANDOMNESS = random.SystemRandom()
+"""Not ``random``'s own: two processes that have seeded it alike would choose the same ports."""
 
 
 def find_port(host: str = "127.0.0.1") -> int:
@@ -20,7 +22,7 @@ def find_port(host: str = "127.0.0.1") -> int:
     A server that was killed can have it again, and a client that goes on connecting to it does not
     meet the socket of another process, which the system may have given that very port.
     """
-    tried = random.sample(range(LEAST_PORT, read_ephemeral_least()), TRIES)
+    tried = RANDOMNESS.sample(range(LEAST_PORT, read_ephemeral_least()), TRIES)
     return next((port for port in tried if is_free(host, port)), 0)
 
 

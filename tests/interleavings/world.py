@@ -88,11 +88,13 @@ class World:
             (Maintenance, "start", lambda _maintenance: None),
         ]
         before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
+        randomness = random.getstate()
         for owner, name, value in replaced:
             setattr(owner, name, value)
         try:
             yield
         finally:
+            random.setstate(randomness)
             for owner, name, value in before:
                 setattr(owner, name, value)
             os.environ.pop(EMULATOR_HOST)
