@@ -17,6 +17,7 @@ from emulator.errors import SpannerError
 from emulator.faults import FAULT_HELP, Faults, parse_faults
 from emulator.files import replace_file
 from emulator.server import start
+from emulator.tls import Tls, choose_tls
 
 READY = "listening on "
 DEFAULT_PORT = 9010
@@ -40,11 +41,12 @@ def serve(
     faults: Faults | None = None,
     count_scans_each: int = COUNTED_EACH,
     log_sql: bool = False,
+    tls: Tls | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT. ``ready_file`` gets the address. Raises StartError.
 
     ``prepare`` is called with the address when the server answers, before it says so. ``faults`` is
-    the faults from the start; for ``count_scans_each`` and ``log_sql`` see
+    the faults from the start; for ``count_scans_each``, ``log_sql`` and ``tls`` see
     ``emulator.server.start``.
     """
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
@@ -61,12 +63,13 @@ def serve(
         change_stream_churn_seconds=change_stream_churn_seconds,
         count_scans_each=count_scans_each,
         log_sql=log_sql,
+        tls=tls,
     ) as server:
         keep_loaded_modules()
         if prepare is not None:
             prepare(server.address)
         print(f"{READY}{server.address}", flush=True)
-        for line in EXPORTS:
+        for line in EXPORTS if tls is None else ():
             print(line.format(server.address), flush=True)
         if ready_file is not None:
             replace_file(ready_file, server.address + "\n")
@@ -118,12 +121,18 @@ def main() -> int:
         help="log every query and DML statement with its time and rows; values of parameters are"
         " not logged",
     )
+    parser.add_argument("--tls-certificate", type=Path, help="speak TLS, with this file of PEM")
+    parser.add_argument("--tls-key", type=Path, help="the key of --tls-certificate")
+    parser.add_argument(
+        "--tls-client-ca", type=Path, help="ask clients for a certificate of this authority"
+    )
     options = parser.parse_args()
     try:
         faults = parse_faults(options.fault)
     except SpannerError as error:
         parser.error(error.message)
     try:
+        tls = choose_tls(options.tls_certificate, options.tls_key, options.tls_client_ca)
         serve(
             options.host,
             options.port,
@@ -133,6 +142,7 @@ def main() -> int:
             faults=faults,
             count_scans_each=max(options.count_scans_each, 1),
             log_sql=options.log_sql,
+            tls=tls,
         )
     except StartError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -16,6 +16,7 @@ from google.protobuf.struct_pb2 import Struct
 from emulator import faults as fault_module
 from emulator import wrong as wrong_module
 from emulator.faults import Faults
+from emulator.tls import Tls
 
 READY = "listening on "
 STOP_SECONDS_MAX = 30.0
@@ -95,10 +96,12 @@ def spawn(
     faults: Faults | None = None,
     count_scans: bool = False,
     start: Callable[[list[str]], subprocess.Popen[str]] = start_python,
+    tls: Tls | None = None,
 ) -> ServerProcess:
     """Starts a server on loopback and returns when it serves; ``faults`` from the start. With
     ``count_scans`` SPANNER_SYS counts the rows that every execution scans, not those of a sample.
-    ``start`` starts a Python with the given arguments.
+    ``start`` starts a Python with the given arguments. With ``tls`` the port speaks TLS; faults are
+    then those from the start.
 
     Raises RuntimeError when it does not come up; why is on its standard error.
     """
@@ -112,6 +115,8 @@ def spawn(
             command += ["--fault", f"{name}={value}"]
     if data_dir is not None:
         command += ["--data-dir", str(data_dir)]
+    if tls is not None:
+        command += tls.list_options()
     process = start(command)
     line = process.stdout.readline().strip() if process.stdout is not None else ""
     if not line.startswith(READY):

@@ -26,7 +26,8 @@ from emulator.services.operations import Operations
 from emulator.services.registry import Registry
 from emulator.services.sessions import Sessions
 from emulator.services.spanner import SpannerApi
-from emulator.transport import choose_transport, make_grpc_server
+from emulator.tls import Tls
+from emulator.transport import bind, choose_transport, make_grpc_server
 from emulator.wire.messages import Message
 
 
@@ -72,12 +73,14 @@ def start(
     change_stream_churn_seconds: float = 0.0,
     count_scans_each: int = COUNTED_EACH,
     log_sql: bool = False,
+    tls: Tls | None = None,
 ) -> Server:
     """Starts a server; port 0 takes a free one (``find_port``). In memory without ``data_dir``.
 
     Partitions of change streams split, merge or move at the churn's interval; 0 is never. Of each
     text every ``count_scans_each``-th execution counts its scanned rows for SPANNER_SYS. With
-    ``log_sql`` the logger ``emulator.sql`` gets every query and DML statement at level INFO.
+    ``log_sql`` the logger ``emulator.sql`` gets every query and DML statement at level INFO. With
+    ``tls`` the port speaks TLS, which clients reach by an endpoint, not by SPANNER_EMULATOR_HOST.
 
     Raises StartError when the address or the directory is taken, or the transport is not there.
     """
@@ -93,7 +96,10 @@ def start(
     dispatcher = Dispatcher(list_calls(registry, injector), injector)
     server = make_grpc_server(transport, dispatcher.handlers, dispatcher)
     try:
-        bound = server.add_insecure_port(f"{host}:{port or find_port(host)}")
+        bound = bind(server, transport, f"{host}:{port or find_port(host)}", tls)
+    except StartError:
+        registry.close()
+        raise
     except RuntimeError as error:
         registry.close()
         raise StartError(

@@ -14,6 +14,8 @@ from typing import Any
 import grpc
 
 from emulator import limits
+from emulator.data_directories import StartError
+from emulator.tls import Tls
 
 VARIABLE = "EMBEDDED_SPANNER_TRANSPORT"
 OPTIONS = [
@@ -70,6 +72,16 @@ def make_grpc_server(
     for service, methods in group_by_service(handlers).items():
         server.add_registered_method_handlers(service, methods)  # type: ignore[attr-defined]  # newer than the stubs
     return server
+
+
+def bind(server: grpc.Server, transport: Transport, address: str, tls: Tls | None) -> int:
+    """Listens on an address; the port. Raises StartError for TLS that cannot be, RuntimeError for
+    an address that is taken."""
+    if tls is None:
+        return server.add_insecure_port(address)
+    if transport is not Transport.GRPCIO:
+        raise StartError(f"TLS needs the transport {Transport.GRPCIO}: unset {VARIABLE}")
+    return server.add_secure_port(address, tls.load())
 
 
 def group_by_service(

@@ -8,6 +8,7 @@ pytest_plugins = [
     "fixtures.pace",
     "fixtures.warm_python",
     "fixtures.server",
+    "fixtures.certificates",
     "fixtures.placements",
     "fixtures.postgres_databases",
     "fixtures.singers",

@@ -31,6 +31,7 @@ if to_run(__name__):
     from emulator.errors import SpannerError
     from emulator.faults import Faults, parse_faults
     from emulator.process import call_server
+    from emulator.tls import choose_tls
     from emulator.wrong import set_wrong
     from watcher.model.errors import ConfigurationError, UnavailableError
     from watcher.process.text_files import read_text_file
@@ -120,6 +121,20 @@ def command(
             " are not logged.",
         ),
     ] = False,
+    tls_certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Speak TLS, with this certificate (PEM): clients reach it by an endpoint.",
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The key of --tls-certificate (PEM).")
+    ] = None,
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Ask clients for a certificate of this authority (PEM)."),
+    ] = None,
     dialect: Annotated[
         Dialect,
         typer.Option(
@@ -161,6 +176,8 @@ def command(
     for name, chosen in (("--reset", reset), ("--restore", restore is not None)):
         if chosen and data_dir is None:
             raise typer.BadParameter(f"{name} needs --data-dir, the directory of the databases")
+    if tls_certificate is not None and database is not None:
+        raise typer.BadParameter("with --tls-certificate create the database through a client")
     strict = [f"{STRICT}=1"] if strict_pending_timestamps else []
     injected = read_faults([*(fault or []), *strict])
     make_wrong(wrong or [])
@@ -179,7 +196,16 @@ def command(
 
     try:
         prepare_directory(data_dir, reset=reset, ask=not yes, restore=restore)
-        serve(host, port, data_dir, ready_file, create_database, faults=injected, log_sql=log_sql)
+        serve(
+            host,
+            port,
+            data_dir,
+            ready_file,
+            create_database,
+            faults=injected,
+            log_sql=log_sql,
+            tls=choose_tls(tls_certificate, tls_key, tls_client_ca),
+        )
     except StartError as error:
         raise UnavailableError(str(error)) from error
 
