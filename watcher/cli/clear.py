@@ -118,7 +118,7 @@ class ClearRequest:
 def open_clearing(request: ClearRequest) -> tuple[str, Clearing, SpannerPositions]:
     """Connects to the database and looks up the table, whose name in the schema comes first."""
     margin_seconds = duration_seconds(request.margin)
-    client = connect(DatabaseAddress.parse(request.database))
+    client = connect(DatabaseAddress.parse_for_writes(request.database))
     told = request.shard is not None or request.shard_column is not None
     spec = TableSpec(shard=request.shard, shard_column=request.shard_column) if told else None
     if spec is not None and spec.shard == "fixed":

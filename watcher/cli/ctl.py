@@ -126,7 +126,7 @@ def send_command(
     database: str, consumer: str, positions_table: str, command: Command, json_output: bool = False
 ) -> None:
     """Stores a command where the consumer reads it when it renews its lease."""
-    client = connect(DatabaseAddress.parse(database))
+    client = connect(DatabaseAddress.parse_for_writes(database))
     consumers = Consumers(client, positions_table)
     consumers.create()
     asked = list(consumers.ask(consumer, command))
@@ -146,7 +146,7 @@ def unregister_consumer(
     json_output: bool = False,
 ) -> None:
     """Removes the positions of a consumer, or of all parts of a shared one, or shows them."""
-    client = connect(DatabaseAddress.parse(database))
+    client = connect(DatabaseAddress.parse_for_writes(database))
     removed = unregister(client, positions_table, consumer, tables, dry_run)
     if not removed:
         raise not_found(consumer, list_names(client, positions_table))
@@ -166,7 +166,9 @@ def merge_consumer(
     database: str, consumer: str, positions_table: str, dry_run: bool, json_output: bool = False
 ) -> None:
     """Merges the parts of a shared consumer, or shows where it would be."""
-    positions = SpannerPositions(connect(DatabaseAddress.parse(database)), positions_table)
+    positions = SpannerPositions(
+        connect(DatabaseAddress.parse_for_writes(database)), positions_table
+    )
     merged = merge_parts(positions, consumer, dry_run)
     if json_output:
         at = {table: format_timestamp(micros) for table, micros in sorted(merged.items())}

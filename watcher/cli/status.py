@@ -101,7 +101,8 @@ def command(
         return
     address = DatabaseAddress.parse(database)
     client = connect(address)
-    reader = StaleReader(client, QueryClient(address).fetch_read_timestamp())
+    now = QueryClient(address).fetch_read_timestamp()
+    reader = StaleReader(client, now, directed_read=address.directed_read)
     columns = read_own_columns(reader, positions_table)
     state = read_stored_state(reader, positions_table, columns)
     statuses, positions = state.statuses, state.positions

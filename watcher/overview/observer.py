@@ -124,7 +124,8 @@ class Observer:
     def _open(self, seconds_max: float = 30.0) -> tuple[int, StaleReader]:
         """Spanner's time, and a reader some seconds before it."""
         now = self._queries.fetch_read_timestamp()
-        return now, StaleReader(self._database, now - self._staleness, seconds_max)
+        at, directed = now - self._staleness, self._address.directed_read
+        return now, StaleReader(self._database, at, seconds_max, directed)
 
     def _record(self, measured: Measurements) -> None:
         """Keeps the counts of shards; a table whose shards are others begins anew."""

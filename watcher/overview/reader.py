@@ -10,7 +10,8 @@ from google.cloud.spanner_v1 import RequestOptions
 from google.cloud.spanner_v1.database import Database
 
 from watcher.spanner.dialects import SqlDialect, find_dialect
-from watcher.spanner.requests import build_type
+from watcher.spanner.read_options import DirectedRead
+from watcher.spanner.requests import build_directed_read, build_type
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import to_datetime
 
@@ -28,6 +29,7 @@ class StaleReader:
     database: Database
     at: int
     seconds_max: float = 30.0
+    directed_read: DirectedRead | None = None
 
     @property
     def sql(self) -> SqlDialect:
@@ -41,6 +43,7 @@ class StaleReader:
         param_types: Mapping[str, Any] | None = None,
     ) -> list[list[Any]]:
         """The rows of a query. Raises DeadlineExceeded after ``seconds_max``."""
+        directed = self.directed_read and build_directed_read(self.directed_read)
         with self.database.snapshot(read_timestamp=to_datetime(self.at)) as snapshot:
             return list(
                 snapshot.execute_sql(
@@ -48,6 +51,7 @@ class StaleReader:
                     params=params,
                     param_types=param_types,
                     request_options=LOW_PRIORITY,
+                    directed_read_options=directed,
                     timeout=self.seconds_max,
                 )
             )

@@ -46,7 +46,6 @@ from watcher.runners.spark.table_batches import (
 from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination
 from watcher.settings.spark import SourceOptions
 from watcher.settings.spark_parsing import parse_source_options
-from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.epochs import Epochs
 
@@ -283,19 +282,14 @@ class ReplicaRequest:
         return settings
 
     def _make_options(self) -> dict[str, str]:
-        address = DatabaseAddress.parse(self.database)
         options = {
-            "project": address.project,
-            "instance": address.instance,
-            "database": address.database,
+            "database": self.database,
             "tables": ",".join(self.tables),
             "exclude": ",".join(self.exclude),
             "consumer": self.consumer or name_consumer(self.copies.folder),
             "arrowRows": "true",
             "deletedColumns": json.dumps(dict(self.deleted)),
         }
-        if address.database_role:
-            options["databaseRole"] = address.database_role
         if self.stream:
             options |= {"capture": "change-stream", "wholeRows": "true"}
         if isinstance(self.stream, str):

@@ -16,6 +16,7 @@ from watcher.model.assumptions.ledger import LEDGER
 from watcher.model.errors import ConfigurationError
 from watcher.model.window import BEGINNING
 from watcher.settings.secret_values import hide_credentials
+from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.read_options import DirectedRead, Priority, ReadOptions
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.timestamps import to_micros
@@ -193,7 +194,8 @@ class SharedSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     database: Text
-    """The database: ``spanner://projects/P/instances/I/databases/D``."""
+    """The database: ``spanner://projects/P/instances/I/databases/D``; what may follow is in
+    docs/networks.md."""
     consumer: ConsumerName | None = None
     """The name under which the position is saved; without it, nothing is saved and clearing does
     not wait."""
@@ -217,6 +219,16 @@ class SharedSettings(BaseModel):
     def read_options(self) -> ReadOptions:
         """The options of every read of a capture."""
         return ReadOptions(self.priority, self.directed_read)
+
+
+def check_directed_reads(settings: SharedSettings, address: DatabaseAddress) -> None:
+    """Raises ConfigurationError where an address and an option direct reads, of which one would
+    count."""
+    if settings.directed_read is not None and address.directed_read is not None:
+        raise ConfigurationError(
+            "the address of the database has a directed_read, and so have the options: use one of"
+            " them"
+        )
 
 
 def unknown_option(name: str, known: Iterable[str]) -> ConfigurationError:

@@ -101,10 +101,11 @@ class SourceOptions(SharedSettings):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     database: Text
-    """The database's id."""
-    project: Text
+    """The database's id; or its address, ``spanner://projects/P/instances/I/databases/D``, with all
+    that may stand after it, and without ``project``, ``instance`` and ``databaseRole``."""
+    project: Text | None = None
     """The project's id."""
-    instance: Text
+    instance: Text | None = None
     """The instance's id."""
     database_role: Text | None = None
     """The role of the database as which it is read."""
@@ -287,7 +288,9 @@ class SourceOptions(SharedSettings):
 
     @property
     def address(self) -> DatabaseAddress:
-        """The database."""
+        """The database. Raises AddressError."""
+        if self.project is None or self.instance is None:
+            return DatabaseAddress.parse(self.database)
         return DatabaseAddress(
             self.project, self.instance, self.database, database_role=self.database_role
         )

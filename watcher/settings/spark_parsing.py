@@ -8,7 +8,12 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from watcher.model.errors import ConfigurationError
-from watcher.settings.fields import EARLIEST, describe_validation_error, unknown_option
+from watcher.settings.fields import (
+    EARLIEST,
+    check_directed_reads,
+    describe_validation_error,
+    unknown_option,
+)
 from watcher.settings.spark import OF_TABLE, CaptureName, SourceOptions
 from watcher.settings.table_specs import (
     OF_STREAMS,
@@ -37,6 +42,7 @@ def parse_source_options(texts: Mapping[str, str]) -> SourceOptions:
 
 def check_combinations(options: SourceOptions) -> None:
     """Checks what single fields cannot. Raises ConfigurationError."""
+    check_place(options)
     if (options.table is None) == (options.tables is None):
         raise ConfigurationError(
             "use either the option 'table' (one table with its own columns) or 'tables' (several"
@@ -61,6 +67,24 @@ def check_combinations(options: SourceOptions) -> None:
                 raise ConfigurationError(
                     f"'{to_camel(name)}' needs 'capture' = '{CaptureName.CHANGE_STREAM}'"
                 )
+
+
+def check_place(options: SourceOptions) -> None:
+    """Checks that a database is named once. Raises ConfigurationError, AddressError."""
+    apart = ("project", "instance", "database_role")
+    given = [to_camel(name) for name in apart if getattr(options, name) is not None]
+    if "/" in options.database and given:
+        raise ConfigurationError(
+            f"'database' is an address, which says all of it: leave out {', '.join(given)}"
+        )
+    if "/" not in options.database:
+        for name in ("project", "instance"):
+            if getattr(options, name) is None:
+                raise ConfigurationError(
+                    f"option '{name}' is missing: name project, instance and database, or use the"
+                    " address of the database, spanner://..., as 'database'"
+                )
+    check_directed_reads(options, options.address)
 
 
 def check_where(options: SourceOptions) -> None:

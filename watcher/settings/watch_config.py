@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -103,7 +104,7 @@ class WatchConfig(SharedSettings):
     table: Mapping[str, TableSpec] = {}
     """What the schema does not say about single tables."""
     endpoint: Endpoint | None = None
-    """A Spanner that is not Google's own."""
+    """Where Spanner's API is, if not at spanner.googleapis.com."""
     positions: PositionsConfig = PositionsConfig()
     """Where positions are saved."""
     clearing: ClearingConfig | None = None
@@ -147,7 +148,14 @@ class WatchConfig(SharedSettings):
         return WindowLimit(self.max_rows, self.max_bytes, round(self.max_span * 1_000_000))
 
     @property
+    def keeps_positions_apart(self) -> bool:
+        """Whether another database keeps the positions, or another role writes them."""
+        return self.positions_address != replace(self.address, directed_read=None)
+
+    @property
     def positions_address(self) -> DatabaseAddress:
         """The database that keeps the positions."""
         named = self.positions.database
-        return DatabaseAddress.parse(named, self.endpoint) if named else self.address
+        if not named:
+            return replace(self.address, directed_read=None)
+        return DatabaseAddress.parse_for_writes(named, self.endpoint)

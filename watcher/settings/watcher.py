@@ -14,6 +14,7 @@ from watcher.settings.destinations import DESTINATIONS, TABLE_FIELD
 from watcher.settings.fields import (
     EARLIEST,
     LATEST,
+    check_directed_reads,
     describe_validation_error,
     unknown_option,
 )
@@ -77,7 +78,8 @@ def list_options(section: Sequence[int | str]) -> list[str]:
 
 def check_combinations(config: WatchConfig) -> None:
     """Checks what single fields cannot. Raises ConfigurationError."""
-    _ = config.address, config.positions_address
+    _ = config.positions_address
+    check_directed_reads(config, config.address)
     if config.backfill and config.start != LATEST:
         raise ConfigurationError(
             "'backfill' delivers the tables as they are now: remove 'start' or use start = 'latest'"
@@ -172,7 +174,7 @@ def check_page(config: WatchConfig) -> None:
             "the page needs positions.keep = 'spanner', where it reads the positions of all"
             " consumers"
         )
-    if config.positions_address != config.address:
+    if config.keeps_positions_apart:
         raise ConfigurationError(
             "the page shows one database: remove positions.database, or run 'spanner-watcher page"
             f" --database {config.positions_address}'"

@@ -1,45 +1,87 @@
-"""Where a database is: plain values, without a client."""
+"""Where a database is, and how it is reached: plain values, without a client."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import unquote
 
+from ddl.model.suggestions import suggest_name
 from watcher.model.errors import AddressError
+from watcher.spanner.read_options import DirectedRead, parse_replicas, write_replicas
 
 if TYPE_CHECKING:
     from pydantic import ConfigDict
 
 EMULATOR_HOST = "SPANNER_EMULATOR_HOST"
+CLOUD_ENDPOINT = "spanner.googleapis.com:443"
+GOOGLE_HOST = re.compile(r"(?:[\w-]+\.)*googleapis\.com(?::\d+)?\Z", re.IGNORECASE)
 PATH = re.compile(
     r"(?:spanner://)?projects/(?P<project>[^/]+)/instances/(?P<instance>[^/]+)"
-    r"/databases/(?P<database>[^/?]+)(?:\?database_role=(?P<database_role>[A-Za-z_]\w*))?\Z"
+    r"/databases/(?P<database>[^/?]+)(?:\?(?P<parameters>.+))?\Z"
 )
+ROLE = re.compile(r"[A-Za-z_]\w*\Z")
+TRUTHS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A Spanner that is not Google's own: Spanner Omni. Certificates are paths of files."""
+    """Where Spanner's API is: a regional endpoint of Google's, a private one, or Spanner Omni.
+    Certificates are paths of files.
+
+    Raises ValueError for what does not go together.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
 
-    api_endpoint: str
-    """Where it listens: ``HOST:PORT``."""
+    api_endpoint: str = CLOUD_ENDPOINT
+    """Where it listens: ``HOST:PORT``, such as ``spanner.europe-west3.rep.googleapis.com:443``."""
+    google_credentials: bool | None = None
+    """Whether calls carry Google's credentials. Without it: to hosts of googleapis.com, and not to
+    others, which are Spanner Omni then."""
     plain_text: bool = False
     """Without TLS."""
     ca_certificate: str | None = None
-    """The file with the certificate of the authority that signed the server's."""
+    """The file with the certificate of the authority that signed the server's, where the machine
+    does not know it."""
     client_certificate: str | None = None
     """The file with the client's certificate, for mutual TLS; with ``client_key``."""
     client_key: str | None = None
     """The file with the client's key."""
 
+    def __post_init__(self) -> None:
+        if (self.client_certificate is None) != (self.client_key is None):
+            raise ValueError("'client_certificate' and 'client_key' need each other")
+        files = (self.ca_certificate, self.client_certificate)
+        if self.plain_text and any(each is not None for each in files):
+            raise ValueError("'plain_text' is without TLS, which has no certificates")
+        if self.plain_text and self.is_google:
+            raise ValueError("'plain_text' would send Google's credentials for anybody to read")
+
+    @property
+    def is_google(self) -> bool:
+        """Whether calls carry Google's credentials."""
+        if self.google_credentials is not None:
+            return self.google_credentials
+        return GOOGLE_HOST.match(self.api_endpoint) is not None
+
+
+PARAMETERS = (
+    "database_role",
+    "endpoint",
+    *(each.name for each in fields(Endpoint) if each.name != "api_endpoint"),
+    "directed_read",
+    "auto_failover_disabled",
+)
+"""What may stand after a database, as ``?NAME=VALUE&NAME=VALUE``."""
+
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """Where a database is, and as which of its roles it is used; picklable, so that executors open
-    clients of their own.
+    """Where a database is, as which of its roles it is used, and which replicas serve the reads of
+    captures; picklable, so that executors open clients of their own.
 
     With a ``database_role`` Spanner's fine-grained access control holds: sessions may do what the
     role may.
@@ -50,10 +92,11 @@ class DatabaseAddress:
     database: str
     endpoint: Endpoint | None = None
     database_role: str | None = None
+    directed_read: DirectedRead | None = None
 
     @classmethod
     def parse(cls, text: str, endpoint: Endpoint | None = None) -> DatabaseAddress:
-        """``[spanner://]projects/P/instances/I/databases/D[?database_role=R]``. Raises
+        """``[spanner://]projects/P/instances/I/databases/D[?NAME=VALUE&...]``. Raises
         AddressError."""
         match = PATH.match(text)
         if match is None:
@@ -62,13 +105,112 @@ class DatabaseAddress:
                 " write spanner://projects/PROJECT/instances/INSTANCE/databases/DATABASE, and"
                 " ?database_role=ROLE after it to use it as a role"
             )
-        return cls(**match.groupdict(), endpoint=endpoint)
+        named = match.groupdict()
+        given = split_parameters(text, named.pop("parameters") or "")
+        try:
+            own = build_endpoint(given)
+            directed = build_directed_read(given)
+        except ValueError as error:
+            raise AddressError(f"'{text}': {error}") from error
+        if own is not None and endpoint is not None:
+            raise AddressError(
+                f"'{text}' and [endpoint] both say where Spanner's API is: use one of them"
+            )
+        return cls(
+            **named,
+            endpoint=own or endpoint,
+            database_role=given.get("database_role"),
+            directed_read=directed,
+        )
+
+    @classmethod
+    def parse_for_writes(cls, text: str, endpoint: Endpoint | None = None) -> DatabaseAddress:
+        """As ``parse``, for what writes. Raises AddressError for an address with a directed
+        read: Spanner refuses it in read-write transactions, which the leader serves."""
+        address = cls.parse(text, endpoint)
+        if address.directed_read is not None:
+            raise AddressError(
+                f"'{text}': directed_read is for the reads of captures, copies and status; this"
+                " writes, which only the leader of the database serves: leave directed_read out"
+            )
+        return address
 
     def __str__(self) -> str:
-        role = f"?database_role={self.database_role}" if self.database_role else ""
-        return f"spanner://{self.path}{role}"
+        given = self._list_parameters()
+        text = "&".join(f"{name}={value}" for name, value in given.items())
+        return f"spanner://{self.path}?{text}" if text else f"spanner://{self.path}"
+
+    def _list_parameters(self) -> dict[str, str]:
+        """What ``parse`` reads again."""
+        given: dict[str, str] = {}
+        if self.database_role:
+            given["database_role"] = self.database_role
+        if self.endpoint is not None:
+            given["endpoint"] = self.endpoint.api_endpoint
+            for name in PARAMETERS:
+                value = getattr(self.endpoint, name, None)
+                if value is not None and value is not False:
+                    given[name] = "true" if value is True else quote_value(value)
+            if self.endpoint.google_credentials is False:
+                given["google_credentials"] = "false"
+        if self.directed_read is not None:
+            given["directed_read"] = write_replicas(self.directed_read)
+            if self.directed_read.auto_failover_disabled:
+                given["auto_failover_disabled"] = "true"
+        return given
 
     @property
     def path(self) -> str:
         """The resource name that Spanner uses, the same for every role."""
         return f"projects/{self.project}/instances/{self.instance}/databases/{self.database}"
+
+
+def split_parameters(text: str, parameters: str) -> dict[str, str]:
+    """What stands after a database, by name. Raises AddressError."""
+    given: dict[str, str] = {}
+    for each in parameters.split("&") if parameters else ():
+        name, _, value = each.partition("=")
+        if name not in PARAMETERS:
+            suggestion = suggest_name(name, PARAMETERS, "known parameters")
+            raise AddressError(f"'{text}': unknown parameter '{name}'; {suggestion}")
+        if not value or name in given:
+            raise AddressError(f"'{text}': write {name}=VALUE once")
+        given[name] = unquote(value)
+    role = given.get("database_role")
+    if role is not None and ROLE.match(role) is None:
+        raise AddressError(f"'{text}': '{role}' is not the name of a database role")
+    return given
+
+
+def build_endpoint(given: Mapping[str, str]) -> Endpoint | None:
+    """The endpoint that parameters name. Raises ValueError."""
+    values: dict[str, str | bool | None] = {}
+    for each in fields(Endpoint):
+        name = "endpoint" if each.name == "api_endpoint" else each.name
+        if name in given:
+            truth = str(each.type).startswith("bool")
+            values[each.name] = parse_truth(name, given[name]) if truth else given[name]
+    return Endpoint(**values) if values else None  # type: ignore[arg-type]
+
+
+def build_directed_read(given: Mapping[str, str]) -> DirectedRead | None:
+    """The replicas that parameters name. Raises ValueError."""
+    disabled = given.get("auto_failover_disabled")
+    if "directed_read" in given:
+        waits = disabled is not None and parse_truth("auto_failover_disabled", disabled)
+        return parse_replicas(given["directed_read"], waits)
+    if disabled is not None:
+        raise ValueError("'auto_failover_disabled' needs 'directed_read'")
+    return None
+
+
+def parse_truth(name: str, text: str) -> bool:
+    """Raises ValueError."""
+    if text not in TRUTHS:
+        raise ValueError(f"'{name}' is true or false, not '{text}'")
+    return TRUTHS[text]
+
+
+def quote_value(value: str) -> str:
+    """A value as it stands in an address."""
+    return value.replace("%", "%25").replace("&", "%26")

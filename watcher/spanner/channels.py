@@ -15,6 +15,8 @@ from typing import Any
 import grpc
 from google.cloud import spanner
 
+from watcher.model.errors import ConfigurationError
+
 KEEPALIVE_SECONDS = 30.0
 """So long a connection is silent, while a call waits, before it is asked for: Google's front ends
 close connections that ask more often."""
@@ -51,7 +53,9 @@ def open_service(
         credentials=credentials,
         client_info=client._client_info,
         client_options=client._client_options,
-        transport=partial(transport, channel=partial(open_cloud_channel, transport)),
+        transport=partial(
+            transport, channel=partial(open_cloud_channel, transport, load_certificates(client))
+        ),
     )
 
 
@@ -65,20 +69,38 @@ def open_plain_channel(client: spanner.Client) -> grpc.Channel | None:
         return None
     if client._use_plain_text:
         return grpc.insecure_channel(client._host, list_options())
-    files = (client._ca_certificate, client._client_key, client._client_certificate)
-    credentials = grpc.ssl_channel_credentials(*(read_file(each) for each in files))
+    credentials = load_certificates(client) or grpc.ssl_channel_credentials()
     return grpc.secure_channel(client._host, credentials, list_options())
 
 
+def load_certificates(client: spanner.Client) -> grpc.ChannelCredentials | None:
+    """What TLS uses of a client; None is what the machine trusts. Raises ConfigurationError for
+    files that cannot be read."""
+    files = (client._ca_certificate, client._client_key, client._client_certificate)
+    if not any(files):
+        return None
+    return grpc.ssl_channel_credentials(*(read_file(each) for each in files))
+
+
 def read_file(path: str | None) -> bytes | None:
-    """The content of a file, if there is one."""
-    return Path(path).read_bytes() if path is not None else None
+    """The content of a file, if there is one. Raises ConfigurationError."""
+    try:
+        return Path(path).read_bytes() if path is not None else None
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
 
 
 def open_cloud_channel(
-    transport: Any, host: str, *, options: Sequence[tuple[str, int]], **more: Any
+    transport: Any,
+    certificates: grpc.ChannelCredentials | None,
+    host: str,
+    *,
+    options: Sequence[tuple[str, int]],
+    **more: Any,
 ) -> grpc.Channel:
-    """As the client's own, with our options for its."""
+    """As the client's own, with our options and certificates for its."""
+    if certificates is not None:
+        more["ssl_credentials"] = certificates
     channel: grpc.Channel = transport.create_channel(
         host, options=[*(dict(options) | dict(list_options())).items()], **more
     )

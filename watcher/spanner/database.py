@@ -68,7 +68,9 @@ def open_client(address: DatabaseAddress, checked: bool = False) -> spanner.Clie
     """The client of a project. ``checked``: Google is asked for a token before. Raises
     UnavailableError without credentials, AccessDeniedError for those that it refuses."""
     endpoint = address.endpoint
-    if endpoint is not None and EMULATOR_HOST not in os.environ:
+    if EMULATOR_HOST in os.environ:
+        return BoundedSpanner(project=address.project, disable_builtin_metrics=True)
+    if endpoint is not None and not endpoint.is_google:
         return BoundedSpanner(
             client_options={"api_endpoint": endpoint.api_endpoint},
             instance_type="omni",
@@ -77,12 +79,19 @@ def open_client(address: DatabaseAddress, checked: bool = False) -> spanner.Clie
             client_certificate=endpoint.client_certificate,
             client_key=endpoint.client_key,
         )
-    if EMULATOR_HOST in os.environ:
-        return BoundedSpanner(project=address.project, disable_builtin_metrics=True)
     credentials = load_credentials()
     if checked:
         check_credentials(credentials)  # the client's own threads would outlive it for long
-    return BoundedSpanner(project=address.project, credentials=credentials)
+    if endpoint is None:
+        return BoundedSpanner(project=address.project, credentials=credentials)
+    return BoundedSpanner(
+        project=address.project,
+        credentials=credentials,
+        client_options={"api_endpoint": endpoint.api_endpoint},
+        ca_certificate=endpoint.ca_certificate,
+        client_certificate=endpoint.client_certificate,
+        client_key=endpoint.client_key,
+    )
 
 
 def create_on_emulator(

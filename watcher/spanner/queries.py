@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from watcher.spanner.address import DatabaseAddress
@@ -19,8 +19,9 @@ NO_OPTIONS = ReadOptions()
 class QueryClient:
     """The handle that the captures of one watcher, or of one Spark reader, share.
 
-    Picklable, and compared by what it names: an executor opens a stream of its own.
-    ``outage_seconds`` is how long a call is retried while the server does not answer.
+    Picklable, and compared by what it names: an executor opens a stream of its own. A directed read
+    of the address holds where ``options`` have none. ``outage_seconds`` is how long a call is
+    retried while the server does not answer.
     """
 
     address: DatabaseAddress
@@ -35,6 +36,9 @@ class QueryClient:
     )
 
     def __post_init__(self) -> None:
+        if self.options.directed_read is None and self.address.directed_read is not None:
+            directed = replace(self.options, directed_read=self.address.directed_read)
+            object.__setattr__(self, "options", directed)
         outages = Outages(str(self.address), self.outage_seconds)
         object.__setattr__(self, "outages", outages)
 

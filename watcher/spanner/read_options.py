@@ -78,6 +78,38 @@ class DirectedRead:
             raise ValueError("'auto_failover_disabled' goes with 'include', not with 'exclude'")
 
 
+EXCLUDE = "exclude:"
+
+
+def parse_replicas(text: str, auto_failover_disabled: bool = False) -> DirectedRead:
+    """``[exclude:]LOCATION[:TYPE],...``; a type may stand alone. Raises ValueError."""
+    excluded = text.startswith(EXCLUDE)
+    replicas = tuple(parse_replica(each) for each in text.removeprefix(EXCLUDE).split(","))
+    if excluded:
+        return DirectedRead(exclude=replicas, auto_failover_disabled=auto_failover_disabled)
+    return DirectedRead(include=replicas, auto_failover_disabled=auto_failover_disabled)
+
+
+def parse_replica(text: str) -> Replica:
+    """``LOCATION``, ``LOCATION:TYPE`` or ``TYPE``. Raises ValueError."""
+    location, _, named = text.strip().rpartition(":")
+    types = {each.value: each for each in ReplicaType}
+    if named in types:
+        return Replica(location or None, types[named])
+    if location:
+        raise ValueError(f"'{named}' is not a type of replicas: use {' or '.join(types)}")
+    return Replica(named or None)
+
+
+def write_replicas(directed: DirectedRead) -> str:
+    """As ``parse_replicas`` reads it."""
+    texts = (
+        ":".join(each for each in (replica.location, replica.type) if each)
+        for replica in directed.include or directed.exclude
+    )
+    return (EXCLUDE if directed.exclude else "") + ",".join(texts)
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """What every read asks for; None leaves it to Spanner. ``tag`` is what Spanner's statistics of

@@ -169,7 +169,7 @@ def apply_migration(
         raise PlanError("no database: name it with --database")
     if not dry_run:
         with shown_progress("waiting for a schema update", json_output) as progress:
-            wait_for_running(connect(DatabaseAddress.parse(database)), progress)
+            wait_for_running(connect(DatabaseAddress.parse_for_writes(database)), progress)
     loaded, client = load_schema(database, None)
     names = select_tables(loaded, request.include, request.exclude)
     migration = plan_tables(loaded, client, names, request)

@@ -76,5 +76,5 @@ def load_schema(
         raise PlanError("--dialect is that of a file with --schema: a database has its own")
     if schema is not None:
         return parse_schema(read_text_file(schema), dialect or Dialect.GOOGLESQL), None
-    client = connect(DatabaseAddress.parse(database or ""))
+    client = connect(DatabaseAddress.parse_for_writes(database or ""))
     return read_schema(client), client

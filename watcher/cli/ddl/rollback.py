@@ -36,7 +36,7 @@ def command(
     Rows and other columns stay. Where other objects depend on what would be dropped, names them and
     changes nothing. Safe to run again.
     """
-    client = connect(DatabaseAddress.parse(database))
+    client = connect(DatabaseAddress.parse_for_writes(database))
     statements, selected = plan_rollback(client, tables or ())
     if json_output:
         print_json({"tables": selected, "statements": statements, "dry_run": dry_run})

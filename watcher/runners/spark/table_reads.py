@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 from watcher.model.errors import ConfigurationError
 from watcher.runners.spark.registration import register_source
 from watcher.runners.spark.source import FORMAT
-from watcher.spanner.address import DatabaseAddress
 
 KNOWN: WeakSet[SparkSession] = WeakSet()
 """The sessions that know the source by this module: Spark warns of one that is made known again."""
@@ -25,12 +24,9 @@ def read_table(
     options: Mapping[str, object],
 ) -> DataFrame:
     """As ``watcher.read_table``."""
-    address = DatabaseAddress.parse(database)
     given = {
         **{name: str(value) for name, value in options.items()},
-        "project": address.project,
-        "instance": address.instance,
-        "database": address.database,
+        "database": database,
         "table": table,
     }
     if columns is not None and not columns:

@@ -44,7 +44,7 @@ class Connection:
         if settings.keep == "memory" or self._config.consumer is None:
             return self._memory, None
         database = self.database
-        if self._config.positions_address != self._config.address:
+        if self._config.keeps_positions_apart:
             database = connect(self._config.positions_address)
         positions = SpannerPositions(database, settings.table)
         positions.create()
