@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
+import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -32,6 +33,8 @@ RUN_ROWS_MAX = 1 << 22
 """Larger runs are not merged, so that a merge needs a bounded memory."""
 FAN = 8
 """So many runs of about one size become one of the next size."""
+ABANDONED_SECONDS = 86_400.0
+"""A run of another instance that is not listed for so long never will be."""
 NEVER = np.iinfo(np.int64).min
 """The timestamp of a row that has none."""
 
@@ -117,6 +120,7 @@ class KeyIndex:
         self._staged: set[int] = set()
         self._runs: list[Run] = []
         self._opened: dict[str, Entries] = {}
+        self._known: set[str] = set()
         self._load()
 
     def forget(self, paths: Collection[str]) -> None:
@@ -204,6 +208,7 @@ class KeyIndex:
             return
         self.points, self.files, self._next = points, files, number
         self._runs, self._opened = runs, opened
+        self._known.update(opened)
 
     def _open(self, run: Run) -> Entries:
         """A stored run, mapped. Raises ValueError for a torn one."""
@@ -223,6 +228,7 @@ class KeyIndex:
 
     def _write_run(self, entries: Entries) -> None:
         name = f"{secrets.token_hex(8)}{SUFFIX}"
+        self._known.add(name)
         content = b"".join(column.tobytes() for column in columns_of(entries))
         self._write(name, content)
         run = Run(name, len(entries), zlib.crc32(content))
@@ -259,11 +265,13 @@ class KeyIndex:
         return live
 
     def _remove_others(self) -> None:
-        """Removes runs that are not listed: merged, or of an index that was given up."""
+        """Removes runs that are not listed: merged, or of an index that was given up. One that
+        another instance has just written is about to be listed."""
         listed = {run.name for run in self._runs}
-        for path in self._folder.glob(f"*{SUFFIX}"):
-            if path.name not in listed:
-                path.unlink(missing_ok=True)
+        unlisted = {path.name: path for path in self._folder.glob(f"*{SUFFIX}")}
+        for name in unlisted.keys() - listed:
+            if name in self._known or is_old(unlisted[name]):
+                unlisted[name].unlink(missing_ok=True)
 
 
 EMPTY = Entries(
@@ -283,6 +291,14 @@ def find_equal(column: Words, wanted: Words) -> tuple[NDArray[np.int64], NDArray
     queries = np.repeat(there, counts)
     within = np.arange(len(queries)) - np.repeat(np.cumsum(counts) - counts, counts)
     return queries, np.repeat(begins, counts) + within
+
+
+def is_old(path: Path) -> bool:
+    """Whether nobody can be about to list a run; also where it is gone already."""
+    try:
+        return time.time() - path.stat().st_mtime > ABANDONED_SECONDS
+    except FileNotFoundError:
+        return True
 
 
 def parse_file(stored: Mapping[str, Any]) -> IndexedFile:
