@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from fixtures.consumers import watcher_of, write
 from fixtures.pace import allow
 from fixtures.server import VARIABLE
 from fixtures.singers import address_of
@@ -18,6 +19,7 @@ from google.cloud.spanner_v1.instance import Instance
 from google.oauth2.credentials import Credentials
 
 from emulator.process import ServerProcess
+from watcher import Change
 from watcher.spanner import channels
 from watcher.spanner.bounded_client import BoundedDatabase, BoundedSpanner
 from watcher.spanner.database import open_client, open_database
@@ -77,6 +79,20 @@ def test_a_call_notices_that_its_connection_is_dead(
     # Over a new connection. The first attempt may still meet the old one while it closes, so
     # this call is retried as the client does by itself.
     call(opened, client)
+
+
+@pytest.mark.essential
+def test_a_consumer_goes_on_over_a_new_connection(
+    singers: Database, network: StallingNetwork
+) -> None:
+    seen: list[Change] = []
+    watcher = watcher_of(singers, seen, consumer="me")
+    write(singers, 1)
+    watcher.run_once()
+    network.stall()
+    write(singers, 2)  # by the connection of the fixture
+    watcher.run_once()
+    assert [change.key["SingerId"] for change in seen] == [1, 2]
 
 
 def test_a_slow_answer_is_waited_for(database: Database, faults: Callable[..., None]) -> None:

@@ -179,6 +179,12 @@ def check_database(database: Database, address: DatabaseAddress) -> None:
         database.spanner_api.delete_session(name=session.name, timeout=CHECK_SECONDS_MAX)
 
 
+def find_cause(error: GoogleAPICallError | RetryError) -> GoogleAPICallError | RetryError:
+    """The error of the last try, of one that says how long it was tried."""
+    cause = error.cause if isinstance(error, RetryError) else None
+    return cause if isinstance(cause, GoogleAPICallError) else error
+
+
 def explain_error(error: GoogleAPICallError | RetryError, address: DatabaseAddress) -> WatcherError:
     """The client's error as one of watcher's, with what to do."""
     if isinstance(error, NotFound):
@@ -196,10 +202,12 @@ def explain_error(error: GoogleAPICallError | RetryError, address: DatabaseAddre
         )
     if isinstance(error, ServiceUnavailable | DeadlineExceeded | RetryError):
         where = os.environ.get(EMULATOR_HOST)
+        why = find_cause(error).message
         advice = (
             f"nothing answers at {EMULATOR_HOST}={where}; start it with 'spanner-watcher emulator'"
             if where
-            else "Cloud Spanner does not answer; check the network"
+            else f"Spanner does not answer ({why}); check the network, and the endpoint and the"
+            " certificates of the address (docs/networks.md)"
         )
         return UnavailableError(f"cannot reach {address}: {advice}")
     if isinstance(error, ResourceExhausted):
