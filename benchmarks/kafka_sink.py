@@ -96,7 +96,7 @@ def measure(address: str, name: str, changes: int, transactional: bool) -> dict[
     identity = f"bench-{name}" if transactional else None
     kafka = KafkaSink(queue, make_envelope(name, {}), {}, identity)
     retrying = RetryingSink(kafka, DeliveryPolicy())
-    sink = choose_each(retrying, kafka, "projects/p/instances/i/databases/d")
+    sink = choose_each(retrying, kafka, "projects/p1/instances/i1/databases/d1")
     batches = [make_rows(first) for first in range(0, changes, BATCH_ROWS)]
     sink.write(make_rows(0, 1))
     sink.flush()  # the topic is there

@@ -17,7 +17,7 @@ from watcher.model.window import Window
 from watcher.spanner.results.columns import TIMESTAMP, build_schema
 from watcher.tables.values import WatchedTable
 
-DATABASE = "projects/p/instances/i/databases/d"
+DATABASE = "projects/p1/instances/i1/databases/d1"
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 START_MICROS = 1_769_860_800_000_000
 WINDOW = Window(START_MICROS, START_MICROS + 60_000_000)

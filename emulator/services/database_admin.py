@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from google.protobuf.empty_pb2 import Empty
 
 from ddl.model.errors import DdlError
+from ddl.model.resource_ids import IdRules
 from ddl.model.schema import Dialect
 from ddl.model.steps import AlterDatabase, CreateVerbatim, OtherStatement, Step
 from ddl.syntax.parse import parse_statement
@@ -38,7 +39,6 @@ SLOW_REPORT_SECONDS = 0.1
 DIALECTS = {0: Dialect.GOOGLESQL, 1: Dialect.GOOGLESQL, 2: Dialect.POSTGRESQL}
 """The numbers of DatabaseDialect."""
 DIALECT_NUMBERS = {Dialect.GOOGLESQL: 1, Dialect.POSTGRESQL: 2}
-DATABASE_ID = re.compile(r"[a-z][a-z0-9_-]{0,28}[a-z0-9]\Z")
 OPERATION_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
 CREATE_DATABASE = re.compile(
     r"\s*+CREATE\s++DATABASE\s++(?:`([^`]+)`|\"([^\"]+)\"|([^\s;`\"]++))\s*+;?\s*+\Z", re.I
@@ -255,12 +255,9 @@ class DatabaseAdmin:
 
 def check_database_id(identifier: str) -> None:
     """Raises INVALID_ARGUMENT for an id that Spanner refuses."""
-    if not DATABASE_ID.match(identifier):
-        raise invalid_argument(
-            f"Invalid CreateDatabase request: the database id '{identifier}' must have 2 to 30"
-            " lower-case letters, digits, '_' and '-', begin with a letter and end with a"
-            " letter or a digit."
-        )
+    problem = IdRules.DATABASE.explain(identifier)
+    if problem is not None:
+        raise invalid_argument(f"Invalid CreateDatabase request: {problem}.")
 
 
 def refuse_extra_statements(request: Message) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
+from ddl.model.resource_ids import IdRules
 from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, invalid_argument, not_found, unimplemented
 from emulator.services.calls import Call, RpcContext
@@ -23,7 +24,6 @@ from emulator.wire.messages import Message
 SERVICE = "/google.spanner.admin.instance.v1.InstanceAdmin/"
 CONFIG_ID = "emulator-config"
 READY = 2
-INSTANCE_ID = re.compile(r"[a-z][-a-z0-9]{0,62}[a-z0-9]\Z")
 PROJECT = re.compile(r"projects/[^/]+\Z")
 UNITS_PER_NODE = 1000
 CHANGEABLE = {"config", "display_name", "labels", "node_count", "processing_units"}
@@ -92,12 +92,9 @@ class InstanceAdmin:
             raise invalid_argument(
                 f"Invalid CreateInstance request: '{request.parent}' is not projects/PROJECT."
             )
-        if not INSTANCE_ID.match(request.instance_id):
-            raise invalid_argument(
-                f"Invalid CreateInstance request: the instance id '{request.instance_id}' of"
-                f" {request.parent} must have 2 to 64 lower-case letters, digits and '-', begin"
-                " with a letter and not end with '-'."
-            )
+        problem = IdRules.INSTANCE.explain(request.instance_id)
+        if problem is not None:
+            raise invalid_argument(f"Invalid CreateInstance request: {problem}.")
         name = f"{request.parent}/instances/{request.instance_id}"
         if name in self._registry.instances:
             raise already_exists(f"Instance already exists: {name}")

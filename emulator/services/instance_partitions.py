@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Mapping
 
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
+from ddl.model.resource_ids import IdRules
 from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, failed_precondition, invalid_argument
 from emulator.limits import INSTANCE_PARTITIONS_MAX
@@ -26,7 +26,6 @@ READY = 2
 UNITS_MIN = 1000
 """One node, as Spanner asks of every partition."""
 
-PARTITION_ID = re.compile(r"[a-z][-a-z0-9]{0,62}[a-z0-9]\Z")
 RESERVED = "default"
 CHANGEABLE = {"display_name", "node_count", "processing_units"}
 
@@ -72,12 +71,11 @@ class InstancePartitions:
         """A new partition, ready at once."""
         self._registry.instance(request.parent)
         identifier = request.instance_partition_id
-        if not PARTITION_ID.match(identifier) or identifier == RESERVED:
-            raise invalid_argument(
-                "Invalid CreateInstancePartition request: the instance partition id"
-                f" '{identifier}' must have 2 to 64 lower-case letters, digits and '-', begin with"
-                " a letter and not end with '-'; 'default' is reserved."
-            )
+        problem = IdRules.INSTANCE_PARTITION.explain(identifier)
+        if identifier == RESERVED:
+            problem = f"the instance partition id '{RESERVED}' is reserved"
+        if problem is not None:
+            raise invalid_argument(f"Invalid CreateInstancePartition request: {problem}.")
         name = f"{request.parent}/instancePartitions/{identifier}"
         if name in self._registry.instance_partitions:
             raise already_exists(f"Instance partition already exists: {name}")

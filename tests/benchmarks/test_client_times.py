@@ -15,7 +15,7 @@ SECOND = 1_000_000
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return Run(database="projects/p/instances/i/databases/d", emulator=None, folder=tmp_path)
+    return Run(database="projects/p1/instances/i1/databases/d1", emulator=None, folder=tmp_path)
 
 
 def log_cpu(run: Run, process: str, *moments: tuple[float, float]) -> None:

@@ -291,7 +291,7 @@ def test_without_go_its_client_is_skipped_and_says_so(monkeypatch: pytest.Monkey
 
 def test_the_server_is_measured_on_no_other_database() -> None:
     with pytest.raises(ConfigurationError, match="embedded server only"):
-        conduct(find_scenario("server"), database="projects/p/instances/i/databases/d")
+        conduct(find_scenario("server"), database="projects/p1/instances/i1/databases/d1")
 
 
 def test_captures_are_compared_at_the_same_load() -> None:

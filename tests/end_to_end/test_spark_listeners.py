@@ -17,7 +17,7 @@ from watcher.runners.spark_job import open_session
 from watcher.settings.watcher import parse_watch_config
 
 config = parse_watch_config({
-    "database": "spanner://projects/p/instances/i/databases/d",
+    "database": "spanner://projects/p1/instances/i1/databases/d1",
     "replica": {"to": "parquet:copies", "engine": "spark", "spark": {"spark.master": "local[1]"}},
 })
 session = open_session(config)

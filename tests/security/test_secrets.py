@@ -28,7 +28,7 @@ from watcher.settings.spark import SourceOptions
 from watcher.settings.watcher import WatchConfig, parse_watch_config
 
 MARKER = "hunter2-is-secret"
-DATABASE = "spanner://projects/p/instances/i/databases/d"
+DATABASE = "spanner://projects/p1/instances/i1/databases/d1"
 
 SECRET = {
     *("delivery.kafka.properties", "delivery.webhook.headers", "delivery.webhook.secret"),

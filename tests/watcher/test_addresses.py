@@ -13,7 +13,7 @@ from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.address import CLOUD_ENDPOINT, DatabaseAddress, Endpoint
 from watcher.spanner.read_options import DirectedRead, Replica, ReplicaType
 
-PLACE = "projects/p/instances/i/databases/d"
+PLACE = "projects/p1/instances/i1/databases/d1"
 FILES = "ca_certificate=/etc/ca.pem&client_certificate=own.pem&client_key=own.key"
 EAST = DirectedRead(include=(Replica("us-east4", ReplicaType.READ_ONLY),))
 names = st.text("abcz-19", min_size=1, max_size=9)
@@ -37,7 +37,7 @@ endpoints = st.one_of(
 def test_an_address_is_read_as_it_is_written(
     endpoint: Endpoint | None, role: str | None, directed_read: DirectedRead | None
 ) -> None:
-    address = DatabaseAddress("p", "i", "d", endpoint, role, directed_read)
+    address = DatabaseAddress("p1", "i1", "d1", endpoint, role, directed_read)
     assert DatabaseAddress.parse(str(address)) == address
     assert address.path == PLACE
 
@@ -114,15 +114,15 @@ def test_only_one_of_address_and_options_directs_reads() -> None:
 def test_a_query_of_spark_takes_an_address() -> None:
     written = f"spanner://{PLACE}?database_role=r&directed_read=us-east4:read-only"
     address = parse_source_options({"database": written, "table": "T"}).address
-    assert address == DatabaseAddress("p", "i", "d", None, "r", EAST)
+    assert address == DatabaseAddress("p1", "i1", "d1", None, "r", EAST)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"database": PLACE, "project": "p"}, "leave out project"),
+        ({"database": PLACE, "project": "p1"}, "leave out project"),
         ({"database": PLACE, "databaseRole": "r"}, "leave out databaseRole"),
-        ({"database": "d", "project": "p"}, "option 'instance' is missing"),
+        ({"database": "d1", "project": "p1"}, "option 'instance' is missing"),
     ],
 )
 def test_a_query_of_spark_names_its_database_once(options: dict[str, str], words: str) -> None:

@@ -118,7 +118,7 @@ def nothing_seen() -> None:
 def unconnected(monkeypatch: pytest.MonkeyPatch) -> Watcher:
     """A watcher that never runs."""
     monkeypatch.setenv("SPANNER_EMULATOR_HOST", "127.0.0.1:1")
-    return Watcher(database="projects/p/instances/i/databases/d", transactions=True)
+    return Watcher(database="projects/p1/instances/i1/databases/d1", transactions=True)
 
 
 @pytest.mark.parametrize("function", DEFERRED)

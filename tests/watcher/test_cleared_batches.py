@@ -81,6 +81,6 @@ def test_what_is_left_is_read_by_choice(
 
 
 def test_the_option_is_checked() -> None:
-    where = {"project": "p", "instance": "i", "database": "d", "table": "T"}
+    where = {"project": "p1", "instance": "i1", "database": "d1", "table": "T"}
     with pytest.raises(ConfigurationError, match="onClearedRows"):
         parse_source_options(where | {"onClearedRows": "maybe"})

@@ -253,7 +253,7 @@ def test_the_command_clears_by_the_method_that_is_chosen(singers: Database, meth
 
 
 def test_the_method_of_a_schedule_is_checked() -> None:
-    where = {"database": "projects/p/instances/i/databases/d", "consumer": "c"}
+    where = {"database": "projects/p1/instances/i1/databases/d1", "consumer": "c"}
     config = parse_watch_config(where | {"clearing": {"every": "1m", "method": "auto"}})
     assert config.clearing is not None
     assert config.clearing.method is Method.AUTO

@@ -114,7 +114,7 @@ def test_what_cannot_be_chosen_is_refused(spec: TableSpec, words: str) -> None:
 
 
 def test_a_spark_query_with_a_schema_of_its_own_reads_no_other_column() -> None:
-    options = SourceOptions(project="p", instance="i", database="d", table="T")
+    options = SourceOptions(project="p1", instance="i1", database="d1", table="T")
     capture = PollCapture(QueryClient(options.address), table_of(), ())
     reading = Scan(options, (capture,), make_shown_schema(options, (capture,)))
     asked = from_arrow_schema(pa.schema([("Id", pa.int64()), ("Name", pa.string())]))

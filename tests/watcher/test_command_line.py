@@ -197,7 +197,7 @@ def test_bad_input_is_one_clear_sentence_and_changes_nothing(
 
 
 def test_a_server_that_is_not_there_is_said_within_seconds() -> None:
-    address = "spanner://projects/p/instances/instance/databases/d"
+    address = "spanner://projects/p1/instances/instance/databases/d1"
     result = run(
         "watch", "-d", address, "-t", "Singers", SPANNER_EMULATOR_HOST=f"127.0.0.1:{find_port()}"
     )

@@ -50,7 +50,7 @@ from watcher.settings.watcher import WatchConfig, parse_watch_config
 
 ROOT = Path(__file__).resolve().parents[2]
 BARRIERS = {"virtual_timestamps": True, "barriers": True}
-DATABASE = "projects/p/instances/i/databases/d"
+DATABASE = "projects/p1/instances/i1/databases/d1"
 
 
 def config_of(delivery: dict[str, Any], **more: Any) -> WatchConfig:
@@ -215,7 +215,7 @@ def test_each_consumer_has_a_transactional_id_of_its_own() -> None:
     kafka = {"transactional": True}
     config = config_of({"to": "kafka://127.0.0.1:1", "kafka": kafka}, consumer="mine")
     sink = make_sink(config, queue)
-    assert sink.transactional_id == "spanner-watcher.p.i.d.mine"
+    assert sink.transactional_id == "spanner-watcher.p1.i1.d1.mine"
 
 
 @pytest.mark.parametrize(("to", "extra"), [("kafka://b", "kafka"), ("pubsub://p-1", "pubsub")])

@@ -147,5 +147,5 @@ def test_dropping_by_column_mapping_is_refused() -> None:
     replica = {"to": "delta:/lake/music", "dropped_columns": "drop"}
     with pytest.raises(ConfigurationError, match="needs column mapping"):
         parse_watch_config(
-            {"database": "spanner://projects/p/instances/i/databases/d", "replica": replica}
+            {"database": "spanner://projects/p1/instances/i1/databases/d1", "replica": replica}
         )

@@ -9,7 +9,7 @@ from watcher.cli.failures import explain_answer
 from watcher.model.errors import AccessDeniedError, DatabaseNotFoundError, SchemaChangedError
 from watcher.spanner.failures import suggest_fix
 
-PLACE = "projects/p/instances/i/databases/schema"
+PLACE = "projects/p1/instances/i1/databases/schema"
 CASES: list[tuple[GoogleAPICallError, str, type[Exception]]] = [
     (NotFound(f"Database not found: {PLACE}"), "name of the database", DatabaseNotFoundError),
     (NotFound("Instance not found: projects/p"), "name of the database", DatabaseNotFoundError),

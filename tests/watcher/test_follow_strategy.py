@@ -93,7 +93,7 @@ def test_a_table_of_a_change_stream_says_so(database: Database) -> None:
 
 
 def test_the_options_of_spark_say_what_a_section_of_a_table_says() -> None:
-    place = {"project": "p", "instance": "i", "database": "d"}
+    place = {"project": "p1", "instance": "i1", "database": "d1"}
     spec = TableSpec(shard="time", shard_column="Hour")
     options = {"shard": "time", "shardColumn": "Hour"}
     assert parse_source_options(place | {"table": "Ev"} | options).specs == {"Ev": spec}

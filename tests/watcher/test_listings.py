@@ -248,7 +248,7 @@ def test_a_listing_that_is_wrong_is_found(kind: str, text: str) -> None:
     [
         "from watcher import Nobody\n",
         'spark.readStream.format("spanner-changes").options(tabel="Singers")\n',
-        "Watcher(databse='projects/p/instances/i/databases/d')\n",
+        "Watcher(databse='projects/p1/instances/i1/databases/d1')\n",
         "print(\n",
     ],
 )

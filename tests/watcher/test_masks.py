@@ -217,7 +217,7 @@ def test_a_key_that_cannot_be_used_is_refused_and_not_shown(
 ) -> None:
     monkeypatch.setenv("SHORT", "hunter2")
     values = {
-        "database": "spanner://projects/p/instances/i/databases/d",
+        "database": "spanner://projects/p1/instances/i1/databases/d1",
         "tables": ["People"],
         "mask_key": {"env": "MASK_KEY"},
         "table": {"People": {"masks": MASKS}},

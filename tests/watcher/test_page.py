@@ -256,7 +256,7 @@ def test_a_database_that_does_not_exist_ends_the_command() -> None:
 
 def test_a_signal_before_the_first_read_is_over_ends_the_command() -> None:
     """As process 1 of a container it would otherwise be ignored."""
-    database = "spanner://projects/p/instances/i/databases/d"
+    database = "spanner://projects/p1/instances/i1/databases/d1"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         process = WarmProcess(

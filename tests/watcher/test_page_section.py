@@ -169,7 +169,7 @@ def test_the_command_takes_the_section_and_flags_override_it(
         ("", 'positions = { keep = "memory" }', "the page needs positions.keep = 'spanner'"),
         (
             "",
-            'positions.database = "projects/p/instances/i/databases/other"',
+            'positions.database = "projects/p1/instances/i1/databases/other"',
             "the page shows one database",
         ),
     ],
@@ -187,7 +187,10 @@ def test_a_section_that_makes_no_sense_is_refused(
     ("positions", "message"),
     [
         ('keep = "memory"', "the page needs positions.keep = 'spanner'"),
-        ('database = "projects/p/instances/i/databases/other"', "--database spanner://projects/p/"),
+        (
+            'database = "projects/p1/instances/i1/databases/other"',
+            "--database spanner://projects/p1/",
+        ),
     ],
 )
 def test_a_file_without_the_section_is_refused_where_the_page_would_find_no_positions(

@@ -34,7 +34,7 @@ from watcher.spanner.requests import apply_options
 READS = ("ExecuteSql", "ExecuteStreamingSql", "StreamingRead")
 EAST = Replica("us-east4", ReplicaType.READ_ONLY)
 OPTIONS = ReadOptions(Priority.LOW, DirectedRead(include=(EAST,), auto_failover_disabled=True))
-SPARK = {"project": "p", "instance": "i", "database": "d", "table": "T"}
+SPARK = {"project": "p1", "instance": "i1", "database": "d1", "table": "T"}
 
 
 def message_of(request: Any) -> Any:
@@ -148,7 +148,7 @@ def test_what_spanner_would_refuse_is_refused_at_once(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         parse_watch_config(
-            {"database": "projects/p/instances/i/databases/d", "directed_read": directed}
+            {"database": "projects/p1/instances/i1/databases/d1", "directed_read": directed}
         )
 
 

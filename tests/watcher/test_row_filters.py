@@ -309,7 +309,7 @@ def test_columns_of_a_condition_are_not_read_unless_they_are_delivered() -> None
 
 def test_a_condition_of_a_change_stream_and_of_a_replica_is_refused() -> None:
     common = {
-        "database": "spanner://projects/p/instances/i/databases/d",
+        "database": "spanner://projects/p1/instances/i1/databases/d1",
         "tables": ["People"],
         "table": {"People": {"where": "Age > 1"}},
     }

@@ -15,8 +15,8 @@ from watcher.runners.spark_replica import ReplicaRequest
 from watcher.settings.spark_parsing import parse_source_options
 from watcher.settings.watcher import WatchConfig, parse_watch_config
 
-DATABASE = "spanner://projects/p/instances/i/databases/d"
-PLACE = {"project": "p", "instance": "i", "database": "d"}
+DATABASE = "spanner://projects/p1/instances/i1/databases/d1"
+PLACE = {"project": "p1", "instance": "i1", "database": "d1"}
 FILE: dict[str, Any] = {
     "database": DATABASE,
     "tables": ["Sing*", "Albums"],
@@ -84,7 +84,7 @@ def test_settings_that_a_query_cannot_follow_are_refused(more: dict[str, Any]) -
 
 
 OTHERS: dict[str, Any] = {
-    "database": "spanner://projects/p/instances/i/databases/other",
+    "database": "spanner://projects/p1/instances/i1/databases/other",
     "consumer": "mine",
     "nanoseconds": "string",
     "priority": "low",
@@ -123,7 +123,7 @@ OTHERS: dict[str, Any] = {
     "replica": {"to": "delta:/lake/music", "engine": "spark", "keep_cuts": "1h"},
     "positions.keep": "memory",
     "positions.table": "Others",
-    "positions.database": "spanner://projects/p/instances/i/databases/other",
+    "positions.database": "spanner://projects/p1/instances/i1/databases/other",
     "positions.path": "positions.json",
     "stream.name": "S",
     "stream.placements": ["a"],

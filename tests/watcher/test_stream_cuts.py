@@ -165,13 +165,13 @@ def test_a_limit_of_bytes_as_rows(rows: int, size: int, average: float) -> None:
     [("0", 0), ("1000", 1_000), ("500kB", 500_000), ("1.5 KiB", 1_536), ("64MiB", 64 * 1024**2)],
 )
 def test_sizes_are_written_with_units(text: str, size: int) -> None:
-    options = {"project": "p", "instance": "i", "database": "d", "table": "T"}
+    options = {"project": "p1", "instance": "i1", "database": "d1", "table": "T"}
     assert parse_source_options(options | {"maxBytesPerBatch": text}).max_bytes_per_batch == size
 
 
 @pytest.mark.parametrize("text", ["", "lots", "5 parsecs", "-1"])
 def test_an_invalid_size_is_refused_with_what_to_write(text: str) -> None:
-    options = {"project": "p", "instance": "i", "database": "d", "table": "T"}
+    options = {"project": "p1", "instance": "i1", "database": "d1", "table": "T"}
     with pytest.raises(ConfigurationError, match=f"invalid size '{text}': use 500kB, 64MiB"):
         parse_source_options(options | {"maxBytesPerBatch": text})
 

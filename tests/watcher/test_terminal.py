@@ -285,18 +285,22 @@ def test_lists_of_tables_leave_the_products_own_out(singers: Database) -> None:
         assert "SpannerWatcher" not in result.stderr
 
 
+@pytest.mark.parametrize("command", [("emulator", "--database"), ("ddl", "status", "-d")])
 @pytest.mark.parametrize(
     ("address", "rule"),
     [
-        ("projects/p/instances/i/databases/my-database", "the instance id 'i'"),
-        ("projects/p/instances/my-instance/databases/d", "the database id 'd'"),
+        ("projects/p/instances/i/databases/my-database", "the instance id 'i' must have 2 to 64"),
+        ("projects/p/instances/my-instance/databases/d", "the database id 'd' must have 2 to 30"),
+        ("projects/p/instances/my_instance/databases/db", "the instance id 'my_instance' must"),
+        ("projects/P/instances/my-instance/databases/db", "'P' is not the id of a project"),
     ],
 )
-def test_an_address_that_spanner_refuses_is_refused_with_the_rule(address: str, rule: str) -> None:
-    result = run_command("emulator", "--port", "0", "--database", address)
-    assert result.returncode == 2
+def test_an_address_that_no_database_can_have_is_refused_before_any_call(
+    command: tuple[str, ...], address: str, rule: str
+) -> None:
+    result = run_command(*command, address, SPANNER_EMULATOR_HOST="127.0.0.1:1")
+    assert (result.returncode, result.stdout) == (2, "")
     assert rule in result.stderr
-    assert "must have 2 to" in result.stderr
 
 
 # The first minute.

@@ -44,7 +44,7 @@ EVENTS = (
 FIRST = "2026-01-02T03:04:05.123456788Z"
 SECOND = "2026-01-02T03:04:05.123456789Z"
 EVEN = "2026-01-02T03:04:05.123456Z"
-NOWHERE = DatabaseAddress.parse("projects/p/instances/i/databases/d")
+NOWHERE = DatabaseAddress.parse("projects/p1/instances/i1/databases/d1")
 TIMES = [FIRST, SECOND, EVEN]
 
 with_events = pytest.mark.ddl(EVENTS)

@@ -587,7 +587,7 @@ def test_a_watcher_that_pauses_longer_while_it_is_idle_delivers_what_comes(
 
 
 def test_how_long_an_idle_watcher_pauses() -> None:
-    database = "projects/p/instances/i/databases/d"
+    database = "projects/p1/instances/i1/databases/d1"
     settings: dict[str, object] = {"interval": "2s", "database": database, "tables": ["Singers"]}
     changes: tuple[dict[str, object], ...] = (
         {},
@@ -661,7 +661,7 @@ def test_shards_of_tables_that_were_not_prepared(
 def test_a_wrong_configuration_is_refused_with_what_is_wrong(
     given: dict[str, object], said: str
 ) -> None:
-    whole = {"database": "projects/p/instances/i/databases/d"} | given
+    whole = {"database": "projects/p1/instances/i1/databases/d1"} | given
     with pytest.raises(ConfigurationError, match=said):
         parse_watch_config(whole)
 

@@ -155,8 +155,7 @@ def command(
     prove it. Prints a line for each cut. Polling sees no deleted rows: to copy deletes, read a
     change stream with --stream.
 
-    Example: spanner-watcher replicate -d spanner://projects/p1/instances/i1/databases/d1
-    -t 'Sing*' --to delta:/lake/music
+    Example: spanner-watcher replicate -d $D -t 'Sing*' --to delta:/lake/music
     """
     flags = {
         "database": database,

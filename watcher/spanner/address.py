@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import unquote
 
+from ddl.model.resource_ids import IdRules
 from ddl.model.suggestions import suggest_name
 from watcher.model.errors import AddressError
 from watcher.spanner.read_options import DirectedRead, parse_replicas, write_replicas
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 EMULATOR_HOST = "SPANNER_EMULATOR_HOST"
 CLOUD_ENDPOINT = "spanner.googleapis.com:443"
 GOOGLE_HOST = re.compile(r"(?:[\w-]+\.)*googleapis\.com(?::\d+)?\Z", re.IGNORECASE)
+PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]*\Z")
+"""Ids and numbers of projects, also of those of a domain. Emulators take any length."""
 PATH = re.compile(
     r"(?:spanner://)?projects/(?P<project>[^/]+)/instances/(?P<instance>[^/]+)"
     r"/databases/(?P<database>[^/?]+)(?:\?(?P<parameters>.+))?\Z"
@@ -84,7 +87,7 @@ class DatabaseAddress:
     captures; picklable, so that executors open clients of their own.
 
     With a ``database_role`` Spanner's fine-grained access control holds: sessions may do what the
-    role may.
+    role may. Ids that no instance or database can have are an AddressError.
     """
 
     project: str
@@ -93,6 +96,15 @@ class DatabaseAddress:
     endpoint: Endpoint | None = None
     database_role: str | None = None
     directed_read: DirectedRead | None = None
+
+    def __post_init__(self) -> None:
+        for problem in (
+            None if PROJECT.match(self.project) else f"'{self.project}' is not the id of a project",
+            IdRules.INSTANCE.explain(self.instance),
+            IdRules.DATABASE.explain(self.database),
+        ):
+            if problem is not None:
+                raise AddressError(f"{self} does not name a database: {problem}")
 
     @classmethod
     def parse(cls, text: str, endpoint: Endpoint | None = None) -> DatabaseAddress:

@@ -22,7 +22,7 @@ from watcher.envelopes.schema_files import schema_text
 from watcher.model.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.model.errors import EnvelopeError
 
-DATABASE = "projects/p/instances/i/databases/d"
+DATABASE = "projects/p1/instances/i1/databases/d1"
 SHAPE = Shape(
     "Everything",
     (
@@ -134,13 +134,13 @@ def test_an_insert_has_every_field_of_the_connector_in_its_order() -> None:
         "name": "c",
         "ts_ms": AT // 1000,
         "snapshot": "false",
-        "db": "DB1",
+        "db": "db1",
         "sequence": "12",
         "ts_us": AT,
         "ts_ns": AT * 1000,
-        "project_id": "p",
-        "instance_id": "i",
-        "database_id": "DB1",
+        "project_id": "p1",
+        "instance_id": "i1",
+        "database_id": "db1",
         "change_stream_name": "s",
         "table": "Everything",
         "server_transaction_id": "6329047911",

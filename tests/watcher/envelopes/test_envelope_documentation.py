@@ -76,5 +76,5 @@ def test_every_option_is_documented() -> None:
 
 def test_the_configuration_is_valid() -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
-    given = {"database": "projects/p/instances/i/databases/d"} | tomllib.loads(text)
+    given = {"database": "projects/p1/instances/i1/databases/d1"} | tomllib.loads(text)
     assert parse_watch_config(given).delivery.envelope == "debezium"

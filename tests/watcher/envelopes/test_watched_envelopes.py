@@ -120,7 +120,7 @@ def test_what_polling_cannot_fill_is_refused_before_anything_is_read(
     with pytest.raises(ConfigurationError) as raised:
         parse_watch_config(
             {
-                "database": "projects/p/instances/i/databases/nowhere",
+                "database": "projects/p1/instances/i1/databases/nowhere",
                 "tables": ["Singers"],
                 "delivery": {"envelope": name, "envelope_options": options},
             }
@@ -132,7 +132,7 @@ def test_what_polling_cannot_fill_is_refused_before_anything_is_read(
 def test_a_callback_and_an_envelope_are_not_both_obeyed() -> None:
     config = parse_watch_config(
         {
-            "database": "projects/p/instances/i/databases/nowhere",
+            "database": "projects/p1/instances/i1/databases/nowhere",
             "delivery": {"envelope": "debezium"},
         }
     )

@@ -24,7 +24,7 @@ def make_changes(first: int, count: int) -> list[Change]:
             changes.append(
                 Change(
                     id=f"{key}-{version}",
-                    database="projects/p/instances/i/databases/d",
+                    database="projects/my-project/instances/my-instance/databases/my-database",
                     shape=SHAPE,
                     operation=Operation.DELETE if deleted else Operation.UPSERT,
                     commit_timestamp=at,
