@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from watcher.cli.logs import configure_logging
-from watcher.cli.options import JsonOption, OptionalDatabaseOption, TablesOption
+from watcher.cli.options import (
+    POSITIONS_TABLE,
+    JsonOption,
+    OptionalDatabaseOption,
+    PositionsTableOption,
+    TablesOption,
+)
 from watcher.cli.output import CONSOLE, print_json
 from watcher.model.errors import ConfigurationError
 from watcher.process.terminal.console import label
@@ -18,8 +25,10 @@ if to_run(__name__):
     from watcher.replica.cuts import Cut
     from watcher.replica.formats import open_copies
     from watcher.replica.manifest import Manifest, parse_timestamp
+    from watcher.replica.verification.repairs import RepairOptions
     from watcher.replica.verification.replicas import EVERY_TABLE, VerifyOptions, verify
-    from watcher.replica.verification.report import Report, TableReport
+    from watcher.replica.verification.report import Repair, Report, TableReport
+    from watcher.runners.repair import LeasePlace, repair_replica
     from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination
     from watcher.settings.fields import LATEST
     from watcher.spanner.address import DatabaseAddress
@@ -60,6 +69,26 @@ def command(
             "--data-boost", help="Read the tables on Spanner's own machines, at their own price."
         ),
     ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Replace the rows that differ by Spanner's, at the last cut. The replicator has to"
+            " be stopped.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --repair: only say what would be replaced.")
+    ] = False,
+    positions_table: PositionsTableOption = POSITIONS_TABLE,
+    positions_database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATABASE",
+            help="Where the replicator keeps its positions and its lease, if it is another"
+            " database.",
+        ),
+    ] = None,
     json_output: JsonOption = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every table.")] = False,
 ) -> None:
@@ -73,28 +102,57 @@ def command(
     Exits with 0 if the copies equal the tables, 10 if they differ or lack a column, 6 if there is
     no such cut, 7 if Spanner no longer keeps versions of it.
 
+    With --repair it compares the newest version of each copy with Spanner at the last cut, replaces
+    the rows that differ, and compares them once more: 0 if the copies are equal then.
+
     Example: spanner-watcher verify --to delta:/lake/music
     """
     configure_logging("logfmt", verbose)
+    others = {"--at": at != "latest", "--ignore-column": bool(ignore_column)}
+    check_options(repair, dry_run, others | {"--data-boost": data_boost})
     copies = parse_copies(to)
     folder = copies.folder
     manifest = Manifest(folder)
     cut = find_cut(manifest, at)
     if cut.copies != copies.format:
         raise ConfigurationError(f"--to: the copies in {folder} are {cut.copies}:{folder}")
-    queries = QueryClient(
-        DatabaseAddress.parse(database or cut.database),
-        ReadOptions(Priority.LOW, tag=write_tag("verify")),
-    )
+    address = DatabaseAddress.parse(database or cut.database)
+    queries = QueryClient(address, ReadOptions(Priority.LOW, tag=write_tag("verify")))
+    if repair:
+        lease = LeasePlace(
+            address if positions_database is None else DatabaseAddress.parse(positions_database),
+            positions_table,
+        )
+        opened = open_copies(cut.copies, folder, cut.consumer)
+        tables = RepairOptions(tuple(table or EVERY_TABLE), dry_run)
+        finish(repair_replica(queries, opened, manifest, tables, lease), json_output)
+        return
     options = VerifyOptions(
         tuple(table or EVERY_TABLE), tuple(ignore_column or ()), data_boost, at == LATEST
     )
     report = verify(queries, open_copies(cut.copies, folder, cut.consumer), cut, options)
     if not ignore_column:
         settle(manifest, cut, report)
+    finish(report, json_output)
+
+
+def finish(report: Report, json_output: bool) -> None:
+    """Prints the report, and ends with its exit code."""
     print_json(report.to_json()) if json_output else print_report(report)
     if not (report.equal and report.untouched):
         raise typer.Exit(EXIT_DIFFERS)
+
+
+def check_options(repair: bool, dry_run: bool, others: Mapping[str, bool]) -> None:
+    """Raises ConfigurationError for options that do not go together."""
+    if dry_run and not repair:
+        raise ConfigurationError("--dry-run: it says what --repair would do; add --repair")
+    taken = [name for name, given in others.items() if given]
+    if repair and taken:
+        raise ConfigurationError(
+            f"{taken[0]} and --repair do not work together: a repair compares every column at the"
+            " last cut"
+        )
 
 
 def settle(manifest: Manifest, cut: Cut, report: Report) -> None:
@@ -131,9 +189,22 @@ def print_report(report: Report) -> None:
         print_table(table)
 
 
+def print_repair(repair: Repair) -> None:
+    """Prints what was replaced, or would be."""
+    written = f"replaced in version {repair.version}, and equal then"
+    done = "to be replaced" if repair.version is None else written
+    counts = f"{repair.missing:,} missing, {repair.extra:,} extra, {repair.changed:,} changed"
+    CONSOLE.print(f"    {done}: {counts}")
+    if repair.columns:
+        named = ", ".join(f"{name} ({rows:,} rows)" for name, rows in repair.columns.items())
+        CONSOLE.print(f"    columns that differed: {named}")
+
+
 def print_table(table: TableReport) -> None:
     """Prints what was found in a table."""
     word, style = ("equal", "green") if table.equal else ("differs", "red")
+    if table.equal and table.repair is not None:
+        word, style = "repaired", "yellow"
     counts = f"{table.rows:,} rows in Spanner, {table.copy_rows:,} in the copy"
     CONSOLE.print(label(word, style, f"  {table.table}: {table.problem or counts}"))
     if table.uncompared:
@@ -142,6 +213,8 @@ def print_table(table: TableReport) -> None:
         CONSOLE.print(f"    written by others since: {commit}")
     if table.left_out:
         CONSOLE.print(f"    not in the copy: {', '.join(table.left_out)}")
+    if table.repair is not None:
+        print_repair(table.repair)
     for caveat in table.caveats:
         CONSOLE.print(f"    note: {caveat}")
     for each in table.differences:

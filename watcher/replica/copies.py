@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.spanner.timestamps import format_timestamp
@@ -12,6 +12,7 @@ from watcher.spanner.timestamps import format_timestamp
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from watcher.replica.key_sets import KeySet
     from watcher.replica.loads import Chunk, LoadProgress
 
 STAMP_COLUMN = "_spanner_commit_timestamp"
@@ -149,6 +150,31 @@ class TableCopy(StoredCopy, Protocol):
         """Prepares the next merge, and goes on compacting if the copy is to be compacted, within
         the budget of a run, or with ``whole`` until the files that are chosen next are written.
         Raises CopyConflictError where another instance has written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Rows that are to be replaced in a ``version`` of a copy: all rows of some ``keys`` go, and
+    ``rows``, in the columns of the copy, come. ``kind``: what the commit says that it is."""
+
+    version: int
+    keys: KeySet
+    rows: pa.Table
+    kind: str
+
+
+@runtime_checkable
+class ReplacingCopy(StoredCopy, Protocol):
+    """A copy in which this process can replace rows, whatever has written it."""
+
+    def explain_fixed(self) -> str:
+        """Why rows cannot be replaced, a clause for people; empty where they can."""
+        ...
+
+    def replace_rows(self, replacement: Replacement, end: int) -> CopyState:
+        """Replaces rows in one commit that carries the window's end. Raises CopyConflictError where
+        the version is not the newest one any more."""
         ...
 
 

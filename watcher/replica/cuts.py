@@ -99,12 +99,42 @@ def parse_reasons(stored: Mapping[str, Any]) -> tuple[Reason, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class RowSource:
+    """How the rows of a copy follow from those of the table. ``stamp``: the column that
+    ``_spanner_commit_timestamp`` has the values of; None: a row that is read has none.
+    ``altered``: clauses for people, why a row of the table is not that of the copy."""
+
+    stamp: str | None = None
+    altered: tuple[str, ...] = ()
+
+    def to_stored(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {"stamp": self.stamp, "altered": self.altered}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> RowSource:
+        """As it was stored."""
+        return cls(stored["stamp"], tuple(stored["altered"]))
+
+    @classmethod
+    def of_table(cls, table: WatchedTable) -> RowSource:
+        """That of a table."""
+        masked = [mask.column for mask in table.masks]
+        altered = [f"the columns {', '.join(masked)} are masked"] if masked else []
+        if table.row_filter is not None:
+            altered.append("its rows are selected by 'where'")
+        known = table.timestamp_column if table.change_sets is None else ""
+        return cls(known or None, tuple(altered))
+
+
+@dataclass(frozen=True, slots=True)
 class TableCut:
     """A copy in a cut. ``uncompared`` are the columns that clearing changes in Spanner without a
     change; ``deleted`` is the soft-delete column, whose rows are not in the copy. ``left_out`` are
     the columns that the copy does not have: those that were excluded by name, and those whose type
     cannot be read. ``caveats`` are clauses for people: what may be missing in the copy, and nothing
-    tells. ``reasons``: why the version is not known to be the table at the cut's end."""
+    tells. ``reasons``: why the version is not known to be the table at the cut's end. ``source`` is
+    None where an earlier release has written the cut."""
 
     version: int
     key: tuple[str, ...]
@@ -113,6 +143,7 @@ class TableCut:
     reasons: tuple[Reason, ...] = ()
     left_out: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
+    source: RowSource | None = None
 
     def to_stored(self) -> dict[str, Any]:
         """As it is stored."""
@@ -124,11 +155,13 @@ class TableCut:
             "left_out": self.left_out,
             "caveats": self.caveats,
             "reasons": [each.to_stored() for each in self.reasons],
+            **({} if self.source is None else {"source": self.source.to_stored()}),
         }
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> TableCut:
         """As it was stored."""
+        source = stored.get("source")
         return cls(
             stored["version"],
             tuple(stored["key"]),
@@ -137,6 +170,7 @@ class TableCut:
             parse_reasons(stored),
             tuple(stored.get("left_out", ())),
             tuple(stored.get("caveats", ())),
+            None if source is None else RowSource.from_stored(source),
         )
 
 
@@ -228,6 +262,7 @@ def describe_table(table: WatchedTable, version: int) -> TableCut:
         table.deleted,
         left_out=table.left_out,
         caveats=table.caveats,
+        source=RowSource.of_table(table),
     )
 
 

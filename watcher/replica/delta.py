@@ -12,9 +12,7 @@ import pyarrow as pa
 from deltalake import (
     CommitProperties,
     DeltaTable,
-    PostCommitHookProperties,
     Transaction,
-    WriterProperties,
     write_deltalake,
 )
 from deltalake import Schema as DeltaSchema
@@ -32,25 +30,22 @@ from watcher.replica.copies import (
     Needed,
     OpenTableCopy,
     OutsideCommit,
-    find_stamp,
+    Replacement,
 )
 from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_expiry import FileExpiry
 from watcher.replica.delta_features import allows_vectors, list_obstacles
 from watcher.replica.delta_files import TableFiles
-from watcher.replica.delta_log import LOAD, METADATA, DeltaLog
+from watcher.replica.delta_log import LOAD, METADATA, USER_METADATA, DeltaLog
+from watcher.replica.delta_merge import AFTER_COMMITS, SMALL_GROUPS, merge_files
+from watcher.replica.delta_replacement import replace_rows
 from watcher.replica.delta_snapshot import VECTORS, Snapshot, SnapshotReader, convert_schema
 from watcher.replica.loads import CHUNK, Chunk, CopyLoad, FirstError, WholeTable, name_chunk
 from watcher.replica.merge_on_read import VectorTable
-from watcher.replica.merge_sql import DATAFUSION, SOURCE, TARGET
 from watcher.replica.stored_files import READ_OPTIONS, explain_store_error, scan_dataset
 from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.replica")
-SMALL_GROUPS = WriterProperties(compression="SNAPPY", max_row_group_size=131_072)
-"""A reader holds a group of rows at a time. Named properties would not be compressed otherwise."""
-AFTER_COMMITS = PostCommitHookProperties(cleanup_expired_logs=False)
-"""delta-rs knows no cuts: entries of the log go by ``FileExpiry``."""
 MERGES_MAX = 5
 """How often a merge is tried when somebody else has committed meanwhile."""
 
@@ -191,30 +186,12 @@ class DeltaCopy:
         # Also on the newest version: an old row would come back that was deleted since.
         self._check_known(table)
         try:
-            self._merge_once(table, rows, key, end)
+            merge_files(table, rows, key, self._mark("merge", end, {}))
         except CommitFailedError:
             return None
         except (DeltaError, OSError) as error:
             raise self._translate(error) from error
         return self._describe(table)
-
-    def _merge_once(self, table: DeltaTable, rows: pa.Table, key: Sequence[str], end: int) -> None:
-        values, stamp = dict(DATAFUSION.assign(rows.column_names)), find_stamp(rows.column_names)
-        (
-            table.merge(
-                rows,
-                DATAFUSION.match_keys(key),
-                source_alias=SOURCE,
-                target_alias=TARGET,
-                writer_properties=SMALL_GROUPS,
-                commit_properties=self._mark("merge", end, {}),
-                post_commithook_properties=AFTER_COMMITS,
-            )
-            .when_matched_delete(DATAFUSION.deletes(stamp))
-            .when_matched_update(values, DATAFUSION.updates(stamp))
-            .when_not_matched_insert(values, DATAFUSION.inserts)
-            .execute()
-        )
 
     def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
         """As ``StoredCopy.list_outside``."""
@@ -241,6 +218,33 @@ class DeltaCopy:
                 yield from scan_dataset(dataset, names)
         except (DeltaError, OSError) as error:
             raise self._unreadable(version, error) from error
+
+    def explain_fixed(self) -> str:
+        """As ``ReplacingCopy.explain_fixed``."""
+        reasons = list_obstacles(self._vectors.read())
+        return f"its table asks its writers for more: {'; '.join(reasons)}" if reasons else ""
+
+    def replace_rows(self, replacement: Replacement, end: int) -> CopyState:
+        """As ``ReplacingCopy.replace_rows``."""
+        snapshot = self._vectors.read()
+        self._check_snapshot(snapshot)
+        values = self._describe_commit(replacement.kind, end)
+        # Spark reads what commits say of themselves from here, and so does this product.
+        mark = {USER_METADATA: json.dumps({METADATA: values})}
+        transaction = {"appId": self._application, "version": end}
+        try:
+            known = snapshot.version == replacement.version
+            if not known or not replace_rows(
+                self._vectors, snapshot, replacement, mark, transaction
+            ):
+                raise CopyConflictError(
+                    f"somebody else has changed {self._path}, which was at version"
+                    f" {replacement.version}: stop who writes there, and try again"
+                )
+        except OSError as error:
+            raise explain_store_error(self._path, error) from error
+        self._known_end = end
+        return CopyState(snapshot.version, end, snapshot.schema, self._load.progress)
 
     def add_columns(self, schema: pa.Schema) -> CopyState | None:
         """As ``TableCopy.add_columns``."""

@@ -16,6 +16,7 @@ LOG = "_delta_log"
 DIGITS = 20
 METADATA = "spanner_watcher"
 """The name in ``commitInfo`` of what the commits of a replica say of themselves."""
+USER_METADATA = "userMetadata"
 LOAD = "load"
 Actions = Sequence[Mapping[str, Any]]
 
@@ -96,7 +97,7 @@ def read_mark(actions: Actions) -> dict[str, Any] | None:
         if not info:
             continue
         try:
-            stored = info.get(METADATA) or json.loads(info["userMetadata"])[METADATA]
+            stored = info.get(METADATA) or json.loads(info[USER_METADATA])[METADATA]
             mark: dict[str, Any] = json.loads(stored) if isinstance(stored, str) else stored
         except (KeyError, TypeError, ValueError):
             return None

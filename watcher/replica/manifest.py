@@ -31,6 +31,10 @@ class Manifest:
         self._verified = PurePosixPath(base) / VERIFIED
         self._names: list[str] | None = None
 
+    def refresh(self) -> None:
+        """Looks anew which cuts there are."""
+        self._names = None
+
     def read_last(self) -> Cut | None:
         """The cut that was written last, exact or not; None for a new replica."""
         return next(self._iterate(), None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePosixPath
@@ -134,9 +134,13 @@ class VectorTable:
         plan = self._plan(snapshot, rows, key)
         if not plan.rows.num_rows and not plan.gone:
             return True
-        added = self._write_rows(plan.rows)
+        added = self.write_rows(plan.rows)
         failpoint("after-replica-rows")
-        actions = [{"txn": transaction}, *self._remove(snapshot, plan), *added]
+        gone = {path: self.live.find_gone(path) | rows for path, rows in plan.gone.items()}
+        removed = self.write_vectors(snapshot, gone)
+        for action in removed:
+            self._note_vector(action, gone)
+        actions = [{"txn": transaction}, *removed, *added]
         failpoint("after-replica-files")
         if not self.commit(snapshot.version + 1, "MERGE", actions, mark):
             return False
@@ -168,7 +172,7 @@ class VectorTable:
 
     # What is written.
 
-    def _write_rows(self, rows: pa.Table) -> list[Action]:
+    def write_rows(self, rows: pa.Table) -> list[Action]:
         """Writes the rows that come as a file: the action that adds it, if there are any."""
         if not rows.num_rows:
             return []
@@ -178,23 +182,26 @@ class VectorTable:
         self.files.write(PurePosixPath(path), content.getvalue())
         return [add_file(path, content.getbuffer().nbytes, describe_rows(rows))]
 
-    def _remove(self, snapshot: Snapshot, plan: Plan) -> Iterator[Action]:
+    def write_vectors(self, snapshot: Snapshot, gone: Mapping[str, BitMap]) -> list[Action]:
         """Writes the vectors of all files that lose rows, as one file: the actions that say so. A
-        file that has no rows left is removed."""
+        file that has no rows left is removed. ``gone``: all rows of a file that are not there."""
         vectors = VectorFile()
         actions: list[Action] = []
-        for path, rows in plan.gone.items():
+        for path, rows in gone.items():
             file = snapshot.files[path]
-            gone = self.live.find_gone(path) | rows
             count = self.count(file)
             actions.append(remove_file(file))
-            if len(gone) < count:
-                place = vectors.add(gone)
-                self.live.set_gone(path, place, gone)
-                actions.append(add_vector(file, place, count))
+            if len(rows) < count:
+                actions.append(add_vector(file, vectors.add(rows), count))
         if any("add" in action for action in actions):
             self.files.write(vectors.path, bytes(vectors.content))
-        return iter(actions)
+        return actions
+
+    def _note_vector(self, action: Action, gone: Mapping[str, BitMap]) -> None:
+        """Keeps a vector that was written: it need not be read again."""
+        file = LiveFile.from_action(action["add"]) if "add" in action else None
+        if file is not None and file.vector is not None:
+            self.live.set_gone(file.path, file.vector, gone[file.path])
 
     def count(self, file: LiveFile) -> int:
         """The rows of a file, those that are gone included."""

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import base64
 import json
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from pathlib import PurePosixPath
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from pyarrow.fs import FileSelector, FileType
 
 from watcher.model.errors import ReplicaError
-from watcher.replica.copies import CopyState, Needed, OpenCopy, OutsideCommit, make_conflict
+from watcher.process.failpoints import failpoint
+from watcher.replica.copies import (
+    CopyState,
+    Needed,
+    OpenCopy,
+    OutsideCommit,
+    Replacement,
+    make_conflict,
+)
 from watcher.replica.cuts import FORMAT, parse_stored
 from watcher.replica.stored_files import (
     PARQUET_FORMAT,
+    explain_store,
     list_names,
     open_file_system,
     read_whole,
@@ -109,6 +122,22 @@ class VersionStore:
             return ds.dataset(paths, filesystem=self._files, format=PARQUET_FORMAT)
         except (OSError, pa.ArrowInvalid) as error:
             raise self.unreadable(version.end, str(error)) from error
+
+    def read_file(self, file: DataFile, schema: pa.Schema) -> pa.Table:
+        """The rows of a file. Raises ReplicaError."""
+        with explain_store(file.path):
+            rows = ds.dataset([str(self._base / file.path)], schema, PARQUET_FORMAT, self._files)
+            return rows.to_table()
+
+    def write_files(self, folder: str, tables: Sequence[pa.Table]) -> tuple[DataFile, ...]:
+        """Writes a file for each table that has rows, into a new folder of the copy."""
+        for number, rows in enumerate(tables):
+            if rows.num_rows:
+                content = BytesIO()
+                pq.write_table(rows, content, compression="snappy")
+                name = f"part-{number:05d}.snappy.parquet"
+                write_whole(self._files, self._base / folder, name, content.getvalue())
+        return self.describe_files(folder)
 
     def unreadable(self, end: int, reason: str) -> ReplicaError:
         """The error of a version that cannot be read."""
@@ -214,6 +243,37 @@ class ParquetCopy:
     def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``."""
         self.versions.remove_before(needed.since)
+
+    def explain_fixed(self) -> str:
+        """As ``ReplacingCopy.explain_fixed``: every version is ours."""
+        return ""
+
+    def replace_rows(self, replacement: Replacement, end: int) -> CopyState:
+        """As ``ReplacingCopy.replace_rows``: files that have one of the rows, and those that others
+        have changed, are written anew; a version of the same end is replaced."""
+        before = self.versions.read(replacement.version)
+        self.check_known(end)
+        changed = set(self.versions.find_changed(before))
+        folder = f"{FILES}/{end}-{secrets.token_hex(6)}"
+        kept, new = list[DataFile](), [replacement.rows.cast(before.schema)]
+        for file in before.files:
+            rows = self.versions.read_file(file, before.schema)
+            gone = np.concatenate([replacement.keys.find(each) for each in rows.to_batches()])
+            if gone.any() or file.path in changed:
+                new.append(rows.filter(pa.array(~gone)))
+            else:
+                kept.append(file)
+        written = self.versions.write_files(folder, new)
+        failpoint("after-repair-files")
+        self.check_known(end)
+        files = (*kept, *written)
+        self.versions.write(
+            ParquetVersion(self.consumer, end, replacement.kind, before.schema, files)
+        )
+        failpoint("after-repair-commit")
+        self.known = CopyState(end, end, before.schema)
+        self.written = end
+        return self.known
 
     def check_known(self, end: int) -> None:
         """Raises CopyConflictError where another instance has written meanwhile."""

@@ -7,6 +7,7 @@ value has several texts in JSON: ``1`` and ``1.0``, a timestamp with zeros at it
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,8 +19,9 @@ import pyarrow.compute as pc
 
 from ddl.model.schema import Type, TypeCode
 from watcher.spanner.json_values import decode_value
+from watcher.spanner.keys import Key
 from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH
-from watcher.spanner.timestamps import to_micros
+from watcher.spanner.timestamps import to_datetime, to_micros
 
 Part = tuple[Any, ...]
 """A value of a key: ``(0,)`` for NULL, ``(1,)`` for NaN, else ``(2, value)``."""
@@ -36,6 +38,34 @@ def identify_key(values: Sequence[Any], types: Sequence[Type]) -> Parts:
     takes for the same."""
     pairs = zip(values, types, strict=True)
     return tuple(normalize(decode_value(value, type_), type_) for value, type_ in pairs)
+
+
+def write_key(parts: Parts, types: Sequence[Type]) -> Key:
+    """A key in the JSON of Spanner's API: what ``identify_key`` reads."""
+    return tuple(write_part(part, type_) for part, type_ in zip(parts, types, strict=True))
+
+
+def write_part(part: Part, type_: Type) -> object:
+    """A value of a key in the JSON of Spanner's API."""
+    if part in (NULL, NAN):
+        return None if part == NULL else "NaN"
+    value = part[1]
+    match type_.code:
+        case TypeCode.TIMESTAMP:
+            return write_nanos(value)
+        case TypeCode.BYTES:
+            return b64encode(value).decode()
+        case TypeCode.FLOAT32 | TypeCode.FLOAT64:
+            return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+        case TypeCode.NUMERIC | TypeCode.PG_NUMERIC:
+            return f"{value:f}"
+    return value if isinstance(value, bool) else str(value)
+
+
+def write_nanos(nanos: int) -> str:
+    """Nanoseconds since 1970 as RFC 3339 text, with nine digits."""
+    seconds, rest = divmod(nanos, NANOS)
+    return f"{to_datetime(seconds * 1_000_000).isoformat()[:SECONDS_LENGTH]}.{rest:09d}Z"
 
 
 def identify_column(column: pa.Array) -> pa.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -25,13 +25,14 @@ Scan = Callable[[], Iterable[pa.RecordBatch]]
 class Depth:
     """How a comparison divides a table. Ranges of ``rows`` are divided by ``parts`` until they have
     ``leaf_rows``; of each size ``ranges_max`` that differ are looked at. ``shown_max`` differences
-    are kept."""
+    are kept, of which a report has ``reported_max``."""
 
     rows: int = 50_000
     parts: int = 25
     leaf_rows: int = 1_000
     ranges_max: int = 100
     shown_max: int = 100
+    reported_max: int = 100
 
 
 @dataclass(slots=True)
@@ -49,6 +50,21 @@ class Findings:
             self.shown.append((kind, key))
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a comparison found: the ``ranges``, how many ``rows`` of Spanner each has, those that
+    are ``differing``. ``complete``: all that differ were looked at, down to the rows. ``problem``:
+    why nothing is known, a clause."""
+
+    ranges: tuple[KeyInterval, ...]
+    rows: tuple[int, ...]
+    copy_rows: int
+    differing: tuple[KeyInterval, ...]
+    findings: Findings
+    complete: bool
+    problem: str
+
+
 class Comparison:
     """Of one table. ``scan`` reads the copy: once a size of ranges, and once for the rows."""
 
@@ -58,31 +74,50 @@ class Comparison:
         self._depth = depth
         self._boost = boost
 
-    def run(self, uncompared: Sequence[str]) -> TableReport:
-        """Compares the whole table."""
-        whole = list(self._table.split(KeyInterval(), self._depth.rows))
+    def find(self, intervals: Sequence[KeyInterval] = (KeyInterval(),)) -> Found:
+        """Compares ranges of the table, or all of it."""
+        depth = self._depth
+        whole = [part for each in intervals for part in self._table.split(each, depth.rows)]
         sums = self._sum_boosted(whole) if self._boost else self._sum(whole)
         copy_sums = self._sum_copy(whole)
-        differing = select_differing(whole, sums, copy_sums)
-        rows, complete = self._depth.rows, True
-        while differing and rows > self._depth.leaf_rows:
-            rows = max(self._depth.leaf_rows, rows // self._depth.parts)
-            complete &= len(differing) <= self._depth.ranges_max
-            differing = self._divide(differing[: self._depth.ranges_max], rows)
-        complete &= len(differing) <= self._depth.ranges_max
-        findings = Findings(self._depth.shown_max)
+        first = differing = select_differing(whole, sums, copy_sums)
+        rows, complete = depth.rows, True
+        while differing and rows > depth.leaf_rows:
+            rows = max(depth.leaf_rows, rows // depth.parts)
+            complete &= len(differing) <= depth.ranges_max
+            differing = self._divide(differing[: depth.ranges_max], rows)
+        complete &= len(differing) <= depth.ranges_max
+        findings = Findings(depth.shown_max)
         if differing:
-            self._compare_rows(differing[: self._depth.ranges_max], findings)
+            self._compare_rows(differing[: depth.ranges_max], findings)
+        order = self._table.order
+        findings.shown.sort(key=lambda each: order.sort_key(each[1]))
+        return Found(
+            ranges=tuple(whole),
+            rows=tuple(each.rows for each in sums),
+            copy_rows=sum(each.rows for each in copy_sums),
+            differing=tuple(first),
+            findings=findings,
+            complete=complete,
+            problem=self._explain_nothing_found(differing, findings),
+        )
+
+    def report(self, found: Found, uncompared: Sequence[str]) -> TableReport:
+        """What was found, for people and for JSON."""
+        order, findings = self._table.order, found.findings
         return TableReport(
             table=self._table.name,
-            rows=sum(each.rows for each in sums),
-            copy_rows=sum(each.rows for each in copy_sums),
-            ranges=len(whole),
+            rows=sum(found.rows),
+            copy_rows=found.copy_rows,
+            ranges=len(found.ranges),
             found=findings.count,
-            differences=tuple(self._describe(findings)),
-            complete=complete,
+            differences=tuple(
+                Difference(kind, show_key(order, key))
+                for kind, key in findings.shown[: self._depth.reported_max]
+            ),
+            complete=found.complete,
             uncompared=tuple(uncompared),
-            problem=self._explain_nothing_found(differing, findings),
+            problem=found.problem,
         )
 
     def _explain_nothing_found(self, differing: Sequence[KeyInterval], findings: Findings) -> str:
@@ -142,11 +177,6 @@ class Comparison:
                 for key, digest in zip(self._table.order.read_batch(batch), hashes, strict=True):
                     rows[key].append(digest)
         return dict(rows)
-
-    def _describe(self, findings: Findings) -> Iterator[Difference]:
-        order = self._table.order
-        for kind, key in sorted(findings.shown, key=lambda each: order.sort_key(each[1])):
-            yield Difference(kind, show_key(order, key))
 
 
 def select_differing(

@@ -22,7 +22,7 @@ from watcher.replica.cuts import Cut, TableCut
 from watcher.replica.key_order import KeyOrder
 from watcher.replica.verification.canonical import ComparedColumn
 from watcher.replica.verification.column_groups import ColumnGroup, Grouping
-from watcher.replica.verification.comparison import Comparison, Depth
+from watcher.replica.verification.comparison import Comparison, Depth, Found
 from watcher.replica.verification.report import Report, TableReport
 from watcher.replica.verification.row_hashes import add_hashes
 from watcher.replica.verification.spanner_sums import ComparedTable
@@ -58,18 +58,29 @@ def verify(
     version of a copy is gone, TableNotFoundError for a name that the cut does not have.
     """
     options = options or VerifyOptions()
-    schema = read_epoch(queries.stream, cut.end).schema
     reports = []
-    for name in select_tables(cut, options.tables):
-        LOG.info("comparing table %s", name)
-        table = schema.table(name)
-        if table is None:
-            reports.append(report_problem(name, "Spanner has no such table at the cut"))
+    for replica in open_tables(queries, copies, cut, options.tables):
+        if isinstance(replica, TableReport):
+            reports.append(replica)
             continue
-        replica = ReplicaTable(queries, schema, table, copies(name), cut)
-        outside = list_outside(copies(name), cut.tables[name]) if options.newest else ()
+        LOG.info("comparing table %s", replica.table.name)
+        outside = list_outside(replica.copy, replica.described) if options.newest else ()
         reports.append(replace(replica.compare(options), outside=outside))
     return Report(cut.end, tuple(reports), cut.explain())
+
+
+def open_tables(
+    queries: QueryClient, copies: OpenCopy, cut: Cut, names: Sequence[str]
+) -> Iterator[ReplicaTable | TableReport]:
+    """The tables of a cut that are meant; of one that Spanner does not have, a report. Raises
+    TableNotFoundError."""
+    schema = read_epoch(queries.stream, cut.end).schema
+    for name in select_tables(cut, names):
+        table = schema.table(name)
+        if table is None:
+            yield report_problem(name, "Spanner has no such table at the cut")
+        else:
+            yield ReplicaTable(queries, schema, table, copies(name), cut)
 
 
 def list_outside(copy: StoredCopy, described: TableCut) -> tuple[str, ...]:
@@ -102,17 +113,25 @@ class ReplicaTable:
     cut: Cut
 
     @property
-    def _cut(self) -> TableCut:
+    def described(self) -> TableCut:
+        """The copy in the cut."""
         return self.cut.tables[self.table.name]
 
     def compare(self, options: VerifyOptions) -> TableReport:
         """Compares them."""
+        opened = self.open(options)
+        if isinstance(opened, str):
+            return report_problem(self.table.name, opened)
+        return opened.report(opened.comparison.find())
+
+    def open(self, options: VerifyOptions) -> OpenTable | str:
+        """The two, ready to be compared; or why their columns cannot be."""
         copied = self._read_schema()
         if problem := self._explain_columns(copied):
-            return report_problem(self.table.name, problem)
+            return problem
         order = KeyOrder.of_table(self.table, self.schema.dialect)
         key = find_columns(copied, self.table, order.names, one_zero=True)
-        ignored = {n.casefold() for n in (*self._cut.uncompared, *options.ignored_columns)}
+        ignored = {n.casefold() for n in (*self.described.uncompared, *options.ignored_columns)}
         others = [
             each.name
             for each in sorted(self.table.columns, key=lambda column: column.name)
@@ -131,10 +150,15 @@ class ReplicaTable:
         comparison = Comparison(
             compared, lambda: self._scan(wanted, groups), options.depth, options.data_boost
         )
-        uncompared = [n for n in names if n in copied.names and n not in wanted]
-        report = comparison.run(uncompared)
-        left_out = tuple(name for name in names if name not in copied.names)
-        return replace(report, left_out=left_out, caveats=self._cut.caveats)
+        return OpenTable(
+            replica=self,
+            copied=copied,
+            order=order,
+            columns=columns,
+            comparison=comparison,
+            uncompared=tuple(n for n in names if n in copied.names and n not in wanted),
+            left_out=tuple(name for name in names if name not in copied.names),
+        )
 
     def _explain_columns(self, copied: pa.Schema) -> str:
         """Why the columns of the copy are not those that it is to have; empty where they are."""
@@ -147,7 +171,7 @@ class ReplicaTable:
         ]
         if surplus:
             return f"Spanner has no column {', '.join(surplus)}, the copy has"
-        left_out = {name.casefold() for name in self._cut.left_out}
+        left_out = {name.casefold() for name in self.described.left_out}
         missing = [
             name
             for name, supported in there.items()
@@ -156,24 +180,43 @@ class ReplicaTable:
         return f"the copy has no column {', '.join(missing)}, Spanner has" if missing else ""
 
     def _read_schema(self) -> pa.Schema:
-        check_version(self.copy, self.table.name, self._cut.version, self.cut.end)
-        return self.copy.read_schema(self._cut.version)
+        check_version(self.copy, self.table.name, self.described.version, self.cut.end)
+        return self.copy.read_schema(self.described.version)
 
     def _scan(
         self, names: Sequence[str], groups: Sequence[ColumnGroup]
     ) -> Iterable[pa.RecordBatch]:
-        batches: Iterator[pa.RecordBatch] = self.copy.scan(self._cut.version, names)
+        batches: Iterator[pa.RecordBatch] = self.copy.scan(self.described.version, names)
         return add_hashes(batches, groups)
 
     def _condition(self) -> RowCondition | None:
         """Leaves softly deleted rows out: the copy has none."""
-        if (name := self._cut.deleted) is None:
+        if (name := self.described.deleted) is None:
             return None
         column = self.table.column(name)
         quoted = DIALECTS[self.schema.dialect].quote_column(name)
         if column is not None and column.type.code is TypeCode.BOOL:
             return RowCondition(f"COALESCE({quoted}, FALSE) = FALSE")
         return RowCondition(f"{quoted} IS NULL")
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A table and its copy, as they are compared: the columns of the copy, those of the key, and
+    the others that are compared."""
+
+    replica: ReplicaTable
+    copied: pa.Schema
+    order: KeyOrder
+    columns: tuple[ComparedColumn, ...]
+    comparison: Comparison
+    uncompared: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    def report(self, found: Found) -> TableReport:
+        """What was found."""
+        report = self.comparison.report(found, self.uncompared)
+        return replace(report, left_out=self.left_out, caveats=self.replica.described.caveats)
 
 
 def find_columns(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -30,6 +30,29 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """What a repair of a copy replaces: how many rows were missing, extra and changed, and of how
+    many changed rows each column differs. ``version`` is that of the repaired copy, which was
+    compared once more; None: nothing was written."""
+
+    missing: int = 0
+    extra: int = 0
+    changed: int = 0
+    columns: Mapping[str, int] = field(default_factory=dict)
+    version: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "missing": self.missing,
+            "extra": self.extra,
+            "changed": self.changed,
+            "columns": dict(self.columns),
+            "version": self.version,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class TableReport:
     """One table. ``found`` counts the differences that were looked at; ``differences`` are those
     that are shown. With ``complete`` False more ranges differ than were looked at. ``uncompared``
@@ -51,11 +74,14 @@ class TableReport:
     newest version see it, and the next window is written on top of it."""
     left_out: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
+    repair: Repair | None = None
+    """What differs, and whether it was repaired; None where nothing was to be repaired."""
 
     @property
     def equal(self) -> bool:
-        """Whether the copy equals the table."""
-        return not self.found and self.complete and not self.problem
+        """Whether the copy equals the table, as it was or after a repair."""
+        repaired = self.repair is not None and self.repair.version is not None
+        return (repaired or not self.found) and self.complete and not self.problem
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
@@ -73,6 +99,7 @@ class TableReport:
             "caveats": list(self.caveats),
             "problem": self.problem,
             "outside": list(self.outside),
+            **({} if self.repair is None else {"repair": self.repair.to_json()}),
         }
 
 

@@ -8,9 +8,7 @@ from typing import Any
 from ddl.model.schema import Type, TypeCode
 from watcher.replica.key_order import KeyOrder
 from watcher.replica.verification.row_hashes import format_units
-from watcher.spanner.key_values import NAN, NANOS, NULL, Part, Parts
-from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH
-from watcher.spanner.timestamps import to_datetime
+from watcher.spanner.key_values import NAN, NULL, Part, Parts, write_nanos
 
 
 def show_key(order: KeyOrder, parts: Parts) -> dict[str, Any]:
@@ -31,6 +29,5 @@ def show_part(part: Part, type_: Type) -> Any:
     if isinstance(value, Decimal):
         return format_units(value)
     if type_.code is TypeCode.TIMESTAMP:
-        seconds, nanos = divmod(value, NANOS)
-        return f"{to_datetime(seconds * 1_000_000).isoformat()[:SECONDS_LENGTH]}.{nanos:09d}Z"
+        return write_nanos(value)
     return value if isinstance(value, bool | int | str | float) else str(value)

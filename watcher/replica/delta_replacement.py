@@ -1,0 +1,85 @@
+"""Replaces rows of a Delta table in one entry of its log, whoever has written the table.
+
+Where it has deletion vectors, these remove the rows; else files that have one are written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from pyroaring import BitMap
+
+from watcher.process.failpoints import failpoint
+from watcher.replica.compaction import FILE_BYTES
+from watcher.replica.copies import Replacement
+from watcher.replica.delta_actions import add_file, remove_file
+from watcher.replica.delta_features import allows_vectors
+from watcher.replica.delta_files import TableFiles
+from watcher.replica.delta_snapshot import Action, Snapshot
+from watcher.replica.file_rewrites import FileRewrite, Source
+from watcher.replica.key_sets import KeySet
+from watcher.replica.merge_on_read import VectorTable, take_columns
+
+OPERATION = "REPLACE ROWS"
+
+
+def replace_rows(
+    table: VectorTable,
+    snapshot: Snapshot,
+    replacement: Replacement,
+    mark: Mapping[str, str],
+    transaction: Mapping[str, Any],
+) -> bool:
+    """Replaces rows of the version that ``VectorTable.read`` has returned; returns whether nobody
+    has committed meanwhile. What was written for nothing belongs to no version. Raises OSError,
+    ReplicaError."""
+    schema = snapshot.schema
+    gone = find_rows(table.files, snapshot, replacement.keys)
+    rows = take_columns(replacement.rows, schema, schema.names, table.path)
+    if allows_vectors(snapshot):
+        removed = list(table.write_vectors(snapshot, gone))
+    else:
+        removed = list(rewrite_files(table, snapshot, gone))
+    actions = [{"txn": transaction}, *removed, *table.write_rows(rows)]
+    failpoint("after-repair-files")
+    if not table.commit(snapshot.version + 1, OPERATION, actions, mark):
+        return False
+    failpoint("after-repair-commit")
+    table.reader.advance(snapshot, snapshot.version + 1)
+    return True
+
+
+def find_rows(files: TableFiles, snapshot: Snapshot, keys: KeySet) -> dict[str, BitMap]:
+    """The numbers of the rows of some keys in each data file that has one, together with those
+    that its vector removes."""
+    schema = snapshot.schema
+    found = {}
+    for path, file in snapshot.files.items():
+        parts = [
+            np.flatnonzero(keys.find(batch)) + start
+            for start, batch in files.iterate_rows(file, schema, keys.columns)
+        ]
+        there = BitMap(np.concatenate(parts or [np.empty(0, np.int64)]).astype(np.uint32))
+        before = files.read_vector(file.vector)
+        if there - before:
+            found[path] = there | before
+    return found
+
+
+def rewrite_files(
+    table: VectorTable, snapshot: Snapshot, gone: Mapping[str, BitMap]
+) -> Iterator[Action]:
+    """Writes files anew without some rows: the actions that say so."""
+    if not gone:
+        return
+    files = {path: snapshot.files[path] for path in gone}
+    sources = [Source(file, table.count(file), gone[path]) for path, file in files.items()]
+    rewrite = FileRewrite(table.files, snapshot.schema, sources, FILE_BYTES)
+    for _ in rewrite.steps():
+        pass
+    rewrite.check()
+    yield from map(remove_file, files.values())
+    for new in rewrite.new:
+        yield add_file(new.path, new.size, new.statistics.to_json())
