@@ -7,7 +7,7 @@ schema is called ``schema.Table``. Expressions are kept as SQL text of the schem
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from typing import Generic, TypeVar
 
@@ -197,7 +197,7 @@ class RowDeletionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; ``primary_key`` is empty for a singleton table."""
+    """A table; ``primary_key`` is empty for a singleton table: ``PRIMARY KEY ()``, one row."""
 
     name: str
     columns: tuple[Column, ...]
@@ -218,6 +218,15 @@ class Table:
     def placement_key(self) -> Column | None:
         """The column that names the placement of a row; None where the table has none."""
         return next((c for c in self.columns if c.placement_key), None)
+
+
+ROWID = Column("rowid", Type(TypeCode.INT64), not_null=True, identity=Identity(), hidden=True)
+"""The key that Spanner gives to a table that is created without one."""
+
+
+def add_rowid(table: Table) -> Table:
+    """The table that Spanner makes of a CREATE TABLE that names no primary key."""
+    return replace(table, columns=(*table.columns, ROWID), primary_key=(KeyPart(ROWID.name),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,8 @@ ALTERED = [
     ("V SET OPTIONS (wrong = true)", INVALID, "Option: wrong is unknown"),
 ]
 STATEMENTS = [
-    ("CREATE TABLE X (K INT64)", INVALID, "Must specify either table or column PRIMARY KEY"),
+    ("CREATE TABLE X (rowid INT64)", PRECONDITION, "Duplicate column name X.rowid"),
+    ("CREATE TABLE X (K INT64, RowId INT64)", PRECONDITION, "Duplicate column name X.rowid"),
     ("CREATE TABLE X (K INT64 PRIMARY KEY) PRIMARY KEY (K)", INVALID, "Can only specify PRIMARY"),
     ("CREATE TABLE X (K INT64, PRIMARY KEY (K), PRIMARY KEY (K))", INVALID, "Can only specify"),
     ("CREATE TABLE Select (K INT64) PRIMARY KEY (K)", INVALID, "Syntax error .* 'Select'"),

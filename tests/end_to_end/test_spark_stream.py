@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from fixtures.singers import SINGERS
+from fixtures.queries import ask
+from fixtures.server import CreateDatabase
+from fixtures.singers import SINGERS, make_watchable
 from fixtures.spark import changes, drain, undo_newest_commit
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
@@ -38,6 +40,24 @@ def test_changes_arrive_once_over_restarts(
     assert read_delivered(tmp_path) == sorted(expected)
     drain(changes(spark, singers), tmp_path)
     assert read_delivered(tmp_path) == sorted(expected)
+
+
+def test_rows_without_a_primary_key_arrive_with_their_hidden_one(
+    spark: SparkSession, create_database: CreateDatabase, tmp_path: Path
+) -> None:
+    database = create_database("CREATE TABLE Singers (LastName STRING(MAX))")
+    make_watchable(database, "Singers")
+    for _ in range(2):
+        with database.batch() as batch:
+            batch.insert("Singers", ("LastName",), [("same",), ("same",)])
+        drain(changes(spark, database), tmp_path)
+    rows = [
+        row
+        for path in (tmp_path / "parquet").glob("*.parquet")
+        for row in pq.read_table(path).to_pylist()
+    ]
+    written = ask(database, "SELECT rowid, LastName FROM Singers").rows
+    assert sorted((row["rowid"], row["LastName"]) for row in rows) == sorted(written)
 
 
 def test_latest_starts_now_and_says_so_in_the_checkpoint(

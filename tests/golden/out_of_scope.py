@@ -20,6 +20,9 @@ CASES = {
     "compliance/dml_insert.test:insert_update_with_query": TWICE,
     "compliance/json_queries.test:json_double_round": STRICT,
     "compliance/json_queries.test:json_float64_round": STRICT,
+    "schema_changes_pg/ddl.create_table.test:79": (
+        "since July 2026 a table without a primary key has a hidden one; the file is older"
+    ),
     "compliance/interval.test:group_by_interval_nanosecond_precision": (
         "the order in an array of ARRAY_AGG without ORDER BY is not defined"
     ),

@@ -15,6 +15,7 @@ from ddl.model.schema import (
     OnDelete,
     RowDeletionPolicy,
     Table,
+    add_rowid,
 )
 from ddl.model.steps import Step
 from ddl.syntax.clauses import (
@@ -79,11 +80,9 @@ class TableBody:
         self.columns.append(column)
 
     def primary_key(self, *, strict: bool) -> tuple[KeyPart, ...]:
-        """The key. Raises InvalidDefinitionError if there is none, or more than one."""
+        """The key, empty if there is none. Raises InvalidDefinitionError for more than one."""
         if strict and len(self.keys) > 1:
             raise InvalidDefinitionError("Can only specify PRIMARY KEY once.")
-        if strict and not self.keys:
-            raise InvalidDefinitionError("Must specify either table or column PRIMARY KEY")
         return self.keys[-1] if self.keys else ()
 
 
@@ -120,7 +119,7 @@ def read_create_table(reader: TokenReader) -> Step:
         tuple(body.synonyms),
         options,
     )
-    return steps.CreateTable(table, if_not_exists)
+    return steps.CreateTable(table if body.keys else add_rowid(table), if_not_exists)
 
 
 def read_constraint(reader: TokenReader) -> Check | ForeignKey:

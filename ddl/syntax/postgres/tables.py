@@ -7,7 +7,7 @@ from dataclasses import replace
 from ddl.model import steps
 from ddl.model.errors import DdlError
 from ddl.model.names import split_name
-from ddl.model.schema import Check, Column, ForeignKey, KeyPart, OnDelete, Table
+from ddl.model.schema import Check, Column, ForeignKey, KeyPart, OnDelete, Table, add_rowid
 from ddl.model.steps import Step
 from ddl.syntax.clauses import (
     read_alteration_as_text,
@@ -102,8 +102,6 @@ def read_create_table(reader: TokenReader) -> Step:
     name = reader.read_path("a table name")
     body = PostgreSqlTableBody()
     body.read(reader)
-    if not body.has_primary_key:
-        raise DdlError(f'Primary key must be defined for table "{name}".')
     if split_name(name)[1].startswith(RESERVED_PREFIX):
         raise DdlError(f"'{RESERVED_PREFIX}' is not supported as a prefix for a table name.")
     options = read_table_options(reader)
@@ -120,7 +118,7 @@ def read_create_table(reader: TokenReader) -> Step:
         tuple(body.synonyms),
         options + read_table_options(reader),
     )
-    return steps.CreateTable(table, if_not_exists)
+    return steps.CreateTable(table if body.has_primary_key else add_rowid(table), if_not_exists)
 
 
 def read_alter_table(reader: TokenReader) -> Step:
