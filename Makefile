@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-all test-spark constraints soak endurance explore conformance schemas any-schema reference lint format bench docs dist clean
+.PHONY: help setup demo check test test-all test-spark constraints soak endurance explore conformance test-cloud schemas any-schema reference lint format bench docs dist clean
 
 # Hundreds of processes import the product in the tests: each would compile it.
 unexport PYTHONDONTWRITEBYTECODE
@@ -42,6 +42,9 @@ test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another Spark, in .ve
 $(SPARK_VENV)/.installed: pyproject.toml scripts/bootstrap.sh
 	@PYTHON="$(PYTHON)" VENV="$(SPARK_VENV)" SPARK_VERSION="$(SPARK)" bash scripts/bootstrap.sh
 	@touch $@
+
+test-cloud: $(STAMP) ## the end-to-end tests on a real instance, which asks first: DATABASE=spanner://projects/P/instances/I/databases/D
+	@PYTHONPATH=.:tests $(BIN)/python -m cloud.run "$(DATABASE)" $(TEST_CLOUD_ARGS)
 
 constraints: $(STAMP) ## write the installed versions into scripts/constraints/: NEWEST=1 after `make test NEWEST=1`
 	@$(BIN)/python scripts/write_constraints.py

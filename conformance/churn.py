@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from conformance.embedded import EmbeddedSpanner
 from conformance.output import now_micros
 from conformance.recording import ChurnEvent, RunFailedError
 from conformance.schema_changes import SchemaChange, list_changes
 from conformance.settings import STREAM, Settings
+from conformance.spanner import RunSpanner
 from conformance.writers import Writers
 
 JOIN_SECONDS_MAX = 90.0
@@ -51,9 +51,8 @@ def choose_churn(settings: Settings) -> Churn | None:
         round(choice.choice(pauses) * settings.pause_seconds, 3)
         for pauses in (PARTITION_PAUSES, SCHEMA_PAUSES, WRITER_PAUSES)
     )
-    return Churn(
-        settings.seed, partitions if settings.prepare == "stream" else 0.0, schema, writers
-    )
+    ours = settings.prepare == "stream" and not settings.database
+    return Churn(settings.seed, partitions if ours else 0.0, schema, writers)
 
 
 def report_churn(settings: Settings, events: Sequence[ChurnEvent]) -> ChurnReport | None:
@@ -70,7 +69,7 @@ class Churner:
 
     churn: Churn
     settings: Settings
-    spanner: EmbeddedSpanner
+    spanner: RunSpanner
     writers: Writers
     events: list[ChurnEvent] = field(default_factory=list)
     failure: Exception | None = None

@@ -21,7 +21,7 @@ if to_run(__name__):
     from conformance.presets import PRESETS
     from conformance.run import Report
     from conformance.runs import describe_all, describe_run, judge_again, make_json, run_all
-    from conformance.settings import Settings
+    from conformance.settings import BLOWS, OF_SERVER, Settings
 
 
 EXTRAS = ("emulator",)
@@ -37,6 +37,16 @@ def command(
             metavar="COMMAND",
             help="The command that is judged, with placeholders such as {database}; or a system by"
             " name: watch-poll, watch-change-stream, watch-push, debezium.",
+        ),
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            "-d",
+            metavar="ADDRESS",
+            help="Run in this database of a Spanner that is there, which must not exist: it is"
+            " created for each run and dropped after it. Without it, an embedded Spanner.",
         ),
     ] = None,
     output: Annotated[
@@ -161,10 +171,11 @@ def command(
 ) -> None:
     """Judge any change-capture system under faults.
 
-    Starts an embedded Spanner with writers, and the command, which prints the changes as JSON
-    lines. Kills, freezes and stops the command, kills the server, breaks calls, changes the schema,
-    and with --churn partitions and writers, too; then says what was lost, doubled, reordered, torn,
-    late or wrong, each with its seed. Exits with 1 if there was anything.
+    Starts an embedded Spanner with writers (with --database, uses one that is there), and the
+    command, which prints the changes as JSON lines. Kills, freezes and stops the command, kills the
+    server, breaks calls, changes the schema, and with --churn partitions and writers, too; then
+    says what was lost, doubled, reordered, torn, late or wrong, each with its seed. Exits with 1 if
+    there was anything.
 
     \b
     Examples:
@@ -182,7 +193,8 @@ def command(
         "format": output,
         "prepare": prepare,
         "value_captures": tuple(value_capture) if value_capture else None,
-        "blows": tuple(blow for blow in blows if blow != "none") if blows else None,
+        "blows": choose_blows(blows, database),
+        "database": database,
         "churn": churn,
         "seed": seed,
         "seconds": seconds,
@@ -209,6 +221,13 @@ def command(
         CONSOLE.print(f"kept: {keep}")
     if any(report.findings for report in reports):
         raise typer.Exit(1)
+
+
+def choose_blows(blows: list[str] | None, database: str | None) -> tuple[str, ...] | None:
+    """Those that may strike; None for all. Without a choice, a Spanner that is there is spared."""
+    if blows:
+        return tuple(blow for blow in blows if blow != "none")
+    return tuple(blow for blow in BLOWS if blow not in OF_SERVER) if database else None
 
 
 def make_settings(against: str, chosen: Mapping[str, Any], promised: Mapping[str, Any]) -> Settings:

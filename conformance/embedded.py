@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
-from conformance.schema_changes import EXTRA, SchemaChange
+from conformance.schema_changes import EXTRA, SchemaChange, make_or_take_back
 from conformance.writers import fresh_database
 from ddl.model.schema import Dialect
-from ddl.syntax.render import render_step
 from emulator.faults import Faults
 from emulator.process import ServerProcess, spawn
 from watcher.spanner.address import DatabaseAddress
@@ -60,13 +58,18 @@ class EmbeddedSpanner:
         self._seed = seed
         self._spawn = spawn
         self._server = spawn(folder, 0, 0.0, self._churning)
-        os.environ[VARIABLE] = self.address
+        os.environ[VARIABLE] = self.host
         self.instance = self._create_instance()
 
     @property
-    def address(self) -> str:
+    def host(self) -> str:
         """Host and port, the same after a restart."""
         return self._server.address
+
+    @property
+    def address(self) -> DatabaseAddress:
+        """Where the database is."""
+        return DatabaseAddress(PROJECT, INSTANCE, self.name)
 
     @property
     def _churning(self) -> Faults:
@@ -81,11 +84,11 @@ class EmbeddedSpanner:
 
     def connect(self) -> Database:
         """A client of its own: a session that the server has lost is not kept."""
-        return fresh_database(DatabaseAddress(PROJECT, INSTANCE, self.name))
+        return fresh_database(self.address)
 
     def restart(self) -> None:
         """kill -9; it comes back with what was committed."""
-        port = int(self.address.rsplit(":", maxsplit=1)[-1])
+        port = int(self.host.rsplit(":", maxsplit=1)[-1])
         self._server.kill()
         self._server = self._spawn(self._folder, port, 0.0, self._churning)
 
@@ -115,15 +118,7 @@ class EmbeddedSpanner:
     def change_schema(self, change: SchemaChange = EXTRA) -> str | None:
         """Makes a change, or takes it back where it was made; the statement, or None where the
         server does not answer or refuses it."""
-        try:
-            database = self.connect()
-            database.reload()
-            there = any(change.sign in text for text in database.ddl_statements)
-            statement = render_step(change.back if there else change.step, self._dialect)
-            database.update_ddl([statement]).result(DDL_SECONDS_MAX)
-        except (GoogleAPICallError, RetryError, TimeoutError):
-            return None
-        return statement
+        return make_or_take_back(self.connect, change, self._dialect, DDL_SECONDS_MAX)
 
     def close(self) -> None:
         """Ends the server."""

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 from conformance.changes import ENDED, Blow
-from conformance.embedded import EmbeddedSpanner
 from conformance.output import now_micros
 from conformance.recording import Ending
 from conformance.settings import Settings
+from conformance.spanner import RunSpanner
 from conformance.system import System
 
 WEIGHTS = {
@@ -34,7 +34,7 @@ LOOK_SECONDS = 0.05
 class Nemesis:
     """Strikes, and records it. Starts a command again that has ended by itself."""
 
-    def __init__(self, settings: Settings, system: System, spanner: EmbeddedSpanner) -> None:
+    def __init__(self, settings: Settings, system: System, spanner: RunSpanner) -> None:
         self.blows: list[Blow] = []
         self.endings: list[Ending] = []
         self.hung = 0

@@ -12,7 +12,7 @@ from conformance.settings import VALUE_CAPTURES, Settings
 
 WATCH = "{python} -c 'from watcher.cli import main; main()' watch --config {state}/watch.toml"
 SHARED = """\
-database = "{database}"
+database = "{address}"
 tables = ["Accounts", "Entries", "Events"]
 consumer = "conformance"
 interval = "{interval}"
@@ -117,7 +117,7 @@ def write_files(name: str, state: Path, values: dict[str, str], settings: Settin
         return
     choice = random.Random(f"preset {settings.seed}")
     text = template.format(
-        database=values["database"],
+        address=values["address"],
         start=values["start"],
         interval=choice.choice(["5ms", "50ms"]),
         max_rows=choice.choice([20, 200, 100_000]),

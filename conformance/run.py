@@ -12,15 +12,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP
+from google.cloud.spanner_v1.database import Database
+
 from conformance.changes import STARTING, Blow
-from conformance.churn import Churner, ChurnReport, choose_churn, report_churn
+from conformance.churn import Churn, Churner, ChurnReport, choose_churn, report_churn
 from conformance.embedded import EmbeddedSpanner, restored_address
+from conformance.foreign import ForeignSpanner
 from conformance.judges.arrivals import Latency, measure_latency, undisturbed_lines
 from conformance.judges.each_change import newest_versions
 from conformance.judges.repeats import explain_repeats
 from conformance.judges.streamed_windows import mods_of
 from conformance.nemesis import Nemesis
-from conformance.output import RawLine, now_micros, parse_output, write_lines
+from conformance.output import RawLine, parse_output, write_lines
 from conformance.presets import PRESETS, write_files
 from conformance.recording import (
     ChurnEvent,
@@ -31,6 +35,7 @@ from conformance.recording import (
     first_deliveries,
 )
 from conformance.settings import STREAM, Settings, split_command
+from conformance.spanner import RunSpanner
 from conformance.system import System, name_variables
 from conformance.truth import Commit, Row, Truth, Write
 from conformance.verdict import judge
@@ -39,7 +44,7 @@ from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import make_plan
 from ddl.model.options import WatchOptions
 from watcher.spanner.address import DatabaseAddress
-from watcher.spanner.timestamps import format_timestamp
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 DATABASE = "conformance"
 COMMITS_MIN = 25
@@ -99,15 +104,14 @@ def record(settings: Settings, folder: Path) -> tuple[Recording, list[RawLine]]:
     state = folder / "state"
     state.mkdir()
     churn = choose_churn(settings)
-    seconds = churn.partition_seconds if churn is not None else 0.0
-    spanner = EmbeddedSpanner(folder / "spanner", DATABASE, seconds, seed=settings.seed)
+    spanner = open_spanner(settings, folder, churn)
     truth = Truth()
     writers = Writers(settings.seed, spanner.connect, truth)
     churner = Churner(churn, settings, spanner, writers) if churn is not None else None
     system: System | None = None
     try:
         prepare(settings, spanner)
-        began = now_micros()
+        began = begin(spanner.connect())
         system = make_system(settings, spanner, folder, state, began)
         system.start()
         nemesis = Nemesis(settings, system, spanner)
@@ -145,7 +149,22 @@ def record(settings: Settings, folder: Path) -> tuple[Recording, list[RawLine]]:
     return recording, raw
 
 
-def prepare(settings: Settings, spanner: EmbeddedSpanner) -> None:
+def open_spanner(settings: Settings, folder: Path, churn: Churn | None) -> RunSpanner:
+    """A server of the run's own, or the one in which the settings name a database."""
+    if settings.database:
+        return ForeignSpanner(DatabaseAddress.parse(settings.database))
+    seconds = churn.partition_seconds if churn is not None else 0.0
+    return EmbeddedSpanner(folder / "spanner", DATABASE, seconds, seed=settings.seed)
+
+
+def begin(database: Database) -> int:
+    """A commit timestamp from before the first write that is judged, by the clock of Spanner."""
+    with database.batch() as batch:
+        batch.insert("Log", ("Name", "At"), [("begin", COMMIT_TIMESTAMP)])
+    return to_micros(batch.committed)
+
+
+def prepare(settings: Settings, spanner: RunSpanner) -> None:
     """The database, with what the system needs to see its changes."""
     choice = random.Random(f"schema {settings.seed}")
     database = spanner.create([ACCOUNTS, ENTRIES, EVENTS, LOG])
@@ -162,13 +181,13 @@ def prepare(settings: Settings, spanner: EmbeddedSpanner) -> None:
 
 
 def make_system(
-    settings: Settings, spanner: EmbeddedSpanner, folder: Path, state: Path, began: int
+    settings: Settings, spanner: RunSpanner, folder: Path, state: Path, began: int
 ) -> System:
     """The command, with its placeholders and variables."""
-    database = spanner.connect()
-    address = DatabaseAddress.parse(database.name)
+    address = spanner.address
     values = {
-        "database": database.name,
+        "address": str(address),
+        "database": address.path,
         "project": address.project,
         "instance": address.instance,
         "name": address.database,

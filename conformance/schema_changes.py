@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from google.api_core.exceptions import GoogleAPICallError, RetryError
+from google.cloud.spanner_v1.database import Database
 
 from ddl.model.schema import (
     ChangeStream,
     Column,
+    Dialect,
     Index,
     KeyPart,
     Table,
@@ -23,6 +27,7 @@ from ddl.model.steps import (
     DropIndex,
     DropTable,
 )
+from ddl.syntax.render import render_step
 
 Step = (
     AddColumn | DropColumn | CreateIndex | DropIndex | CreateTable | DropTable | AlterChangeStream
@@ -83,3 +88,19 @@ def alter_stream(stream: str, option: str, value: str, before: str) -> SchemaCha
         )
 
     return SchemaChange(f"{option} = '{value}'", set_option(value), set_option(before))
+
+
+def make_or_take_back(
+    connect: Callable[[], Database], change: SchemaChange, dialect: Dialect, seconds_max: float
+) -> str | None:
+    """Makes a change, or takes it back where it was made; the statement, or None where the server
+    does not answer or refuses it."""
+    try:
+        database = connect()
+        database.reload()
+        there = any(change.sign in text for text in database.ddl_statements)
+        statement = render_step(change.back if there else change.step, dialect)
+        database.update_ddl([statement]).result(seconds_max)
+    except (GoogleAPICallError, RetryError, TimeoutError):
+        return None
+    return statement

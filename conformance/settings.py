@@ -11,11 +11,14 @@ from typing import Any, Literal
 from conformance.formats import FORMATS
 from conformance.recording import Promises
 from watcher.model.errors import ConfigurationError
+from watcher.spanner.address import DatabaseAddress
 
 Prepared = Literal["stream", "poll"]
 STREAM = "Changes"
 """The change stream of a run."""
 BLOWS = ("kill", "stop", "freeze", "restart_server", "trouble", "change_schema")
+OF_SERVER = frozenset({"restart_server", "trouble"})
+"""The blows that only an embedded Spanner takes."""
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 VALUE_CAPTURES = ("OLD_AND_NEW_VALUES", "NEW_VALUES", "NEW_ROW", "NEW_ROW_AND_OLD_VALUES")
 
@@ -40,13 +43,21 @@ class Settings:
     start_seconds: float = 120.0
     pause_seconds: float = 0.6
     churn: bool = False
+    database: str = ""
+    """The address of a database that is made for the run; empty for an embedded Spanner."""
 
     def check(self) -> None:
-        """Raises ConfigurationError for what is no choice."""
+        """Raises ConfigurationError for what is no choice, AddressError for no address."""
         split_command(self.command, {})
+        if self.database:
+            DatabaseAddress.parse(self.database)
         check_choice("--format", self.format, tuple(FORMATS))
         for blow in self.blows:
             check_choice("--blow", blow, BLOWS)
+            if self.database and blow in OF_SERVER:
+                raise ConfigurationError(
+                    f"--blow {blow} strikes an embedded Spanner: leave it out with --database"
+                )
         for capture in self.value_captures:
             check_choice("--value-capture", capture, VALUE_CAPTURES)
 

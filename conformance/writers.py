@@ -3,6 +3,7 @@ of its own, so that a commit whose answer was lost can be looked up."""
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import uuid
@@ -24,7 +25,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from conformance.truth import Commit, Key, Truth, Write
 from ddl.model.schema import Dialect
-from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.timestamps import to_micros
 
@@ -303,6 +304,9 @@ class AbandonedError(Exception):
 
 def fresh_database(address: DatabaseAddress) -> Database:
     """A client of its own: a session that the server has lost is not kept."""
-    client = spanner.Client(project=address.project, disable_builtin_metrics=True)
+    reached = address.endpoint.client_arguments if address.endpoint is not None else {}
+    if EMULATOR_HOST in os.environ:
+        reached = {}
+    client = spanner.Client(project=address.project, disable_builtin_metrics=True, **reached)
     opened: Database = client.instance(address.instance).database(address.database)
     return opened

@@ -16,7 +16,7 @@ from watcher.settings.watcher import parse_watch_config
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "conformance.md").read_text()
 DATABASE = "projects/project-1/instances/instance-1/databases/database-1"
-VALUES = {"database": DATABASE, "start": "2026-01-31T12:00:00.000000Z"}
+VALUES = {"address": DATABASE, "database": DATABASE, "start": "2026-01-31T12:00:00.000000Z"}
 
 
 def test_the_documented_presets_are_all_there() -> None:

@@ -151,7 +151,7 @@ class World:
         self._prepare(database)
         # A row that is inserted again is in the default placement, and no record links the two.
         self.transactions = self.randomness.choice([True, False]) or placed
-        self.around = Surroundings(folder, self.spanner.address, self.randomness, self.struck)
+        self.around = Surroundings(folder, self.spanner.host, self.randomness, self.struck)
         self.writers: list[Writer] = []
         self.has_page = self.randomness.random() < PAGES
         self.page_port = self._choose_page_port()

@@ -17,12 +17,23 @@ if to_run(__name__):
     from watcher.demo.processes import ChildError
     from watcher.demo.run import Demo
     from watcher.demo.settings import DemoOptions
+    from watcher.spanner.address import DatabaseAddress
 
 
 EXTRAS = ("emulator", "spark")
 
 
 def command(
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            "-d",
+            metavar="ADDRESS",
+            help="Run in this database of a Spanner that is there, which must not exist: it is"
+            " created for the run and dropped at the end. Without it, an embedded Spanner.",
+        ),
+    ] = None,
     rows: Annotated[
         int,
         typer.Option(min=1, metavar="NUMBER", help="Rows in the table before it is watched."),
@@ -79,10 +90,11 @@ def command(
 ) -> None:
     """Run the whole data path on this machine and verify it.
 
-    Starts the embedded Spanner, loads an ordinary table and makes it watchable. Writes to it while
-    Spark streams its changes into Parquet and the index is cleared, then compares everything.
-    Exits with 0 only if Parquet holds exactly what was written.
+    Starts the embedded Spanner, or uses one that is there (--database); loads an ordinary table and
+    makes it watchable. Writes to it while Spark streams its changes into Parquet and the index is
+    cleared, then compares everything. Exits with 0 only if Parquet holds exactly what was written.
     """
+    address = DatabaseAddress.parse_for_writes(database) if database is not None else None
     options = DemoOptions(
         rows=rows,
         mutations_per_second=rate,
@@ -96,7 +108,7 @@ def command(
         dialect=dialect,
     )
     try:
-        summary = Demo(options, keep, json_output).run()
+        summary = Demo(options, keep, json_output, address).run()
     except ChildError as error:
         print_error(str(error))
         raise typer.Exit(1) from error

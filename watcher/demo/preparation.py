@@ -15,11 +15,10 @@ from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import make_plan
 from ddl.model.options import WatchOptions
 from watcher.captures.statements import count_index
-from watcher.demo.settings import ADDRESS, TABLE, TABLES, DemoSettings
+from watcher.demo.settings import TABLE, DemoSettings
 from watcher.demo.verification import Row
 from watcher.demo.writer import COLUMNS, make_row
-from watcher.spanner.address import DatabaseAddress
-from watcher.spanner.database import connect, create_on_emulator
+from watcher.spanner.database import connect
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.discovery import discover_table
@@ -28,10 +27,9 @@ from watcher.tables.values import WatchedTable
 ROWS_A_LOAD_COMMIT = 1_000
 
 
-def create_database(settings: DemoSettings, progress: Callable[[int], None]) -> Database:
-    """Creates instance and database and loads the table; ``progress`` is told of rows loaded."""
-    create_on_emulator(ADDRESS, [TABLES[settings.dialect]], settings.dialect)
-    database = connect(ADDRESS)
+def load_table(settings: DemoSettings, progress: Callable[[int], None]) -> Database:
+    """Loads the table; ``progress`` gets how many rows each commit has."""
+    database = connect(settings.address)
     for first in range(0, settings.rows, ROWS_A_LOAD_COMMIT):
         keys = range(first, min(first + ROWS_A_LOAD_COMMIT, settings.rows))
         with database.batch() as batch:
@@ -73,5 +71,5 @@ def make_watchable(settings: DemoSettings, database: Database, console: Console)
         console.print(f"{number}. {statement.sql};", markup=False, style="cyan")
         console.print(f"   -- {statement.reason}", markup=False, style="dim")
     apply_plan(database, plan)
-    now = QueryClient(DatabaseAddress.parse(database.name)).fetch_read_timestamp()
+    now = QueryClient(settings.address).fetch_read_timestamp()
     return DemoTable(discover_table(database, TABLE), now)

@@ -31,6 +31,7 @@ class DemoProcess(ChildProcess):
 def start_child(
     name: str, settings: DemoSettings, module: str, arguments: Sequence[str]
 ) -> DemoProcess:
-    """Starts ``python -m module arguments`` with the demo's server in its environment."""
+    """Starts ``python -m module arguments``, with the demo's server in its environment."""
     command = [sys.executable, "-m", module, *arguments]
-    return DemoProcess.start(name, settings.log(name), command, {EMULATOR_HOST: settings.server})
+    server = {EMULATOR_HOST: settings.server} if settings.server else {}
+    return DemoProcess.start(name, settings.log(name), command, server)

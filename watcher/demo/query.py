@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import watcher
 from watcher.demo.local_spark import SHORT_RUN, session
-from watcher.demo.settings import ADDRESS, CONSUMER, TABLE, DemoSettings
+from watcher.demo.settings import CONSUMER, TABLE, DemoSettings
 from watcher.process.line_files import append_line
 from watcher.replica.formats import make_session_settings
 from watcher.replica.replica_window import CutReport
@@ -29,9 +29,7 @@ def start_query(spark: SparkSession, settings: DemoSettings, beginning: str) -> 
     watcher.register(spark, prestart=True)
     changes = (
         spark.readStream.format("spanner-changes")
-        .option("project", ADDRESS.project)
-        .option("instance", ADDRESS.instance)
-        .option("database", ADDRESS.database)
+        .option("database", settings.database)
         .option("table", TABLE)
         .option("consumer", CONSUMER)
         .option("shardGroups", settings.shard_groups)
@@ -52,7 +50,7 @@ def start_replica(spark: SparkSession, settings: DemoSettings) -> StreamingQuery
     """Starts the query that keeps a replica; after a crash it goes on by itself."""
     return watcher.replicate(
         spark,
-        database=str(ADDRESS),
+        database=settings.database,
         tables=[TABLE],
         to=str(settings.lake),
         format=settings.to,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from rich.console import Console
 
-from watcher.demo.settings import ADDRESS, DemoSettings
+from watcher.demo.settings import DemoSettings
 from watcher.demo.verification import Version
 from watcher.replica.formats import open_copies
 from watcher.replica.manifest import Manifest
@@ -40,7 +40,7 @@ class ReplicaSummary:
 def verify_replica(settings: DemoSettings, truth: Sequence[Version]) -> ReplicaSummary:
     """Compares every row with Spanner at the timestamp of the last cut."""
     cut = Manifest(str(settings.lake)).find_exact()
-    queries = QueryClient(ADDRESS)
+    queries = QueryClient(settings.address)
     report = verify(queries, open_copies(cut.copies, str(settings.lake), cut.consumer), cut)
     complete = cut.end >= max((version.timestamp for version in truth), default=0)
     lines = [json.loads(line) for line in settings.cuts_log.read_text().splitlines()]

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,15 +16,18 @@ from rich.progress import Progress as Bar
 
 from emulator.process import spawn
 from watcher.demo.delivered import read_ground_truth, read_micro_batches
-from watcher.demo.preparation import create_database, make_watchable, read_rows_by_key
+from watcher.demo.preparation import load_table, make_watchable, read_rows_by_key
 from watcher.demo.progress import count_index_rows
 from watcher.demo.replica import ReplicaSummary, show_replica, verify_replica
-from watcher.demo.settings import DemoOptions, DemoSettings
+from watcher.demo.settings import ADDRESS, TABLES, DemoOptions, DemoSettings
 from watcher.demo.streaming import Streaming
 from watcher.demo.summary import DemoSummary, show, summarise
 from watcher.demo.verification import verify
 from watcher.process.terminal.console import UNLIMITED
 from watcher.process.terminal.mode import MODE
+from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
+from watcher.spanner.database import create_on_emulator
+from watcher.spanner.temporary_databases import create_temporarily
 
 
 @contextmanager
@@ -42,9 +45,17 @@ def make_directory(keep: Path | None) -> Iterator[Path]:
 
 
 class Demo:
-    """One run. ``json_output`` keeps everything but the summary off the standard output."""
+    """One run, on an embedded server, or in the ``database`` of an instance that is there.
+    ``json_output`` keeps everything but the summary off the standard output."""
 
-    def __init__(self, options: DemoOptions, keep: Path | None, json_output: bool) -> None:
+    def __init__(
+        self,
+        options: DemoOptions,
+        keep: Path | None,
+        json_output: bool,
+        database: DatabaseAddress | None = None,
+    ) -> None:
+        self._address = database
         self._options = options
         self._keep = keep
         self._json = json_output
@@ -54,13 +65,9 @@ class Demo:
 
     def run(self) -> DemoSummary | ReplicaSummary:
         """Does everything; raises when a part breaks, returns a verdict when all ran."""
-        with make_directory(self._keep) as directory, spawn(directory / "spanner") as server:
-            settings = DemoSettings(
-                **asdict(self._options), directory=directory, server=server.address
-            )
+        with make_directory(self._keep) as directory, ExitStack() as stack:
+            settings = self._create_database(directory, stack)
             settings.save()
-            os.environ["SPANNER_EMULATOR_HOST"] = server.address
-            self._console.print(f"embedded Spanner at {server.address}, data in {settings.data}")
             database = self._load(settings)
             watching = make_watchable(settings, database, self._console)
             before = Streaming(settings, database, watching, self._console).run()
@@ -77,6 +84,23 @@ class Demo:
             show(summary, Console())
         return summary
 
+    def _create_database(self, directory: Path, stack: ExitStack) -> DemoSettings:
+        """The database, for as long as the ``stack`` is open."""
+        options, statements = asdict(self._options), [TABLES[self._options.dialect]]
+        if self._address is not None:
+            named = str(self._address)
+            stack.enter_context(
+                create_temporarily(self._address, statements, self._options.dialect)
+            )
+            self._console.print(f"{named} is created, and dropped at the end")
+            return DemoSettings(**options, directory=directory, server="", database=named)
+        server = stack.enter_context(spawn(directory / "spanner"))
+        settings = DemoSettings(**options, directory=directory, server=server.address)
+        os.environ[EMULATOR_HOST] = server.address
+        create_on_emulator(ADDRESS, statements, self._options.dialect)
+        self._console.print(f"embedded Spanner at {server.address}, data in {settings.data}")
+        return settings
+
     def _verify_replica(self, settings: DemoSettings) -> ReplicaSummary:
         self._console.print("comparing the replica with Spanner ...")
         summary = verify_replica(settings, read_ground_truth(settings))
@@ -90,4 +114,4 @@ class Demo:
         hidden = not self._console.is_terminal
         with Bar(console=self._console, disable=hidden) as bar:
             task = bar.add_task("loading Singers", total=settings.rows)
-            return create_database(settings, lambda rows: bar.advance(task, rows))
+            return load_table(settings, lambda rows: bar.advance(task, rows))

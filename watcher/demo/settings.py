@@ -54,10 +54,17 @@ class DemoOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoSettings(DemoOptions):
-    """The options, and where this run has its files and its server (host:port)."""
+    """The options, and where this run has its files and its embedded server (host:port; empty where
+    ``database`` is in an instance of the user's)."""
 
     directory: Path
     server: str
+    database: str = str(ADDRESS)
+
+    @property
+    def address(self) -> DatabaseAddress:
+        """Where the database is."""
+        return DatabaseAddress.parse(self.database)
 
     @property
     def writer_log(self) -> Path:

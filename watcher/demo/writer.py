@@ -25,7 +25,7 @@ from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.demo.settings import ADDRESS, TABLE, DemoSettings
+from watcher.demo.settings import TABLE, DemoSettings
 from watcher.spanner.database import open_database
 from watcher.spanner.dialects import SqlDialect, find_dialect
 
@@ -169,7 +169,7 @@ def write(settings: DemoSettings, database: Database, log: CommitLog) -> None:
 def main(arguments: list[str]) -> None:
     """``python -m watcher.demo.writer SETTINGS``; SPANNER_EMULATOR_HOST names the server."""
     settings = DemoSettings.load(Path(arguments[0]))
-    database = open_database(ADDRESS)
+    database = open_database(settings.address)
     with settings.writer_log.open("a") as file:
         write(settings, database, CommitLog(file))
 

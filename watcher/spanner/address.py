@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 from ddl.model.resource_ids import IdRules
@@ -69,6 +69,19 @@ class Endpoint:
         if self.google_credentials is not None:
             return self.google_credentials
         return GOOGLE_HOST.match(self.api_endpoint) is not None
+
+    @property
+    def client_arguments(self) -> dict[str, Any]:
+        """What the client takes, beside project and credentials, to reach it."""
+        arguments = {
+            "client_options": {"api_endpoint": self.api_endpoint},
+            "ca_certificate": self.ca_certificate,
+            "client_certificate": self.client_certificate,
+            "client_key": self.client_key,
+        }
+        if self.is_google:
+            return arguments
+        return arguments | {"instance_type": "omni", "use_plain_text": self.plain_text}
 
 
 PARAMETERS = (

@@ -21,6 +21,7 @@ from google.api_core.exceptions import (
 from google.cloud import spanner
 from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.instance import Instance
 from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.model.schema import Dialect
@@ -70,28 +71,13 @@ def open_client(address: DatabaseAddress, checked: bool = False) -> spanner.Clie
     endpoint = address.endpoint
     if EMULATOR_HOST in os.environ:
         return BoundedSpanner(project=address.project, disable_builtin_metrics=True)
+    reached = endpoint.client_arguments if endpoint is not None else {}
     if endpoint is not None and not endpoint.is_google:
-        return BoundedSpanner(
-            client_options={"api_endpoint": endpoint.api_endpoint},
-            instance_type="omni",
-            use_plain_text=endpoint.plain_text,
-            ca_certificate=endpoint.ca_certificate,
-            client_certificate=endpoint.client_certificate,
-            client_key=endpoint.client_key,
-        )
+        return BoundedSpanner(**reached)
     credentials = load_credentials()
     if checked:
         check_credentials(credentials)  # the client's own threads would outlive it for long
-    if endpoint is None:
-        return BoundedSpanner(project=address.project, credentials=credentials)
-    return BoundedSpanner(
-        project=address.project,
-        credentials=credentials,
-        client_options={"api_endpoint": endpoint.api_endpoint},
-        ca_certificate=endpoint.ca_certificate,
-        client_certificate=endpoint.client_certificate,
-        client_key=endpoint.client_key,
-    )
+    return BoundedSpanner(project=address.project, credentials=credentials, **reached)
 
 
 def create_on_emulator(
@@ -113,22 +99,39 @@ def create_on_emulator(
     try:
         if not instance.exists():
             instance.create().result(60)
+    except (GoogleAPICallError, RetryError) as error:
+        raise WatcherError(f"cannot create {address}: {error.message}") from error
+    if not create_database(instance, address, statements, dialect):
+        return False
+    if dml:
+        fill(instance.database(address.database), address, dml)
+    return True
+
+
+def create_database(
+    instance: Instance,
+    address: DatabaseAddress,
+    statements: Sequence[str],
+    dialect: Dialect = Dialect.GOOGLESQL,
+    seconds_max: float = 60,
+) -> bool:
+    """Creates a database in an instance that is there; False when it already exists. Raises as
+    ``create_on_emulator``."""
+    try:
         if dialect is Dialect.POSTGRESQL:
             database = instance.database(
                 address.database, database_dialect=DatabaseDialect.POSTGRESQL
             )
-            create_postgresql(database, statements)
+            create_postgresql(database, statements, seconds_max)
         else:
             database = instance.database(address.database, ddl_statements=tuple(statements))
-            database.create().result(60)
+            database.create().result(seconds_max)
     except AlreadyExists:
         return False
     except InvalidArgument as error:
         raise ConfigurationError(f"cannot create {address}: {error.message}") from error
     except (GoogleAPICallError, RetryError) as error:
         raise WatcherError(f"cannot create {address}: {error.message}") from error
-    if dml:
-        fill(database, address, dml)
     return True
 
 
@@ -150,12 +153,12 @@ def fill(database: Database, address: DatabaseAddress, dml: Sequence[str]) -> No
         ) from error
 
 
-def create_postgresql(database: Database, statements: Sequence[str]) -> None:
+def create_postgresql(database: Database, statements: Sequence[str], seconds_max: float) -> None:
     """Creates a database of the PostgreSQL dialect; without it if a statement is refused."""
-    database.create().result(60)
+    database.create().result(seconds_max)
     try:
         if statements:
-            database.update_ddl(list(statements)).result(60)
+            database.update_ddl(list(statements)).result(seconds_max)
     except GoogleAPICallError:
         database.drop()
         raise
