@@ -24,6 +24,7 @@ class Wrong(StrEnum):
     ON_UPDATE_UPSERT = "on-update-upsert"
     ON_UPDATE_REPLACE = "on-update-replace"
     ON_UPDATE_PARTITIONED = "on-update-partitioned"
+    ON_UPDATE_KEY_ONLY = "on-update-key-only"
     DEFAULT_ON_INSERT = "default-on-insert"
     EXPLICIT_VALUE_WINS = "explicit-value-wins"
     EXPLICIT_NULL_WINS = "explicit-null-wins"
@@ -44,10 +45,12 @@ class Wrong(StrEnum):
     STREAM_START_INSIDE = "stream-start-inside"
     STREAM_END_INSIDE = "stream-end-inside"
     STREAM_COMMIT_ORDER = "stream-commit-order"
+    STREAM_TRANSACTION_ID = "stream-transaction-id"
     STREAM_EXCLUDES = "stream-excludes-transaction"
     STREAM_OLD_VALUES = "stream-old-values"
     STREAM_NEW_ROW = "stream-new-row"
     STREAM_HIDDEN_COLUMNS = "stream-hidden-columns"
+    STREAM_GENERATED_COLUMNS = "stream-generated-columns"
 
 
 _wrong: frozenset[Wrong] = frozenset()

@@ -22,6 +22,7 @@ PENDING_NOTE = (
     " whether DEFAULT and ON UPDATE count; test it with 'spanner-watcher emulator"
     " --strict-pending-timestamps', or use --strategy change-stream, which adds no column"
 )
+# assumes: on-update-key-only
 KEY_NOTE = (
     "a write that names only key columns of a row that exists does not set {}: no poll sees it"
 )

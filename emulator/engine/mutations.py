@@ -82,6 +82,22 @@ def write_rows(
             write_in_order(connection, plan, kind, rows, moment)
     else:
         write_in_order(connection, plan, kind, rows, moment)
+    if kind in LEFT_TIMESTAMPS and is_wrong(Wrong.ON_UPDATE_KEY_ONLY):
+        stamp_named(connection, plan, rows, moment)
+
+
+def stamp_named(
+    connection: apsw.Connection, plan: WritePlan, rows: Sequence[Row], moment: Moment
+) -> None:
+    """Wrong on purpose: rows of which only the key was written get the timestamps of ON UPDATE."""
+    names = [column.name for column in plan.table.columns if column.on_update]
+    if not names or len(plan.columns) > len(plan.keys):
+        return
+    where = plan.find.partition(" WHERE ")[2]
+    sets = ", ".join(f"{quote_name(name)} = ?{len(plan.keys) + 1}" for name in names)
+    for row in rows:
+        text = f"UPDATE {current_table(plan.table.name)} SET {sets} WHERE {where}"
+        connection.execute(text, (*key_of(plan, row), moment.text))
 
 
 @contextmanager

@@ -49,7 +49,7 @@ def columns_tracked_by(stream: ChangeStream, table: Table) -> tuple[Column, ...]
         c
         for c in table.columns
         if c.name not in keys
-        and c.generated is None
+        and (c.generated is None or is_wrong(Wrong.STREAM_GENERATED_COLUMNS))
         and not (c.hidden and is_wrong(Wrong.STREAM_HIDDEN_COLUMNS))
     )
     if stream.for_all:

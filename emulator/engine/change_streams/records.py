@@ -142,7 +142,7 @@ def record_rows(
         fields: list[Json] = [
             commit_text,
             f"{sequence:08}",
-            str(micros),
+            "1" if is_wrong(Wrong.STREAM_TRANSACTION_ID) else str(micros),
             final[record.partition.number] == sequence,
             record.table.name,
             column_types(record),

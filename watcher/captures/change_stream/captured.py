@@ -12,6 +12,7 @@ def list_streamed_columns(schema: Schema, name: str, table: Table) -> tuple[str,
     """
     # assumes: stream-new-row
     # assumes: stream-hidden-columns
+    # assumes: stream-generated-columns
     stream = schema.change_stream(name)
     key = {part.column.casefold() for part in table.primary_key}
     named = {

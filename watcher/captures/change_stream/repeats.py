@@ -17,6 +17,7 @@ Records = DataRecord | RecordColumns
 
 RecordId = tuple[int, str, str]
 """Commit timestamp, transaction, and the record's sequence in it: no other record has them."""
+# assumes: stream-transaction-id
 
 ID_FIELDS = ("commit_timestamp", "transaction_id", "record_sequence")
 

@@ -55,6 +55,18 @@ STREAMS = (
         (Mode.STREAM,),
     ),
     Assumption(
+        "stream-transaction-id",
+        "server_transaction_id is the same in all records of a transaction, and another in those"
+        " of every other one, also where transactions that share no data have the same commit"
+        " timestamp.",
+        DETAILS,
+        Consequence.WRONG,
+        "two transactions that commit at one timestamp are delivered as one, and a change may have"
+        " the id of another",
+        "remove transactions and stream.push, and do not drop changes by their id",
+        (Mode.STREAM,),
+    ),
+    Assumption(
         "stream-excludes-transaction",
         "A transaction with exclude_txn_from_change_streams, partitioned DML, too, is in no stream"
         " with allow_txn_exclusion.",
@@ -91,6 +103,15 @@ STREAMS = (
         "hidden columns that are asked for are missing in changes and in replicas",
         "set whole_rows",
         (Mode.STREAM,),
+    ),
+    Assumption(
+        "stream-generated-columns",
+        "Records have no values of generated columns outside of the key, with NEW_ROW neither.",
+        "change-streams",
+        Consequence.SLOW,
+        "whole rows and replicas read each row again, though its record has all of it",
+        "nothing is lost; please report it",
+        (Mode.STREAM, Mode.WHOLE_ROWS),
     ),
     Assumption(
         "stream-children-last",

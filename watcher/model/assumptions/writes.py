@@ -69,6 +69,17 @@ WRITES = (
         (Mode.POLL,),
     ),
     Assumption(
+        "on-update-key-only",
+        "A write that names only the key of a row that is there, an update or insert-or-update"
+        " mutation (not documented), or INSERT with ON CONFLICT DO UPDATE, leaves its commit"
+        " timestamp.",
+        DML,
+        Consequence.SLOW,
+        "rows that applications only name are polled, though nothing in them has changed",
+        "expect such rows; nothing is lost",
+        (Mode.POLL,),
+    ),
+    Assumption(
         "default-on-insert",
         "DEFAULT (PENDING_COMMIT_TIMESTAMP()) gives a row that is inserted without a value for the"
         " column the commit timestamp that Commit returns, by mutation as by DML.",

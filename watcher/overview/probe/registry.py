@@ -16,6 +16,7 @@ PROBES: Mapping[str, Probe] = {
     "on-update-upsert": writing.probe_upserts,
     "on-update-replace": writing.compare_timestamp(writing.replace_by_mutation),
     "on-update-partitioned": writing.probe_partitioned,
+    "on-update-key-only": writing.probe_key_only,
     "default-on-insert": writing.probe_inserts,
     "explicit-value-wins": writing.probe_self_assignment,
     "explicit-null-wins": writing.probe_null,
@@ -31,10 +32,12 @@ PROBES: Mapping[str, Probe] = {
     "stream-start-inside": streaming.probe_start,
     "stream-end-inside": streaming.probe_end,
     "stream-commit-order": streaming.probe_order,
+    "stream-transaction-id": streaming.probe_transaction_ids,
     "stream-excludes-transaction": streaming.probe_exclusion,
     "stream-old-values": streaming.probe_old_values,
     "stream-new-row": streaming.probe_new_row,
     "stream-hidden-columns": streaming.probe_hidden,
+    "stream-generated-columns": streaming.probe_generated,
 }
 """Those that need the tables as they were made."""
 

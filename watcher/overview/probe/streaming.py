@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from ddl.model.schema import Dialect
 from watcher.captures import statements
@@ -23,6 +24,8 @@ from watcher.overview.probe.writing import update_text
 HEARTBEAT_MILLISECONDS = 1_000
 QUIET_MICROS = 10_000_000
 """So long a probe waits for a heartbeat at most."""
+WRITERS = 4
+"""So many transactions commit beside each other."""
 SPREAD_KEYS = 24
 """So many keys are in several partitions, where there are several."""
 
@@ -158,6 +161,28 @@ def probe_order(context: ProbeContext) -> Observation:
     return Observation(not repeated, f"{len(inside)} changes in order, {repeated} of them repeated")
 
 
+def probe_transaction_ids(context: ProbeContext) -> Observation:
+    """Commits beside each other, each of rows of its own in several partitions."""
+    keys = [[context.take_key() for _ in range(SPREAD_KEYS)] for _ in range(WRITERS)]
+    start = context.insert(context.take_key())
+    with ThreadPoolExecutor(WRITERS) as threads:
+        commits = list(threads.map(lambda each: write_spread(context, each, "beside"), keys))
+    end = context.insert(context.take_key())
+    writers = {key: number for number, each in enumerate(keys) for key in each}
+    ids: dict[int, set[str]] = {number: set() for number in range(WRITERS)}
+    for _, record in read_stream(context, start, end):
+        for mod in record.mods:
+            if (writer := writers.get(int(json.loads(mod.key)[KEY]))) is not None:
+                ids[writer].add(record.transaction_id)
+    names = {name for each in ids.values() for name in each}
+    holds = len(names) == WRITERS and all(len(each) == 1 for each in ids.values())
+    return Observation(
+        holds,
+        f"{len(names)} ids of {WRITERS} transactions, which committed at"
+        f" {len(set(commits))} timestamps",
+    )
+
+
 def probe_exclusion(context: ProbeContext) -> Observation:
     """Partitioned DML that no stream is to record."""
     key = context.take_key()
@@ -203,6 +228,13 @@ def probe_new_row(context: ProbeContext) -> Observation:
     """The value of a column that an update did not write."""
     new = json.loads(change_once(context).new or "{}").get(OTHER)
     return Observation(new == "other", f"the value of a column that was not written is {new!r}")
+
+
+def probe_generated(context: ProbeContext) -> Observation:
+    """The shard, a generated column, in the record of an update."""
+    shard = context.rows.shard_column
+    new = json.loads(change_once(context).new or "{}")
+    return Observation(shard not in new, f"a record has values of {', '.join(new)}")
 
 
 def probe_hidden(context: ProbeContext) -> Observation:

@@ -90,6 +90,25 @@ def probe_upserts(context: ProbeContext) -> Observation:
     return by_mutation if not by_mutation.holds else compare_timestamp(upsert_by_dml)(context)
 
 
+def probe_key_only(context: ProbeContext) -> Observation:
+    """Names a row that is there by its key alone, by mutation and by DML."""
+    key, sql, table = context.take_key(), context.sql, context.rows.name
+    before = context.insert(key)
+    context.write(lambda batch: batch.insert_or_update(table, (KEY,), [(key,)]))
+    by_mutation = context.read_timestamp(key)
+    if by_mutation == before:
+        k, name = sql.quote_column(KEY), sql.quote(table)
+        text = (
+            f"INSERT INTO {name} ({k}) VALUES (@key) ON CONFLICT ({k})"  # noqa: S608 (quoted)
+            f" DO UPDATE SET {k} = excluded.{k}"
+            if sql.dialect is Dialect.POSTGRESQL
+            else f"INSERT OR UPDATE INTO {name} ({k}) VALUES (@key)"  # noqa: S608 (quoted)
+        )
+        context.run_dml(text, {"key": key})
+    after = context.read_timestamp(key)
+    return Observation(after == before, f"the row holds {after}; before the writes {before}")
+
+
 def probe_partitioned(context: ProbeContext) -> Observation:
     """Partitioned DML says nothing of its commit timestamps: they are above that of the insert."""
     key = context.take_key()
