@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 import apsw
 import grpc
@@ -19,6 +18,7 @@ from emulator.sql.functions import (
     formatting,
     intervals,
     json,
+    mathematics,
     network,
     numbers,
     postgres_aggregates,
@@ -36,18 +36,23 @@ from emulator.sql.functions import (
     time,
     windows,
 )
+from emulator.sql.functions.served import Function
 
-Function = Callable[..., object]
 LOG = logging.getLogger("emulator")
 
 UNFORESEEN = (ArithmeticError, ValueError)
 """What Python raises for values that are too large, too long or malformed."""
 
+GOOGLESQL = (text, regular_expressions, network, numbers, mathematics, bits, arrays, time)
+POSTGRESQL = (
+    *(postgres_text, postgres_numbers, postgres_patterns, postgres_intervals, postgres_json),
+    postgres_formats,
+)
+"""Modules with plain functions, in the order in which their overloads are tried."""
 MODULES = (
-    *(casts, numbers, bits, text, regular_expressions, collation, network),
-    *(time, arrays, json, intervals, protos),
-    *(postgres_numbers, postgres_casts, postgres_text, postgres_json, postgres_arrays),
-    *(postgres_intervals, postgres_patterns, postgres_formats),
+    *GOOGLESQL,
+    *POSTGRESQL,
+    *(casts, collation, json, intervals, protos, postgres_casts, postgres_arrays),
 )
 
 SEEING_NULL = {

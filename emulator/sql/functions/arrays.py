@@ -10,8 +10,11 @@ from decimal import Decimal
 
 from emulator.errors import SpannerError, out_of_range
 from emulator.sql.functions.numbers import write_float
+from emulator.sql.functions.served import ServedFunctions
 from emulator.sql.functions.text_sizes import join_texts
 from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
+from emulator.values.types import FLOAT32, FLOAT64, INT64
+from emulator.values.types import array as array_of
 
 GENERATED_MAX = 16_000
 """GoogleSQL's limit for the arrays that functions generate."""
@@ -221,6 +224,27 @@ def check_finite(result: float, *operands: float) -> float:
     return result
 
 
+DISTANCES = {
+    "COSINE_DISTANCE": cosine_distance,
+    "EUCLIDEAN_DISTANCE": euclidean_distance,
+    "DOT_PRODUCT": dot_product,
+}
+
+
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("fn_")
+    add = served.add
+    for number in (FLOAT64, FLOAT32):
+        both = [array_of(number), array_of(number)]
+        for name, distance in DISTANCES.items():
+            add(name, both, FLOAT64, distance, postgres=f"SPANNER.{name}")
+    both = [array_of(INT64), array_of(INT64)]
+    add("DOT_PRODUCT", both, FLOAT64, dot_product, postgres="SPANNER.DOT_PRODUCT")
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_array": array,
     "fn_element": element,
@@ -240,7 +264,5 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_generate_array": generate,
     "fn_generate_array_float64": generate_float,
     "fn_generate_array_numeric": generate_numeric,
-    "fn_dot_product": dot_product,
-    "fn_euclidean_distance": euclidean_distance,
-    "fn_cosine_distance": cosine_distance,
+    **SERVED.at_run_time,
 }

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from emulator.errors import out_of_range
 from emulator.sql.functions.numbers import INT64_MAX
+from emulator.sql.functions.served import ServedFunctions
+from emulator.values.types import BOOL, BYTES, INT64
 
 
 def bit_reverse(value: int, keep_sign: bool) -> int:
@@ -72,6 +74,27 @@ def shift_bytes(left: bool) -> Callable[[bytes, int], bytes]:
     return call
 
 
+def count_bits(value: int) -> int:
+    """BIT_COUNT of INT64, in two's complement."""
+    return (value & (2**64 - 1)).bit_count()
+
+
+def count_bits_of_bytes(value: bytes) -> int:
+    """BIT_COUNT of BYTES."""
+    return int.from_bytes(value).bit_count()
+
+
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("fn_")
+    add = served.add
+    add("BIT_COUNT", [INT64], INT64, count_bits)
+    add("BIT_COUNT", [BYTES], INT64, count_bits_of_bytes, function="fn_bit_count_bytes")
+    add("BIT_REVERSE", [INT64, BOOL], INT64, bit_reverse, postgres="SPANNER.BIT_REVERSE")
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_bytes_and": bytes_operation(lambda a, b: a & b),
     "fn_bytes_or": bytes_operation(lambda a, b: a | b),
@@ -79,10 +102,8 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_bytes_not": lambda v: bytes(255 - b for b in v),
     "fn_bytes_shift_left": shift_bytes(left=True),
     "fn_bytes_shift_right": shift_bytes(left=False),
-    "fn_bit_count_bytes": lambda v: int.from_bytes(v).bit_count(),
-    "fn_bit_count": lambda v: (v & (2**64 - 1)).bit_count(),
-    "fn_bit_reverse": bit_reverse,
     "fn_bit_xor": bit_xor,
     "fn_shift_left": shift_left,
     "fn_shift_right": shift_right,
+    **SERVED.at_run_time,
 }

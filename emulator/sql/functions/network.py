@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 
 from emulator.errors import out_of_range
+from emulator.sql.functions.served import ServedFunctions
+from emulator.values.types import BYTES, INT64, STRING
 
 SIZES = {4: "IPv4", 16: "IPv6"}
 SCHEME = re.compile(r"(?:[^:/?#\\]*:)?[/\\]{2}")
@@ -101,12 +103,23 @@ def host(url: str) -> str | None:
     return name[: len(bare) + 1] or None
 
 
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("fn_")
+    add = served.add
+    add("NET.HOST", [STRING], STRING, host, function="fn_net_host")
+    parse = "fn_ip_from_string"
+    add("NET.IP_FROM_STRING", [STRING], BYTES, ip_from_string, function=parse)
+    add("NET.SAFE_IP_FROM_STRING", [STRING], BYTES, f"safe_{parse}")
+    add("NET.IP_TO_STRING", [BYTES], STRING, ip_to_string, function="fn_ip_to_string")
+    add("NET.IP_NET_MASK", [INT64, INT64], BYTES, ip_net_mask, function="fn_ip_net_mask")
+    add("NET.IP_TRUNC", [BYTES, INT64], BYTES, ip_trunc, function="fn_ip_trunc")
+    add("NET.IPV4_FROM_INT64", [INT64], BYTES, ipv4_from_int64, function="fn_ipv4_from_int64")
+    add("NET.IPV4_TO_INT64", [BYTES], INT64, ipv4_to_int64, function="fn_ipv4_to_int64")
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "fn_net_host": host,
-    "fn_ip_from_string": ip_from_string,
-    "fn_ip_to_string": ip_to_string,
-    "fn_ip_net_mask": ip_net_mask,
-    "fn_ip_trunc": ip_trunc,
-    "fn_ipv4_from_int64": ipv4_from_int64,
-    "fn_ipv4_to_int64": ipv4_to_int64,
+    **SERVED.at_run_time,
 }

@@ -12,15 +12,16 @@ from decimal import (
     ROUND_HALF_UP,
     Context,
     Decimal,
-    DecimalException,
 )
 
 from emulator.errors import out_of_range
+from emulator.sql.functions.served import ServedFunctions
 from emulator.values.forms import (
     NUMERIC_CONTEXT,
     decimal_from_numeric,
     numeric_from_decimal,
 )
+from emulator.values.types import FLOAT32, FLOAT64, INT64, NUMERIC
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 DOUBLE_CONTEXT = Context(prec=1500)
@@ -182,54 +183,6 @@ def float_function(function: Callable[..., float], name: str) -> Callable[..., F
     return call
 
 
-def square_root(value: Float) -> Float:
-    """SQRT: of minus infinity, too, it is an error."""
-    number = read_float(value)
-    if number < 0:
-        raise out_of_range(f"Argument to SQRT cannot be negative: {number}")
-    return write_float(math.sqrt(number))
-
-
-def logarithm(value: float, base: float = math.e) -> float:
-    """LOG(x [, base])."""
-    if math.isinf(base):
-        return math.nan
-    if base == 1 and math.isinf(value) and value > 0:
-        return math.inf
-    return math.log(value) / math.log(base)
-
-
-def power(left: Float, right: Float) -> Float:
-    """POW: also of NaN there are answers (1 to any power, any to the power of 0)."""
-    base, exponent = read_float(left), read_float(right)
-    try:
-        return write_float(math.pow(base, exponent))
-    except (ValueError, OverflowError) as error:
-        if not math.isfinite(base) or not math.isfinite(exponent):
-            return "NaN"
-        raise out_of_range(f"Floating point error in function: POW({base}, {exponent})") from error
-
-
-def numeric_function(function: Callable[..., Decimal], name: str) -> Callable[..., str]:
-    """A function of mathematics on NUMERIC, rounded to nine digits."""
-
-    def call(*values: str) -> str:
-        numbers = [decimal_from_numeric(value) for value in values]
-        try:
-            return numeric_from_decimal(function(*numbers))
-        except (DecimalException, ValueError) as error:
-            listed = ", ".join(map(str, numbers))
-            raise out_of_range(f"Error in function: {name}({listed})") from error
-
-    return call
-
-
-def numeric_logarithm(value: Decimal, base: Decimal | None = None) -> Decimal:
-    """LOG(x [, base])."""
-    natural = NUMERIC_CONTEXT.ln(value)
-    return natural if base is None else NUMERIC_CONTEXT.divide(natural, NUMERIC_CONTEXT.ln(base))
-
-
 def to_float32(value: Float) -> Float:
     """Rounded to single precision; too large is an error."""
     number = read_float(value)
@@ -310,12 +263,83 @@ def check_percentage(value: Float | None) -> Float:
     return value
 
 
+def negate_int64(value: int) -> int:
+    """-x of INT64."""
+    return check_int64(-value, f"-({value})")
+
+
+def negate_numeric(form: str) -> str:
+    """-x of NUMERIC."""
+    return numeric_from_decimal(NUMERIC_CONTEXT.minus(decimal_from_numeric(form)))
+
+
+def abs_float(value: Float) -> Float:
+    """ABS of floats."""
+    return write_float(abs(read_float(value)))
+
+
+def add_arithmetic(served: ServedFunctions) -> None:
+    """ABS, SIGN, MOD, DIV, and the operators' other forms."""
+    add = served.add
+    add("ABS", [INT64], INT64, abs_int64, function="fn_abs_int64")
+    add("ABS", [NUMERIC], NUMERIC, abs_numeric, function="fn_abs_numeric")
+    add("SIGN", [INT64], INT64, sign_of, function="fn_sign_int64")
+    add("SIGN", [NUMERIC], NUMERIC, sign_numeric, function="fn_sign_numeric")
+    for number in (FLOAT32, FLOAT64):
+        add("ABS", [number], number, abs_float, function="fn_abs_float64")
+        add("SIGN", [number], number, sign_float, function="fn_sign_float64")
+    for number, kind in KINDS:
+        add("SAFE_NEGATE", [number], number, f"safe_{kind}_negate")
+    for name, operator in (("ADD", "add"), ("SUBTRACT", "sub"), ("MULTIPLY", "mul")):
+        for number, kind in KINDS:
+            if number is not FLOAT32:
+                add(f"SAFE_{name}", [number, number], number, f"safe_{kind}_{operator}")
+    add("MOD", [INT64, INT64], INT64, int64_mod, function="int64_mod")
+    remainder = numeric_operation(NUMERIC_CONTEXT.remainder, "MOD")
+    add("MOD", [NUMERIC, NUMERIC], NUMERIC, remainder, function="numeric_mod")
+    add("DIV", [INT64, INT64], INT64, int64_div, function="int64_div")
+    whole = numeric_operation(quotient, "DIV")
+    add("DIV", [NUMERIC, NUMERIC], NUMERIC, whole, function="numeric_quotient")
+    # Of INT64 the result is FLOAT64: between two conversions the first listed is taken.
+    add("SAFE_DIVIDE", [FLOAT64, FLOAT64], FLOAT64, "safe_float64_div")
+    add("SAFE_DIVIDE", [NUMERIC, NUMERIC], NUMERIC, "safe_numeric_div")
+    add("IEEE_DIVIDE", [FLOAT64, FLOAT64], FLOAT64, ieee_divide)
+
+
+def add_rounding(served: ServedFunctions) -> None:
+    """CEIL, FLOOR, ROUND, TRUNC."""
+    add = served.add
+    for names, name, whole, direction in (
+        ("CEIL CEILING", "CEIL", math.ceil, ROUND_CEILING),
+        ("FLOOR", "FLOOR", math.floor, ROUND_FLOOR),
+    ):
+        add(names, [FLOAT64], FLOAT64, float_function(keep_sign(whole), name))
+        exact = round_numeric(direction)
+        add(names, [NUMERIC], NUMERIC, exact, function=f"fn_{name.lower()}_numeric")
+    for name, direction in (("ROUND", ROUND_HALF_UP), ("TRUNC", ROUND_DOWN)):
+        add(name, [FLOAT64, INT64], FLOAT64, round_float(direction, name), optional=1)
+        exact = round_numeric(direction)
+        function = f"fn_{name.lower()}_numeric"
+        add(name, [NUMERIC, INT64], NUMERIC, exact, function=function, optional=1)
+
+
+KINDS = ((INT64, "int64"), (NUMERIC, "numeric"), (FLOAT32, "float64"), (FLOAT64, "float64"))
+"""How the operators of a type are called."""
+
+
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("fn_")
+    add_arithmetic(served)
+    add_rounding(served)
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "int64_add": int64_add,
     "int64_sub": int64_sub,
     "int64_mul": int64_mul,
-    "int64_div": int64_div,
-    "int64_mod": int64_mod,
     "float64_add": float_operation(lambda a, b: a + b, "+"),
     "float64_sub": float_operation(lambda a, b: a - b, "-"),
     "float64_mul": float_operation(lambda a, b: a * b, "*"),
@@ -324,59 +348,14 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "numeric_sub": numeric_operation(NUMERIC_CONTEXT.subtract, "-"),
     "numeric_mul": numeric_operation(NUMERIC_CONTEXT.multiply, "*"),
     "numeric_div": numeric_operation(NUMERIC_CONTEXT.divide, "/"),
-    "numeric_quotient": numeric_operation(quotient, "DIV"),
-    "int64_negate": lambda v: check_int64(-v, f"-({v})"),
+    "int64_negate": negate_int64,
     "float64_negate": negate_float,
-    "numeric_negate": lambda v: numeric_from_decimal(
-        NUMERIC_CONTEXT.minus(decimal_from_numeric(v))
-    ),
-    "numeric_mod": numeric_operation(NUMERIC_CONTEXT.remainder, "MOD"),
-    "fn_ieee_divide": ieee_divide,
-    "fn_abs_int64": abs_int64,
-    "fn_abs_float64": lambda v: write_float(abs(read_float(v))),
-    "fn_abs_numeric": abs_numeric,
-    "fn_sign_int64": sign_of,
-    "fn_sign_float64": sign_float,
-    "fn_sign_numeric": sign_numeric,
-    "fn_ceil_numeric": round_numeric(ROUND_CEILING),
-    "fn_floor_numeric": round_numeric(ROUND_FLOOR),
-    "fn_round_numeric": round_numeric(ROUND_HALF_UP),
-    "fn_trunc_numeric": round_numeric(ROUND_DOWN),
-    "fn_ceil": float_function(keep_sign(math.ceil), "CEIL"),
-    "fn_floor": float_function(keep_sign(math.floor), "FLOOR"),
-    "fn_round": round_float(ROUND_HALF_UP, "ROUND"),
-    "fn_trunc": round_float(ROUND_DOWN, "TRUNC"),
-    "fn_sqrt": square_root,
-    "fn_exp": float_function(math.exp, "EXP"),
-    "fn_ln": float_function(math.log, "LN"),
-    "fn_log": float_function(logarithm, "LOG"),
-    "fn_log10": float_function(math.log10, "LOG10"),
-    "fn_pow": power,
-    "fn_pow_numeric": numeric_function(NUMERIC_CONTEXT.power, "POW"),
-    "fn_sqrt_numeric": numeric_function(NUMERIC_CONTEXT.sqrt, "SQRT"),
-    "fn_exp_numeric": numeric_function(NUMERIC_CONTEXT.exp, "EXP"),
-    "fn_ln_numeric": numeric_function(NUMERIC_CONTEXT.ln, "LN"),
-    "fn_log10_numeric": numeric_function(NUMERIC_CONTEXT.log10, "LOG10"),
-    "fn_log_numeric": numeric_function(numeric_logarithm, "LOG"),
-    "fn_sin": float_function(math.sin, "SIN"),
-    "fn_cos": float_function(math.cos, "COS"),
-    "fn_tan": float_function(math.tan, "TAN"),
-    "fn_asin": float_function(math.asin, "ASIN"),
-    "fn_acos": float_function(math.acos, "ACOS"),
-    "fn_atan": float_function(math.atan, "ATAN"),
-    "fn_sinh": float_function(math.sinh, "SINH"),
-    "fn_cosh": float_function(math.cosh, "COSH"),
-    "fn_tanh": float_function(math.tanh, "TANH"),
-    "fn_asinh": float_function(math.asinh, "ASINH"),
-    "fn_acosh": float_function(math.acosh, "ACOSH"),
-    "fn_atanh": float_function(math.atanh, "ATANH"),
-    "fn_atan2": float_function(math.atan2, "ATAN2"),
-    "fn_is_nan": lambda v: v == "NaN",
-    "fn_is_inf": lambda v: math.isinf(read_float(v)),
+    "numeric_negate": negate_numeric,
     "fn_greatest_float64": extreme_float(max),
     "fn_least_float64": extreme_float(min),
     "fn_error": error,
     "to_float32": to_float32,
+    **SERVED.at_run_time,
 }
 SEEING_NULL: dict[str, Callable[..., object]] = {
     "fn_not_negative": check_not_negative,

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
+from ddl.model.schema import Type
 from emulator.errors import invalid_argument, out_of_range, unimplemented
 from emulator.sql.functions.intervals import parse_iso
 from emulator.sql.functions.numbers import Float, read_float
 from emulator.sql.functions.postgres_numbers import rounded_to, to_form
 from emulator.sql.functions.postgres_text import form_of, moment_of
+from emulator.sql.functions.served import ServedFunctions
 from emulator.values import pg_numeric
 from emulator.values.timestamp_texts import DEFAULT_ZONE
+from emulator.values.types import DATE, FLOAT64, INT64, INTERVAL, PG_NUMERIC, STRING, TIMESTAMP
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
@@ -462,13 +465,31 @@ def to_timestamp(text: str, template: str) -> str:
     return form_of(moment.replace(tzinfo=DEFAULT_ZONE))
 
 
+CHARACTERS: tuple[tuple[Type, str, Callable[..., str]], ...] = (
+    (INT64, "int8", char_bigint),
+    (PG_NUMERIC, "numeric", char_numeric),
+    (FLOAT64, "float8", char_float),
+    (TIMESTAMP, "timestamptz", char_timestamptz),
+    (INTERVAL, "interval", char_interval),
+)
+"""to_char of each type."""
+
+
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("pg_")
+    add = served.add
+
+    for type_, kind, run in CHARACTERS:
+        add("TO_CHAR", [type_, STRING], STRING, run, function=f"pg_to_char_{kind}")
+    add("TO_NUMBER", [STRING, STRING], PG_NUMERIC, to_number)
+    add("TO_DATE", [STRING, STRING], DATE, to_date)
+    text = "pg_to_timestamp_text"
+    add("TO_TIMESTAMP", [STRING, STRING], TIMESTAMP, to_timestamp, function=text)
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "pg_to_char_int8": char_bigint,
-    "pg_to_char_numeric": char_numeric,
-    "pg_to_char_float8": char_float,
-    "pg_to_char_timestamptz": char_timestamptz,
-    "pg_to_char_interval": char_interval,
-    "pg_to_number": to_number,
-    "pg_to_date": to_date,
-    "pg_to_timestamp_text": to_timestamp,
+    **SERVED.at_run_time,
 }

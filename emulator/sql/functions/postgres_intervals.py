@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, timedelta
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
+from functools import partial
 
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.intervals import DAY, DAYS_IN_MONTH, Interval, add_all, parse_iso
@@ -17,7 +18,9 @@ from emulator.sql.functions.numbers import Float, read_float
 from emulator.sql.functions.postgres_interval_fields import IntervalFields
 from emulator.sql.functions.postgres_numbers import to_form
 from emulator.sql.functions.postgres_text import form_of, moment_of, zone_of
+from emulator.sql.functions.served import ServedFunctions
 from emulator.values.timestamp_texts import DEFAULT_ZONE
+from emulator.values.types import DATE, INTERVAL, PG_NUMERIC, STRING, TIMESTAMP
 
 MICRO = 1_000
 """Nanoseconds of a microsecond, in which PostgreSQL counts."""
@@ -338,6 +341,32 @@ def date_bin(stride: str, form: str, origin: str) -> str:
     return form_of(start + timedelta(microseconds=gap // micros * micros))
 
 
+def shift_by_text(form: str, text: str, sign: int) -> str:
+    """A time before or after by an interval that is a text."""
+    return shift(form, parse_interval(text), sign)
+
+
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("pg_")
+    add = served.add
+
+    for run in (justify_hours, justify_days, justify_interval):
+        add(run.__name__.upper(), [INTERVAL], INTERVAL, justified(run))
+    part = "pg_extract_interval"
+    add("EXTRACT", [STRING, INTERVAL], PG_NUMERIC, extract_interval, function=part)
+    day = "pg_spanner_date"
+    add("SPANNER.DATE", [TIMESTAMP, STRING], DATE, date_in_zone, function=day)
+    bin_ = "pg_spanner_date_bin"
+    add("SPANNER.DATE_BIN", [STRING, TIMESTAMP, TIMESTAMP], TIMESTAMP, date_bin, function=bin_)
+    for name, sign in (("TIMESTAMPTZ_ADD", 1), ("TIMESTAMPTZ_SUBTRACT", -1)):
+        function = f"pg_spanner_{name.lower()}"
+        run_shift = partial(shift_by_text, sign=sign)
+        add(f"SPANNER.{name}", [TIMESTAMP, STRING], TIMESTAMP, run_shift, function=function)
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_parse_interval": parse_interval,
     "pg_make_interval": make_interval,
@@ -347,12 +376,5 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_timestamptz_add": lambda form, interval: shift(form, interval, 1),
     "pg_timestamptz_sub": lambda form, interval: shift(form, interval, -1),
     "pg_timestamptz_between": between,
-    "pg_extract_interval": extract_interval,
-    "pg_justify_hours": justified(justify_hours),
-    "pg_justify_days": justified(justify_days),
-    "pg_justify_interval": justified(justify_interval),
-    "pg_spanner_date": date_in_zone,
-    "pg_spanner_date_bin": date_bin,
-    "pg_spanner_timestamptz_add": lambda form, text: shift(form, parse_interval(text), 1),
-    "pg_spanner_timestamptz_subtract": lambda form, text: shift(form, parse_interval(text), -1),
+    **SERVED.at_run_time,
 }

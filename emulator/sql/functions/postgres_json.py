@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
+from ddl.model.schema import Type
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.arrays import array
 from emulator.sql.functions.postgres_casts import (
@@ -17,8 +18,11 @@ from emulator.sql.functions.postgres_casts import (
     timestamptz_text,
 )
 from emulator.sql.functions.postgres_numbers import to_form, to_real
+from emulator.sql.functions.served import ServedFunctions
 from emulator.values import jsonb, pg_numeric
 from emulator.values.jsonb import Document, parse_document, write_document
+from emulator.values.types import BOOL, FLOAT32, FLOAT64, INT64, PG_JSONB, STRING
+from emulator.values.types import array as array_of
 
 Path = list[str | None]
 TREATMENTS = ("raise_exception", "use_json_null", "delete_key", "return_target")
@@ -331,7 +335,7 @@ def exact_text(document: Document) -> str:
     return document
 
 
-def array_of(convert: Callable[[Document], object]) -> Callable[[str], str]:
+def array_of_document(convert: Callable[[Document], object]) -> Callable[[str], str]:
     """A document that is an array, each element converted."""
 
     def call(document: str) -> str:
@@ -348,28 +352,50 @@ def cast_of(convert: Callable[[Document], object]) -> Callable[[str], object]:
     return lambda document: convert(parse_document(document))
 
 
+ELEMENTS: dict[str, tuple[Type, Callable[[Document], object]]] = {
+    "BOOL": (BOOL, to_bool),
+    "INT64": (INT64, exact_bigint),
+    "FLOAT32": (FLOAT32, to_float4),
+    "FLOAT64": (FLOAT64, to_double),
+    "STRING": (STRING, exact_text),
+}
+"""The arrays that a document becomes: of which type, and what makes an element."""
+
+
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("pg_")
+    add = served.add
+
+    path = [PG_JSONB, array_of(STRING), PG_JSONB]
+    add("JSONB_SET", [*path, BOOL], PG_JSONB, set_value, optional=1)
+    add("JSONB_INSERT", [*path, BOOL], PG_JSONB, insert_value, optional=1)
+    add("JSONB_SET_LAX", [*path, BOOL, STRING], PG_JSONB, "pg_jsonb_set_lax", optional=2)
+    add("JSONB_STRIP_NULLS", [PG_JSONB], PG_JSONB, strip_nulls)
+    add("JSONB_OBJECT_KEYS", [PG_JSONB], array_of(STRING), object_keys)
+    names, elements = "SPANNER.JSONB_QUERY_ARRAY JSONB_ARRAY_ELEMENTS", array_of(PG_JSONB)
+    add(names, [PG_JSONB], elements, query_array, function="pg_jsonb_query_array")
+    for name, (element, convert) in ELEMENTS.items():
+        function = f"pg_jsonb_{name.lower()}_array"
+        run = array_of_document(convert)
+        add(f"SPANNER.{name}_ARRAY", [PG_JSONB], array_of(element), run, function=function)
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "pg_jsonb_set": set_value,
-    "pg_jsonb_insert": insert_value,
     "pg_jsonb_delete_path": delete_path,
     "pg_jsonb_concat": concatenate,
     "pg_jsonb_delete": delete_key,
-    "pg_jsonb_strip_nulls": strip_nulls,
     "pg_jsonb_exists_any": lambda document, keys: has_keys(document, keys, any),
     "pg_jsonb_exists_all": lambda document, keys: has_keys(document, keys, all),
-    "pg_jsonb_object_keys": object_keys,
-    "pg_jsonb_query_array": query_array,
     "pg_jsonb_to_bool": cast_of(to_bool),
     "pg_jsonb_to_int8": cast_of(to_bigint),
     "pg_jsonb_to_float8": cast_of(to_double),
     "pg_jsonb_to_float4": cast_of(to_float4),
     "pg_jsonb_to_numeric": cast_of(to_numeric),
-    "pg_jsonb_bool_array": array_of(to_bool),
-    "pg_jsonb_int64_array": array_of(exact_bigint),
-    "pg_jsonb_float64_array": array_of(to_double),
-    "pg_jsonb_float32_array": array_of(to_float4),
-    "pg_jsonb_string_array": array_of(exact_text),
     "pg_to_jsonb": to_jsonb,
+    **SERVED.at_run_time,
 }
 SEEING_NULL: dict[str, Callable[..., object]] = {
     "pg_jsonb_build_array": build_array,

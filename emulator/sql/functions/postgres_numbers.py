@@ -9,6 +9,7 @@ from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decim
 
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, Float, read_float, write_float
+from emulator.sql.functions.served import ServedFunctions
 from emulator.values.pg_numeric import (
     CONTEXT,
     SCALE_MAX,
@@ -16,11 +17,12 @@ from emulator.values.pg_numeric import (
     numeric_form,
     scale_of,
 )
+from emulator.values.types import FLOAT32, FLOAT64, INT64, PG_NUMERIC
 
 SIGNIFICANT_DIGITS_MIN = 16
 DIGITS_OF_GROUP = 4
 DISPLAY_SCALE_MAX = 1_000
-FLOAT32 = struct.Struct("<f")
+SINGLE = struct.Struct("<f")
 
 
 def division_by_zero() -> SpannerError:
@@ -103,7 +105,7 @@ def to_real(value: Float) -> Float:
     if not math.isfinite(number):
         return value
     try:
-        rounded: float = FLOAT32.unpack(FLOAT32.pack(number))[0]
+        rounded: float = SINGLE.unpack(SINGLE.pack(number))[0]
     except OverflowError as error:
         raise out_of_range("value out of range: overflow") from error
     if rounded == 0 and number != 0:
@@ -297,14 +299,84 @@ def power(left: Float, right: Float) -> Float:
     return write_float(result)
 
 
+def abs_float(value: Float) -> Float:
+    """abs of double precision and real."""
+    return write_float(abs(read_float(value)))
+
+
+def abs_numeric(form: str) -> str:
+    """abs of numeric."""
+    return to_form(CONTEXT.copy_abs(number_of_form(form)))
+
+
+def add_arithmetic(served: ServedFunctions) -> None:
+    """Arithmetic and rounding; between two conversions double precision is taken."""
+    put = served.add
+    both = [PG_NUMERIC, PG_NUMERIC]
+    put("ABS", [INT64], INT64, lambda a: check_bigint(abs(a)), function="pg_int8_abs")
+    put("ABS", [FLOAT64], FLOAT64, abs_float, function="pg_float8_abs")
+    put("ABS", [PG_NUMERIC], PG_NUMERIC, abs_numeric, function="pg_numeric_abs")
+    put("ABS", [FLOAT32], FLOAT32, abs_float, function="pg_float8_abs")
+    for names, whole_float, exact in ROUNDINGS:
+        word = names.split()[0].lower()
+        put(names, [FLOAT64], FLOAT64, whole_float, function=f"pg_float8_{word}")
+        put(names, [PG_NUMERIC], PG_NUMERIC, exact, function=f"pg_numeric_{word}")
+    put("ROUND", [PG_NUMERIC, INT64], PG_NUMERIC, "pg_numeric_round")
+    put("TRUNC", [PG_NUMERIC, INT64], PG_NUMERIC, "pg_numeric_trunc")
+    put("MOD", [INT64, INT64], INT64, int_remainder, function="pg_int8_mod")
+    put("MOD", both, PG_NUMERIC, numeric_operation(remainder), function="pg_numeric_mod")
+    quotient = numeric_operation(whole_quotient)
+    put("DIV", both, PG_NUMERIC, quotient, function="pg_numeric_quotient")
+
+
+def add_mathematics(served: ServedFunctions) -> None:
+    """Functions of double precision, also by the names of PostgreSQL's own catalog."""
+    put = served.add
+    for names, run in FLOAT_FUNCTIONS.items():
+        function = f"pg_float8_{names.split()[0].lower()}"
+        put(names, [FLOAT64], FLOAT64, float_function(run), function=function)
+    atan2 = float_function(math.atan2)
+    put("ATAN2", [FLOAT64, FLOAT64], FLOAT64, atan2, function="pg_float8_atan2")
+    put("POWER POW DPOW", [FLOAT64, FLOAT64], FLOAT64, power, function="pg_float8_power")
+
+
+ROUNDINGS: tuple[tuple[str, Callable[..., object], Callable[..., object]], ...] = (
+    ("CEIL CEILING", float_function(whole(math.ceil)), round_numeric(ROUND_CEILING)),
+    ("FLOOR", float_function(whole(math.floor)), round_numeric(ROUND_FLOOR)),
+    ("ROUND", float_function(whole(round)), round_numeric(ROUND_HALF_UP)),
+    ("TRUNC", float_function(whole(math.trunc)), round_numeric(ROUND_DOWN)),
+    ("SIGN", lambda value: float(sign(read_float(value))), numeric_sign),
+)
+"""Of double precision, and of numeric."""
+FLOAT_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "EXP DEXP": math.exp,
+    "LOG LOG10 DLOG10": logarithm(math.log10),
+    "LN DLOG1": logarithm(math.log),
+    "SQRT DSQRT": square_root,
+    "SIN": math.sin,
+    "COS": math.cos,
+    "TAN": math.tan,
+    "ASIN": math.asin,
+    "ACOS": math.acos,
+    "ATAN": math.atan,
+}
+
+
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("pg_")
+    add_arithmetic(served)
+    add_mathematics(served)
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_int8_add": lambda a, b: check_bigint(a + b),
     "pg_int8_sub": lambda a, b: check_bigint(a - b),
     "pg_int8_mul": lambda a, b: check_bigint(a * b),
     "pg_int8_div": int_quotient,
-    "pg_int8_mod": int_remainder,
     "pg_int8_neg": lambda a: check_bigint(-a),
-    "pg_int8_abs": lambda a: check_bigint(abs(a)),
     "pg_int8_sign": sign,
     "pg_int8_xor": lambda a, b: a ^ b,
     "pg_int8_shift_left": lambda a, b: shift(a, b, left=True),
@@ -314,38 +386,13 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_float8_mul": float_mul,
     "pg_float8_div": float_div,
     "pg_float8_neg": lambda a: write_float(-read_float(a)),
-    "pg_float8_abs": lambda a: write_float(abs(read_float(a))),
-    "pg_float8_power": power,
-    "pg_float8_sqrt": float_function(square_root),
-    "pg_float8_exp": float_function(math.exp),
-    "pg_float8_ln": float_function(logarithm(math.log)),
-    "pg_float8_log": float_function(logarithm(math.log10)),
-    "pg_float8_sin": float_function(math.sin),
-    "pg_float8_cos": float_function(math.cos),
-    "pg_float8_tan": float_function(math.tan),
-    "pg_float8_asin": float_function(math.asin),
-    "pg_float8_acos": float_function(math.acos),
-    "pg_float8_atan": float_function(math.atan),
-    "pg_float8_atan2": float_function(math.atan2),
-    "pg_float8_ceil": float_function(whole(math.ceil)),
-    "pg_float8_floor": float_function(whole(math.floor)),
-    "pg_float8_trunc": float_function(whole(math.trunc)),
-    "pg_float8_round": float_function(whole(round)),
-    "pg_float8_sign": lambda value: float(sign(read_float(value))),
     "pg_to_float4": to_real,
     "pg_numeric_add": numeric_operation(add),
     "pg_numeric_sub": numeric_operation(CONTEXT.subtract),
     "pg_numeric_mul": numeric_operation(multiply),
     "pg_numeric_div": numeric_operation(divide),
-    "pg_numeric_mod": numeric_operation(remainder),
-    "pg_numeric_quotient": numeric_operation(whole_quotient),
     "pg_numeric_neg": lambda form: to_form(CONTEXT.copy_negate(number_of_form(form))),
-    "pg_numeric_abs": lambda form: to_form(CONTEXT.copy_abs(number_of_form(form))),
-    "pg_numeric_sign": numeric_sign,
-    "pg_numeric_round": round_numeric(ROUND_HALF_UP),
-    "pg_numeric_trunc": round_numeric(ROUND_DOWN),
-    "pg_numeric_ceil": round_numeric(ROUND_CEILING),
-    "pg_numeric_floor": round_numeric(ROUND_FLOOR),
     "pg_numeric_limit": limit_numeric,
     "pg_numeric_key": lambda form: form.partition(":")[0],
+    **SERVED.at_run_time,
 }

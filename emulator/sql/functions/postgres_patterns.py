@@ -9,7 +9,10 @@ from typing import Any
 from emulator.errors import invalid_argument
 from emulator.sql.functions.arrays import array
 from emulator.sql.functions.regular_expressions import Expression, compile_expression
+from emulator.sql.functions.served import ServedFunctions
 from emulator.sql.functions.text_sizes import refuse_long
+from emulator.values.types import STRING
+from emulator.values.types import array as array_of
 
 FLAGS = {"i": "i", "c": "", "s": "s", "g": "", "n": "", "m": "", "p": "", "w": "", "t": "", "e": ""}
 REFERENCE = re.compile(r"\\(.)", re.DOTALL)
@@ -121,10 +124,21 @@ def split(text: str, pattern: str, flags: str = "") -> str:
     return array(*parts, data[place:].decode())
 
 
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("pg_")
+    add = served.add
+
+    texts = [STRING, STRING, STRING]
+    add("REGEXP_MATCH", texts, array_of(STRING), regexp_match, optional=1)
+    add("REGEXP_SPLIT_TO_ARRAY", texts, array_of(STRING), split, optional=1)
+    add("REGEXP_REPLACE", [*texts, STRING], STRING, replace, optional=1)
+    add("SUBSTRING", [STRING, STRING], STRING, substring, function="pg_regexp_substring")
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "pg_regexp_matches": matches,
-    "pg_regexp_match": regexp_match,
-    "pg_regexp_substring": substring,
-    "pg_regexp_replace": replace,
-    "pg_regexp_split_to_array": split,
+    **SERVED.at_run_time,
 }

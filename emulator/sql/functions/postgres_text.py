@@ -17,10 +17,23 @@ from emulator.sql.functions.json_containment import contains_document
 from emulator.sql.functions.like_patterns import compile_like, ends_in_backslash
 from emulator.sql.functions.numbers import Float, read_float
 from emulator.sql.functions.postgres_numbers import to_form
-from emulator.sql.functions.text_sizes import join_texts, refuse_long
+from emulator.sql.functions.served import ServedFunctions
+from emulator.sql.functions.text_sizes import join_texts, refuse_long, size_in_bytes
 from emulator.values import jsonb
 from emulator.values.timestamp_texts import DEFAULT_ZONE
+from emulator.values.types import (
+    BOOL,
+    BYTES,
+    DATE,
+    FLOAT64,
+    INT64,
+    PG_JSONB,
+    PG_NUMERIC,
+    STRING,
+    TIMESTAMP,
+)
 
+Text = str | bytes
 BLANKS = " "
 YEARS = {"year": (1, 0), "decade": (10, 0), "century": (100, 1), "millennium": (1000, 1)}
 """How many years a field of date_trunc has, and the first year of one."""
@@ -335,55 +348,119 @@ def make_date(year: int, month: int, day: int) -> str:
         ) from error
 
 
+def pad_left(value: str, length: int, filling: str = " ") -> str:
+    """lpad."""
+    return pad(value, length, filling, before=True)
+
+
+def pad_right(value: str, length: int, filling: str = " ") -> str:
+    """rpad."""
+    return pad(value, length, filling, before=False)
+
+
+def strip(value: Text, characters: Text = BLANKS) -> Text:
+    """btrim, also of bytea."""
+    return value.strip(characters) if characters else value  # type: ignore[arg-type]
+
+
+def strip_left(value: str, characters: str = BLANKS) -> str:
+    """ltrim."""
+    return value.lstrip(characters) if characters else value
+
+
+def strip_right(value: str, characters: str = BLANKS) -> str:
+    """rtrim."""
+    return value.rstrip(characters) if characters else value
+
+
+def md5(value: Text) -> str:
+    """md5, in hexadecimal digits."""
+    return hashlib.md5(value.encode() if isinstance(value, str) else value).hexdigest()
+
+
+def join(first: Text, second: Text) -> Text:
+    """|| of two of one type, and textcat."""
+    return first + second  # type: ignore[operator]
+
+
+def add_texts(served: ServedFunctions) -> None:
+    """Functions of text."""
+    add = served.add
+    add("LOWER", [STRING], STRING, str.lower)
+    add("UPPER", [STRING], STRING, str.upper)
+    add("LENGTH CHAR_LENGTH CHARACTER_LENGTH", [STRING], INT64, len)
+    add("LEFT", [STRING, INT64], STRING, left)
+    add("RIGHT", [STRING, INT64], STRING, right)
+    add("REPEAT", [STRING, INT64], STRING, repeat)
+    add("LPAD", [STRING, INT64, STRING], STRING, pad_left, optional=1)
+    add("RPAD", [STRING, INT64, STRING], STRING, pad_right, optional=1)
+    add("BTRIM", [STRING, STRING], STRING, strip, optional=1)
+    add("LTRIM", [STRING, STRING], STRING, strip_left, optional=1)
+    add("RTRIM", [STRING, STRING], STRING, strip_right, optional=1)
+    add("REPLACE", [STRING, STRING, STRING], STRING, replace)
+    add("TRANSLATE", [STRING, STRING, STRING], STRING, translate)
+    add("REVERSE", [STRING], STRING, lambda value: value[::-1])
+    add("SPLIT_PART", [STRING, STRING, INT64], STRING, split_part)
+    add("STARTS_WITH", [STRING, STRING], BOOL, lambda value, start: int(value.startswith(start)))
+    add("LIKE", [STRING, STRING], BOOL, like)
+    add("ASCII", [STRING], INT64, lambda value: ord(value[0]) if value else 0)
+    add("CHR", [INT64], STRING, chr_)
+    add("TO_HEX", [INT64], STRING, lambda value: f"{value & ((1 << 64) - 1):x}")
+    add("QUOTE_IDENT", [STRING], STRING, quote_ident)
+
+
+def add_bytes(served: ServedFunctions) -> None:
+    """Functions of bytea, and of text and bytea alike."""
+    add = served.add
+    add("LENGTH", [BYTES], INT64, len)
+    part = "pg_substring"
+    for type_ in (STRING, BYTES):
+        add("OCTET_LENGTH", [type_], INT64, size_in_bytes)
+        add("SUBSTR SUBSTRING", [type_, INT64, INT64], type_, substring, function=part, optional=1)
+        add("STRPOS POSITION", [type_, type_], INT64, position)
+        add("MD5", [type_], STRING, md5)
+    add("SHA256", [BYTES], BYTES, lambda value: hashlib.sha256(value).digest())
+    add("SHA512", [BYTES], BYTES, lambda value: hashlib.sha512(value).digest())
+    add("ENCODE", [BYTES, STRING], STRING, encode)
+    add("DECODE", [STRING, STRING], BYTES, decode)
+    add("BTRIM", [BYTES, BYTES], BYTES, strip)
+    add("TEXTCAT", [STRING, STRING], STRING, join, function="pg_concat_bytea")
+
+
+def add_times(served: ServedFunctions) -> None:
+    """Functions of times and of documents."""
+    add = served.add
+    add("JSONB_TYPEOF", [PG_JSONB], STRING, json_typeof)
+    add("JSONB_ARRAY_LENGTH", [PG_JSONB], INT64, json_array_length)
+    add("EXTRACT", [STRING, DATE], PG_NUMERIC, extract_date, function="pg_extract_date")
+    moment = "pg_extract_timestamptz"
+    add("EXTRACT", [STRING, TIMESTAMP], PG_NUMERIC, extract_timestamptz, function=moment)
+    add("DATE_TRUNC", [STRING, TIMESTAMP, STRING], TIMESTAMP, truncate_timestamptz, optional=1)
+    add("TO_TIMESTAMP", [FLOAT64], TIMESTAMP, to_timestamp)
+    add("MAKE_DATE", [INT64, INT64, INT64], DATE, make_date)
+
+
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("pg_")
+    add_texts(served)
+    add_bytes(served)
+    add_times(served)
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "pg_lower": str.lower,
-    "pg_upper": str.upper,
-    "pg_length": len,
-    "pg_octet_length": lambda value: len(value.encode() if isinstance(value, str) else value),
-    "pg_substring": substring,
-    "pg_left": left,
-    "pg_right": right,
-    "pg_lpad": lambda value, length, filling=" ": pad(value, length, filling, before=True),
-    "pg_rpad": lambda value, length, filling=" ": pad(value, length, filling, before=False),
-    "pg_btrim": lambda value, characters=BLANKS: value.strip(characters) if characters else value,
-    "pg_ltrim": lambda value, characters=BLANKS: value.lstrip(characters) if characters else value,
-    "pg_rtrim": lambda value, characters=BLANKS: value.rstrip(characters) if characters else value,
-    "pg_replace": replace,
-    "pg_quote_ident": quote_ident,
     "pg_concat": lambda *values: "".join(values),
-    "pg_translate": translate,
-    "pg_reverse": lambda value: value[::-1],
-    "pg_repeat": repeat,
-    "pg_split_part": split_part,
-    "pg_strpos": position,
-    "pg_starts_with": lambda value, start: int(value.startswith(start)),
-    "pg_ascii": lambda value: ord(value[0]) if value else 0,
-    "pg_chr": chr_,
-    "pg_md5": lambda value: hashlib.md5(
-        value.encode() if isinstance(value, str) else value
-    ).hexdigest(),
-    "pg_sha256": lambda value: hashlib.sha256(value).digest(),
-    "pg_sha512": lambda value: hashlib.sha512(value).digest(),
-    "pg_encode": encode,
-    "pg_decode": decode,
-    "pg_to_hex": lambda value: f"{value & ((1 << 64) - 1):x}",
-    "pg_like": like,
     "pg_ilike": lambda value, pattern: like(value.lower(), pattern.lower()),
-    "pg_concat_bytea": lambda first, second: first + second,
     "pg_json_get": json_get,
     "pg_json_get_text": json_get_text,
     "pg_json_exists": json_exists,
     "pg_json_contains": json_contains,
-    "pg_jsonb_typeof": json_typeof,
-    "pg_jsonb_array_length": json_array_length,
     "pg_array_length": array_length,
-    "pg_extract_timestamptz": extract_timestamptz,
-    "pg_extract_date": extract_date,
-    "pg_date_trunc": truncate_timestamptz,
-    "pg_to_timestamp": to_timestamp,
     "pg_add_days": add_days,
     "pg_days_between": lambda a, b: (date.fromisoformat(a) - date.fromisoformat(b)).days,
-    "pg_make_date": make_date,
+    **SERVED.at_run_time,
 }
 SEEING_NULL: dict[str, Callable[..., object]] = {
     "pg_concat_ws": concat_ws,

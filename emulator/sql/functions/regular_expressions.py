@@ -16,7 +16,9 @@ import re2
 from emulator.errors import out_of_range
 from emulator.limits import REGULAR_EXPRESSION_WORK_MAX, TEXT_FUNCTION_BYTES_MAX
 from emulator.sql.functions.callers import check_caller
+from emulator.sql.functions.served import ServedFunctions
 from emulator.values import forms
+from emulator.values.types import BOOL, BYTES, STRING, array
 
 Text = str | bytes
 GROUPS = re.compile(r"\\(.?)", re.DOTALL)
@@ -172,9 +174,19 @@ def replace_matches(data: bytes, expression: Expression, expand: Callable[[Any],
     return b"".join(pieces)
 
 
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("fn_")
+    add = served.add
+    for text in (STRING, BYTES):
+        add("REGEXP_CONTAINS", [text, text], BOOL, regexp_contains)
+        add("REGEXP_EXTRACT REGEXP_SUBSTR", [text, text], text, regexp_extract)
+        add("REGEXP_EXTRACT_ALL", [text, text], array(text), regexp_extract_all)
+        add("REGEXP_REPLACE", [text, text, text], text, regexp_replace)
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "fn_regexp_contains": regexp_contains,
-    "fn_regexp_extract": regexp_extract,
-    "fn_regexp_extract_all": regexp_extract_all,
-    "fn_regexp_replace": regexp_replace,
+    **SERVED.at_run_time,
 }

@@ -17,8 +17,10 @@ import farmhash
 from emulator.errors import out_of_range
 from emulator.sql.functions.like_patterns import compile_like, ends_in_backslash
 from emulator.sql.functions.normal_forms import Form, normal_form
+from emulator.sql.functions.served import ServedFunctions
 from emulator.sql.functions.text_sizes import refuse_long, size_in_bytes
 from emulator.values import forms
+from emulator.values.types import BOOL, BYTES, INT64, STRING, UUID, array
 
 Text = str | bytes
 BLANKS = re.compile(r"[ \t\n\v\f\r]")
@@ -193,11 +195,6 @@ def replace_byte(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("replace_byte", replace_byte)
 
 
-def ascii_case(upper: bool) -> Callable[[bytes], bytes]:
-    """UPPER, LOWER of BYTES: ASCII letters only."""
-    return bytes.upper if upper else bytes.lower
-
-
 def from_hex(text: str) -> bytes:
     """FROM_HEX: an odd number of digits gets a zero in front."""
     try:
@@ -242,47 +239,115 @@ def normalize(value: str, form: Form, folded: int) -> str:
     return normal_form(form, normal.casefold()) if folded else normal
 
 
+def reverse(value: Text) -> Text:
+    """REVERSE."""
+    return value[::-1]
+
+
+def starts_with(value: Text, start: Text) -> int:
+    """STARTS_WITH."""
+    return int(value.startswith(start))  # type: ignore[arg-type]
+
+
+def ends_with(value: Text, end: Text) -> int:
+    """ENDS_WITH."""
+    return int(value.endswith(end))  # type: ignore[arg-type]
+
+
+def find(value: Text, part: Text) -> int:
+    """STRPOS: from 1; 0 where it is not."""
+    return value.find(part) + 1  # type: ignore[arg-type]
+
+
+def concatenate(*values: str) -> str:
+    """CONCAT of STRING."""
+    return "".join(values)
+
+
+def to_base64(value: bytes) -> str:
+    """TO_BASE64."""
+    return base64.b64encode(value).decode()
+
+
+def to_base32(value: bytes) -> str:
+    """TO_BASE32."""
+    return base64.b32encode(value).decode()
+
+
+def convert_bytes(value: bytes) -> str:
+    """SAFE_CONVERT_BYTES_TO_STRING: another character for what is not UTF-8."""
+    return value.decode(errors="replace_byte")
+
+
+def generate_uuid() -> str:
+    """GENERATE_UUID, NEW_UUID."""
+    return str(uuid.uuid4())
+
+
+TRIMS = (trim("both"), trim("left"), trim("right"))
+PADS = (pad(left=True), pad(left=False))
+DIGESTS = {name: hash_with(name.lower()) for name in ("SHA1", "SHA256", "SHA512", "MD5")}
+
+
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("fn_")
+    add = served.add
+    for text, suffix in ((STRING, ""), (BYTES, "_bytes")):
+        is_text = text is STRING
+        add(
+            "FARM_FINGERPRINT",
+            [text],
+            INT64,
+            farm_fingerprint,
+            function="farm_fingerprint",
+            postgres="SPANNER.FARM_FINGERPRINT",
+        )
+        add("LENGTH", [text], INT64, len, function=f"fn_length{suffix}")
+        add("BYTE_LENGTH OCTET_LENGTH", [text], INT64, size_in_bytes)
+        add("REVERSE", [text], text, reverse)
+        add("TRIM", [text, text], text, TRIMS[0], optional=int(is_text))
+        add("LTRIM", [text, text], text, TRIMS[1], optional=int(is_text))
+        add("RTRIM", [text, text], text, TRIMS[2], optional=int(is_text))
+        add("SUBSTR SUBSTRING", [text, INT64, INT64], text, substr, optional=1)
+        add("STARTS_WITH", [text, text], BOOL, starts_with)
+        add("ENDS_WITH", [text, text], BOOL, ends_with)
+        add("STRPOS", [text, text], INT64, find)
+        add("REPLACE", [text, text, text], text, replace)
+        add("REPEAT", [text, INT64], text, repeat)
+        add("LPAD", [text, INT64, text], text, PADS[0], optional=1)
+        add("RPAD", [text, INT64, text], text, PADS[1], optional=1)
+        add("SPLIT", [text, text], array(text), split, optional=int(is_text))
+        add("TO_CODE_POINTS", [text], array(INT64), to_code_points)
+        for name, digest in DIGESTS.items():
+            add(name, [text], BYTES, digest)
+    add("LOWER LCASE", [STRING], STRING, str.lower)
+    add("UPPER UCASE", [STRING], STRING, str.upper)
+    add("LOWER LCASE", [BYTES], BYTES, bytes.lower, function="fn_lower_bytes")
+    add("UPPER UCASE", [BYTES], BYTES, bytes.upper, function="fn_upper_bytes")
+    add("CONCAT", [STRING], STRING, concatenate, rest=True)
+    add("CONCAT", [BYTES], BYTES, concatenate_bytes, function="fn_concat_bytes", rest=True)
+    add("CHAR_LENGTH CHARACTER_LENGTH", [STRING], INT64, "fn_length")
+    splits = [STRING, STRING, INT64, INT64]
+    add("SPLIT_SUBSTR", splits, STRING, split_substr, optional=1, postgres="SPANNER.SPLIT_SUBSTR")
+    add("TO_HEX", [BYTES], STRING, bytes.hex)
+    add("TO_BASE64", [BYTES], STRING, to_base64)
+    add("TO_BASE32", [BYTES], STRING, to_base32)
+    add("FROM_HEX", [STRING], BYTES, from_hex)
+    add("FROM_BASE64", [STRING], BYTES, from_base64)
+    add("FROM_BASE32", [STRING], BYTES, from_base32)
+    add("SAFE_CONVERT_BYTES_TO_STRING", [BYTES], STRING, convert_bytes)
+    add("CODE_POINTS_TO_STRING", [array(INT64)], STRING, code_points_to_string)
+    add("CODE_POINTS_TO_BYTES", [array(INT64)], BYTES, code_points_to_bytes)
+    add("SOUNDEX", [STRING], STRING, soundex, postgres="SPANNER.SOUNDEX")
+    add("GENERATE_UUID", [], STRING, generate_uuid, postgres="SPANNER.GENERATE_UUID")
+    add("NEW_UUID", [], UUID, "fn_generate_uuid", postgres="GEN_RANDOM_UUID")
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "farm_fingerprint": farm_fingerprint,
-    "fn_length": len,
-    "fn_length_bytes": len,
-    "fn_byte_length": lambda v: len(v.encode() if isinstance(v, str) else v),
-    "fn_lower": lambda v: v.lower(),
-    "fn_upper": lambda v: v.upper(),
-    "fn_reverse": lambda v: v[::-1],
-    "fn_trim": trim("both"),
-    "fn_ltrim": trim("left"),
-    "fn_rtrim": trim("right"),
-    "fn_substr": substr,
-    "fn_starts_with": lambda v, p: int(v.startswith(p)),
-    "fn_ends_with": lambda v, p: int(v.endswith(p)),
-    "fn_strpos": lambda v, p: v.find(p) + 1,
-    "fn_replace": replace,
-    "fn_repeat": repeat,
-    "fn_lpad": pad(left=True),
-    "fn_rpad": pad(left=False),
-    "fn_split": split,
-    "fn_concat": lambda *values: "".join(values),
-    "fn_concat_bytes": concatenate_bytes,
     "fn_like": like,
-    "fn_to_code_points": to_code_points,
-    "fn_code_points_to_string": code_points_to_string,
-    "fn_code_points_to_bytes": code_points_to_bytes,
-    "fn_split_substr": split_substr,
-    "fn_soundex": soundex,
     "fn_normalize": normalize,
-    "fn_to_base32": lambda v: base64.b32encode(v).decode(),
-    "fn_from_base32": from_base32,
-    "fn_lower_bytes": ascii_case(upper=False),
-    "fn_upper_bytes": ascii_case(upper=True),
-    "fn_to_hex": lambda v: v.hex(),
-    "fn_from_hex": from_hex,
-    "fn_to_base64": lambda v: base64.b64encode(v).decode(),
-    "fn_from_base64": from_base64,
-    "fn_sha1": hash_with("sha1"),
-    "fn_sha256": hash_with("sha256"),
-    "fn_sha512": hash_with("sha512"),
-    "fn_md5": hash_with("md5"),
-    "fn_safe_convert_bytes_to_string": lambda v: v.decode(errors="replace_byte"),
-    "fn_generate_uuid": lambda: str(uuid.uuid4()),
+    **SERVED.at_run_time,
 }

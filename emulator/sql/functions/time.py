@@ -17,10 +17,12 @@ from emulator.sql.functions.format_elements import (
     week,
 )
 from emulator.sql.functions.numbers import INT64_MAX
+from emulator.sql.functions.served import ServedFunctions
 from emulator.sql.functions.time_parsing import parse_date, parse_moment
 from emulator.sql.functions.zones import DEFAULT_ZONE, zone_of
 from emulator.values.local_times import LocalTime, local_time, printed_time, timestamp_in_zone
 from emulator.values.timestamp_texts import timestamp_form
+from emulator.values.types import DATE, INT64, STRING, TIMESTAMP
 
 NANOS = {
     "NANOSECOND": 1,
@@ -317,6 +319,33 @@ def parse_timestamp(pattern: str, text: str, zone: str = DEFAULT_ZONE) -> str:
     return timestamp_from_nanos(seconds * 1_000_000_000 + fraction)
 
 
+def unix_date(form: str) -> int:
+    """UNIX_DATE: days since 1970."""
+    return (date.fromisoformat(form) - DAY_ZERO).days
+
+
+UNITS = {"SECONDS": 1_000_000_000, "MILLIS": 1_000_000, "MICROS": 1_000}
+"""Nanoseconds."""
+
+
+def build_served() -> ServedFunctions:
+    """What statements call."""
+    served = ServedFunctions("fn_")
+    add = served.add
+    for name, nanoseconds in UNITS.items():
+        add(f"UNIX_{name}", [TIMESTAMP], INT64, units_of_timestamp(nanoseconds))
+        add(f"TIMESTAMP_{name}", [INT64], TIMESTAMP, timestamp_of_units(nanoseconds))
+    add("UNIX_DATE", [DATE], INT64, unix_date)
+    add("DATE_FROM_UNIX_DATE", [INT64], DATE, date_from_unix_date)
+    add("PARSE_DATE", [STRING, STRING], DATE, parse_date)
+    three = [STRING, STRING, STRING]
+    add("PARSE_TIMESTAMP", three, TIMESTAMP, refuse_bad_values(parse_timestamp), optional=1)
+    add("FORMAT_DATE", [STRING, DATE], STRING, format_date)
+    add("FORMAT_TIMESTAMP", [STRING, TIMESTAMP, STRING], STRING, format_timestamp, optional=1)
+    return served
+
+
+SERVED = build_served()
 FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_timestamp_add": timestamp_add,
     "fn_timestamp_sub": subtract(timestamp_add),
@@ -328,22 +357,11 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "fn_date_trunc": date_trunc,
     "fn_extract_date": extract_date,
     "fn_extract_timestamp": extract_timestamp,
-    "fn_unix_seconds": units_of_timestamp(1_000_000_000),
-    "fn_unix_millis": units_of_timestamp(1_000_000),
-    "fn_unix_micros": units_of_timestamp(1_000),
-    "fn_timestamp_seconds": timestamp_of_units(1_000_000_000),
-    "fn_timestamp_millis": timestamp_of_units(1_000_000),
-    "fn_timestamp_micros": timestamp_of_units(1_000),
-    "fn_unix_date": lambda form: (date.fromisoformat(form) - DAY_ZERO).days,
-    "fn_date_from_unix_date": date_from_unix_date,
     "fn_generate_dates": generate_dates,
     "fn_date": date_of_parts,
     "fn_date_timestamp": date_in,
     "fn_timestamp_string": refuse_bad_values(timestamp_in),
     "fn_timestamp_date": refuse_bad_values(timestamp_in),
     "fn_string_timestamp": string_in,
-    "fn_format_timestamp": format_timestamp,
-    "fn_format_date": format_date,
-    "fn_parse_date": parse_date,
-    "fn_parse_timestamp": refuse_bad_values(parse_timestamp),
+    **SERVED.at_run_time,
 }

@@ -10,26 +10,21 @@ from emulator import errors
 from emulator.sql import sequences
 from emulator.sql.coercions import Reach, becomes
 from emulator.sql.compiler import Call, Compiler
+from emulator.sql.functions import GOOGLESQL, POSTGRESQL
+from emulator.sql.functions.served import Signature, merge_signatures
 from emulator.sql.postgres import array_calls, casts, json_calls, operators
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
-from emulator.sql.signatures import Signature, Signatures
 from emulator.sql.types import Typed
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import (
     BOOL,
-    BYTES,
     DATE,
-    FLOAT32,
     FLOAT64,
     INT64,
     INTERVAL,
-    PG_JSONB,
-    PG_NUMERIC,
     STRING,
     TIMESTAMP,
-    UUID,
-    array,
 )
 
 UNSUPPORTED = """
@@ -42,180 +37,10 @@ spanner.tokenize_number spanner.tokenize_substring spanner.tokenlist_concat span
 """Functions that Spanner has in this dialect and this server has not."""
 
 
-def add_text(table: Signatures) -> None:
-    """Functions of text and bytea."""
-    table.add("LOWER UPPER", [STRING], STRING)
-    table.add("LENGTH CHAR_LENGTH CHARACTER_LENGTH", [STRING], INT64, "pg_length")
-    table.add("LENGTH", [BYTES], INT64, "pg_length")
-    for type_ in (STRING, BYTES):
-        table.add("OCTET_LENGTH", [type_], INT64)
-        table.add("SUBSTR SUBSTRING", [type_, INT64, INT64], type_, "pg_substring", optional=1)
-        table.add("STRPOS POSITION", [type_, type_], INT64, "pg_strpos")
-        table.add("MD5", [type_], STRING)
-        table.add("SPANNER.FARM_FINGERPRINT", [type_], INT64, "farm_fingerprint")
-    table.add("LEFT RIGHT REPEAT", [STRING, INT64], STRING)
-    table.add("LPAD RPAD", [STRING, INT64, STRING], STRING, optional=1)
-    table.add("BTRIM LTRIM RTRIM", [STRING, STRING], STRING, optional=1)
-    table.add("REPLACE TRANSLATE", [STRING, STRING, STRING], STRING)
-    table.add("REVERSE", [STRING], STRING)
-    table.add("SPLIT_PART", [STRING, STRING, INT64], STRING)
-    table.add("STARTS_WITH", [STRING, STRING], BOOL)
-    table.add("ASCII", [STRING], INT64)
-    table.add("CHR", [INT64], STRING)
-    table.add("SHA256 SHA512", [BYTES], BYTES)
-    table.add("ENCODE", [BYTES, STRING], STRING)
-    table.add("DECODE", [STRING, STRING], BYTES)
-    table.add("TO_HEX", [INT64], STRING)
-
-
-DOUBLES = {"DEXP": "exp", "DLOG10": "log", "DLOG1": "ln", "DSQRT": "sqrt"}
-"""The names by which PostgreSQL's own catalog calls functions of double precision."""
-
-
-def add_patterns(table: Signatures) -> None:
-    """Regular expressions, and what else is of text in Spanner."""
-    for name in ("REGEXP_MATCH", "REGEXP_SPLIT_TO_ARRAY"):
-        table.add(name, [STRING, STRING, STRING], array(STRING), optional=1)
-    four = [STRING, STRING, STRING, STRING]
-    table.add("REGEXP_REPLACE", four, STRING, optional=1)
-    table.add("SUBSTRING", [STRING, STRING], STRING, "pg_regexp_substring")
-    table.add("LIKE", [STRING, STRING], BOOL)
-    table.add("TEXTCAT", [STRING, STRING], STRING, "pg_concat_bytea")
-    table.add("BTRIM", [BYTES, BYTES], BYTES)
-    table.add("QUOTE_IDENT", [STRING], STRING)
-    table.add("SPANNER.SOUNDEX", [STRING], STRING, "fn_soundex")
-    table.add(
-        "SPANNER.SPLIT_SUBSTR",
-        [STRING, STRING, INT64, INT64],
-        STRING,
-        "fn_split_substr",
-        optional=1,
-    )
-    table.add("SPANNER.GENERATE_UUID", [], STRING, "fn_generate_uuid")
-    table.add("GEN_RANDOM_UUID", [], UUID, "fn_generate_uuid")
-
-
-def add_intervals(table: Signatures) -> None:
-    """Intervals, and times of Spanner's own."""
-    for name in ("JUSTIFY_HOURS", "JUSTIFY_DAYS", "JUSTIFY_INTERVAL"):
-        table.add(name, [INTERVAL], INTERVAL)
-    table.add("EXTRACT", [STRING, INTERVAL], PG_NUMERIC, "pg_extract_interval")
-    table.add("DATE_TRUNC", [STRING, TIMESTAMP, STRING], TIMESTAMP)
-    table.add("SPANNER.DATE", [TIMESTAMP, STRING], DATE, "pg_spanner_date")
-    stride = [STRING, TIMESTAMP, TIMESTAMP]
-    table.add("SPANNER.DATE_BIN", stride, TIMESTAMP, "pg_spanner_date_bin")
-    for name in ("TIMESTAMPTZ_ADD", "TIMESTAMPTZ_SUBTRACT"):
-        function = f"pg_spanner_{name.lower()}"
-        table.add(f"SPANNER.{name}", [TIMESTAMP, STRING], TIMESTAMP, function)
-
-
-def add_formats(table: Signatures) -> None:
-    """Template patterns."""
-    kinds = ((INT64, "int8"), (PG_NUMERIC, "numeric"), (FLOAT64, "float8"))
-    others = ((TIMESTAMP, "timestamptz"), (INTERVAL, "interval"))
-    for type_, kind in (*kinds, *others):
-        table.add("TO_CHAR", [type_, STRING], STRING, f"pg_to_char_{kind}")
-    table.add("TO_NUMBER", [STRING, STRING], PG_NUMERIC)
-    table.add("TO_DATE", [STRING, STRING], DATE)
-    table.add("TO_TIMESTAMP", [STRING, STRING], TIMESTAMP, "pg_to_timestamp_text")
-
-
-def add_jsonb(table: Signatures) -> None:
-    """Functions that read and change documents."""
-    path = [PG_JSONB, array(STRING), PG_JSONB]
-    table.add("JSONB_SET JSONB_INSERT", [*path, BOOL], PG_JSONB, optional=1)
-    table.add("JSONB_SET_LAX", [*path, BOOL, STRING], PG_JSONB, optional=2)
-    table.add("JSONB_STRIP_NULLS", [PG_JSONB], PG_JSONB)
-    table.add("JSONB_OBJECT_KEYS", [PG_JSONB], array(STRING))
-    query_array = "SPANNER.JSONB_QUERY_ARRAY JSONB_ARRAY_ELEMENTS"
-    table.add(query_array, [PG_JSONB], array(PG_JSONB), "pg_jsonb_query_array")
-    for name, element in JSON_ARRAYS.items():
-        function = f"pg_jsonb_{name.lower()}_array"
-        table.add(f"SPANNER.{name}_ARRAY", [PG_JSONB], array(element), function)
-
-
-JSON_ARRAYS = {
-    "BOOL": BOOL,
-    "INT64": INT64,
-    "FLOAT32": FLOAT32,
-    "FLOAT64": FLOAT64,
-    "STRING": STRING,
-}
-
-
-def add_numbers(table: Signatures) -> None:
-    """Arithmetic, rounding, mathematics; between two conversions double precision is taken."""
-    kinds = ((INT64, "int8"), (FLOAT64, "float8"), (PG_NUMERIC, "numeric"), (FLOAT32, "float8"))
-    for type_, kind in kinds:
-        table.add("ABS", [type_], type_, f"pg_{kind}_abs")
-    for name in ("CEIL", "CEILING", "FLOOR", "ROUND", "TRUNC", "SIGN"):
-        word = "ceil" if name == "CEILING" else name.lower()
-        table.add(name, [FLOAT64], FLOAT64, f"pg_float8_{word}")
-        table.add(name, [PG_NUMERIC], PG_NUMERIC, f"pg_numeric_{word}")
-    table.add("ROUND", [PG_NUMERIC, INT64], PG_NUMERIC, "pg_numeric_round")
-    table.add("TRUNC", [PG_NUMERIC, INT64], PG_NUMERIC, "pg_numeric_trunc")
-    table.add("MOD", [INT64, INT64], INT64, "pg_int8_mod")
-    table.add("MOD", [PG_NUMERIC, PG_NUMERIC], PG_NUMERIC, "pg_numeric_mod")
-    table.add("DIV", [PG_NUMERIC, PG_NUMERIC], PG_NUMERIC, "pg_numeric_quotient")
-    for names, word in DOUBLES.items():
-        table.add(names, [FLOAT64], FLOAT64, f"pg_float8_{word}")
-    for name in ("SQRT", "EXP", "LN", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN"):
-        table.add(name, [FLOAT64], FLOAT64, f"pg_float8_{name.lower()}")
-    table.add("LOG LOG10", [FLOAT64], FLOAT64, "pg_float8_log")
-    table.add("ATAN2", [FLOAT64, FLOAT64], FLOAT64, "pg_float8_atan2")
-    for vector in (FLOAT32, FLOAT64):
-        for name in ("COSINE_DISTANCE", "DOT_PRODUCT", "EUCLIDEAN_DISTANCE"):
-            both = [array(vector), array(vector)]
-            table.add(f"SPANNER.{name}", both, FLOAT64, f"fn_{name.lower()}")
-    both = [array(INT64), array(INT64)]
-    table.add("SPANNER.DOT_PRODUCT", both, FLOAT64, "fn_dot_product")
-    table.add("POWER POW DPOW", [FLOAT64, FLOAT64], FLOAT64, "pg_float8_power")
-    table.add("SPANNER.BIT_REVERSE", [INT64, BOOL], INT64, "fn_bit_reverse")
-
-
-def add_other(table: Signatures) -> None:
-    """Functions of jsonb and times."""
-    table.add("JSONB_TYPEOF", [PG_JSONB], STRING)
-    table.add("JSONB_ARRAY_LENGTH", [PG_JSONB], INT64)
-    table.add("EXTRACT", [STRING, DATE], PG_NUMERIC, "pg_extract_date")
-    table.add("EXTRACT", [STRING, TIMESTAMP], PG_NUMERIC, "pg_extract_timestamptz")
-    table.add("DATE_TRUNC", [STRING, TIMESTAMP], TIMESTAMP)
-    table.add("TO_TIMESTAMP", [FLOAT64], TIMESTAMP)
-    table.add("MAKE_DATE", [INT64, INT64, INT64], DATE)
-
-
-SHARED = {
-    *("fn_bit_reverse", "fn_cosine_distance", "fn_dot_product", "fn_euclidean_distance"),
-    *("fn_soundex", "fn_split_substr", "fn_generate_uuid"),
-}
-"""Functions at run time that both dialects have."""
-
-
-def build_signatures() -> Signatures:
-    """All of them, with the names that SQLite knows them by."""
-    plain = Signatures()
-    for add in (
-        add_text,
-        add_numbers,
-        add_other,
-        add_patterns,
-        add_intervals,
-        add_jsonb,
-        add_formats,
-    ):
-        add(plain)
-    table = Signatures()
-    for name, overloads in plain.items():
-        for each in overloads:
-            function = each.function
-            if function.startswith("fn_") and function not in SHARED:
-                function = f"pg_{function.removeprefix('fn_')}"
-            added = Signature(each.arguments, each.result, function, each.optional, each.rest)
-            table.setdefault(name, []).append(added)
-    return table
-
-
-SIGNATURES = build_signatures()
+SIGNATURES = merge_signatures(
+    [module.SERVED.signatures for module in POSTGRESQL]
+    + [module.SERVED.shared for module in GOOGLESQL]
+)
 CONSTANTS = {"CURRENT_SCHEMA": "public", "VERSION": "PostgreSQL 14.1"}
 
 
@@ -245,7 +70,7 @@ def choose_overload(name: str, items: list[Typed], context: Context) -> Typed:
 
 def find_signature(name: str, items: list[Typed]) -> Signature:
     """The signature that needs the fewest conversions. Raises INVALID_ARGUMENT."""
-    fitting = [each for each in SIGNATURES[name] if each.fits(items)]
+    fitting = [each for each in SIGNATURES[name] if each.fits(len(items))]
     for signature in sorted(fitting, key=lambda each: count_conversions(each, items)):
         types = signature.argument_types(len(items))
         if all(may_be(item, type_) for item, type_ in zip(items, types, strict=True)):
