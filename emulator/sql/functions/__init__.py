@@ -27,9 +27,11 @@ from emulator.sql.functions import (
     postgres_formats,
     postgres_intervals,
     postgres_json,
+    postgres_json_members,
     postgres_numbers,
     postgres_patterns,
     postgres_text,
+    postgres_times,
     protos,
     regular_expressions,
     text,
@@ -45,8 +47,8 @@ UNFORESEEN = (ArithmeticError, ValueError)
 
 GOOGLESQL = (text, regular_expressions, network, numbers, mathematics, bits, arrays, time)
 POSTGRESQL = (
-    *(postgres_text, postgres_numbers, postgres_patterns, postgres_intervals, postgres_json),
-    postgres_formats,
+    *(postgres_text, postgres_numbers, postgres_patterns, postgres_times, postgres_intervals),
+    *(postgres_json, postgres_json_members, postgres_formats),
 )
 """Modules with plain functions, in the order in which their overloads are tried."""
 MODULES = (

@@ -148,7 +148,14 @@ def take_slice(values: str, first: int, last: int) -> str:
     return dump(json.loads(values)[max(first, 1) - 1 : max(last, 0)])
 
 
+def array_length(array: str, dimension: int) -> int | None:
+    """The number of elements; NULL of an empty array, and of a dimension that is not 1."""
+    items = json.loads(array)
+    return len(items) if items and dimension == 1 else None
+
+
 FUNCTIONS: dict[str, Callable[..., object]] = {
+    "pg_array_length": array_length,
     "pg_array_text": array_text,
     "pg_array_to_string": array_to_string,
     "pg_array_contains": contains,

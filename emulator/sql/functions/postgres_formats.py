@@ -14,7 +14,7 @@ from emulator.errors import invalid_argument, out_of_range, unimplemented
 from emulator.sql.functions.intervals import parse_iso
 from emulator.sql.functions.numbers import Float, read_float
 from emulator.sql.functions.postgres_numbers import rounded_to, to_form
-from emulator.sql.functions.postgres_text import form_of, moment_of
+from emulator.sql.functions.postgres_times import form_of, moment_of
 from emulator.sql.functions.served import ServedFunctions
 from emulator.values import pg_numeric
 from emulator.values.timestamp_texts import DEFAULT_ZONE

@@ -17,7 +17,7 @@ from emulator.sql.functions.intervals import DAY, DAYS_IN_MONTH, Interval, add_a
 from emulator.sql.functions.numbers import Float, read_float
 from emulator.sql.functions.postgres_interval_fields import IntervalFields
 from emulator.sql.functions.postgres_numbers import to_form
-from emulator.sql.functions.postgres_text import form_of, moment_of, zone_of
+from emulator.sql.functions.postgres_times import form_of, moment_of, zone_of
 from emulator.sql.functions.served import ServedFunctions
 from emulator.values.timestamp_texts import DEFAULT_ZONE
 from emulator.values.types import DATE, INTERVAL, PG_NUMERIC, STRING, TIMESTAMP
