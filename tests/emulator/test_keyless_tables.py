@@ -21,7 +21,7 @@ def insert(database: Database) -> None:
 
 
 def read_numbers(database: Database) -> list[int]:
-    return [number for (number,) in ask(database, "SELECT rowid FROM singers").rows]
+    return [int(str(number)) for (number,) in ask(database, "SELECT rowid FROM singers").rows]
 
 
 def test_the_schema_says_what_spanner_has_added(database: Database) -> None:
