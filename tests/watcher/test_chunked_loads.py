@@ -201,6 +201,7 @@ class Killer:
 
 
 @pytest.mark.essential
+@pytest.mark.essential
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32),

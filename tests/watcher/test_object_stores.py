@@ -112,6 +112,7 @@ def test_an_endpoint_without_tls_has_to_be_allowed(
 # Copies.
 
 
+@pytest.mark.essential
 @settings(
     max_examples=6,
     deadline=None,
