@@ -8,8 +8,30 @@ from __future__ import annotations
 MESSAGE_BYTES_MAX = 256 * 1024 * 1024
 """A gRPC message that is sent."""
 
-REQUEST_BYTES_MAX = 110 * 1024 * 1024
-"""A gRPC message that is received, decompressed; Spanner's commits may have 100 MB."""
+RECEIVED_BYTES_MAX = 110 * 1024 * 1024
+"""A gRPC message that is received, decompressed: above every limit, so that each is refused by
+name."""
+COMMIT_BYTES_MAX = 100 * 1024 * 1024
+"""The request of a commit. Spanner counts what it writes, indexes and change streams included."""
+REQUEST_BYTES_MAX = 10 * 1024 * 1024
+"""The request of a read, a query or DML statement, a new database, a schema change."""
+ADMIN_REQUEST_BYTES_MAX = 1024 * 1024
+"""Any other request of the administrative API."""
+REQUEST_BYTES = {
+    "google.spanner.v1.CommitRequest": COMMIT_BYTES_MAX,
+    "google.spanner.v1.ReadRequest": REQUEST_BYTES_MAX,
+    "google.spanner.v1.ExecuteSqlRequest": REQUEST_BYTES_MAX,
+    "google.spanner.admin.database.v1.CreateDatabaseRequest": REQUEST_BYTES_MAX,
+    "google.spanner.admin.database.v1.UpdateDatabaseRequest": REQUEST_BYTES_MAX,
+    "google.spanner.admin.database.v1.UpdateDatabaseDdlRequest": REQUEST_BYTES_MAX,
+}
+"""Of the requests whose size Spanner documents, by the message."""
+MUTATIONS_MAX = 80_000
+"""Of one commit and of one DML statement, as Spanner counts them."""
+STRING_CHARACTERS_MAX = 2_621_440
+CELL_BYTES_MAX = 10 * 1024 * 1024
+VIEW_DEPTH_MAX = 10
+"""Views that a view refers to, through each other."""
 
 CHUNK_BYTES = 64 * 1024
 """A PartialResultSet is sent when its rows reach this size (larger ones slow the Python client)."""
@@ -50,6 +72,13 @@ UNIONS_MAX = 200
 GROUPING_COLUMNS_MAX = 1_000
 STRUCT_FIELDS_MAX = 1_000
 STRUCT_DEPTH_MAX = 15
+FUNCTION_DEPTH_MAX = 75
+FRAMES_MAX = 3_000
+"""Calls of Python in each other: a function in a statement takes up to 25, to be read."""
+SUBQUERY_DEPTH_MAX = 25
+"""Subqueries that are expressions, in each other."""
+SUBSELECT_DEPTH_MAX = 60
+GROUP_DEPTH_MAX = 35
 IN_ITEMS_MAX = 10_000
 PARAMETERS_MAX = 950
 STATEMENTS_IN_DDL_MAX = 1_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from emulator.tls import Tls
 
 VARIABLE = "EMBEDDED_SPANNER_TRANSPORT"
 OPTIONS = [
-    ("grpc.max_receive_message_length", limits.REQUEST_BYTES_MAX),
+    ("grpc.max_receive_message_length", limits.RECEIVED_BYTES_MAX),
     ("grpc.max_send_message_length", limits.MESSAGE_BYTES_MAX),
     ("grpc.so_reuseport", 0),
     # Clients may ask whether the server is there as often as they like; and it asks them.
@@ -63,6 +64,7 @@ def make_grpc_server(
 ) -> grpc.Server:
     """A server that is not started; ``handlers`` are by the path of the method, ``others`` answers
     every other method."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), limits.FRAMES_MAX))
     threads = ThreadPoolExecutor(limits.THREADS_MAX, thread_name_prefix="call")
     if transport is Transport.NATIVE:
         native = import_module("pygrpc_native")  # an optional package

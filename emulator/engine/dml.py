@@ -11,7 +11,6 @@ from ddl.model.schema import Column, Table
 from emulator.engine.conflicts import excluded_values, find_conflict, update_of_conflict
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
 from emulator.engine.refusals import (
-    MUTATIONS_MAX,
     future_timestamp,
     pending_read,
     too_many_mutations,
@@ -22,6 +21,7 @@ from emulator.engine.results import rows_in_memory
 from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, indexes_updated
 from emulator.errors import SpannerError, invalid_argument
+from emulator.limits import MUTATIONS_MAX
 from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
 from emulator.storage.sqlite import PENDING, current_table, index_name
 from emulator.values.requests import DmlResult, MutationKind, Stats, Stored

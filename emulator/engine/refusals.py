@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import apsw
 
 from ddl.model.schema import ForeignKey, Schema, Table
+from ddl.rules.limits import KEY_BYTES_MAX
 from emulator.errors import (
     SpannerError,
     already_exists,
@@ -19,13 +20,10 @@ from emulator.errors import (
     not_found,
     out_of_range,
 )
-from emulator.storage.layout import KEY_BYTES_MAX
+from emulator.limits import MUTATIONS_MAX
 from emulator.values.requests import Stored
 
 LOG = logging.getLogger("emulator")
-
-MUTATIONS_MAX = 80_000
-"""Of one commit, as Spanner counts them."""
 
 
 def format_key(key: Sequence[Stored]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ddl.model import steps
@@ -11,6 +11,7 @@ from ddl.syntax.protos import list_bundle_types
 from ddl.syntax.render import quote_name
 from ddl.syntax.views import KIND, find_view, list_views
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
+from emulator.limits import VIEW_DEPTH_MAX
 from emulator.sql.compile import compile_statement
 from emulator.sql.statements import CompiledQuery
 from emulator.sql.types import name_of
@@ -55,7 +56,25 @@ def check_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
         if not defines(step, view):
             check_types(before, step, view, columns)
         uses[view.name.casefold()] = {*query.views} - {view.name.casefold()}
+    check_depth(uses)
     return replace(after, verbatim=order_views(after.verbatim, uses))
+
+
+def check_depth(uses: Mapping[str, set[str]]) -> None:
+    """How deep views refer to views. Raises FAILED_PRECONDITION."""
+    depths: dict[str, int] = {}
+
+    def measure(view: str) -> int:
+        if view not in depths:
+            depths[view] = max((1 + measure(each) for each in uses.get(view, ())), default=0)
+        return depths[view]
+
+    for view in uses:
+        if measure(view) > VIEW_DEPTH_MAX:
+            raise failed_precondition(
+                f"View `{view}` refers to views that refer to views, more than {VIEW_DEPTH_MAX}"
+                " deep."
+            )
 
 
 def same_object(left: Verbatim, right: Verbatim) -> bool:

@@ -16,7 +16,6 @@ from emulator.engine.locks.ranges import Footprint
 from emulator.engine.locks.table import LockTable, Owner, Standing, busy
 from emulator.engine.mutations import delete_rows, resolve, write_rows
 from emulator.engine.refusals import (
-    MUTATIONS_MAX,
     broken_foreign_key,
     too_many_mutations,
     translate_error,
@@ -28,6 +27,7 @@ from emulator.engine.turn import Turn
 from emulator.engine.versions import SchemaVersions
 from emulator.engine.write_plans import Moment
 from emulator.errors import SpannerError
+from emulator.limits import MUTATIONS_MAX
 from emulator.storage.integrity import broken_reference
 from emulator.storage.sqlite import Storage
 from emulator.values.requests import (

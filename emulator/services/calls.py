@@ -13,8 +13,9 @@ from typing import NoReturn, TypeAlias
 import grpc
 
 from emulator.engine.clock import Clock
-from emulator.errors import SpannerError, internal, nested_too_deeply
+from emulator.errors import SpannerError, internal, invalid_argument, nested_too_deeply
 from emulator.faults import FaultInjector, deadline_exceeded
+from emulator.limits import ADMIN_REQUEST_BYTES_MAX, RECEIVED_BYTES_MAX, REQUEST_BYTES
 from emulator.services.request_fields import Path, list_refused, refuse_fields
 from emulator.unsupported import unsupported_method
 from emulator.wire.messages import Message
@@ -23,6 +24,8 @@ from emulator.wire.status import abort
 LOG = logging.getLogger("emulator")
 GOOGLE = "/google."
 """How the methods of Google's services begin."""
+ADMIN = "google.spanner.admin."
+"""How the messages of the administrative API begin."""
 
 
 class RpcContext:
@@ -82,15 +85,17 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
     def _handler(self, name: str, call: Call) -> Handler:
         begin = self._faults_of(name)
         deserialize = call.request.FromString
-        refused = tuple(list_refused(call.request.DESCRIPTOR))
+        descriptor = call.request.DESCRIPTOR
+        refused = tuple(list_refused(descriptor))
+        bytes_max = find_bytes_max(descriptor.full_name)
         if call.streaming is not None:
             return grpc.unary_stream_rpc_method_handler(
-                self._guard_stream(call.streaming, refused, begin), deserialize, None
+                self._guard_stream(call.streaming, refused, bytes_max, begin), deserialize, None
             )
         if call.unary is None:
             raise ValueError("a call needs a function")
         return grpc.unary_unary_rpc_method_handler(
-            self._guard(call.unary, refused, begin), deserialize, to_bytes
+            self._guard(call.unary, refused, bytes_max, begin), deserialize, to_bytes
         )
 
     def _faults_of(self, name: str) -> Callable[[], None]:
@@ -105,11 +110,12 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
         return begin
 
     def _guard(
-        self, function: Unary, refused: tuple[Path, ...], begin: Callable[[], None]
+        self, function: Unary, refused: tuple[Path, ...], bytes_max: int, begin: Callable[[], None]
     ) -> Callable[[Message, grpc.ServicerContext], Message]:
         def handle(request: Message, context: grpc.ServicerContext) -> Message:
             try:
                 begin()
+                check_bytes(request, bytes_max)
                 refuse_fields(request, refused)
                 return function(request, RpcContext(context))
             except SpannerError as error:
@@ -122,11 +128,16 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
         return handle
 
     def _guard_stream(
-        self, function: Streaming, refused: tuple[Path, ...], begin: Callable[[], None]
+        self,
+        function: Streaming,
+        refused: tuple[Path, ...],
+        bytes_max: int,
+        begin: Callable[[], None],
     ) -> Callable[[Message, grpc.ServicerContext], Iterator[bytes]]:
         def handle(request: Message, context: grpc.ServicerContext) -> Iterator[bytes]:
             try:
                 begin()
+                check_bytes(request, bytes_max)
                 refuse_fields(request, refused)
                 messages = function(request, RpcContext(context))
                 if self._faults.exceeds_deadline():
@@ -140,6 +151,21 @@ class Dispatcher(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic i
                 fail(context, error)
 
         return handle
+
+
+def find_bytes_max(message: str) -> int:
+    """How many bytes a request of this type may have."""
+    is_admin = message.startswith(ADMIN)
+    return REQUEST_BYTES.get(message, ADMIN_REQUEST_BYTES_MAX if is_admin else RECEIVED_BYTES_MAX)
+
+
+def check_bytes(request: Message, bytes_max: int) -> None:
+    """Raises INVALID_ARGUMENT for a request that is too large."""
+    if bytes_max < RECEIVED_BYTES_MAX and (size := request.ByteSize()) > bytes_max:
+        raise invalid_argument(
+            f"The request has {size} bytes, more than the maximum of {bytes_max} bytes of a"
+            f" {request.DESCRIPTOR.name}."
+        )
 
 
 def end_after_first(messages: Iterator[bytes]) -> Iterator[bytes]:

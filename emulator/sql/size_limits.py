@@ -9,9 +9,13 @@ from sqlglot import exp
 from emulator import errors
 from emulator.limits import (
     FUNCTION_CALLS_MAX,
+    FUNCTION_DEPTH_MAX,
+    GROUP_DEPTH_MAX,
     GROUPING_COLUMNS_MAX,
     STRUCT_DEPTH_MAX,
     STRUCT_FIELDS_MAX,
+    SUBQUERY_DEPTH_MAX,
+    SUBSELECT_DEPTH_MAX,
     UNIONS_MAX,
 )
 from emulator.sql.aggregates import AGGREGATE_CALLS
@@ -23,6 +27,8 @@ NO_CALLS = (
 )
 """Nodes that are of these kinds for sqlglot, and no function calls for Spanner."""
 CHAINS = (exp.And, exp.Or)
+NO_EXPRESSIONS = (exp.From, exp.Join, exp.CTE, exp.SetOperation, exp.DML, exp.Create, exp.Lateral)
+"""Where a query is no expression."""
 
 
 def check_size(nodes: Sequence[exp.Expr]) -> None:
@@ -36,6 +42,20 @@ def check_size(nodes: Sequence[exp.Expr]) -> None:
         raise too_many("functions", FUNCTION_CALLS_MAX)
     if len(nodes) > UNIONS_MAX and sum(isinstance(n, exp.Union) for n in nodes) >= UNIONS_MAX:
         raise too_many("UNION operations", UNIONS_MAX)
+    check_depths(nodes)
+
+
+def check_depths(nodes: Sequence[exp.Expr]) -> None:
+    """How many nodes of one kind stand in each other; those above a node come before it."""
+    for what, limit, is_counted in DEPTHS:
+        if len(nodes) <= limit or sum(map(is_counted, nodes)) <= limit:
+            continue
+        depths: dict[int, int] = {}
+        for node in nodes:
+            depth = depths.get(id(node.parent), 0) + is_counted(node)
+            if depth > limit:
+                raise too_many(what, limit)
+            depths[id(node)] = depth
 
 
 def check_struct(node: exp.Struct) -> None:
@@ -61,6 +81,35 @@ def is_call(node: exp.Expr) -> bool:
     if isinstance(node, exp.If):
         return not isinstance(node.parent, exp.Case)
     return not (isinstance(node, CHAINS) and type(node.parent) is type(node))
+
+
+def is_subselect(node: exp.Expr) -> bool:
+    """Whether a node is a SELECT."""
+    return isinstance(node, exp.Select)
+
+
+def is_grouped(node: exp.Expr) -> bool:
+    """Whether a node is a SELECT with GROUP BY."""
+    return isinstance(node, exp.Select) and node.args.get("group") is not None
+
+
+def is_subquery_expression(node: exp.Expr) -> bool:
+    """Whether a node is a query that is an expression: not one in FROM, WITH or UNION."""
+    if not isinstance(node, exp.Select | exp.SetOperation):
+        return False
+    around = node.parent
+    while isinstance(around, exp.Subquery):
+        around = around.parent
+    return around is not None and not isinstance(around, NO_EXPRESSIONS)
+
+
+DEPTHS = (
+    ("nested boolean predicates", FUNCTION_DEPTH_MAX, is_call),
+    ("nested subqueries", SUBQUERY_DEPTH_MAX, is_subquery_expression),
+    ("nested subselects", SUBSELECT_DEPTH_MAX, is_subselect),
+    ("nested aggregations", GROUP_DEPTH_MAX, is_grouped),
+)
+"""What is counted in depth, by the name that Google's emulator gives it, and its limit."""
 
 
 def too_many(what: str, limit: int) -> errors.SpannerError:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ddl.model.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
+from ddl.rules.limits import KEY_BYTES_MAX
 from ddl.rules.refusals import name_type
 from ddl.syntax import placements, protos, sequences
 from emulator.errors import invalid_argument, unimplemented
@@ -20,7 +21,6 @@ from emulator.values.sqlite_text import quote_name, quote_text
 NEEDED_KINDS = {sequences.KIND, protos.KIND, placements.KIND}
 """What expressions and placement keys of tables may name, apart from tables."""
 
-KEY_BYTES_MAX = 8_192
 FIXED_BYTES = 8
 
 

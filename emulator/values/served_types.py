@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from ddl.model.schema import TypeCode
+from emulator.limits import CELL_BYTES_MAX, STRING_CHARACTERS_MAX
 from emulator.values.forms import base64_text, numeric_to_text, timestamp_to_text
 from emulator.values.pg_numeric import text_of_form
 
@@ -62,8 +63,6 @@ class ServedType:
     ordered: bool = False
 
 
-MEGABYTES_10 = 10_485_760
-
 SERVED_TYPES: Mapping[TypeCode, ServedType] = {
     TypeCode.BOOL: ServedType(
         1,
@@ -92,7 +91,7 @@ SERVED_TYPES: Mapping[TypeCode, ServedType] = {
         Sent.TEXT,
         "TEXT",
         PgType(1043, "varchar", -1, "S", 1015, shown="text", column="text", aliases=("text",)),
-        length_max=2_621_440,
+        length_max=STRING_CHARACTERS_MAX,
         ordered=True,
     ),
     TypeCode.BYTES: ServedType(
@@ -100,7 +99,7 @@ SERVED_TYPES: Mapping[TypeCode, ServedType] = {
         base64_text,
         "BLOB",
         PgType(17, "bytea", -1, "U", 1001),
-        length_max=MEGABYTES_10,
+        length_max=CELL_BYTES_MAX,
         ordered=True,
     ),
     TypeCode.DATE: ServedType(
@@ -113,12 +112,12 @@ SERVED_TYPES: Mapping[TypeCode, ServedType] = {
         PgType(1184, "timestamptz", 8, "D", 1185, shown="timestamp with time zone"),
         ordered=True,
     ),
-    TypeCode.JSON: ServedType(11, Sent.TEXT, "TEXT", length_max=MEGABYTES_10),
+    TypeCode.JSON: ServedType(11, Sent.TEXT, "TEXT", length_max=CELL_BYTES_MAX),
     TypeCode.UUID: ServedType(
         17, Sent.ASCII, "TEXT", PgType(2950, "uuid", 16, "U", 2951), ordered=True
     ),
     TypeCode.INTERVAL: ServedType(16, Sent.TEXT, "TEXT", PgType(1186, "interval", 16, "T", 1187)),
-    TypeCode.PROTO: ServedType(13, base64_text, "BLOB", length_max=MEGABYTES_10),
+    TypeCode.PROTO: ServedType(13, base64_text, "BLOB", length_max=CELL_BYTES_MAX),
     TypeCode.ENUM: ServedType(14, str, "INTEGER"),
     TypeCode.ARRAY: ServedType(8, Sent.PARTS, "TEXT"),
     TypeCode.STRUCT: ServedType(9, Sent.PARTS, None),
@@ -131,7 +130,7 @@ SERVED_TYPES: Mapping[TypeCode, ServedType] = {
         "TEXT",
         PgType(3802, "jsonb", -1, "U", 3807),
         annotation=3,
-        length_max=MEGABYTES_10,
+        length_max=CELL_BYTES_MAX,
     ),
     TypeCode.PG_OID: ServedType(2, str, None, PgType(26, "oid", 4, "N", 1028), annotation=4),
 }
