@@ -1,9 +1,10 @@
 """Reads the table of ``served_table`` with our source and with Spark's connector, in one session:
 
-    python -m benchmarks.connector_reads SETTINGS OUT
+    python -m benchmarks.connector_reads SETTINGS OUT PID
 
-``SETTINGS`` are ``ConnectorSettings`` as JSON; ``OUT`` gets a line of JSON for each kind of read. A
-process of its own, because Java stays in the process in which a session was made.
+``SETTINGS`` are ``ConnectorSettings`` as JSON; ``OUT`` gets a line of JSON for each kind of read;
+``PID`` is the server. A process of its own, because Java stays in the process in which a session
+was made.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from benchmarks.cpu_seconds import count_cpu_seconds
 from benchmarks.form_tables import ADDRESS, COUNTED_ROWS, POLLED
-from benchmarks.processes import RunError
+from benchmarks.processes import RunError, read_cpu_seconds
 from benchmarks.scenario import Figure
 from benchmarks.served_table import OPTIONS
-from benchmarks.snapshot_reads import CHOSEN, count_cpu_seconds
+from benchmarks.shaped_rows import ShapeName
+from benchmarks.snapshot_reads import CHOSEN
 from watcher import register
 from watcher.demo.local_spark import session
 from watcher.spanner.address import EMULATOR_HOST
@@ -46,8 +49,10 @@ class ConnectorSettings(BaseModel):
     """``jar`` is the connector, built for the Spark that is measured (default: the variable
     SPANNER_CONNECTOR_JAR); ``spark`` a folder with another PySpark than the one that is installed.
 
+    ``shape`` of the rows: ``bytes`` (450 bytes, of which 200 are BYTES) or ``text`` (430 bytes).
     ``kinds``: ``whole`` (every column that each shows), ``five`` of them, ``count``, and
-    ``aggregates`` over four. ``max_partitions`` is our source's ``maxPartitions`` (0: none). After
+    ``aggregates`` over four. Before these, ``first_rounds`` new sessions of each read the whole
+    table (0: none). ``max_partitions`` is our source's ``maxPartitions`` (0: none). After
     a read that does not count they take turns, ``rounds`` times; medians count."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,26 +60,29 @@ class ConnectorSettings(BaseModel):
     jar: str = Field(default_factory=find_jar)
     spark: str = ""
     rows: Annotated[int, Field(ge=1)] = 300_000
+    shape: ShapeName = "bytes"
     kinds: tuple[Kind, ...] = ("whole", "five", "count", "aggregates")
     max_partitions: Annotated[int, Field(ge=0)] = 4
     rounds: Annotated[int, Field(ge=1)] = 3
+    first_rounds: Annotated[int, Field(ge=0)] = 3
 
 
 @dataclass(slots=True)
 class Costs:
-    """What each round needed: seconds, and CPU seconds of the JVM and its Python workers."""
+    """What each round needed: seconds, CPU seconds of the JVM and its Python workers, and those of
+    the server."""
 
     seconds: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
+    server_cpu: list[float] = field(default_factory=list)
 
 
 def read_ours(
     spark: SparkSession, settings: ConnectorSettings, columns: tuple[str, ...]
 ) -> DataFrame:
     """By our source; Spark does not tell it the columns, so they are named."""
-    options = OPTIONS | ({"columns": ",".join(columns)} if columns else {})
-    if settings.max_partitions:
-        options |= {"maxPartitions": str(settings.max_partitions)}
+    options = make_own_options(settings.max_partitions)
+    options |= {"columns": ",".join(columns)} if columns else {}
     return spark.read.format("spanner-changes").options(**options).load()
 
 
@@ -82,15 +90,24 @@ def read_theirs(
     spark: SparkSession, _settings: ConnectorSettings, columns: tuple[str, ...]
 ) -> DataFrame:
     """By the connector, which Spark tells the columns."""
-    options = {
+    frame = spark.read.format("cloud-spanner").options(**make_their_options()).load()
+    return frame.select(*columns) if columns else frame
+
+
+def make_own_options(max_partitions: int) -> dict[str, str]:
+    """The options of our source."""
+    return OPTIONS | ({"maxPartitions": str(max_partitions)} if max_partitions else {})
+
+
+def make_their_options() -> dict[str, str]:
+    """The options of the connector."""
+    return {
         "projectId": ADDRESS.project,
         "instanceId": ADDRESS.instance,
         "databaseId": ADDRESS.database,
         "table": POLLED,
         "emulatorHost": os.environ[EMULATOR_HOST],
     }
-    frame = spark.read.format("cloud-spanner").options(**options).load()
-    return frame.select(*columns) if columns else frame
 
 
 SYSTEMS: dict[str, Read] = {"ours": read_ours, "connector": read_theirs}
@@ -133,17 +150,20 @@ def check_values(spark: SparkSession, settings: ConnectorSettings) -> None:
         raise RunError(f"the two read different values: {found}")
 
 
-def measure_kind(spark: SparkSession, settings: ConnectorSettings, kind: Kind) -> Figure:
+def measure_kind(
+    spark: SparkSession, settings: ConnectorSettings, kind: Kind, server: int
+) -> Figure:
     """Both in turns; medians of the rounds, and of what each round says of the two."""
     costs = {name: Costs() for name in SYSTEMS}
     for number in range(settings.rounds + 1):
         for name, read in SYSTEMS.items():
-            used, began = count_cpu_seconds(), time.perf_counter()
+            used, served, began = count_cpu_seconds(), read_cpu_seconds(server), time.perf_counter()
             act(kind, read(spark, settings, COLUMNS[kind]), settings.rows)
             seconds, used = time.perf_counter() - began, count_cpu_seconds() - used
             if number:
                 costs[name].seconds.append(seconds)
                 costs[name].cpu.append(used)
+                costs[name].server_cpu.append(read_cpu_seconds(server) - served)
     return describe(kind, costs["ours"], costs["connector"], settings.rows)
 
 
@@ -157,6 +177,8 @@ def describe(kind: Kind, ours: Costs, theirs: Costs, rows: int) -> Figure:
         "cpu_s_100k": round(statistics.median(ours.cpu) * COUNTED_ROWS / rows, 2),
         "connector_cpu_s_100k": round(statistics.median(theirs.cpu) * COUNTED_ROWS / rows, 2),
         "times_cpu": compare(theirs.cpu, ours.cpu),
+        "server_cpu_s": round(statistics.median(ours.server_cpu), 2),
+        "connector_server_cpu_s": round(statistics.median(theirs.server_cpu), 2),
     }
 
 
@@ -169,12 +191,13 @@ def compare(theirs: list[float], ours: list[float]) -> float:
 def main() -> None:
     """Reads the command line; a line for the version of Spark, and one for each kind."""
     settings, out = ConnectorSettings.model_validate_json(sys.argv[1]), Path(sys.argv[2])
+    server = int(sys.argv[3])
     spark = session("connector", {"spark.jars": settings.jar})
     register(spark)
     check_values(spark, settings)
     with out.open("w") as file:
         for kind in settings.kinds:
-            figure = {"spark": pyspark.__version__} | measure_kind(spark, settings, kind)
+            figure = {"spark": pyspark.__version__} | measure_kind(spark, settings, kind, server)
             print(json.dumps(figure), file=file, flush=True)
     spark.stop()
 

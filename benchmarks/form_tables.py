@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from benchmarks.shaped_rows import COLUMNS, make_row
+from benchmarks.shaped_rows import COLUMNS, SHAPES, RowShape, make_row
 from ddl.migration import apply
 from ddl.migration.plan import make_plan
 from ddl.model.options import WatchOptions
+from ddl.model.schema import Type, TypeCode
 from watcher.model.window import Window
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.scan import Scan
@@ -70,34 +71,67 @@ def fill_tables(server: str, rows: int, transaction_rows: int) -> Window:
     return Window(start, fetch_now())
 
 
-def create_database(server: str) -> Database:
-    """The database with its tables, on an embedded server that this process uses from now on."""
+def create_database(server: str, polled: RowShape = SHAPES["text"]) -> Database:
+    """The database with its tables, on an embedded server that this process uses from now on;
+    ``polled`` is what the polled table has."""
     os.environ[EMULATOR_HOST] = server
     create_on_emulator(ADDRESS, [])
     database = connect(ADDRESS)
-    create_tables(database)
+    create_tables(database, polled)
     return database
 
 
-def create_tables(database: Database) -> None:
+def create_tables(database: Database, polled: RowShape) -> None:
     """The tables, one watchable by polling, and the stream of the other."""
-    columns = ", ".join(f"{name} {spell_type(type_.code.value)}" for name, type_ in COLUMNS)
     statements = [
-        f"CREATE TABLE {name} ({columns}) PRIMARY KEY ({COLUMNS[0][0]})"
-        for name in (POLLED, STREAMED)
+        spell_table(POLLED, polled.columns),
+        spell_table(STREAMED, COLUMNS),
     ]
     stream = (
         f"CREATE CHANGE STREAM {STREAM} FOR {STREAMED}"
         " OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
     )
     apply.run_statements(database, [*statements, stream])
-    plan = make_plan(apply.read_schema(database), [POLLED], WatchOptions())
+    make_watchable(database, [POLLED])
+
+
+def make_watchable(database: Database, tables: Sequence[str]) -> None:
+    """Prepares tables for polling."""
+    plan = make_plan(apply.read_schema(database), tables, WatchOptions())
     apply.run_statements(database, [each.sql for each in plan.statements])
 
 
-def spell_type(name: str) -> str:
+def name_polled(number: int) -> str:
+    """The polled tables: the first is ``POLLED``."""
+    return f"{POLLED}{number}" if number else POLLED
+
+
+def add_polled(count: int, rows: int) -> None:
+    """More tables beside ``POLLED``, each with so many rows."""
+    database, tables = connect(ADDRESS), [name_polled(each) for each in range(1, count + 1)]
+    apply.run_statements(database, [spell_table(each, COLUMNS) for each in tables])
+    make_watchable(database, tables)
+    for table in tables:
+        insert_rows(database, table, 0, rows, SHAPES["text"])
+
+
+def update_polled(database: Database, tables: Sequence[str], rows: int, number: int) -> None:
+    """A transaction that changes the first rows of tables; ``number`` is its own."""
+    changed = [(make_row(each)[0], f"city {number}") for each in range(rows)]
+    with database.batch() as batch:
+        for table in tables:
+            batch.update(table, ("Id", "City"), changed)
+
+
+def spell_table(table: str, columns: Sequence[tuple[str, Type]]) -> str:
+    """The statement that creates a table; its key is its first column."""
+    spelled = ", ".join(f"{name} {spell_type(type_.code)}" for name, type_ in columns)
+    return f"CREATE TABLE {table} ({spelled}) PRIMARY KEY ({columns[0][0]})"
+
+
+def spell_type(code: TypeCode) -> str:
     """A type of a column, as DDL writes it."""
-    return f"{name}(MAX)" if name == "STRING" else name
+    return f"{code.value}(MAX)" if code in (TypeCode.STRING, TypeCode.BYTES) else code.value
 
 
 def fetch_now() -> int:
@@ -105,11 +139,11 @@ def fetch_now() -> int:
     return resolve_form("poll, columns").queries.fetch_read_timestamp()
 
 
-def fill_polled(database: Database, rows: int) -> None:
-    """Rows of about 430 bytes."""
+def fill_polled(database: Database, rows: int, shape: RowShape = SHAPES["text"]) -> None:
+    """Rows of about 430 bytes, or of the ``shape`` with which the table was created."""
 
     def insert(first: int, after: int) -> None:
-        insert_rows(database, POLLED, first, after)
+        insert_rows(database, POLLED, first, after, shape)
 
     run_side_by_side(insert, rows, POLLED_COMMIT_ROWS)
 
@@ -118,7 +152,7 @@ def fill_streamed(database: Database, rows: int, transaction_rows: int) -> None:
     """Rows of about 430 bytes: inserted, then updated in one column, then deleted."""
 
     def insert(first: int, after: int) -> None:
-        insert_rows(database, STREAMED, first, after)
+        insert_rows(database, STREAMED, first, after, SHAPES["text"])
 
     def update(first: int, after: int) -> None:
         changed = [(make_row(number)[0], "another city") for number in range(first, after)]
@@ -134,11 +168,11 @@ def fill_streamed(database: Database, rows: int, transaction_rows: int) -> None:
         run_side_by_side(change, rows, transaction_rows)
 
 
-def insert_rows(database: Database, table: str, first: int, after: int) -> None:
+def insert_rows(database: Database, table: str, first: int, after: int, shape: RowShape) -> None:
     """A transaction of new rows."""
-    names = [name for name, _ in COLUMNS]
+    names = [name for name, _ in shape.columns]
     with database.batch() as batch:
-        batch.insert(table, names, [make_row(number) for number in range(first, after)])
+        batch.insert(table, names, [shape.make_row(number) for number in range(first, after)])
 
 
 def run_side_by_side(work: Callable[[int, int], None], rows: int, step: int) -> None:

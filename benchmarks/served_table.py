@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,14 +26,13 @@ from benchmarks.form_tables import (
     fill_polled,
 )
 from benchmarks.processes import RunError
-from benchmarks.shaped_rows import COLUMNS
+from benchmarks.shaped_rows import SHAPES, ShapeName
 from emulator.process import ServerProcess, spawn
 from watcher.runners.spark.source import SpannerChanges
 from watcher.spanner.address import EMULATOR_HOST
 
 DRIVERS = {"adbc-driver-spanner": "adbc_driver_spanner", "spanner-adbc": "spanner_adbc"}
 """Distributions, and what they are imported as."""
-QUERY = "SELECT Id, Name, City, Price, Score, Seen, Notes FROM Polled"
 OPTIONS = PLACE | {"table": POLLED}
 """The options of the source for the table."""
 URI = f"spanner:///{ADDRESS.path}"
@@ -51,21 +50,23 @@ class ReadCost:
 
 
 @contextmanager
-def serve_table(rows: int) -> Iterator[ServerProcess]:
+def serve_table(rows: int, shape: ShapeName = "text") -> Iterator[ServerProcess]:
     """A server with the table ``POLLED``, which clients of this process reach meanwhile."""
+    made = SHAPES[shape]
     with ExitStack() as stack:
         stack.callback(restore_environment, os.environ.get(EMULATOR_HOST))
         server = stack.enter_context(spawn())
-        fill_polled(create_database(server.address), rows)
+        fill_polled(create_database(server.address, made), rows, made)
         yield server
 
 
-def list_readers() -> dict[str, Read]:
+def list_readers(shape: ShapeName) -> dict[str, Read]:
     """What can read the seven columns of the table here, by name."""
+    columns = [name for name, _ in SHAPES[shape].columns]
     installed = {name: module for name, module in DRIVERS.items() if is_installed(name)}
     return {
-        "spanner-watcher": read_by_source,
-        **{name: partial(read_by_driver, module) for name, module in installed.items()},
+        "spanner-watcher": partial(read_by_source, columns),
+        **{name: partial(read_by_driver, columns, module) for name, module in installed.items()},
     }
 
 
@@ -74,20 +75,20 @@ def is_installed(driver: str) -> bool:
     return find_spec(DRIVERS[driver]) is not None
 
 
-def read_by_source() -> int:
+def read_by_source(columns: Sequence[str]) -> int:
     """As Arrow columns, by what a task of Spark's runs; in one query, as drivers do it."""
     source = SpannerChanges(OPTIONS | {"maxPartitions": "1"})
     known = source.schema()
-    reader = source.reader(StructType([known[name] for name, _ in COLUMNS]))
+    reader = source.reader(StructType([known[name] for name in columns]))
     batches: Iterator[Any] = (each for part in reader.partitions() for each in reader.read(part))
     return sum(batch.num_rows for batch in batches)
 
 
-def read_by_driver(module: str) -> int:
+def read_by_driver(columns: Sequence[str], module: str) -> int:
     """As Arrow columns, by a native driver."""
     driver = import_module(f"{module}.dbapi")
     with driver.connect(db_kwargs={"uri": URI}) as connection, connection.cursor() as cursor:
-        cursor.execute(QUERY)
+        cursor.execute(f"SELECT {', '.join(columns)} FROM {POLLED}")  # noqa: S608
         return sum(batch.num_rows for batch in cursor.fetch_record_batch())
 
 

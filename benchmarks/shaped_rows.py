@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from hashlib import shake_128
+from typing import Literal
 
 import pyarrow as pa
 
@@ -32,6 +37,9 @@ COLUMNS: tuple[tuple[str, Type], ...] = (
 )
 TABLE = WatchedTable("Singers", COLUMNS, ("Id",), "UpdatedAt", None, None, None)
 NOTES_LENGTH = 330
+PHOTO_LENGTH = 200
+PHOTO_NOTES_LENGTH = 150
+PHOTO_COLUMNS = (*COLUMNS[:5], COLUMNS[6], ("Photo", Type(TypeCode.BYTES)))
 RECORD_MODS = 10
 """Rows of one table that one transaction changes."""
 
@@ -47,6 +55,29 @@ def make_row(number: int) -> tuple[object, ...]:
         START + timedelta(microseconds=number),
         f"{number} ".ljust(NOTES_LENGTH, "x"),
     )
+
+
+def make_photo_row(number: int) -> tuple[object, ...]:
+    """A row of about 450 bytes, of which 200 are BYTES that cannot be compressed, in base64, as
+    the client takes them."""
+    photo = b64encode(shake_128(str(number).encode()).digest(PHOTO_LENGTH))
+    return (*make_row(number)[:5], f"{number} ".ljust(PHOTO_NOTES_LENGTH, "x"), photo)
+
+
+@dataclass(frozen=True, slots=True)
+class RowShape:
+    """The columns of a table, and its rows by number, as the client takes them."""
+
+    columns: tuple[tuple[str, Type], ...]
+    make_row: Callable[[int], tuple[object, ...]]
+
+
+ShapeName = Literal["text", "bytes"]
+SHAPES: dict[ShapeName, RowShape] = {
+    "text": RowShape(COLUMNS, make_row),
+    "bytes": RowShape(PHOTO_COLUMNS, make_photo_row),
+}
+"""Tables of seven columns, 430 and 450 bytes: one has a long text, one a BYTES(200)."""
 
 
 def make_polled_rows(count: int) -> TableRows:

@@ -17,11 +17,11 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
 
-import psutil
 from pydantic import BaseModel, ConfigDict, Field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from benchmarks.cpu_seconds import count_cpu_seconds
 from benchmarks.form_tables import COUNTED_ROWS
 from benchmarks.processes import RunError
 from benchmarks.scenario import Figure
@@ -93,20 +93,6 @@ def measure_snapshots(load: Callable[[], DataFrame], settings: SnapshotSettings)
         "rows/s": round(statistics.median(speeds)),
         "client_cpu_s_100k": round(statistics.median(costs), 2),
     }
-
-
-def count_cpu_seconds() -> float:
-    """CPU seconds so far of this process, of Spark, and of Spark's Python processes."""
-    me = psutil.Process()
-    times = me.cpu_times()
-    seconds: float = times.user + times.system
-    for process in me.children(recursive=True):
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        seconds += times.user + times.system + times.children_user + times.children_system
-    return seconds
 
 
 if __name__ == "__main__":

@@ -9,10 +9,12 @@ from benchmarks.scenarios import (
     connector,
     debezium,
     decode,
+    first_rows,
     forms,
     index,
     java,
     latency,
+    micro_batches,
     published,
     replica,
     scale_instances,
@@ -25,6 +27,7 @@ from benchmarks.scenarios import (
     spark,
     sustained,
     sweeps,
+    tasks,
     values,
 )
 from watcher.model.errors import ConfigurationError
@@ -38,7 +41,20 @@ ALL = (
     *sweeps.SCENARIOS,
     *(
         each.SCENARIO
-        for each in (spark, snapshot, connector, replica, decode, values, forms, sinks, server)
+        for each in (
+            spark,
+            snapshot,
+            first_rows,
+            micro_batches,
+            tasks,
+            connector,
+            replica,
+            decode,
+            values,
+            forms,
+            sinks,
+            server,
+        )
     ),
     *(each.SCENARIO for each in (scale_tables, scale_partitions, scale_rows, scale_instances)),
 )

@@ -6,14 +6,24 @@ The connector's jar is built by who runs this: docs/benchmarks.md says how.
 from __future__ import annotations
 
 import json
+import statistics
 import tempfile
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.compiled import MissingToolsError
-from benchmarks.connector_reads import JAR, ConnectorSettings
+from benchmarks.connector_reads import (
+    JAR,
+    ConnectorSettings,
+    compare,
+    make_own_options,
+    make_their_options,
+)
+from benchmarks.first_rows.rounds import TO_FIRST_ROWS, Job, Phases, run_in_turns
 from benchmarks.maven import find_tools
 from benchmarks.processes import run_module
-from benchmarks.scenario import Bench, Scenario, make_bar_chart
+from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
 from benchmarks.served_table import serve_table
 from watcher.model.errors import ConfigurationError
 from watcher.process.spark.java import JavaNotFoundError, ensure_java
@@ -28,18 +38,63 @@ def run(settings: ConnectorSettings, bench: Bench) -> None:
     if lacking is not None:
         bench.outcome.skipped.append(lacking)
         return
-    with tempfile.TemporaryDirectory() as folder, serve_table(settings.rows):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serve_table(settings.rows, settings.shape) as server,
+    ):
+        if settings.first_rounds:
+            measure_first(settings, bench)
         out = Path(folder, "figures")
-        environment = {"PYTHONPATH": settings.spark} if settings.spark else {}
-        arguments = (settings.model_dump_json(), str(out))
+        arguments = (settings.model_dump_json(), str(out), str(server.pid))
         run_module(
-            "connector", Path(folder, "log"), "benchmarks.connector_reads", arguments, environment
+            "connector",
+            Path(folder, "log"),
+            "benchmarks.connector_reads",
+            arguments,
+            make_environment(settings),
         )
         for line in out.read_text().splitlines():
             bench.add(json.loads(line))
     bench.outcome.charts.append(
         make_bar_chart("times the connector's rows/s", "read", "times", bench.outcome.figures)
     )
+
+
+def make_environment(settings: ConnectorSettings) -> dict[str, str]:
+    """What leads to the PySpark that is measured."""
+    return {"PYTHONPATH": settings.spark} if settings.spark else {}
+
+
+def measure_first(settings: ConnectorSettings, bench: Bench) -> None:
+    """Rows for a session that is made, and for its first read of the whole table; new processes in
+    turns. Before them one that does not count, of files that no one has read yet."""
+    environment, jar = make_environment(settings), {"spark.jars": settings.jar}
+    made = partial(Job, job="batch", rows=settings.rows, sink="noop", environment=environment)
+    jobs = [
+        made("ours-prestarted", options=make_own_options(settings.max_partitions)),
+        made("connector", options=make_their_options(), spark=jar),
+    ]
+    run_in_turns(jobs, 1)
+    ours, theirs = run_in_turns(jobs, settings.first_rounds)
+    bench.add(describe_first("session made", ("imports", "session"), ours, theirs))
+    bench.add(describe_first("first action", ("register", "plan", "first"), ours, theirs))
+    bench.add(describe_first("start to rows", TO_FIRST_ROWS, ours, theirs))
+
+
+def describe_first(
+    read: str, phases: Sequence[str], ours: Sequence[Phases], theirs: Sequence[Phases]
+) -> Figure:
+    """A row of the table; ``times`` above 1: ours is faster."""
+    mine, other = ([each.add(phases) for each in found] for found in (ours, theirs))
+    return {
+        "read": read,
+        "seconds": round(statistics.median(a for a, _ in mine), 2),
+        "connector_seconds": round(statistics.median(a for a, _ in other), 2),
+        "times": compare([a for a, _ in other], [a for a, _ in mine]),
+        "cpu_s": round(statistics.median(b for _, b in mine), 2),
+        "connector_cpu_s": round(statistics.median(b for _, b in other), 2),
+        "times_cpu": compare([b for _, b in other], [b for _, b in mine]),
+    }
 
 
 def find_lacking(settings: ConnectorSettings) -> str | None:
@@ -67,6 +122,6 @@ SCENARIO = Scenario(
     settings=ConnectorSettings,
     keys=("read",),
     run=run,
-    short=("rows=20000", "kinds=five,count", "rounds=1"),
+    short=("rows=20000", "kinds=five,count", "rounds=1", "first_rounds=0"),
     own_server=True,
 )

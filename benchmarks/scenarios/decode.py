@@ -24,7 +24,8 @@ from benchmarks.served_table import (
     measure_reads,
     serve_table,
 )
-from benchmarks.shaped_rows import COLUMNS
+from benchmarks.shaped_rows import SHAPES as SERVED_SHAPES
+from benchmarks.shaped_rows import ShapeName
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.wire import parse_result_part
 
@@ -36,8 +37,9 @@ class DecodeSettings(BaseModel):
     """``tables``: ``narrow`` is INT64 and STRING, ``wide`` has 30 columns of every type, arrays
     among them. ``values`` is how many values each result has; the best of ``runs`` counts.
 
-    ``served_rows`` (7 columns of about 430 bytes; 0: none) are read from an embedded server, by us
-    and by the ADBC drivers that are installed; the median of ``runs`` counts."""
+    ``served_rows`` (7 columns; 0: none) are read from an embedded server, by us and by the ADBC
+    drivers that are installed; the median of ``runs`` counts. ``served``: ``text`` (430 bytes, a
+    long text), ``bytes`` (450 bytes, a BYTES(200) among them)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -45,6 +47,7 @@ class DecodeSettings(BaseModel):
     values: Annotated[int, Field(ge=1_000)] = 600_000
     runs: Annotated[int, Field(ge=1)] = 3
     served_rows: Annotated[int, Field(ge=0)] = 300_000
+    served: tuple[ShapeName, ...] = ("text", "bytes")
 
 
 def run(settings: DecodeSettings, bench: Bench) -> None:
@@ -56,27 +59,30 @@ def run(settings: DecodeSettings, bench: Bench) -> None:
     )
     bench.outcome.charts.append(chart)
     if settings.served_rows:
-        measure_served(settings, bench)
+        for shape in settings.served:
+            measure_served(settings, shape, bench)
+        bench.outcome.skipped += [
+            f"{name} is not installed: pip install {name}"
+            for name in DRIVERS
+            if not is_installed(name)
+        ]
 
 
-def measure_served(settings: DecodeSettings, bench: Bench) -> None:
+def measure_served(settings: DecodeSettings, shape: ShapeName, bench: Bench) -> None:
     """A row of the table for each of us and the drivers that read a table of an embedded server."""
     rows = settings.served_rows
-    with serve_table(rows):
-        for name, read in list_readers().items():
+    with serve_table(rows, shape):
+        for name, read in list_readers(shape).items():
             cost = measure_reads(read, rows, settings.runs)
             bench.add(
                 {
-                    "table": f"served, {name}",
-                    "columns": len(COLUMNS),
+                    "table": f"served {shape}, {name}",
+                    "columns": len(SERVED_SHAPES[shape].columns),
                     "rows": rows,
                     "columns_rows/s": round(cost.rows_per_second),
                     "cpu_s_100k": round(cost.cpu_seconds, 3),
                 }
             )
-    bench.outcome.skipped += [
-        f"{name} is not installed: pip install {name}" for name in DRIVERS if not is_installed(name)
-    ]
 
 
 def measure_shape(name: TableName, values: int, runs: int) -> Figure:

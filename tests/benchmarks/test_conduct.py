@@ -175,10 +175,12 @@ def test_a_change_stream_through_spark_delivers_every_version() -> None:
 def test_decoding_is_compared_with_the_client() -> None:
     result = conduct(find_scenario("decode"), ["values=6000", "runs=1", "served_rows=500"])
     assert result.passed
-    assert [(row["table"], row["rows"]) for row in result.figures[:3]] == [
+    own = [row for row in result.figures if not any(each in str(row["table"]) for each in DRIVERS)]
+    assert [(row["table"], row["rows"]) for row in own] == [
         ("narrow", 3_000),
         ("wide", 200),
-        ("served, spanner-watcher", 500),
+        ("served text, spanner-watcher", 500),
+        ("served bytes, spanner-watcher", 500),
     ]
     assert all(float(str(row["columns_rows/s"])) > 0 for row in result.figures)
 
@@ -202,7 +204,7 @@ def test_native_drivers_are_measured_where_they_are_installed(driver: str) -> No
     result = conduct(find_scenario("decode"), ["tables=", "runs=1", "served_rows=500"])
     tables = {row["table"]: row["rows"] for row in result.figures}
     if is_installed(driver):
-        assert tables[f"served, {driver}"] == 500
+        assert tables[f"served text, {driver}"] == tables[f"served bytes, {driver}"] == 500
     else:
         assert f"{driver} is not installed: pip install {driver}" in result.skipped
 
@@ -224,14 +226,57 @@ def test_snapshots_into_spark_are_measured() -> None:
 @pytest.mark.spark
 def test_spark_s_connector_is_measured_where_it_is_built() -> None:
     jar = os.environ.get("SPANNER_CONNECTOR_JAR")
-    result = conduct(find_scenario("connector"), ["rows=500", "kinds=five,count", "rounds=1"])
+    chosen = ["rows=500", "kinds=five,count", "rounds=1", "first_rounds=1"]
+    result = conduct(find_scenario("connector"), chosen)
     assert result.passed, result.problems
     if jar is None:
         assert len(result.skipped) == 1
         assert "Spark's connector for Spanner" in result.skipped[0]
         assert not result.figures
     else:
-        assert [row["read"] for row in result.figures] == ["five", "count"]
+        first = ["session made", "first action", "start to rows"]
+        assert [row["read"] for row in result.figures] == [*first, "five", "count"]
+
+
+@pytest.mark.spark
+def test_each_phase_of_a_job_up_to_its_first_rows_is_measured() -> None:
+    result = conduct(find_scenario("first-rows"), ["systems=ours", "rows=100", "rounds=1"])
+    assert result.passed, result.problems
+    assert [(row["job"], row["system"]) for row in result.figures] == [
+        (job, system) for job in ("stream", "batch") for system in ("rate", "ours")
+    ]
+    for row in result.figures:
+        phases = ("imports", "session", "register", "plan", "first")
+        spent = sum(float(str(row[f"{phase}_s"])) for phase in phases)
+        assert spent == pytest.approx(float(str(row["to_first_rows_s"])), abs=0.1)
+
+
+@pytest.mark.spark
+def test_micro_batches_of_several_tables_with_few_rows_take_one_task() -> None:
+    chosen = ["sources=python,tables", "rows=5", "tables=3", "batches=2", "warm_up=1", "rounds=1"]
+    result = conduct(find_scenario("micro-batches"), chosen)
+    assert result.passed, result.problems
+    assert [(row["source"], row["tasks"]) for row in result.figures] == [
+        ("python", 1),
+        ("tables", 1),
+    ]
+
+
+@pytest.mark.spark
+def test_the_cost_of_tasks_is_measured_by_how_workers_start() -> None:
+    result = conduct(find_scenario("tasks"), ["tasks=2", "rounds=1"])
+    assert result.passed, result.problems
+    assert [row["workers"] for row in result.figures] == [
+        "spark alone",
+        "PYSPARK_PYTHON set",
+        "not set",
+        "watcher.spark_daemon",
+    ]
+
+
+def test_a_folder_without_a_spark_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="has no PySpark"):
+        conduct(find_scenario("tasks"), [f"spark={tmp_path}"])
 
 
 def test_a_jar_that_is_not_there_is_an_error() -> None:

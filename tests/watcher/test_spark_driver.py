@@ -22,6 +22,7 @@ from fixtures.changing_schemas import (
 from fixtures.spark import options_of
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
+from pyspark.sql.datasource import InputPartition
 
 from watcher.consumers.positions import SpannerPositions
 from watcher.model.errors import NotWatchableError, SchemaChangedError
@@ -80,11 +81,15 @@ class Query:
 
     def read(self) -> list[Row]:
         """The rows of the batch that is planned, read on other machines."""
-        start, end = (json.loads(text) for text in self.offsets[self.committed :][:2])
-        parts = pickle.loads(pickle.dumps(list(self.reader.partitions(start, end))))
+        parts = pickle.loads(pickle.dumps(self.list_tasks()))
         reader = pickle.loads(pickle.dumps(self.reader))
         rows = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
         return sorted(rows, key=repr)
+
+    def list_tasks(self) -> list[InputPartition]:
+        """The tasks of the batch that is planned."""
+        start, end = (json.loads(text) for text in self.offsets[self.committed :][:2])
+        return list(self.reader.partitions(start, end))
 
     def commit(self) -> None:
         self.committed += 1
@@ -157,6 +162,37 @@ def test_an_empty_batch_is_never_followed_by_another_at_once(
     assert planned == [True, False] * 3
     write(database, 1)
     assert row_ids(query.step()) == [("T", 1)]
+
+
+# Tasks.
+
+
+@pytest.mark.parametrize(("rows_per_slice", "tasks"), [("100", 1), ("6", 2), ("3", 3)])
+def test_a_task_reads_few_rows_of_several_tables(
+    create_database: CreateDatabase, rows_per_slice: str, tasks: int
+) -> None:
+    tables = ("T", "U", "V")
+    database = create_database(*(each for table in tables for each in watchable_ddl(table)))
+    query = Query(database, tables="*", rowsPerSlice=rows_per_slice)
+    for table in tables:
+        write(database, *range(3), table=table)
+    assert query.plan()
+    assert len(query.list_tasks()) == tasks
+    assert row_ids(query.read()) == [(table, number) for table in tables for number in range(3)]
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_the_row_of_the_window_needs_no_task_of_its_own(
+    create_database: CreateDatabase, changed: bool
+) -> None:
+    database = create_database(*watchable_ddl("T"))
+    query = Query(database, tables="*", arrowRows="true")
+    if changed:
+        write(database, 1)
+    assert query.plan()
+    assert len(query.list_tasks()) == 1
+    assert [row["table"] for row in query.read() if row["window"] is None] == ["T"] * changed
+    assert len([row for row in query.read() if row["window"] is not None]) == 1
 
 
 # Tables that come and go.

@@ -103,7 +103,8 @@ def plan_table(
                 yield ShardSlice(piece, name, group, read_at=window.end)
     rest = [load for load in loads if load.rows <= HOT_SHARE * even]
     for members in pack_loads(rest, max(1, round(sum(load.rows for load in rest) / even))):
-        yield ShardSlice(window, name, group_shards(capture, members))
+        count = sum(load.rows for load in members)
+        yield ShardSlice(window, name, group_shards(capture, members), rows=count)
 
 
 def split_by_time(load: ShardLoad, window: Window, count: int) -> Iterator[Window]:

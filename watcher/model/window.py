@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 BEGINNING = 0
 """A timestamp (microseconds since 1970) below every commit timestamp."""
@@ -56,8 +56,10 @@ class ShardSlice(TableSlice):
     """One group of shards of one table.
 
     ``shards`` is None for a table that is read whole (without a shard column). ``read_at`` is set
-    where the slice has a part of a window, which is still read at the end of the whole.
+    where the slice has a part of a window, which is still read at the end of the whole. ``rows`` is
+    how many it has, where they were counted.
     """
 
     shards: ShardGroup | None = None
     read_at: int | None = None
+    rows: int | None = field(default=None, compare=False)

@@ -121,7 +121,7 @@ class SourceOptions(SharedSettings):
     shard_groups: Annotated[int, Field(ge=1)] = 4
     """About how many input partitions a table has at most in a micro-batch."""
     rows_per_slice: Annotated[int, Field(ge=1)] = 20_000
-    """Use fewer partitions if each would have fewer rows than this."""
+    """Use fewer partitions if each would have fewer rows than this; tables share one."""
     starting_timestamp: Start = LATEST
     """Where a query without a checkpoint starts; ``earliest`` is the whole table as it is now, then
     its changes. Batch reads: the start of the changes (outside); ``earliest`` is what is still in

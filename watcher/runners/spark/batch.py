@@ -23,7 +23,12 @@ from watcher.process.extras import check_version, read_version
 from watcher.runners.spark.refusals import translate_errors
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
-from watcher.runners.spark.slices import PlannedSlice, attach_captures, read_slice
+from watcher.runners.spark.slices import (
+    PlannedSlice,
+    attach_captures,
+    gather_slices,
+    read_slice,
+)
 from watcher.runners.spark.spark_versions import PUSHES_FILTERS, check_filters
 from watcher.runners.spark.window_sources import make_window_source
 from watcher.runners.spark.worker_errors import lead_with_sentence
@@ -47,10 +52,10 @@ LOG = logging.getLogger("watcher.spark")
 
 @dataclass
 class SlicePartition(InputPartition):
-    """An input partition: a slice of a window. A worker with another version of the product than
+    """An input partition: slices of a window. A worker with another version of the product than
     the driver refuses it."""
 
-    planned: PlannedSlice
+    planned: tuple[PlannedSlice, ...]
     version: str = field(default_factory=read_version)
 
     @lead_with_sentence
@@ -73,7 +78,7 @@ class SnapshotReader(DataSourceReader):
             window = Window(BEGINNING, resolve_timestamp(self._scan, "snapshotTimestamp"))
             scan = resolve_scan_at(self._scan, window.end, whole=True)
             return [
-                SlicePartition(PlannedSlice(part, capture))
+                SlicePartition((PlannedSlice(part, capture),))
                 for capture in map(self._make_capture, scan.captures)
                 for part in capture.plan(window)
             ]
@@ -83,10 +88,10 @@ class SnapshotReader(DataSourceReader):
         """The rows of one of Spanner's partitions."""
         if not isinstance(partition, SlicePartition):
             return
-        part, capture = partition.planned.part, partition.planned.capture
         with translate_errors(self._scan):
-            for rows in capture.read(part):
-                yield self._scan.shape(rows)
+            for planned in partition.planned:
+                for rows in planned.capture.read(planned.part):
+                    yield self._scan.shape(rows)
 
     def _make_capture(self, poll: PollCapture) -> SnapshotCapture:
         options = self._scan.options
@@ -108,16 +113,21 @@ class WindowReader(DataSourceReader):
             scan = resolve_scan_at(self._scan, window.end)
             check_cleared(scan, window)
             slices = make_window_source(scan).plan_slices(dict.fromkeys(scan.tables, window))
-        return [SlicePartition(each) for each in attach_captures(scan, slices)]
+        planned = attach_captures(scan, slices)
+        return [SlicePartition(e) for e in gather_slices(planned, scan.options.rows_per_slice)]
 
     @lead_with_sentence
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a slice."""
+        """The rows of some slices."""
         if not isinstance(partition, SlicePartition):
             return
-        part, capture = partition.planned.part, partition.planned.capture
+        for planned in partition.planned:
+            yield from self._read_slice(planned)
+
+    def _read_slice(self, planned: PlannedSlice) -> Iterator[pa.RecordBatch]:
+        part, capture = planned.part, planned.capture
         if not isinstance(capture, PollCapture) or not isinstance(part, ShardSlice):
-            yield from read_slice(self._scan, partition.planned)
+            yield from read_slice(self._scan, planned)
             return
         with translate_errors(self._scan):
             for rows in capture.read_exactly(part):

@@ -15,7 +15,7 @@ from watcher.captures.change_stream import StreamSlice
 from watcher.captures.key_ranges import KeyRangeCapture, KeyRangeSlice
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import TableNotFoundError
-from watcher.model.window import Slice, TableSlice
+from watcher.model.window import ShardSlice, Slice, TableSlice
 from watcher.runners.spark.refusals import translate_errors
 from watcher.runners.spark.scan import Scan
 from watcher.settings.spark import SchemaChange
@@ -24,6 +24,8 @@ from watcher.spanner.failures import FailureKind, classify_error
 from watcher.tables.discovery import read_schema
 
 LOG = logging.getLogger("watcher.spark")
+TASK_SLICES_MAX = 10
+"""A task asks for one slice after another, and waits for Spanner each time."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,27 @@ class PlannedSlice:
 def attach_captures(scan: Scan, parts: Iterable[Slice]) -> list[PlannedSlice]:
     """Slices with the captures of a query in one schema."""
     return [PlannedSlice(part, choose_capture(scan, part)) for part in parts]
+
+
+def gather_slices(
+    slices: Iterable[PlannedSlice], rows_per_task: int
+) -> list[tuple[PlannedSlice, ...]]:
+    """What each task reads: one slice, or as many small ones of several tables as have about so
+    many rows together. A task costs Spark more than a query that finds few rows."""
+    alone: list[tuple[PlannedSlice, ...]] = []
+    small: list[PlannedSlice] = []
+    rows = 0
+    for planned in slices:
+        count = planned.part.rows if isinstance(planned.part, ShardSlice) else None
+        if count is None or count >= rows_per_task:
+            alone.append((planned,))
+            continue
+        if rows + count > rows_per_task or len(small) == TASK_SLICES_MAX:
+            alone.append(tuple(small))
+            small, rows = [], 0
+        small.append(planned)
+        rows += count
+    return [*alone, tuple(small)] if small else alone
 
 
 def choose_capture(scan: Scan, part: Slice) -> Capture[Any]:

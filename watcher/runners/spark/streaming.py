@@ -14,7 +14,7 @@ from watcher.runners.spark.offsets import Offset
 from watcher.runners.spark.planner import BatchPlanner
 from watcher.runners.spark.refusals import call_with_retries
 from watcher.runners.spark.scan import Scan
-from watcher.runners.spark.slices import read_slice
+from watcher.runners.spark.slices import gather_slices, read_slice
 from watcher.runners.spark.spark_versions import (
     ReadAllAvailable,
     ReadLimit,
@@ -26,10 +26,11 @@ from watcher.runners.spark.worker_errors import lead_with_sentence
 
 
 @dataclass
-class WindowPartition(InputPartition):
-    """The input partition with the row that says what the window is."""
+class WindowPartition(SlicePartition):
+    """An input partition that has the row which says what the window is, too: it needs no task of
+    its own."""
 
-    window: BatchWindow
+    window: BatchWindow | None = None
 
 
 class StreamReader(DataSourceStreamReader):
@@ -67,20 +68,23 @@ class StreamReader(DataSourceStreamReader):
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The slices of a batch."""
         parts = call_with_retries(self._scan, lambda: self._planner.plan_slices(start, end))
-        slices: list[InputPartition] = [SlicePartition(part) for part in parts]
+        gathered = gather_slices(parts, self._scan.options.rows_per_slice)
         if not self._scan.options.arrow_rows:
-            return slices
+            return [SlicePartition(each) for each in gathered]
         window = call_with_retries(self._scan, lambda: self._planner.describe_window(start, end))
-        return slices if window is None else [*slices, WindowPartition(window)]
+        if window is None:
+            return [SlicePartition(each) for each in gathered]
+        first, *rest = gathered or [()]
+        return [WindowPartition(first, window=window), *(SlicePartition(each) for each in rest)]
 
     @lead_with_sentence
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a slice, as they were at the batch's end."""
-        if isinstance(partition, WindowPartition):
-            yield partition.window.to_row()
-            return
+        """The rows of some slices, as they were at the batch's end."""
         assert isinstance(partition, SlicePartition)
-        yield from read_slice(self._scan, partition.planned)
+        for planned in partition.planned:
+            yield from read_slice(self._scan, planned)
+        if isinstance(partition, WindowPartition) and partition.window is not None:
+            yield partition.window.to_row()
 
     @lead_with_sentence
     def commit(self, end: Offset) -> None:

@@ -1,0 +1,110 @@
+"""Runs jobs in turns, each in a process of its own, and says where their time went."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from benchmarks.first_rows.job import JobKind
+from benchmarks.processes import run_module
+from benchmarks.scenario import Figure
+
+SystemName = Literal["rate", "python", "ours", "ours-prestarted", "connector"]
+MODULES: dict[SystemName, str] = {
+    "rate": "benchmarks.first_rows.rate",
+    "python": "benchmarks.first_rows.python_source",
+    "ours": "benchmarks.first_rows.changes",
+    "ours-prestarted": "benchmarks.first_rows.changes",
+    "connector": "benchmarks.first_rows.connector",
+}
+ENVIRONMENTS: dict[SystemName, dict[str, str]] = {"python": {"PYSPARK_PYTHON": sys.executable}}
+"""Our source has workers run this Python by itself."""
+QUIET = {"spark.ui.enabled": "false"}
+DAEMON = {"spark.python.daemon.module": "watcher.spark_daemon"}
+TO_FIRST_ROWS = ("imports", "session", "register", "plan", "first")
+"""The phases until the first rows are in the sink."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job; ``options`` are those of its source, ``spark`` settings of its session."""
+
+    system: SystemName
+    job: JobKind
+    rows: int
+    sink: Literal["parquet", "noop"] = "parquet"
+    options: Mapping[str, str] = field(default_factory=dict)
+    spark: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self) -> Phases:
+        """Runs it. Raises RunError where it fails."""
+        prestart = self.system == "ours-prestarted"
+        with tempfile.TemporaryDirectory() as folder:
+            settings = {
+                "job": self.job,
+                "sink": self.sink,
+                "rows": self.rows,
+                "options": dict(self.options),
+                "spark": {**QUIET, **(DAEMON if prestart else {}), **self.spark},
+                "prestart": prestart,
+                "folder": folder,
+            }
+            out, log = Path(folder, "moments"), Path(folder, "log")
+            arguments = (json.dumps(settings), str(out))
+            environment = {**self.environment, **ENVIRONMENTS.get(self.system, {})}
+            run_module(self.system, log, MODULES[self.system], arguments, environment)
+            return Phases.parse(json.loads(out.read_text()))
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Seconds of each phase, in their order, and CPU seconds of the job, its JVM and workers."""
+
+    seconds: Mapping[str, float]
+    cpu: Mapping[str, float]
+
+    @classmethod
+    def parse(cls, moments: Mapping[str, Sequence[float]]) -> Phases:
+        """Of what a job noted."""
+        seconds, cpu, before = {}, {}, (0.0, 0.0)
+        for name, (at, used) in moments.items():
+            seconds[name], cpu[name] = at - before[0], used - before[1]
+            before = (at, used)
+        return cls(seconds, cpu)
+
+    def add(self, names: Iterable[str]) -> tuple[float, float]:
+        """Seconds and CPU seconds of some phases together."""
+        chosen = list(names)
+        return sum(self.seconds[n] for n in chosen), sum(self.cpu[n] for n in chosen)
+
+
+def run_in_turns(jobs: Sequence[Job], rounds: int) -> list[list[Phases]]:
+    """The phases of each job in each round."""
+    found: list[list[Phases]] = [[] for _ in jobs]
+    for _ in range(rounds):
+        for place, job in enumerate(jobs):
+            found[place].append(job.run())
+    return found
+
+
+def describe(found: Sequence[Phases], floor: Sequence[Phases]) -> Figure:
+    """A row of the table: medians of each phase, and of what each round says beside the floor."""
+    names = list(found[0].seconds)
+    totals = [each.add(TO_FIRST_ROWS) for each in found]
+    floors = [each.add(TO_FIRST_ROWS) for each in floor]
+    pairs = list(zip(totals, floors, strict=True))
+    return {
+        **{f"{n}_s": round(statistics.median(each.seconds[n] for each in found), 2) for n in names},
+        "to_first_rows_s": round(statistics.median(seconds for seconds, _ in totals), 2),
+        "times_floor": round(statistics.median(a[0] / b[0] for a, b in pairs), 2),
+        **{f"{n}_cpu_s": round(statistics.median(each.cpu[n] for each in found), 2) for n in names},
+        "cpu_s": round(statistics.median(used for _, used in totals), 2),
+        "times_floor_cpu": round(statistics.median(a[1] / b[1] for a, b in pairs), 2),
+    }

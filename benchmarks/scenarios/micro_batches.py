@@ -1,0 +1,45 @@
+"""What a micro-batch of few rows takes in a warm session, beside what Spark needs by itself."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from benchmarks.form_tables import add_polled
+from benchmarks.micro_batch_runs import MicroBatchSettings
+from benchmarks.processes import run_module
+from benchmarks.scenario import Bench, Scenario, make_bar_chart
+from benchmarks.served_table import serve_table
+from watcher.process.spark.java import JavaNotFoundError, ensure_java
+
+
+def run(settings: MicroBatchSettings, bench: Bench) -> None:
+    """A row of the table for each source."""
+    try:
+        ensure_java()
+    except JavaNotFoundError as error:
+        bench.outcome.skipped.append(str(error))
+        return
+    with tempfile.TemporaryDirectory() as folder, serve_table(settings.rows):
+        add_polled(settings.tables - 1, settings.rows)
+        out, log = Path(folder, "figures"), Path(folder, "log")
+        arguments = (settings.model_dump_json(), str(out))
+        run_module("micro-batches", log, "benchmarks.micro_batch_runs", arguments)
+        for line in out.read_text().splitlines():
+            bench.add(json.loads(line))
+    bench.outcome.charts.append(
+        make_bar_chart("ms a micro-batch", "source", "whole_ms", bench.outcome.figures)
+    )
+
+
+SCENARIO = Scenario(
+    name="micro-batches",
+    summary="a micro-batch of few rows in a warm session: each phase, tasks, CPU, and the floor",
+    settings=MicroBatchSettings,
+    keys=("source",),
+    run=run,
+    short=("sources=python,table", "batches=5", "warm_up=2", "rounds=1"),
+    own_server=True,
+    in_short_set=False,
+)
