@@ -23,6 +23,7 @@ pytest_plugins = [
     "fixtures.kafka_broker",
     "fixtures.pubsub",
     "fixtures.webhook",
+    "fixtures.schema_registry",
     "fixtures.small_disk",
     "fixtures.object_stores",
     "fixtures.copy_histories",

@@ -31,7 +31,7 @@ def test_the_configuration_in_the_documentation_is_valid() -> None:
 
 
 def test_the_configurations_of_queues_in_the_documentation_are_valid(tmp_path: Path) -> None:
-    for name in ("kafka-password", "hook"):
+    for name in ("kafka-password", "registry", "hook"):
         (tmp_path / name).write_text("secret")
     text = (DOCS / "sinks.md").read_text().replace("/run/secrets", str(tmp_path))
     configs = [
@@ -39,7 +39,8 @@ def test_the_configurations_of_queues_in_the_documentation_are_valid(tmp_path: P
         for listing in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     ]
     assert [str(config.delivery.queue) for config in configs] == [
-        *("kafka://broker1:9092,broker2:9092", "pubsub://my-project"),
+        *("kafka://broker1:9092,broker2:9092", "kafka://broker1:9092,broker2:9092"),
+        "pubsub://my-project",
         "webhook://hooks.example.com",
     ]
 

@@ -120,9 +120,10 @@ def command(
         str | None,
         typer.Option(
             metavar="FORMAT",
-            help="The format of lines and messages: plain (the default), cloudevents, debezium,"
-            " datastream, datastream-avro (to a queue), ydb, ydb-debezium, change-stream (with"
-            " --stream). Their options are in the file, in [delivery.envelope_options].",
+            help="The format of lines and messages: plain (the default), plain-avro (to Kafka with"
+            " a schema registry), cloudevents, debezium, datastream, datastream-avro (to a queue),"
+            " ydb, ydb-debezium, change-stream (with --stream). Their options are in the file, in"
+            " [delivery.envelope_options].",
         ),
     ] = None,
     proto_descriptors: Annotated[

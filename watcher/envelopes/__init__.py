@@ -13,6 +13,7 @@ from watcher.envelopes.datastream import Datastream, DatastreamAvro
 from watcher.envelopes.debezium import Debezium
 from watcher.envelopes.message import Envelope, EnvelopeOptions, Known, Message
 from watcher.envelopes.plain import Plain
+from watcher.envelopes.plain_avro import PlainAvro
 from watcher.envelopes.ydb import Ydb
 from watcher.envelopes.ydb_debezium import YdbDebezium
 from watcher.model.change import Change
@@ -30,6 +31,7 @@ __all__ = [
 
 ENVELOPES: dict[str, type[EnvelopeOptions]] = {
     "plain": Plain,
+    "plain-avro": PlainAvro,
     "cloudevents": CloudEvents,
     "datastream": Datastream,
     "datastream-avro": DatastreamAvro,

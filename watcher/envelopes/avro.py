@@ -1,9 +1,10 @@
-"""Datastream events in Avro: a schema for each table, single data, and container files."""
+"""Rows in Avro: the types of columns, cells as the writer takes them, single data and files."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -22,6 +23,9 @@ from watcher.process.extras import require_extras
 from watcher.spanner.timestamps import to_micros
 
 FRACTION_DIGITS = 6
+OTHERWISE = "use an envelope in JSON, as 'plain' or 'datastream'"
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+"""Avro: what a name may be."""
 SAME_IN_AVRO = frozenset({type(None), bool, int, float, bytes})
 """Cells of these types are what Avro's writer takes."""
 
@@ -34,14 +38,22 @@ def load_fastavro() -> ModuleType:
 
 
 def event_schema(shape: Shape) -> dict[str, Json]:
-    """The schema of a table's events: the columns are the payload's fields, in their order."""
+    """The schema of a table's events: the columns are the payload's fields, in their order. Raises
+    as ``check_names``, and UnsupportedTypeError."""
+    check_names(shape)
     schema = json.loads(schema_text("datastream.avsc"))
-    columns: list[Json] = [
-        {"name": name, "type": ["null", avro_type(type_)], "default": None}
-        for name, type_ in shape.columns
-    ]
-    payload: Json = {"type": "record", "name": "payload", "fields": columns}
+    payload: Json = {
+        "type": "record",
+        "name": "payload",
+        "fields": [describe_column(name, avro_type(type_)) for name, type_ in shape.columns],
+    }
     return {**schema, "fields": [*schema["fields"], {"name": "payload", "type": payload}]}
+
+
+def describe_column(name: str, avro: Json) -> Json:
+    """A column as a field. It may be NULL, and is where a reader of another version does not find
+    it: so a column can be added or dropped."""
+    return {"name": name, "type": ["null", avro], "default": None}
 
 
 def avro_type(type_: Type) -> Json:
@@ -53,41 +65,47 @@ def avro_type(type_: Type) -> Json:
     return avro if isinstance(avro, str) else dict(avro)
 
 
+def check_names(shape: Shape) -> None:
+    """Raises EnvelopeError for a column whose name Avro does not allow: the writer would take it,
+    and other readers would not."""
+    for name, _ in shape.columns:
+        if NAME.match(name) is None:
+            raise EnvelopeError(
+                f"Avro does not allow a column name of table {shape.table} ('{name}'): leave the"
+                f" column out, or {OTHERWISE}"
+            )
+
+
 @lru_cache(maxsize=1024)
 def parse_event_schema(shape: Shape) -> object:
-    """As ``event_schema``, in fastavro's form. Raises EnvelopeError for a name that Avro
-    refuses."""
-    fastavro = load_fastavro()
-    try:
-        return fastavro.parse_schema(event_schema(shape))
-    except fastavro.schema.SchemaParseException as error:
-        raise EnvelopeError(
-            f"Avro does not allow a column name of table {shape.table} ({error}): leave the column"
-            " out, or use the envelope 'datastream'"
-        ) from error
+    """As ``event_schema``, in fastavro's form."""
+    parsed: object = load_fastavro().parse_schema(event_schema(shape))
+    return parsed
 
 
-def convert_row(shape: Shape, row: Mapping[str, Value]) -> dict[str, object]:
-    """A row as Avro's writer takes it."""
+def convert_row(
+    shape: Shape, row: Mapping[str, Value], time_texts: bool = False
+) -> dict[str, object]:
+    """A row as Avro's writer takes it. ``time_texts``: a TIMESTAMP stays a text."""
     types = dict(shape.columns)
-    return {name: convert_cell(value, types[name]) for name, value in row.items()}
+    return {name: convert_cell(value, types[name], time_texts) for name, value in row.items()}
 
 
-def convert_cell(value: Value, type_: Type) -> object:
-    """A cell as Avro's writer takes it: a TIMESTAMP in microseconds.
+def convert_cell(value: Value, type_: Type, time_texts: bool) -> object:
+    """A cell as Avro's writer takes it: a TIMESTAMP in microseconds, or as it is.
 
     Raises EnvelopeError for what Avro's type would lose.
     """
     if type(value) in SAME_IN_AVRO:
         return value
     if isinstance(value, list | tuple) and type_.element is not None:
-        return [convert_cell(item, type_.element) for item in value]
+        return [convert_cell(item, type_.element, time_texts) for item in value]
     if type_.code is TypeCode.TIMESTAMP and isinstance(value, str):
-        return parse_micros(value)
+        return value if time_texts else parse_micros(value)
     if isinstance(value, Decimal) and type_.code is TypeCode.PG_NUMERIC:
         return format_numeric(value)
     if isinstance(value, Decimal) and not value.is_finite():
-        raise EnvelopeError(f"Avro's decimal cannot hold {value}: use the envelope 'datastream'")
+        raise EnvelopeError(f"Avro's decimal cannot hold {value}: {OTHERWISE}")
     return value
 
 
@@ -96,17 +114,16 @@ def parse_micros(text: str) -> int:
     whole, _, fraction = text.removesuffix("Z").partition(".")
     if fraction[FRACTION_DIGITS:].strip("0"):
         raise EnvelopeError(
-            "a TIMESTAMP is finer than microseconds, and Avro's type would round it: use the"
-            " envelope 'datastream'"
+            f"a TIMESTAMP is finer than microseconds, and Avro's type would round it: {OTHERWISE}"
         )
     digits = fraction[:FRACTION_DIGITS].ljust(FRACTION_DIGITS, "0")
     return to_micros(datetime.fromisoformat(f"{whole}.{digits}+00:00"))
 
 
-def write_datum(event: Mapping[str, object], shape: Shape) -> bytes:
-    """Encodes one event, without its schema."""
+def write_datum(schema: object, datum: Mapping[str, object]) -> bytes:
+    """Encodes one datum of a schema in fastavro's form, without the schema."""
     buffer = io.BytesIO()
-    load_fastavro().schemaless_writer(buffer, parse_event_schema(shape), event)
+    load_fastavro().schemaless_writer(buffer, schema, datum)
     return buffer.getvalue()
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from watcher.envelopes.by_column.parts import render_parts
 from watcher.envelopes.kinds import LackingError
 from watcher.envelopes.message import Envelope
 from watcher.envelopes.templates import JsonEnvelope, compile_messages
-from watcher.model.change import Change
+from watcher.model.change import Change, Shape
 from watcher.model.errors import EnvelopeError
 from watcher.spanner.results.columns import TIMESTAMP
 
@@ -39,6 +40,24 @@ EVENT = MESSAGE.append(pa.field(FOLLOWED, pa.bool_()))
 """Until tombstones are made, with whether one follows."""
 
 
+FindHead: TypeAlias = Callable[[Shape], bytes]
+"""What stands before each value of a table."""
+
+
+@runtime_checkable
+class ColumnEnvelope(Protocol):
+    """An ``Envelope`` around another one that can be written by column."""
+
+    def encode_columns(self, rows: Changed, database: str) -> pa.RecordBatch | None:
+        """As ``try_by_column``."""
+        ...
+
+
+def no_head(_: Shape) -> bytes:
+    """Nothing stands there."""
+    return b""
+
+
 def encode_batch(rows: Changed, database: str, chosen: Envelope) -> pa.RecordBatch:
     """The messages of a batch, as rows of ``MESSAGE``. Raises EnvelopeError."""
     messages = try_by_column(rows, database, chosen)
@@ -47,30 +66,39 @@ def encode_batch(rows: Changed, database: str, chosen: Envelope) -> pa.RecordBat
     return encode_by_change(iterate_changes(rows, database), chosen)
 
 
-def try_by_column(rows: Changed, database: str, chosen: Envelope) -> pa.RecordBatch | None:
+def try_by_column(
+    rows: Changed, database: str, chosen: Envelope, find_head: FindHead = no_head
+) -> pa.RecordBatch | None:
     """As ``encode_batch``; None for a format that is not written by column, and where a change is
     refused or cannot be read: written change by change, the error is of the first."""
+    if isinstance(chosen, ColumnEnvelope):
+        return chosen.encode_columns(rows, database)
     if isinstance(chosen, JsonEnvelope):
         with suppress(EnvelopeError, LackingError, ValueError):
-            return encode_by_column(rows, database, chosen)
+            return encode_by_column(rows, database, chosen, find_head)
     return None
 
 
-def encode_by_column(rows: Changed, database: str, chosen: JsonEnvelope) -> pa.RecordBatch:
+def encode_by_column(
+    rows: Changed, database: str, chosen: JsonEnvelope, find_head: FindHead = no_head
+) -> pa.RecordBatch:
     """The messages of a batch. Raises LackingError where the envelope refuses a change, and
     EnvelopeError."""
-    encode = partial(encode_part, database, chosen)
+    encode = partial(encode_part, database, chosen, find_head)
     return add_tombstones(render_parts(rows, chosen.style, EVENT, encode))
 
 
-def encode_part(database: str, chosen: JsonEnvelope, changes: ChangeColumns) -> list[pa.Array]:
+def encode_part(
+    database: str, chosen: JsonEnvelope, find_head: FindHead, changes: ChangeColumns
+) -> list[pa.Array]:
     """The events of changes that are alike, and whether a tombstone follows them."""
     compiled = compile_messages(chosen, database, changes.shape, changes.kind)
+    head, values = find_head(changes.shape), compiled.value.render(changes).cast(pa.binary())
     return [
         pa.repeat(changes.shape.table, changes.rows),
         changes.commits.cast(TIMESTAMP),
         compiled.key.render(changes).cast(pa.binary()),
-        compiled.value.render(changes).cast(pa.binary()),
+        pc.binary_join_element_wise(head, values, b"") if head else values,
         changes.ids,
         pa.repeat(compiled.tombstone, changes.rows),
     ]

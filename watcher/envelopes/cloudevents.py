@@ -9,7 +9,7 @@ from pydantic import Field
 from watcher.envelopes.kinds import Kind
 from watcher.envelopes.leaves import COMMIT_TIME, ID
 from watcher.envelopes.message import RecordLayout
-from watcher.envelopes.plain import Plain
+from watcher.envelopes.plain import PlainRecord
 from watcher.envelopes.templates import Described, Tree
 from watcher.envelopes.values import quote
 from watcher.model.change import Shape
@@ -21,7 +21,7 @@ SOURCE = "//spanner.googleapis.com/"
 """What comes before a database: the name that Google's own events have for a resource."""
 
 
-class CloudEvents(Plain):
+class CloudEvents(PlainRecord):
     """The structured mode: all attributes are in the JSON, so that files and queues take it.
 
     ``type_prefix`` begins the type of events; the operation in small letters follows it. The other

@@ -13,7 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from ddl.model.names import split_name
-from watcher.envelopes.avro import convert_row, load_fastavro, write_container, write_datum
+from watcher.envelopes.avro import (
+    convert_row,
+    event_schema,
+    load_fastavro,
+    parse_event_schema,
+    write_container,
+    write_datum,
+)
 from watcher.envelopes.change_stream import type_json
 from watcher.envelopes.kinds import (
     Kind,
@@ -43,6 +50,7 @@ from watcher.envelopes.message import (
     id_header,
     json_text,
 )
+from watcher.envelopes.record_schemas import RecordSchema, RecordSchemas
 from watcher.envelopes.templates import Described, DescribedEnvelope, JsonEnvelope, Template, Tree
 from watcher.envelopes.values import CellStyle, JsonColumns, quote
 from watcher.json_columns.objects import NULL
@@ -50,6 +58,8 @@ from watcher.json_columns.scalars import wrap
 from watcher.model.change import Change, Shape
 from watcher.model.errors import ConfigurationError
 
+EVENT_NAME = "datastream.spanner.event"
+"""The full name of the record of ``datastream.avsc``."""
 NAMESPACE = UUID("6f1d2f2e-6a3b-5c0e-9a53-0d7c9b1d4c11")
 """Of the uuids of events: uuid5 of a database and a change's id."""
 UUID_BYTES = 16
@@ -136,8 +146,12 @@ class DatastreamAvro(DescribedEnvelope):
     def encode(self, change: Change) -> tuple[Message, ...]:
         """As ``Envelope.encode``."""
         compiled = self.compile_for(change)
-        value = write_datum(fill_event(compiled.value, change), change.shape)
+        value = write_datum(parse_event_schema(change.shape), fill_event(compiled.value, change))
         return (Message(compiled.key.write(change).encode(), value, id_header(change.id)),)
+
+    def describe_schemas(self, database: str, shape: Shape) -> RecordSchemas:  # noqa: ARG002
+        """As ``SchemaEnvelope.describe_schemas``: keys are JSON."""
+        return RecordSchemas(None, RecordSchema("AVRO", EVENT_NAME, event_schema(shape)))
 
     def event(self, change: Change) -> dict[str, object]:
         """The event as a record for Avro."""

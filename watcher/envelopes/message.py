@@ -132,6 +132,8 @@ class EnvelopeOptions(BaseModel):
     binary: ClassVar[bool] = False
     names_table: ClassVar[bool] = True
     headers: ClassVar[Headers] = ()
+    needs_registry: ClassVar[bool] = False
+    """True if readers of a queue have no other way to the schema than a registry."""
     layout: ClassVar[RecordLayout | None]
     """By which readers find the newest record of a row; None for records that are not JSON."""
 

@@ -19,6 +19,8 @@ from watcher.envelopes.leaves import (
     describe_key,
 )
 from watcher.envelopes.message import Known, RecordLayout
+from watcher.envelopes.plain_schema import describe_record
+from watcher.envelopes.record_schemas import RecordSchema, RecordSchemas
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
 from watcher.envelopes.values import (
     PLAIN_CELLS,
@@ -33,19 +35,9 @@ from watcher.json_columns.objects import NULL
 from watcher.model.change import Shape
 
 
-class Plain(JsonEnvelope):
+class PlainRecord(JsonEnvelope):
     """A change as one JSON object with its id, key, values and window. The options say how cells of
     some types are written, those of the key too."""
-
-    layout: ClassVar[RecordLayout | None] = RecordLayout(
-        ("table",),
-        (
-            (("commit_timestamp",), "string"),
-            (("transaction", "id"), "string"),
-            (("transaction", "sequence"), "string"),
-        ),
-        key=("key",),
-    )
 
     int64: Numbers = "number"
     numeric: Numbers = "text"
@@ -90,6 +82,25 @@ class Plain(JsonEnvelope):
             }
         value["window"] = {"start": WINDOW_START_TIME, "end": WINDOW_END_TIME}
         return Described(replace(key, as_array=True), value)
+
+
+class Plain(PlainRecord):
+    """The record by itself."""
+
+    layout: ClassVar[RecordLayout | None] = RecordLayout(
+        ("table",),
+        (
+            (("commit_timestamp",), "string"),
+            (("transaction", "id"), "string"),
+            (("transaction", "sequence"), "string"),
+        ),
+        key=("key",),
+    )
+
+    def describe_schemas(self, database: str, shape: Shape) -> RecordSchemas:  # noqa: ARG002
+        """As ``SchemaEnvelope.describe_schemas``: keys stay the arrays that they are."""
+        schema = describe_record(shape, self.style)
+        return RecordSchemas(None, RecordSchema("JSON", shape.table, schema))
 
 
 def describe_values(shape: Shape, style: CellStyle = PLAIN_CELLS) -> Cells:

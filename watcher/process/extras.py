@@ -19,6 +19,7 @@ EXTRAS = {
     "iceberg": ("pyiceberg",),
     "kafka": ("confluent_kafka",),
     "pubsub": ("google.cloud.pubsub_v1",),
+    "registry": ("authlib", "cachetools", "confluent_kafka", "httpx2"),
     "spark": ("pyspark",),
     "stores": ("obstore",),
     "tracing": ("opentelemetry.trace",),

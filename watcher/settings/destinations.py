@@ -6,16 +6,17 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import quote
 
 from pydantic import Field, field_validator
 
 from watcher.envelopes.described_messages import DescribedMessages
 from watcher.envelopes.message import Envelope
+from watcher.envelopes.record_schemas import Part, RecordSchema
 from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import Duration, Section, Text
-from watcher.settings.secret_values import Secret
+from watcher.settings.secret_values import Secret, hide_credentials
 
 TABLE_FIELD = "{table}"
 BROKER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\Z")
@@ -101,6 +102,17 @@ def check_topic(topic: str, allowed: re.Pattern[str], service: str) -> str:
     return topic
 
 
+SubjectNames = Literal["topic", "record", "topic-record"]
+"""The strategies of Confluent's serializers."""
+OF_REGISTRY = {
+    "schema_registry_properties",
+    "subject_names",
+    "auto_register",
+    "normalize_schemas",
+}
+"""The options of Kafka that need a registry."""
+REGISTRY = re.compile(r"https?://[^/@\s,]+(?:/[^@\s,]*)?(?:,https?://[^/@\s,]+(?:/[^@\s,]*)?)*\Z")
+"""One address, or several of one registry."""
 RESERVED = {
     "bootstrap.servers": "name the brokers in delivery.to",
     "enable.idempotence": "it is always on",
@@ -123,6 +135,21 @@ class KafkaOptions(QueueOptions):
     tombstones: bool = False
     """A delete is followed by a message without a value, also in formats that have none of their
     own."""
+    schema_registry: Text | None = None
+    """The address of a schema registry with Confluent's API: ``https://HOST:PORT``; of Apicurio's
+    with ``/apis/ccompat/v7``. Values then begin with the id of their schema, in Confluent's wire
+    format."""
+    schema_registry_properties: Mapping[str, Secret] = {}
+    """Properties of Confluent's client of registries: credentials, ``ssl.ca.location``, timeouts.
+    No value is ever shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are read from there."""
+    subject_names: SubjectNames = "topic"
+    """Which subject a schema is registered under: ``TOPIC-value``, the full name of the record, or
+    both, ``TOPIC-RECORD``."""
+    auto_register: bool = True
+    """Register schemas that the registry does not have; false: somebody else does, and one that is
+    missing stops the watcher."""
+    normalize_schemas: bool = False
+    """The registry normalizes schemas: two spellings of one are the same version."""
     properties: Mapping[str, Secret] = {}
     """Properties of librdkafka's producer: security, compression, sizes, timeouts. No value is ever
     shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are read from there."""
@@ -135,8 +162,26 @@ class KafkaOptions(QueueOptions):
                 raise ValueError(f"'{name}' cannot be set: {RESERVED[name]}")
         return properties
 
+    @field_validator("schema_registry")
+    @classmethod
+    def _check_registry(cls, address: str | None) -> str | None:
+        if address is not None and REGISTRY.match(address) is None:
+            shown = hide_credentials(address)
+            raise ValueError(
+                f"'{shown}' is not an address of a registry: use https://HOST:PORT, without a user,"
+                " which schema_registry_properties have as 'basic.auth.user.info'"
+            )
+        return address
+
+    @field_validator("schema_registry_properties")
+    @classmethod
+    def _check_registry_properties(cls, properties: Mapping[str, object]) -> Mapping[str, object]:
+        if "url" in properties:
+            raise ValueError("'url' cannot be set: set delivery.kafka.schema_registry")
+        return properties
+
     def wrap(self, envelope: Envelope) -> Envelope:
-        """The envelope with what these options add to its messages."""
+        """The envelope with the headers and tombstones that these options add to its messages."""
         if not (self.headers or self.tombstones):
             return envelope
         return DescribedMessages(envelope, self.headers, self.tombstones)
@@ -150,6 +195,9 @@ class KafkaOptions(QueueOptions):
                 "delivery.kafka.transactional needs 'consumer', a name for this watcher: Kafka"
                 " fences the former instance by it"
             )
+        given = sorted(self.model_fields_set & OF_REGISTRY)
+        if given and self.schema_registry is None:
+            raise ConfigurationError(f"delivery.kafka.{given[0]} needs schema_registry, an address")
 
     @property
     def one_owner(self) -> str | None:
@@ -195,6 +243,16 @@ class KafkaDestination(Destination):
     def identity(self) -> str:
         """As ``Destination.identity``; brokers may be named in several ways."""
         return f"kafka, topic {self.topic}"
+
+
+def name_subject(
+    names: SubjectNames, destination: KafkaDestination, table: str, part: Part, schema: RecordSchema
+) -> str:
+    """The subject of a schema, as Confluent's serializers name it."""
+    if names == "record":
+        return schema.name
+    topic = destination.name_topic(table)
+    return f"{topic}-{part if names == 'topic' else schema.name}"
 
 
 class PubSubOptions(QueueOptions):

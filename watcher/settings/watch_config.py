@@ -132,10 +132,11 @@ class WatchConfig(SharedSettings):
     @property
     def message_format(self) -> Envelope:
         """The envelope of what is written: keys name the table where lines, or a topic that may be
-        compacted, may have rows of several."""
-        queue = self.delivery.queue
+        compacted, may have rows of several. Those of a registry do, by their schema."""
+        queue, chosen = self.delivery.queue, self.format
         mixed = queue is None or (queue.compacted and TABLE_FIELD not in queue.topic)
-        return TableKeys(self.format) if mixed and self.names_several_tables else self.format
+        named = chosen.needs_registry or not (mixed and self.names_several_tables)
+        return chosen if named else TableKeys(chosen)
 
     @property
     def names_several_tables(self) -> bool:

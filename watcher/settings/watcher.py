@@ -8,9 +8,16 @@ from dataclasses import fields
 from pydantic import BaseModel, ValidationError
 
 from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
-from watcher.envelopes import Known
+from watcher.envelopes import ENVELOPES, Known
+from watcher.envelopes.record_schemas import SchemaEnvelope
+from watcher.model.change import Shape
 from watcher.model.errors import ConfigurationError
-from watcher.settings.destinations import DESTINATIONS, TABLE_FIELD
+from watcher.settings.destinations import (
+    DESTINATIONS,
+    TABLE_FIELD,
+    KafkaDestination,
+    name_subject,
+)
 from watcher.settings.fields import (
     EARLIEST,
     LATEST,
@@ -232,6 +239,39 @@ def check_queue(config: WatchConfig) -> None:
         options.check(config.consumer)
 
 
+def check_registry(config: WatchConfig) -> None:
+    """Checks what a schema registry needs, and what needs one. Raises ConfigurationError."""
+    delivery, envelope = config.delivery, config.format
+    kafka, queue, name = delivery.kafka, delivery.queue, delivery.envelope
+    if kafka.schema_registry is None:
+        if envelope.needs_registry and delivery.callback is None:
+            raise ConfigurationError(
+                f"the envelope '{name}' needs to = '{KafkaDestination.spelling}' and"
+                " delivery.kafka.schema_registry, where readers find its schemas"
+            )
+        return
+    if not isinstance(envelope, SchemaEnvelope):
+        known = [each for each, kind in ENVELOPES.items() if issubclass(kind, SchemaEnvelope)]
+        raise ConfigurationError(
+            f"the envelope '{name}' has no schemas for delivery.kafka.schema_registry: remove it,"
+            f" or use {', '.join(known)}"
+        )
+    if not isinstance(queue, KafkaDestination) or not config.names_several_tables:
+        return
+    shapes = [Shape(table, (), ()) for table in ("A", "B")]
+    schemas = [envelope.describe_schemas(config.address.database, each).value for each in shapes]
+    subjects = {
+        name_subject(kafka.subject_names, queue, shape.table, "value", schema)
+        for shape, schema in zip(shapes, schemas, strict=True)
+    }
+    if len(subjects) == 1:
+        raise ConfigurationError(
+            f"schemas of several tables would have one subject, '{min(subjects)}': write to a topic"
+            f" for each table ({TABLE_FIELD}) with delivery.kafka.subject_names = 'topic', or use"
+            " 'topic-record' and the envelope 'plain-avro' or 'plain'"
+        )
+
+
 def check_envelope(config: WatchConfig) -> None:
     """Checks that what is watched can be written in this format, as lines or messages.
 
@@ -241,6 +281,7 @@ def check_envelope(config: WatchConfig) -> None:
     envelope, name = config.format, delivery.envelope
     if config.capture != "change-stream":
         envelope.check(Known("poll", backfill=bool(config.backfill)))
+    check_registry(config)
     if name == "plain":
         return
     if delivery.callback is not None:

@@ -22,6 +22,7 @@ from watcher.runners.delivery.kafka_errors import (
 )
 from watcher.runners.delivery.kafka_producer import load_confluent_kafka, make_producer
 from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
+from watcher.runners.delivery.registered import register_messages
 from watcher.runners.delivery.whole_batches import Encoded, Taken, Whole
 from watcher.settings.destinations import KafkaDestination
 from watcher.settings.secret_values import Secret
@@ -383,12 +384,12 @@ def open_sink(config: WatchConfig, destination: KafkaDestination) -> KafkaSink:
 
 
 def make_sink(config: WatchConfig, destination: KafkaDestination) -> KafkaSink:
-    """The sink of a watcher; it has connected to nobody yet."""
+    """The sink of a watcher; it has connected to no broker yet."""
     options = config.delivery.kafka
     transactional_id = None
     if options.transactional:
         transactional_id = options.transactional_id or name_transactions(config)
-    envelope = options.wrap(config.message_format)
+    envelope = options.wrap(register_messages(config, destination))
     return KafkaSink(destination, envelope, options.properties, transactional_id)
 
 
