@@ -161,3 +161,11 @@ StalenessOption = Annotated[
         help="How old reads may be, so that the nearest replica serves them; 0s: strong reads.",
     ),
 ]
+CopiesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="FORMAT:FOLDER",
+        help="A replica: also show what 'verify --incremental' has proved of its copies.",
+    ),
+]

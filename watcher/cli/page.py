@@ -9,7 +9,12 @@ from typing import Annotated
 import typer
 
 from watcher.cli.logs import configure_logging
-from watcher.cli.options import POSITIONS_TABLE, OptionalDatabaseOption, PositionsTableOption
+from watcher.cli.options import (
+    POSITIONS_TABLE,
+    CopiesOption,
+    OptionalDatabaseOption,
+    PositionsTableOption,
+)
 from watcher.cli.output import CONSOLE, ERRORS
 from watcher.process.terminal.loading import to_run
 
@@ -18,8 +23,9 @@ if to_run(__name__):
     from watcher.cli.interruption import parse_interval, until_interrupted
     from watcher.overview.page.access import is_loopback
     from watcher.overview.page.service import PageService, hide_token
+    from watcher.settings.destination_grammar import parse_copies_destination
     from watcher.settings.sections import PageConfig
-    from watcher.settings.watcher import check_page
+    from watcher.settings.watcher import WatchConfig, check_page
 
 WAKE_SECONDS = 1.0
 
@@ -81,6 +87,7 @@ def command(
             " reads.",
         ),
     ] = None,
+    to: CopiesOption = None,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
 ) -> None:
     """Show all consumers on a live page.
@@ -109,13 +116,21 @@ def command(
     configure_logging(settings.log_format, verbose=False)
     page = settings.page or PageConfig()
     with until_interrupted():
-        service = PageService(page, settings.address, settings.positions.table)
+        folder = find_folder(to, settings)
+        service = PageService(page, settings.address, settings.positions.table, folder)
         service.read()
         service.start()
         print_address(str(settings.address), page, service)
         while True:
             # A wait without an end would miss a signal that comes just before it.
             time.sleep(WAKE_SECONDS)
+
+
+def find_folder(to: str | None, settings: WatchConfig) -> str | None:
+    """The folder of the replica whose proofs are shown. Raises ConfigurationError."""
+    if to is not None:
+        return parse_copies_destination(to).folder
+    return None if settings.replica is None else settings.replica.folder
 
 
 def print_address(database: str, page: PageConfig, service: PageService) -> None:

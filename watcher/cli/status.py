@@ -10,6 +10,7 @@ import typer
 from watcher.cli.options import (
     POSITIONS_TABLE,
     ConsumerOption,
+    CopiesOption,
     DatabaseOption,
     EveryOption,
     JsonOption,
@@ -33,13 +34,15 @@ if to_run(__name__):
     from watcher.cli.status_watch import check_name, format_count, print_health, watch_status
     from watcher.consumers.positions import Position
     from watcher.model.window import BEGINNING, Window
-    from watcher.overview.as_json import describe_health
+    from watcher.overview.as_json import describe_health, describe_proof
     from watcher.overview.assembly import describe_state
     from watcher.overview.conditions import judge
+    from watcher.overview.copies import make_proof_reader, no_proofs
     from watcher.overview.observer import Observer
     from watcher.overview.reader import StaleReader
     from watcher.overview.stored import read_errors, read_own_columns, read_stored_state
     from watcher.process.terminal.tables import TableColumn, print_table
+    from watcher.settings.destination_grammar import parse_copies_destination
     from watcher.settings.fields import duration_seconds
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect
@@ -64,6 +67,7 @@ def command(
             help="Count the lag in this many shard groups.",
         ),
     ] = 0,
+    to: CopiesOption = None,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
     json_output: JsonOption = False,
     watch: Annotated[
@@ -87,6 +91,7 @@ def command(
     """
     parse_interval(every)
     duration_seconds(staleness)
+    proofs = no_proofs if to is None else make_proof_reader(parse_copies_destination(to).folder)
     if watch:
         if errors or by_shard_group:
             raise ConfigurationError("--errors and --shard-groups do not go with --watch")
@@ -97,6 +102,7 @@ def command(
             staleness=staleness,
             positions_table=positions_table,
             json_output=json_output,
+            read_proofs=proofs,
         )
         return
     address = DatabaseAddress.parse(database)
@@ -114,10 +120,20 @@ def command(
         for position in positions
         if consumer in (None, position.consumer)
     ]
-    overview = Observer(client, address, positions_table, 0.0).read()
+    overview = Observer(client, address, positions_table, 0.0, read_proofs=proofs).read()
     chosen = [each for each in overview.consumers if consumer in (None, each.consumer)]
     healths = {each.consumer: judge(each, overview.database) for each in chosen}
-    rows = [row | describe_health(healths[str(row["consumer"])]) for row in rows]
+    shown = {
+        (each.consumer, table.table): describe_proof(table.proof)
+        for each in chosen
+        for table in each.tables
+    }
+    rows = [
+        row
+        | describe_health(healths[str(row["consumer"])])
+        | {"proof": shown.get((str(row["consumer"]), str(row["table"])))}
+        for row in rows
+    ]
     rows.sort(key=lambda row: healths[str(row["consumer"])].rank)
     names = list(healths)
     asked = names if errors else []
@@ -128,6 +144,10 @@ def command(
         return
     print_status(rows)
     print_health(healths, overview.read_at)
+    for each in chosen:
+        for proved in each.tables:
+            if proved.proof is not None:
+                CONSOLE.print(f"{each.consumer}: {proved.table}: {proved.proof.text}")
     for error in stored:
         CONSOLE.print(f"{error['at']}  {error['consumer']}  {error['kind']}: {error['message']}")
 

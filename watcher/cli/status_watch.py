@@ -13,6 +13,7 @@ from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.model.errors import ConsumerNotFoundError, WatcherError
 from watcher.overview.as_json import describe_overview
 from watcher.overview.conditions import Health, Level, judge
+from watcher.overview.copies import ReadProofs, no_proofs
 from watcher.overview.observer import Observer
 from watcher.overview.values import BackfillOverview, ConsumerOverview, Count, Overview
 from watcher.process.terminal.tables import TableColumn, print_table
@@ -51,6 +52,7 @@ def watch_status(
     staleness: str,
     positions_table: str,
     json_output: bool,
+    read_proofs: ReadProofs = no_proofs,
 ) -> None:
     """Shows everything again and again, until Ctrl-C or SIGTERM. The first read may fail.
 
@@ -58,7 +60,10 @@ def watch_status(
     """
     pause = parse_interval(every)
     address = DatabaseAddress.parse(database)
-    observer = Observer(connect(address), address, positions_table, duration_seconds(staleness))
+    seconds = duration_seconds(staleness)
+    observer = Observer(
+        connect(address), address, positions_table, seconds, read_proofs=read_proofs
+    )
     first = observer.read()
     check_name(consumer, {each.consumer for each in first.consumers})
     show = print_line if json_output else print_screen

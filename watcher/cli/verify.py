@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -25,12 +25,14 @@ if to_run(__name__):
     from watcher.replica.cuts import Cut
     from watcher.replica.formats import open_copies
     from watcher.replica.manifest import Manifest, parse_timestamp
+    from watcher.replica.proofs import ProofFiles
+    from watcher.replica.verification.incremental import IncrementalOptions, verify_changes
     from watcher.replica.verification.repairs import RepairOptions
     from watcher.replica.verification.replicas import EVERY_TABLE, VerifyOptions, verify
     from watcher.replica.verification.report import Repair, Report, TableReport
     from watcher.runners.repair import LeasePlace, repair_replica
     from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination
-    from watcher.settings.fields import LATEST
+    from watcher.settings.fields import LATEST, duration_seconds
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.queries import QueryClient
     from watcher.spanner.read_options import Priority, ReadOptions, write_tag
@@ -69,6 +71,20 @@ def command(
             "--data-boost", help="Read the tables on Spanner's own machines, at their own price."
         ),
     ] = False,
+    incremental: Annotated[
+        bool,
+        typer.Option(
+            "--incremental",
+            help="Compare what has changed since the last such run, and a share of all rows.",
+        ),
+    ] = False,
+    within: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="With --incremental: compare every row again within this time.",
+        ),
+    ] = "7d",
     repair: Annotated[
         bool,
         typer.Option(
@@ -102,6 +118,10 @@ def command(
     Exits with 0 if the copies equal the tables, 10 if they differ or lack a column, 6 if there is
     no such cut, 7 if Spanner no longer keeps versions of it.
 
+    With --incremental it compares the keys that the copy has changed since the last such run, and
+    of the rest as much as makes all of it compared within --within (7d); what is proved is kept
+    beside the cuts, and shown by 'status --to' and on the page. Run it often.
+
     With --repair it compares the newest version of each copy with Spanner at the last cut, replaces
     the rows that differ, and compares them once more: 0 if the copies are equal then.
 
@@ -109,7 +129,9 @@ def command(
     """
     configure_logging("logfmt", verbose)
     others = {"--at": at != "latest", "--ignore-column": bool(ignore_column)}
-    check_options(repair, dry_run, others | {"--data-boost": data_boost})
+    others |= {"--data-boost": data_boost}
+    modes = [("--repair", repair), ("--incremental", incremental)]
+    check_options([name for name, given in modes if given], dry_run, others)
     copies = parse_copies(to)
     folder = copies.folder
     manifest = Manifest(folder)
@@ -118,6 +140,12 @@ def command(
         raise ConfigurationError(f"--to: the copies in {folder} are {cut.copies}:{folder}")
     address = DatabaseAddress.parse(database or cut.database)
     queries = QueryClient(address, ReadOptions(Priority.LOW, tag=write_tag("verify")))
+    if incremental:
+        chosen = IncrementalOptions(tuple(table or EVERY_TABLE), duration_seconds(within))
+        opened = open_copies(cut.copies, folder, cut.consumer)
+        changes = verify_changes(queries, opened, cut, ProofFiles(folder), chosen)
+        finish(changes, json_output)
+        return
     if repair:
         lease = LeasePlace(
             address if positions_database is None else DatabaseAddress.parse(positions_database),
@@ -143,16 +171,18 @@ def finish(report: Report, json_output: bool) -> None:
         raise typer.Exit(EXIT_DIFFERS)
 
 
-def check_options(repair: bool, dry_run: bool, others: Mapping[str, bool]) -> None:
+def check_options(modes: Sequence[str], dry_run: bool, others: Mapping[str, bool]) -> None:
     """Raises ConfigurationError for options that do not go together."""
-    if dry_run and not repair:
+    if dry_run and "--repair" not in modes:
         raise ConfigurationError("--dry-run: it says what --repair would do; add --repair")
     taken = [name for name, given in others.items() if given]
-    if repair and taken:
-        raise ConfigurationError(
-            f"{taken[0]} and --repair do not work together: a repair compares every column at the"
-            " last cut"
-        )
+    for mode in modes:
+        for name in (*taken, *modes):
+            if name != mode:
+                raise ConfigurationError(
+                    f"{name} and {mode} do not work together: {mode} compares every column at the"
+                    " last cut"
+                )
 
 
 def settle(manifest: Manifest, cut: Cut, report: Report) -> None:
@@ -206,6 +236,11 @@ def print_table(table: TableReport) -> None:
     if table.equal and table.repair is not None:
         word, style = "repaired", "yellow"
     counts = f"{table.rows:,} rows in Spanner, {table.copy_rows:,} in the copy"
+    if table.progress is not None:
+        counts = (
+            f"{table.progress.text}; compared now: {table.progress.keys:,} keys that have changed,"
+            f" {table.rows:,} rows in {table.ranges:,} ranges"
+        )
     CONSOLE.print(label(word, style, f"  {table.table}: {table.problem or counts}"))
     if table.uncompared:
         CONSOLE.print(f"    not compared: {', '.join(table.uncompared)}")

@@ -15,6 +15,7 @@ from watcher.overview.values import (
     Count,
     IndexOverview,
     Overview,
+    ProofOverview,
     Sample,
     TableOverview,
 )
@@ -91,7 +92,15 @@ def describe_table(table: TableOverview) -> Json:
         "lost_in_seconds": table.lost_in_seconds,
         "exact_for_seconds": table.exact_for_seconds,
         "note": table.note,
+        "proof": describe_proof(table.proof),
     }
+
+
+def describe_proof(proof: ProofOverview | None) -> Json | None:
+    """What is proved of a table's copy."""
+    if proof is None:
+        return None
+    return {"at": describe_time(proof.at), "share": proof.share, "text": proof.text}
 
 
 def describe_backfill(backfill: BackfillOverview) -> Json:

@@ -87,18 +87,29 @@ def collect_tables(overview: Overview) -> Iterator[GaugeMetricFamily]:
     exact = make_gauge(
         "exact_for_seconds", "Until the row versions at the position are deleted", TABLE
     )
+    proved = make_gauge(
+        "copy_proved_seconds",
+        "When the copy was proved equal, in seconds since 1970; 0: not as a whole",
+        TABLE,
+    )
+    share = make_gauge(
+        "copy_proved_ratio", "Part of its rows that was compared whole within the time", TABLE
+    )
     for consumer in overview.consumers:
         for table in consumer.tables:
+            proof = table.proof
             rows = table.rows_behind.rows if table.rows_behind else None
             for gauge, value in (
                 (lag, table.lag_seconds),
                 (behind, rows),
                 (lost, table.lost_in_seconds),
                 (exact, table.exact_for_seconds),
+                (proved, None if proof is None else (proof.at or 0) / 1_000_000),
+                (share, None if proof is None else proof.share),
             ):
                 if value is not None:
                     gauge.add_metric([consumer.consumer, table.table], float(value))
-    yield from (lag, behind, lost, exact)
+    yield from (lag, behind, lost, exact, proved, share)
 
 
 def collect_backfills(overview: Overview) -> Iterator[GaugeMetricFamily]:

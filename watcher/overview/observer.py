@@ -12,6 +12,7 @@ from google.cloud.spanner_v1.database import Database
 from ddl.model.schema import Schema
 from watcher.model.errors import NotWatchableError
 from watcher.overview.assembly import assemble
+from watcher.overview.copies import Proofs, ReadProofs, add_proofs, no_proofs
 from watcher.overview.counts import count_index, count_left
 from watcher.overview.measurements import Measurements, Measuring, find_safe_end
 from watcher.overview.reader import StaleReader
@@ -63,12 +64,15 @@ class Observer:
         positions_table: str,
         staleness_seconds: float = STALENESS_SECONDS,
         count_seconds: float = COUNT_SECONDS,
+        read_proofs: ReadProofs = no_proofs,
     ) -> None:
         self._database = database
         self._address = address
         self._positions_table = positions_table
         self._staleness = round(staleness_seconds * 1_000_000)
         self._count_seconds = count_seconds
+        self._read_proofs = read_proofs
+        self._proofs: Proofs = {}
         self._queries = QueryClient(
             address, ReadOptions(Priority.LOW, tag=write_tag("page")), OUTAGE_SECONDS
         )
@@ -86,8 +90,10 @@ class Observer:
         state = read_stored_state(reader, self._positions_table, self._columns)
         if measured is None:
             measured = self._measure(reader, state)
+            self._proofs = self._read_proofs()
         history = {table: tuple(samples) for table, samples in self._history.items()}
-        return assemble(str(self._address), now, state, measured, history)
+        overview = assemble(str(self._address), now, state, measured, history)
+        return add_proofs(overview, self._proofs)
 
     def _measure(self, reader: StaleReader, state: StoredState) -> Measurements:
         """A round of measurements, and when the next one is due."""

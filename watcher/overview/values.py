@@ -29,6 +29,17 @@ class Count:
         return Count(self.rows + other.rows, self.at_least or other.at_least)
 
 
+@dataclass(frozen=True, slots=True)
+class ProofOverview:
+    """What ``verify --incremental`` has proved of a table's copy: when it was equal (None: not as a
+    whole yet), and which part of its rows (0 to 1) was compared whole within the time it was given.
+    ``text`` says it for people."""
+
+    at: int | None
+    share: float
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOverview:
     """One table of a consumer.
@@ -47,6 +58,7 @@ class TableOverview:
     lost_in_seconds: float | None
     exact_for_seconds: float | None
     note: str | None = None
+    proof: ProofOverview | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ NAMES = (
     "after-repair-commit",
     "after-repair-tables",
     "after-repair-cut",
+    "after-proved-ranges",
     "after-rewrite",
     "after-rewrite-files",
     "after-rewrite-commit",

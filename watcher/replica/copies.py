@@ -178,6 +178,26 @@ class ReplacingCopy(StoredCopy, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class VersionRows:
+    """Rows that only one of two versions of a copy has: ``came`` for the later one."""
+
+    batch: pa.RecordBatch
+    came: bool
+
+
+@runtime_checkable
+class ComparableCopy(StoredCopy, Protocol):
+    """A copy that says in which rows two versions differ, at the cost of the files that do."""
+
+    def compare_versions(
+        self, before: int, after: int, names: Sequence[str]
+    ) -> Iterator[VersionRows]:
+        """Some columns of the rows that only one of both has. A row that was written anew, in
+        another file, is on both sides. Raises ReplicaError where one of them cannot be read."""
+        ...
+
+
 def check_version(copy: StoredCopy, table: str, version: int, end: int) -> None:
     """Raises ReplicaError where a cut's version is not the cut's any more: in a copy that was
     removed and loaded again, versions of Delta begin anew."""

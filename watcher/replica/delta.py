@@ -31,18 +31,19 @@ from watcher.replica.copies import (
     OpenTableCopy,
     OutsideCommit,
     Replacement,
+    VersionRows,
 )
 from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_expiry import FileExpiry
 from watcher.replica.delta_features import allows_vectors, list_obstacles
-from watcher.replica.delta_files import TableFiles
 from watcher.replica.delta_log import LOAD, METADATA, USER_METADATA, DeltaLog
 from watcher.replica.delta_merge import AFTER_COMMITS, SMALL_GROUPS, merge_files
 from watcher.replica.delta_replacement import replace_rows
-from watcher.replica.delta_snapshot import VECTORS, Snapshot, SnapshotReader, convert_schema
+from watcher.replica.delta_snapshot import Snapshot, convert_schema
+from watcher.replica.delta_versions import DeltaVersions
 from watcher.replica.loads import CHUNK, Chunk, CopyLoad, FirstError, WholeTable, name_chunk
 from watcher.replica.merge_on_read import VectorTable
-from watcher.replica.stored_files import READ_OPTIONS, explain_store_error, scan_dataset
+from watcher.replica.stored_files import explain_store_error
 from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.replica")
@@ -67,6 +68,7 @@ class DeltaCopy:
         self._consumer = consumer
         self._merging = merging
         self._vectors = VectorTable(path)
+        self._versions = DeltaVersions(path)
         self._expiry = FileExpiry(self._vectors.files, self._vectors.reader)
         self._compactor = None if policy is None else Compactor(self._vectors, policy)
         self._warned: set[str] = set()
@@ -203,21 +205,17 @@ class DeltaCopy:
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``TableCopy.read_schema``."""
-        return convert_schema(self._read_version(version))
+        return self._versions.read_schema(version)
 
     def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """As ``TableCopy.scan``."""
-        table = self._read_version(version)
-        names = columns if columns is not None else convert_schema(table).names
-        try:
-            if VECTORS in (table.protocol().reader_features or ()):
-                snapshot = SnapshotReader(self._path).read(version)
-                yield from TableFiles(self._path).scan(snapshot, names)
-            else:
-                dataset = table.to_pyarrow_dataset(parquet_read_options=READ_OPTIONS)
-                yield from scan_dataset(dataset, names)
-        except (DeltaError, OSError) as error:
-            raise self._unreadable(version, error) from error
+        return self._versions.scan(version, columns)
+
+    def compare_versions(
+        self, before: int, after: int, names: Sequence[str]
+    ) -> Iterator[VersionRows]:
+        """As ``ComparableCopy.compare_versions``."""
+        return self._versions.compare(before, after, names)
 
     def explain_fixed(self) -> str:
         """As ``ReplacingCopy.explain_fixed``."""
@@ -294,18 +292,6 @@ class DeltaCopy:
             self._expiry.remove(self._vectors.read(), needed, self._compactor is not None)
         except OSError as error:
             raise explain_store_error(self._path, error) from error
-
-    def _read_version(self, version: int) -> DeltaTable:
-        try:
-            return DeltaTable(self._path, version=version)
-        except (DeltaError, OSError) as error:
-            raise self._unreadable(version, error) from error
-
-    def _unreadable(self, version: int, error: Exception) -> ReplicaError:
-        return ReplicaError(
-            f"cannot read version {version} of {self._path}: {error}; where VACUUM or the clean-up"
-            " of its log has removed it, use a later cut"
-        )
 
     def _mark(self, kind: str, end: int, more: Mapping[str, Any]) -> CommitProperties:
         """The window's end, for other writers and for people. Without the application transaction

@@ -44,6 +44,11 @@ class RangeIndex:
         places = (self._find(parts) for parts in self._order.read_batch(batch))
         return np.fromiter(places, np.int64, batch.num_rows)
 
+    def has(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        """Whether each row is in one of the ranges."""
+        inside: NDArray[np.bool_] = self.locate(batch) != NOWHERE
+        return inside
+
     def _read(self, key: tuple[object, ...]) -> SortKey:
         return self._order.sort_key(self._order.read_wire(key))
 

@@ -18,7 +18,7 @@ class KeySet:
 
     def __init__(self, order: KeyOrder, keys: Collection[Parts]) -> None:
         self._order = order
-        self._keys = frozenset(keys)
+        self.keys = frozenset(keys)
         self._numbers = self._read_numbers()
 
     @property
@@ -30,7 +30,7 @@ class KeySet:
         """Which rows have one of the keys."""
         if self._numbers is not None and batch.column(self._order.names[0]).null_count == 0:
             return np.isin(batch.column(self._order.names[0]).to_numpy(), self._numbers)
-        there = (key in self._keys for key in self._order.read_batch(batch))
+        there = (key in self.keys for key in self._order.read_batch(batch))
         return np.fromiter(there, np.bool_, batch.num_rows)
 
     def _read_numbers(self) -> NDArray[np.int64] | None:
@@ -38,4 +38,4 @@ class KeySet:
         columns = self._order.columns
         if len(columns) != 1 or columns[0].type.code is not TypeCode.INT64:
             return None
-        return np.array([key[0][1] for key in self._keys if key[0] != NULL], np.int64)
+        return np.array([key[0][1] for key in self.keys if key[0] != NULL], np.int64)

@@ -6,7 +6,7 @@ import base64
 import json
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import PurePosixPath
 
@@ -24,6 +24,7 @@ from watcher.replica.copies import (
     OpenCopy,
     OutsideCommit,
     Replacement,
+    VersionRows,
     make_conflict,
 )
 from watcher.replica.cuts import FORMAT, parse_stored
@@ -243,6 +244,21 @@ class ParquetCopy:
     def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``."""
         self.versions.remove_before(needed.since)
+
+    def compare_versions(
+        self, before: int, after: int, names: Sequence[str]
+    ) -> Iterator[VersionRows]:
+        """As ``ComparableCopy.compare_versions``: files never change."""
+        old, new = self.versions.read(before), self.versions.read(after)
+        there = {file.path for file in old.files}, {file.path for file in new.files}
+        for version, others, came in ((old, there[1], False), (new, there[0], True)):
+            files = tuple(file for file in version.files if file.path not in others)
+            if not files:
+                continue
+            schema = pa.schema([version.schema.field(name) for name in names])
+            dataset = self.versions.open_dataset(replace(version, files=files))
+            for batch in scan_dataset(dataset, names):
+                yield VersionRows(batch.cast(schema), came)
 
     def explain_fixed(self) -> str:
         """As ``ReplacingCopy.explain_fixed``: every version is ours."""

@@ -13,6 +13,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.leases import Consumers
 from watcher.consumers.states import Command
 from watcher.model.errors import ConfigurationError
+from watcher.overview.copies import make_proof_reader, no_proofs
 from watcher.overview.observer import Observer
 from watcher.overview.page.access import Access, is_loopback, make_token
 from watcher.overview.page.app import Operations, PageApp, SendCommand
@@ -32,13 +33,23 @@ EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", ""})
 class PageService:
     """Listens from now on; ``start`` reads and answers."""
 
-    def __init__(self, config: PageConfig, address: DatabaseAddress, positions_table: str) -> None:
-        """Raises ConfigurationError for an address that cannot be listened on, or a token that can
-        be guessed."""
+    def __init__(
+        self,
+        config: PageConfig,
+        address: DatabaseAddress,
+        positions_table: str,
+        folder: str | None = None,
+    ) -> None:
+        """``folder``: that of a replica, of whose copies it shows what is proved. Raises
+        ConfigurationError for an address that cannot be listened on, or a token that can be
+        guessed."""
         self._config = config
         self._token = choose_token(config)
         database = connect(address)
-        observer = Observer(database, address, positions_table, config.staleness)
+        proofs = no_proofs if folder is None else make_proof_reader(folder)
+        observer = Observer(
+            database, address, positions_table, config.staleness, read_proofs=proofs
+        )
         self._feed = Feed(observer.read, config.every)
         send = make_sender(database, positions_table) if config.control else None
         operations = Operations(observer.count_exactly, send)
@@ -92,7 +103,8 @@ class WatcherPage:
         if self._config.page is None or self._service is not None:
             return
         config = self._config
-        service = PageService(self._config.page, config.address, config.positions.table)
+        folder = None if config.replica is None else config.replica.folder
+        service = PageService(self._config.page, config.address, config.positions.table, folder)
         service.start()
         self._service = service
 

@@ -7,18 +7,27 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from watcher.captures.poll_tables import start_ahead
-from watcher.replica.key_ranges import NOWHERE, KeyInterval, RangeIndex
+from watcher.replica.key_ranges import KeyInterval, RangeIndex
+from watcher.replica.key_sets import KeySet
 from watcher.replica.verification.copy_sums import sum_ranges
 from watcher.replica.verification.report import Difference, DifferenceKind, TableReport
+from watcher.replica.verification.row_hashes import add_hashes
 from watcher.replica.verification.shown_keys import show_key
 from watcher.replica.verification.spanner_sums import ComparedTable, RangeSum, join_sums, read_sum
 from watcher.spanner.key_values import Parts
 
-Scan = Callable[[], Iterable[pa.RecordBatch]]
-"""A pass over the rows of the copy: keys and hashes."""
+Keep = Callable[[pa.RecordBatch], NDArray[np.bool_]]
+"""Chooses rows by their keys."""
+Scan = Callable[[Keep | None], Iterable[pa.RecordBatch]]
+"""A pass over the rows of the copy, or those that are kept: keys and hashes."""
+
+
+WHOLE = (KeyInterval(),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +83,12 @@ class Comparison:
         self._depth = depth
         self._boost = boost
 
-    def find(self, intervals: Sequence[KeyInterval] = (KeyInterval(),)) -> Found:
+    def find(self, intervals: Sequence[KeyInterval] = WHOLE) -> Found:
         """Compares ranges of the table, or all of it."""
         depth = self._depth
-        whole = [part for each in intervals for part in self._table.split(each, depth.rows)]
+        whole = self.split(intervals)
         sums = self._sum_boosted(whole) if self._boost else self._sum(whole)
-        copy_sums = self._sum_copy(whole)
+        copy_sums = self._sum_copy(whole, all_rows=intervals == WHOLE)
         first = differing = select_differing(whole, sums, copy_sums)
         rows, complete = depth.rows, True
         while differing and rows > depth.leaf_rows:
@@ -90,8 +99,6 @@ class Comparison:
         findings = Findings(depth.shown_max)
         if differing:
             self._compare_rows(differing[: depth.ranges_max], findings)
-        order = self._table.order
-        findings.shown.sort(key=lambda each: order.sort_key(each[1]))
         return Found(
             ranges=tuple(whole),
             rows=tuple(each.rows for each in sums),
@@ -104,21 +111,31 @@ class Comparison:
 
     def report(self, found: Found, uncompared: Sequence[str]) -> TableReport:
         """What was found, for people and for JSON."""
-        order, findings = self._table.order, found.findings
+        findings = found.findings
         return TableReport(
             table=self._table.name,
             rows=sum(found.rows),
             copy_rows=found.copy_rows,
             ranges=len(found.ranges),
             found=findings.count,
-            differences=tuple(
-                Difference(kind, show_key(order, key))
-                for kind, key in findings.shown[: self._depth.reported_max]
-            ),
+            differences=self.describe(findings),
             complete=found.complete,
             uncompared=tuple(uncompared),
             problem=found.problem,
         )
+
+    def describe(self, findings: Findings) -> tuple[Difference, ...]:
+        """Differences as a report has them, in the order of the key."""
+        order = self._table.order
+        shown = sorted(findings.shown, key=lambda each: order.sort_key(each[1]))
+        return tuple(
+            Difference(kind, show_key(order, key))
+            for kind, key in shown[: self._depth.reported_max]
+        )
+
+    def split(self, intervals: Sequence[KeyInterval] = WHOLE) -> list[KeyInterval]:
+        """Ranges of the size that is compared first."""
+        return [part for each in intervals for part in self._table.split(each, self._depth.rows)]
 
     def _explain_nothing_found(self, differing: Sequence[KeyInterval], findings: Findings) -> str:
         """Sums that differ where no row does cannot be; if they do, nothing is proved."""
@@ -140,32 +157,47 @@ class Comparison:
         ]
         return [join_sums(each) for each in zip(*sums, strict=True)]
 
-    def _sum_copy(self, intervals: Sequence[KeyInterval]) -> list[RangeSum]:
+    def _sum_copy(self, intervals: Sequence[KeyInterval], all_rows: bool = False) -> list[RangeSum]:
         index = RangeIndex(self._table.order, intervals)
-        return sum_ranges(self._scan(), index, self._table.groups)
+        rows = self._scan(None if all_rows else index.has)
+        return sum_ranges(rows, index, self._table.groups)
 
     def _divide(self, intervals: Sequence[KeyInterval], rows: int) -> list[KeyInterval]:
         """The parts that differ of ranges that differ."""
         parts = [part for each in intervals for part in self._table.split(each, rows)]
         return select_differing(parts, self._sum(parts), self._sum_copy(parts))
 
+    def compare_keys(self, keys: KeySet, rows: Iterable[pa.RecordBatch]) -> Findings:
+        """Compares the rows of some keys; ``rows`` are those of Spanner, as the copy has them."""
+        expected: dict[Parts, list[int]] = {}
+        for batch in add_hashes(rows, self._table.groups):
+            hashes = self._list_hashes(batch)
+            expected |= dict(zip(self._table.order.read_batch(batch), hashes, strict=True))
+        findings = Findings(self._depth.shown_max)
+        self._match(expected, keys.find, findings)
+        return findings
+
     def _compare_rows(self, intervals: Sequence[KeyInterval], findings: Findings) -> None:
         """The rows of ranges. Those of Spanner are held, those of the copy pass by."""
-        order = self._table.order
-        unseen = self._read_hashes(intervals)
-        index = RangeIndex(order, intervals)
-        names = [group.name for group in self._table.groups]
-        for batch in self._scan():
-            inside = batch.filter(pa.array(index.locate(batch) != NOWHERE))
-            hashes = zip(*(inside.column(name).to_pylist() for name in names), strict=True)
-            for key, hashed in zip(order.read_batch(inside), hashes, strict=True):
+        index = RangeIndex(self._table.order, intervals)
+        self._match(self._read_hashes(intervals), index.has, findings)
+
+    def _match(self, unseen: dict[Parts, list[int]], keep: Keep, findings: Findings) -> None:
+        for batch in self._scan(keep):
+            hashes = self._list_hashes(batch)
+            for key, hashed in zip(self._table.order.read_batch(batch), hashes, strict=True):
                 expected = unseen.pop(key, None)
                 if expected is None:
                     findings.add(DifferenceKind.EXTRA, key)
-                elif expected != list(hashed):
+                elif expected != hashed:
                     findings.add(DifferenceKind.CHANGED, key)
         for key in unseen:
             findings.add(DifferenceKind.MISSING, key)
+
+    def _list_hashes(self, batch: pa.RecordBatch) -> list[list[int]]:
+        """The hashes of each row, one of each group."""
+        columns = (batch.column(group.name).to_pylist() for group in self._table.groups)
+        return [list(each) for each in zip(*columns, strict=True)]
 
     def _read_hashes(self, intervals: Sequence[KeyInterval]) -> dict[Parts, list[int]]:
         """The hashes of each row of ranges of Spanner's: one of each group."""

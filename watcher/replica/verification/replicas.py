@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -22,7 +23,7 @@ from watcher.replica.cuts import Cut, TableCut
 from watcher.replica.key_order import KeyOrder
 from watcher.replica.verification.canonical import ComparedColumn
 from watcher.replica.verification.column_groups import ColumnGroup, Grouping
-from watcher.replica.verification.comparison import Comparison, Depth, Found
+from watcher.replica.verification.comparison import Comparison, Depth, Found, Keep
 from watcher.replica.verification.report import Report, TableReport
 from watcher.replica.verification.row_hashes import add_hashes
 from watcher.replica.verification.spanner_sums import ComparedTable
@@ -148,13 +149,14 @@ class ReplicaTable:
         )
         wanted = [*order.names, *others]
         comparison = Comparison(
-            compared, lambda: self._scan(wanted, groups), options.depth, options.data_boost
+            compared, partial(self._scan, wanted, groups), options.depth, options.data_boost
         )
         return OpenTable(
             replica=self,
             copied=copied,
             order=order,
             columns=columns,
+            groups=groups,
             comparison=comparison,
             uncompared=tuple(n for n in names if n in copied.names and n not in wanted),
             left_out=tuple(name for name in names if name not in copied.names),
@@ -184,9 +186,11 @@ class ReplicaTable:
         return self.copy.read_schema(self.described.version)
 
     def _scan(
-        self, names: Sequence[str], groups: Sequence[ColumnGroup]
+        self, names: Sequence[str], groups: Sequence[ColumnGroup], keep: Keep | None
     ) -> Iterable[pa.RecordBatch]:
         batches: Iterator[pa.RecordBatch] = self.copy.scan(self.described.version, names)
+        if keep is not None:
+            batches = (each.filter(pa.array(keep(each))) for each in batches)
         return add_hashes(batches, groups)
 
     def _condition(self) -> RowCondition | None:
@@ -209,9 +213,15 @@ class OpenTable:
     copied: pa.Schema
     order: KeyOrder
     columns: tuple[ComparedColumn, ...]
+    groups: tuple[ColumnGroup, ...]
     comparison: Comparison
     uncompared: tuple[str, ...]
     left_out: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are compared, those of the key first."""
+        return [*self.order.names, *(each.name for each in self.columns)]
 
     def report(self, found: Found) -> TableReport:
         """What was found."""

@@ -53,6 +53,29 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """What is proved of a copy after an incremental run: at ``end`` (microseconds since 1970; 0:
+    not at all) it was equal, and ``share`` of its rows (0 to 1) were compared whole within
+    ``within_seconds``. ``keys`` have changed, and were compared one by one. ``text`` says it for
+    people."""
+
+    end: int
+    share: float
+    within_seconds: float
+    keys: int
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "proved_at": format_timestamp(self.end) if self.end else None,
+            "share": self.share,
+            "within_seconds": self.within_seconds,
+            "changed_keys": self.keys,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class TableReport:
     """One table. ``found`` counts the differences that were looked at; ``differences`` are those
     that are shown. With ``complete`` False more ranges differ than were looked at. ``uncompared``
@@ -76,6 +99,8 @@ class TableReport:
     caveats: tuple[str, ...] = ()
     repair: Repair | None = None
     """What differs, and whether it was repaired; None where nothing was to be repaired."""
+    progress: Progress | None = None
+    """Of an incremental run, whose ``rows`` and ``ranges`` are those that were compared whole."""
 
     @property
     def equal(self) -> bool:
@@ -100,6 +125,7 @@ class TableReport:
             "problem": self.problem,
             "outside": list(self.outside),
             **({} if self.repair is None else {"repair": self.repair.to_json()}),
+            **({} if self.progress is None else {"proof": self.progress.to_json()}),
         }
 
 

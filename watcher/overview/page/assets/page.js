@@ -246,7 +246,8 @@ function detailRow(consumer, width) {
       make("tbody", {}, ...consumer.tables.map((table) => {
         const loss = deadline(table);
         return make("tr", {},
-          make("td", { text: table.table + (table.note ? ` (${table.note})` : "") }),
+          make("td", {}, table.table + (table.note ? ` (${table.note})` : ""),
+            table.proof ? make("div", { class: "muted", text: table.proof.text }) : null),
           make("td", { class: "mono", text: table.position }),
           make("td", { text: table.lag_seconds === null ? "–" : spanText(table.lag_seconds) }),
           make("td", { text: countText(table.lag_rows) }),

@@ -1,0 +1,93 @@
+"""The versions of a Delta table, read: their columns, their rows, and in which rows two differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from pyroaring import BitMap
+
+from watcher.model.errors import ReplicaError
+from watcher.replica.copies import VersionRows
+from watcher.replica.delta_files import TableFiles
+from watcher.replica.delta_snapshot import (
+    VECTORS,
+    LiveFile,
+    Snapshot,
+    SnapshotReader,
+    convert_schema,
+)
+from watcher.replica.stored_files import READ_OPTIONS, scan_dataset
+
+
+class DeltaVersions:
+    """Of one table."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._files = TableFiles(path)
+
+    def read_schema(self, version: int) -> pa.Schema:
+        """As ``StoredCopy.read_schema``."""
+        return convert_schema(self._open(version))
+
+    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """As ``StoredCopy.scan``."""
+        table = self._open(version)
+        names = columns if columns is not None else convert_schema(table).names
+        try:
+            if VECTORS in (table.protocol().reader_features or ()):
+                snapshot = SnapshotReader(self._path).read(version)
+                yield from self._files.scan(snapshot, names)
+            else:
+                dataset = table.to_pyarrow_dataset(parquet_read_options=READ_OPTIONS)
+                yield from scan_dataset(dataset, names)
+        except (DeltaError, OSError) as error:
+            raise self._unreadable(version, error) from error
+
+    def compare(self, before: int, after: int, names: Sequence[str]) -> Iterator[VersionRows]:
+        """As ``ComparableCopy.compare_versions``."""
+        reader = SnapshotReader(self._path)
+        try:
+            old, new = reader.read(before), reader.read(after)
+            for path in sorted(old.files.keys() | new.files.keys()):
+                yield from self._compare_file(old, new, path, names)
+        except (DeltaError, OSError) as error:
+            raise self._unreadable(before, error) from error
+
+    def _compare_file(
+        self, old: Snapshot, new: Snapshot, path: str, names: Sequence[str]
+    ) -> Iterator[VersionRows]:
+        was, is_ = old.files.get(path), new.files.get(path)
+        if was is not None and is_ is not None and was.vector == is_.vector:
+            return
+        file = is_ or was
+        assert file is not None, "one of both versions has it"
+        gone_before, gone_after = (self._read_gone(each) for each in (was, is_))
+        schema = new.schema
+        for start, batch in self._files.iterate_rows(file, schema, names):
+            inside = BitMap(range(start, start + batch.num_rows))
+            there = inside if gone_before is None else gone_before & inside
+            gone = inside if gone_after is None else gone_after & inside
+            for rows, came in ((there - gone, True), (gone - there, False)):
+                if rows:
+                    places = pa.array([row - start for row in rows], pa.int64())
+                    yield VersionRows(batch.take(places), came)
+
+    def _read_gone(self, file: LiveFile | None) -> BitMap | None:
+        """The rows of a file that are not there; None: no row is, because the file is not."""
+        return None if file is None else self._files.read_vector(file.vector)
+
+    def _open(self, version: int) -> DeltaTable:
+        try:
+            return DeltaTable(self._path, version=version)
+        except (DeltaError, OSError) as error:
+            raise self._unreadable(version, error) from error
+
+    def _unreadable(self, version: int, error: Exception) -> ReplicaError:
+        return ReplicaError(
+            f"cannot read version {version} of {self._path}: {error}; where VACUUM or the clean-up"
+            " of its log has removed it, use a later cut"
+        )
