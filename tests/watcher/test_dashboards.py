@@ -37,6 +37,9 @@ from watcher.overview.metrics import OverviewCollector
 from watcher.overview.observer import Observer
 from watcher.overview.page.feed import Feed
 from watcher.overview.values import Overview
+from watcher.replica.manifest import Manifest
+from watcher.replica.owner import Owner
+from watcher.replica.proofs import ProofFiles, ProvedRange, TableProof
 from watcher.runners.metrics import Metrics
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -348,12 +351,23 @@ def fill_in(expression: str) -> str:
     return expression.replace("$consumer", ".*")
 
 
+def prove_copy(database: Database, folder: Path) -> str:
+    """A replica in which the copy of one table is proved, as ``verify --incremental`` leaves it."""
+    folder.mkdir()
+    Manifest(str(folder)).claim(Owner(address_of(database).path, "polls", "delta"))
+    parts = (ProvedRange(None, 20, 1_700_000_000_000_000),)
+    end = parts[0].at
+    proof = TableProof(end, 1, end, (), end, 86_400.0, parts)
+    ProofFiles(str(folder)).write("Singers", proof)
+    return f"delta:{folder}"
+
+
 @pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed")
 def test_a_real_prometheus_answers_every_panel_and_evaluates_every_rule(
     busy: Database, tmp_path: Path
 ) -> None:
     with (
-        serve_page(busy) as page,
+        serve_page(busy, "--to", prove_copy(busy, tmp_path / "lake")) as page,
         run_prometheus(tmp_path, page.address.removeprefix("http://")) as server,
     ):
         for panel in panels():

@@ -56,6 +56,7 @@ READING = (
     read("watch", "--stream", "Everything", "--once"),
     read("replicate", "-t", "Singers", "--to", "delta:{lake}", "--dry-run", "--consumer", CONSUMER),
     read("verify", "--to", "delta:{lake}", codes=(NO_CUT, OK)),
+    read("verify", "--to", "delta:{lake}", "--repair", "--dry-run", codes=(NO_CUT, OK)),
     read("check", "-t", "Singers", "--consumer", "me"),
     read("check", "--stream", "Everything", "--consumer", "me"),
     read("status"),
