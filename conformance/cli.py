@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from watcher.cli.options import JsonOption
+from watcher.cli.options import JsonOption, NewDatabaseOption
 from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.model.errors import ConfigurationError
 from watcher.process.terminal.loading import to_run
@@ -39,16 +39,7 @@ def command(
             " name: watch-poll, watch-change-stream, watch-push, debezium.",
         ),
     ] = None,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            "--database",
-            "-d",
-            metavar="ADDRESS",
-            help="Run in this database of a Spanner that is there, which must not exist: it is"
-            " created for each run and dropped after it. Without it, an embedded Spanner.",
-        ),
-    ] = None,
+    database: NewDatabaseOption = None,
     output: Annotated[
         str | None,
         typer.Option(

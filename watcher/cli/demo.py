@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from ddl.model.schema import Dialect
-from watcher.cli.options import JsonOption
+from watcher.cli.options import JsonOption, NewDatabaseOption
 from watcher.process.terminal.console import print_error
 from watcher.process.terminal.loading import to_run
 from watcher.process.terminal.values import to_new_folder
@@ -24,16 +24,7 @@ EXTRAS = ("emulator", "spark")
 
 
 def command(
-    database: Annotated[
-        str | None,
-        typer.Option(
-            "--database",
-            "-d",
-            metavar="ADDRESS",
-            help="Run in this database of a Spanner that is there, which must not exist: it is"
-            " created for the run and dropped at the end. Without it, an embedded Spanner.",
-        ),
-    ] = None,
+    database: NewDatabaseOption = None,
     rows: Annotated[
         int,
         typer.Option(min=1, metavar="NUMBER", help="Rows in the table before it is watched."),

@@ -9,6 +9,7 @@ import typer
 
 from ddl.model.schema import Dialect
 from ddl.model.strategies import ShardKind
+from watcher.spanner.address import DatabaseAddress
 
 POSITIONS_TABLE = "SpannerWatcherPositions"
 """The default of ``watcher.consumers.positions``, repeated because loading that takes a second."""
@@ -22,6 +23,27 @@ _DATABASE = typer.Option(
 )
 DatabaseOption = Annotated[str, _DATABASE]
 OptionalDatabaseOption = Annotated[str | None, _DATABASE]
+
+
+def check_address(address: str | None) -> str | None:
+    """The callback of an option of a database that is made and dropped. Raises AddressError before
+    other options are looked at."""
+    if address is not None:
+        DatabaseAddress.parse_for_writes(address)
+    return address
+
+
+NewDatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        "-d",
+        metavar="ADDRESS",
+        callback=check_address,
+        help="Run in this database of a Spanner that is there, which must not exist: it is created"
+        " for the run and dropped at the end. Without it, an embedded Spanner.",
+    ),
+]
 TableOption = Annotated[str, typer.Option("--table", "-t", metavar="TABLE", help="The table.")]
 TablesOption = Annotated[
     list[str] | None,
