@@ -11,6 +11,7 @@ from emulator.files import FOLDER_MODE, open_lock, replace_file
 
 REGISTRY = "registry.json"
 DATABASES = "databases"
+BACKUPS = "backups"
 LOCK_FILE = "lock"
 
 
@@ -51,7 +52,8 @@ def clear_directory(data_dir: Path) -> None:
     with lock_directory(data_dir):
         # First: files of databases that it does not name are removed at the next start, too.
         (data_dir / REGISTRY).unlink(missing_ok=True)
-        shutil.rmtree(data_dir / DATABASES, ignore_errors=True)
+        for folder in (DATABASES, BACKUPS):
+            shutil.rmtree(data_dir / folder, ignore_errors=True)
 
 
 def restore_directory(snapshot: Path, data_dir: Path) -> None:
@@ -67,7 +69,8 @@ def restore_directory(snapshot: Path, data_dir: Path) -> None:
             raise StartError(
                 f"the data directory {data_dir} has databases: name an empty one, or empty it"
             )
-        if (snapshot / DATABASES).is_dir():
-            shutil.copytree(snapshot / DATABASES, data_dir / DATABASES, dirs_exist_ok=True)
+        for folder in (DATABASES, BACKUPS):
+            if (snapshot / folder).is_dir():
+                shutil.copytree(snapshot / folder, data_dir / folder, dirs_exist_ok=True)
         # Last: without it the directory has no databases.
         replace_file(data_dir / REGISTRY, (snapshot / REGISTRY).read_text())

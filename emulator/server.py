@@ -16,6 +16,8 @@ from emulator.data_directories import StartError, lock_directory
 from emulator.engine.query_stats import COUNTED_EACH
 from emulator.faults import FaultInjector, Faults
 from emulator.ports import find_port
+from emulator.services.backup_schedules import BackupSchedules
+from emulator.services.backups import Backups
 from emulator.services.calls import Call, Dispatcher
 from emulator.services.churn import Churner
 from emulator.services.copies import Copies
@@ -117,6 +119,8 @@ def list_calls(registry: Registry, injector: FaultInjector) -> dict[str, Call]:
     return {
         **SpannerApi(Sessions(registry, injector), injector).calls(),
         **DatabaseAdmin(registry, injector).calls(),
+        **Backups(registry).calls(),
+        **BackupSchedules(registry).calls(),
         **InstanceAdmin(registry).calls(),
         **InstancePartitions(registry).calls(),
         **Operations(registry).calls(),

@@ -24,6 +24,7 @@ from emulator.engine.privileges import Rights
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings
 from emulator.engine.read_write import ReadWriteTransaction
+from emulator.engine.restores import begin_anew, list_policy_drops, rewind
 from emulator.engine.schema_changes import change_schema, replay_statements
 from emulator.engine.schema_rules.options import retention_seconds
 from emulator.engine.schema_rules.placements import InstancePartitions
@@ -171,6 +172,22 @@ class Database:
     def frozen(self) -> AbstractContextManager[Callable[[Path], None]]:
         """What writes the database as it is now to a file; commits go on."""
         return self._storage.frozen()
+
+    def strong_timestamp(self) -> int:
+        """A timestamp that sees every commit before, and none that begins from now on."""
+        return self._timeline.strong()
+
+    def rewind(self, at: int) -> None:
+        """Takes the rows of a backup's file back to what a read at this timestamp finds."""
+        with self.without_commits():
+            rewind(self._writer, at)
+
+    def begin_anew(self) -> None:
+        """Makes a copy another database: no versions from before, change streams that begin now, no
+        row deletion policies."""
+        self.update_ddl(list_policy_drops(self.schema))
+        with self._ddl_lock, self.without_commits():
+            self._cleared_to = max(self._cleared_to, begin_anew(self._writer))
 
     def proto_descriptors(self) -> bytes:
         """The FileDescriptorSet of the database's proto bundle; empty without one."""

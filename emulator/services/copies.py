@@ -12,7 +12,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Struct
 
 from emulator.copy_calls import COPY, SNAPSHOT
-from emulator.data_directories import DATABASES, REGISTRY
+from emulator.data_directories import BACKUPS, DATABASES, REGISTRY
 from emulator.errors import failed_precondition, invalid_argument
 from emulator.files import FOLDER_MODE, replace_file
 from emulator.services.calls import Call, RpcContext
@@ -70,6 +70,7 @@ def write_snapshot(registry: Registry, directory: Path) -> None:
                 file: readers.enter_context(each.engine.frozen()) for file, each in files.items()
             }
             content = registry.describe(files)
+            registry.backups.link_files(directory / BACKUPS)
         for file, write in copies.items():
             write(directory / DATABASES / file)
     # Last: without it the directory has no databases.

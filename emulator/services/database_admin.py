@@ -66,13 +66,6 @@ class DatabaseAdmin:
                 m.ListDatabaseOperationsRequest, self.list_operations
             ),
             SERVICE + "ListDatabaseRoles": Call(m.ListDatabaseRolesRequest, self.list_roles),
-            SERVICE + "ListBackups": Call(m.ListBackupsRequest, self.list_backups),
-            SERVICE + "ListBackupOperations": Call(
-                m.ListBackupOperationsRequest, self.list_backup_operations
-            ),
-            SERVICE + "ListBackupSchedules": Call(
-                m.ListBackupSchedulesRequest, self.list_backup_schedules
-            ),
         }
 
     def create(self, request: Message, context: RpcContext) -> Message:
@@ -199,21 +192,6 @@ class DatabaseAdmin:
             answer.database_roles.add(name=f"{request.parent}/databaseRoles/{name}")
         return answer
 
-    def list_backups(self, request: Message, context: RpcContext) -> Message:
-        """There are no backups."""
-        self._registry.instance(request.parent)
-        return m.ListBackupsResponse()
-
-    def list_backup_operations(self, request: Message, context: RpcContext) -> Message:
-        """Nobody makes backups."""
-        self._registry.instance(request.parent)
-        return m.ListBackupOperationsResponse()
-
-    def list_backup_schedules(self, request: Message, context: RpcContext) -> Message:
-        """There are no backups on a schedule."""
-        self._registry.database(request.parent)
-        return m.ListBackupSchedulesResponse()
-
     def _execute(self, database: HostedDatabase, request: Message, name: str) -> Message:
         """The statements of an operation, with its progress in the metadata."""
         statements = list(request.statements)
@@ -321,6 +299,8 @@ def database_message(database: HostedDatabase) -> Message:
         version_retention_period=text_option(database, "version_retention_period", "1h"),
         default_leader=text_option(database, "default_leader", ""),
     )
+    if database.restore_info is not None:
+        proto.restore_info.CopyFrom(database.restore_info)
     times.fill_timestamp(proto.create_time, database.create_time_micros)
     earliest = max(database.create_time_micros, database.engine.oldest_readable())
     times.fill_timestamp(proto.earliest_version_time, earliest)

@@ -3,13 +3,13 @@ kept in a file."""
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import threading
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from google.longrunning.operations_pb2 import Operation
 
 from ddl.model.schema import Dialect
 from ddl.syntax.placements import read_placements
-from emulator.data_directories import DATABASES, REGISTRY
+from emulator.data_directories import BACKUPS, DATABASES, REGISTRY
 from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
 from emulator.engine.query_stats import COUNTED_EACH, QueryStats
@@ -31,7 +31,8 @@ from emulator.errors import (
     resource_not_found,
 )
 from emulator.files import replace_file
-from emulator.wire.messages import InstancePartitionProto, InstanceProto, Message
+from emulator.services.backup_store import BackupStore, copy_whole, decode_message, encode_message
+from emulator.wire.messages import InstancePartitionProto, InstanceProto, Message, RestoreInfo
 from emulator.wire.mutations import MutationReader
 from emulator.wire.status import to_status
 
@@ -45,13 +46,15 @@ DATABASE_NAME = re.compile(rf"({INSTANCE_NAME.pattern})/databases/[^/]+")
 
 @dataclass(slots=True)
 class HostedDatabase:
-    """A database with its properties in the admin API. ``file`` is empty in memory."""
+    """A database with its properties in the admin API. ``file`` is empty in memory;
+    ``restore_info`` says of which backup it was made."""
 
     name: str
     file: str
     create_time_micros: int
     engine: Database
     drop_protection: bool = False
+    restore_info: Message | None = None
     mutations: MutationReader = field(default_factory=MutationReader)
     ddl_queue: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="ddl")
@@ -82,6 +85,8 @@ class Registry:
         self.operations: dict[str, Message] = {}
         self.lasting_sessions: dict[str, str] = {}
         self.session_roles: dict[str, str] = {}
+        folder = data_dir / BACKUPS if data_dir is not None else None
+        self.backups = BackupStore(folder, self._lock, self.save)
         if data_dir is not None:
             (data_dir / DATABASES).mkdir(parents=True, exist_ok=True)
             self._load(data_dir)
@@ -102,8 +107,13 @@ class Registry:
             self.save()
 
     def delete_instance(self, name: str) -> None:
-        """Removes an instance with its databases, unless one of them is protected."""
+        """Removes an instance with its databases, unless one of them is protected, or it has
+        backups."""
         self.instance(name)
+        if self.backups.below(f"{name}/backups/"):
+            raise failed_precondition(
+                f"Cannot delete instance {name} because it contains backups: delete them first."
+            )
         for database in self.databases_of(name):
             if database.drop_protection:
                 raise failed_precondition(
@@ -210,22 +220,56 @@ class Registry:
     def copy_database(self, source: str, name: str) -> HostedDatabase:
         """A new database with the schema, the rows and the versions of another one as it is now."""
         original = self.database(source)
+        with original.engine.frozen() as fill:
+            return self.fill_database(name, original.engine.schema.dialect, fill)
+
+    def restore_database(self, name: str, file: Path, info: Message, dialect: Dialect) -> None:
+        """A new database of a backup: it begins anew."""
+        self.fill_database(name, dialect, lambda path: copy_whole(file, path), info)
+
+    def fill_database(
+        self,
+        name: str,
+        dialect: Dialect,
+        fill: Callable[[Path], None],
+        restored: Message | None = None,
+    ) -> HostedDatabase:
+        """A new database whose file ``fill`` writes."""
         if name in self.databases:
             raise already_exists(f"Database already exists: {name}")
         file = f"{uuid.uuid4().hex}.sqlite" if self._data_dir is not None else ""
-        with original.engine.frozen() as fill:
-            dialect = original.engine.schema.dialect
-            copy = self._open(name, file, wall_micros(), dialect, fill)
+        copy = self._open(name, file, wall_micros(), dialect, fill)
+        if restored is not None:
+            copy.restore_info = restored
+            copy.engine.begin_anew()
         with self._lock:
             self.databases[name] = copy
             self.save()
         return copy
+
+    def back_up(self, database: HostedDatabase, file: Path, at: int | None) -> int:
+        """Writes a database as of a timestamp, or (None) as it is now, to a file; the timestamp."""
+        with ExitStack() as reader:
+            with database.engine.without_commits():
+                version = database.engine.strong_timestamp() if at is None else at
+                write = reader.enter_context(database.engine.frozen())
+            write(file)
+        if at is not None:
+            backup = Database(
+                database.name, file, self.clock, dialect=database.engine.schema.dialect
+            )
+            try:
+                backup.rewind(at)
+            finally:
+                backup.close()
+        return version
 
     def drop_database(self, name: str) -> None:
         """Deletes a database and its file."""
         with self._lock:
             dropped = self.database(name)
             del self.databases[name]
+            self.backups.forget_schedules(name)
             self.save()
         dropped.ddl_queue.shutdown(wait=True, cancel_futures=True)
         dropped.engine.drop()
@@ -291,6 +335,7 @@ class Registry:
 
     def close(self) -> None:
         """Closes every database."""
+        self.backups.close()
         for database in list(self.databases.values()):
             database.ddl_queue.shutdown(wait=True, cancel_futures=True)
             database.engine.close()
@@ -318,9 +363,11 @@ class Registry:
                         "create_time_micros": d.create_time_micros,
                         "drop_protection": d.drop_protection,
                         "dialect": d.engine.schema.dialect.value,
+                        "restore_info": encode_message(d.restore_info) if d.restore_info else "",
                     }
                     for file, d in files.items()
                 ],
+                **self.backups.describe(),
                 "operations": [encode_message(o) for o in self.operations.values()],
                 "sessions": self.lasting_sessions,
                 "session_roles": self.session_roles,
@@ -357,24 +404,27 @@ class Registry:
         path = data_dir / REGISTRY
         content = json.loads(path.read_text()) if path.exists() else {}
         for text in content.get("instances", []):
-            proto = InstanceProto.FromString(base64.b64decode(text))
+            proto = decode_message(InstanceProto, text)
             self.instances[proto.name] = proto
         for text in content.get("instance_partitions", []):
-            partition = InstancePartitionProto.FromString(base64.b64decode(text))
+            partition = decode_message(InstancePartitionProto, text)
             self.instance_partitions[partition.name] = partition
         for item in content.get("databases", []):
             # Files of older versions hold databases of GoogleSQL alone, and do not say so.
             dialect = Dialect(item.get("dialect", Dialect.GOOGLESQL.value))
             opened = self._open(item["name"], item["file"], item["create_time_micros"], dialect)
             opened.drop_protection = item["drop_protection"]
+            if restored := item.get("restore_info"):
+                opened.restore_info = decode_message(RestoreInfo, restored)
             self.databases[opened.name] = opened
         for text in content.get("operations", []):
-            operation = Operation.FromString(base64.b64decode(text))
+            operation = decode_message(Operation, text)
             if not operation.done:
                 interrupt(operation)
             self.operations[operation.name] = operation
         self.lasting_sessions = dict(content.get("sessions", {}))
         self.session_roles = dict(content.get("session_roles", {}))
+        self.backups.load(content)
         self._remove_strays(data_dir)
 
     def _remove_strays(self, data_dir: Path) -> None:
@@ -383,11 +433,6 @@ class Registry:
         for path in (data_dir / DATABASES).iterdir():
             if path.name.partition(".sqlite")[0] + ".sqlite" not in files:
                 path.unlink()
-
-
-def encode_message(message: Message) -> str:
-    """A message as text."""
-    return base64.b64encode(message.SerializeToString()).decode("ascii")
 
 
 def interrupt(operation: Message) -> None:

@@ -13,11 +13,18 @@ from emulator.wire.messages import Message
 
 REFUSED = frozenset(
     {
+        "BackupSchedule.encryption_config",
+        "CopyBackupEncryptionConfig.kms_key_name",
+        "CopyBackupEncryptionConfig.kms_key_names",
+        "CreateBackupEncryptionConfig.kms_key_name",
+        "CreateBackupEncryptionConfig.kms_key_names",
         "CreateDatabaseRequest.encryption_config",
         "DeleteInstancePartitionRequest.etag",
         "InstancePartition.autoscaling_config",
         "InstancePartition.etag",
         "RequestOptions.client_context",
+        "RestoreDatabaseEncryptionConfig.kms_key_name",
+        "RestoreDatabaseEncryptionConfig.kms_key_names",
     }
 )
 Path = tuple[str, ...]

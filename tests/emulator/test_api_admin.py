@@ -154,16 +154,15 @@ def test_another_default_time_zone_is_refused_by_name(database: Database) -> Non
     database.update_ddl([alter % "'America/Los_Angeles'", alter % "NULL"]).result(10)
 
 
-def test_what_is_not_supported_is_named(instance: Instance) -> None:
-    backup = instance.backup("backup", database="nowhere", expire_time=None)
-    with pytest.raises(exceptions.MethodNotImplemented, match="GetBackup"):
-        backup.exists()
+def test_what_is_not_supported_is_named(database: Database) -> None:
+    with pytest.raises(exceptions.MethodNotImplemented, match="GetIamPolicy"):
+        database.get_iam_policy()
 
 
 @pytest.mark.ddl(TABLE, "CREATE ROLE reader")
 def test_what_there_is_none_of_is_an_empty_list(instance: Instance, database: Database) -> None:
-    assert list(instance.list_backups()) == []
-    assert list(instance.list_backup_operations()) == []
+    assert list(instance.list_backups(filter_=f"database:{database.name}")) == []
+    assert list(instance.list_backup_operations(filter_=f"name:{database.name}")) == []
     api = database._instance._client.database_admin_api
     assert list(api.list_backup_schedules(parent=database.name)) == []
     roles = [role.name.rpartition("/")[2] for role in database.list_database_roles()]

@@ -31,18 +31,26 @@ IGNORED = {
     "ListInstancesRequest.instance_deadline": "every instance answers at once",
     "ListInstancePartitionsRequest.instance_partition_deadline": "each answers at once",
     "ListInstancePartitionOperationsRequest.instance_partition_deadline": "each answers at once",
-    "ListBackupsRequest.filter": "there are no backups",
-    "ListBackupsRequest.page_size": "there are no backups",
-    "ListBackupsRequest.page_token": "there are no backups",
-    "ListBackupOperationsRequest.filter": "there are no backups",
-    "ListBackupOperationsRequest.page_size": "there are no backups",
-    "ListBackupOperationsRequest.page_token": "there are no backups",
-    "ListBackupSchedulesRequest.page_size": "there are no backups",
-    "ListBackupSchedulesRequest.page_token": "there are no backups",
     "ListInstanceConfigOperationsRequest.filter": "no operation changes a configuration",
     "ListInstanceConfigOperationsRequest.page_size": "no operation changes a configuration",
     "ListInstanceConfigOperationsRequest.page_token": "no operation changes a configuration",
     "UpdateDatabaseDdlRequest.throughput_mode": "statements run as quickly as they can anyway",
+    **{
+        f"{name}EncryptionConfig.encryption_type": "nothing is encrypted; keys are refused"
+        for name in ("CreateBackup", "CopyBackup", "RestoreDatabase")
+    },
+    "CrontabSpec.time_zone": OUTPUT,
+    "CrontabSpec.creation_window": OUTPUT,
+    "BackupSchedule.update_time": OUTPUT,
+    **{
+        f"Backup.{name}": OUTPUT
+        for name in (
+            *("create_time", "size_bytes", "freeable_size_bytes", "exclusive_size_bytes", "state"),
+            *("referencing_databases", "encryption_info", "encryption_information"),
+            *("database_dialect", "referencing_backups", "max_expire_time", "backup_schedules"),
+            *("incremental_backup_chain_id", "oldest_version_time", "instance_partitions"),
+        )
+    },
     "PartitionOptions.partition_size_bytes": "a wish; max_partitions is followed",
     "TransactionOptions.isolation_level": "every transaction is serializable, which is stricter",
     "Session.name": OUTPUT,
@@ -79,6 +87,20 @@ BatchWriteRequest: session mutation_groups exclude_txn_from_change_streams
 BeginTransactionRequest: session options mutation_key
 CommitRequest: session transaction_id single_use_transaction mutations return_commit_stats
 CommitRequest: max_commit_delay request_options
+CopyBackupRequest: parent backup_id source_backup expire_time encryption_config
+CreateBackupRequest: parent backup_id backup encryption_config
+CreateBackupScheduleRequest: parent backup_schedule_id backup_schedule
+DeleteBackupRequest: name
+DeleteBackupScheduleRequest: name
+GetBackupRequest: name
+GetBackupScheduleRequest: name
+RestoreDatabaseRequest: parent database_id backup encryption_config
+UpdateBackupRequest: backup update_mask
+UpdateBackupScheduleRequest: backup_schedule update_mask
+Backup: database version_time expire_time name
+BackupSchedule: name spec retention_duration full_backup_spec incremental_backup_spec
+BackupScheduleSpec: cron_spec
+CrontabSpec: text
 CreateDatabaseRequest: parent create_statement extra_statements database_dialect proto_descriptors
 CreateInstancePartitionRequest: parent instance_partition_id instance_partition
 CreateInstanceRequest: parent instance_id instance
@@ -97,9 +119,9 @@ GetInstanceConfigRequest: name
 GetInstancePartitionRequest: name
 GetInstanceRequest: name field_mask
 GetSessionRequest: name
-ListBackupOperationsRequest: parent
-ListBackupSchedulesRequest: parent
-ListBackupsRequest: parent
+ListBackupOperationsRequest: parent filter page_size page_token
+ListBackupSchedulesRequest: parent page_size page_token
+ListBackupsRequest: parent filter page_size page_token
 ListDatabaseOperationsRequest: parent filter page_size page_token
 ListDatabaseRolesRequest: parent page_size page_token
 ListDatabasesRequest: parent page_size page_token
