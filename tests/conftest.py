@@ -24,6 +24,7 @@ pytest_plugins = [
     "fixtures.pubsub",
     "fixtures.webhook",
     "fixtures.schema_registry",
+    "fixtures.apicurio",
     "fixtures.small_disk",
     "fixtures.object_stores",
     "fixtures.copy_histories",

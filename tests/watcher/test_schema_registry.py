@@ -19,8 +19,10 @@ from fixtures.kafka import MockCluster, read_records
 from fixtures.queue_records import account_changes
 from fixtures.registered_records import RegistryReader
 from fixtures.schema_registry import BREAK, RegistryServer
+from fixtures.server import CreateDatabase
 from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.keyset import KeySet
 
 from ddl.model.schema import Dialect
 from watcher import Watcher
@@ -237,6 +239,60 @@ def test_a_new_column_is_a_new_version_and_both_can_be_read(
     assert [len(ids) for ids in registry.versions.values()] == [1, 2]
 
 
+STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
+NAMES = "CREATE TABLE T (Id INT64, Name STRING(MAX), Age INT64) PRIMARY KEY (Id)"
+
+
+def stream_once(
+    database: Database, cluster: MockCluster, registry: RegistryServer, envelope: str
+) -> None:
+    """As ``run_once``, of a change stream, from its last position or from now on."""
+    watcher = Watcher(
+        database=str(address_of(database)),
+        tables=["T"],
+        capture="change-stream",
+        consumer="to-kafka",
+        delivery=configure(cluster, registry, envelope=envelope),
+    )
+    watcher.deliver_to(open_queue(watcher.config))
+    watcher.run_once()
+
+
+def test_changes_of_a_stream_have_one_schema_and_both_rows(
+    create_database: CreateDatabase, cluster: MockCluster, registry: RegistryServer
+) -> None:
+    cluster.create_topic("T", partitions=1)
+    database = create_database(NAMES, STREAM.format("NEW_ROW_AND_OLD_VALUES"))
+    stream_once(database, cluster, registry, "plain-avro")
+    before = {"Id": 1, "Name": "before", "Age": None}
+    with database.batch() as batch:
+        batch.insert("T", list(before), [list(before.values())])
+    with database.batch() as batch:
+        batch.update("T", ("Id", "Name"), [(1, "after")])
+    with database.batch() as batch:
+        batch.delete("T", KeySet(keys=[(1,)]))
+    stream_once(database, cluster, registry, "plain-avro")
+    records = read_records(cluster, "T")
+    read = [value for _, value in RegistryReader(registry.address).read_avro(records)]
+    after = before | {"Name": "after"}
+    assert [(value["operation"], value["old_values"], value["values"]) for value in read] == [
+        ("INSERT", None, before),
+        ("UPDATE", before, after),
+        ("DELETE", after, None),
+    ]
+    assert all(value["transaction"]["sequence"] == "00000000" for value in read)
+    assert [len(ids) for ids in registry.versions.values()] == [1, 1]
+
+
+@pytest.mark.parametrize("envelope", REGISTERED)
+def test_captures_with_only_some_columns_are_refused(
+    create_database: CreateDatabase, registry: RegistryServer, cluster: MockCluster, envelope: str
+) -> None:
+    database = create_database(NAMES, STREAM.format("NEW_VALUES"))
+    with pytest.raises(ConfigurationError, match="NEW_ROW_AND_OLD_VALUES"):
+        stream_once(database, cluster, registry, envelope)
+
+
 def test_schemas_are_asked_for_once(
     singers: Database, cluster: MockCluster, registry: RegistryServer
 ) -> None:
@@ -321,7 +377,7 @@ def test_an_incompatible_schema_is_refused_with_its_subject_and_rule(
     retrying = RetryingSink(sink, DeliveryPolicy(dead_letters=letters if skip else None))
     retrying.write_change(one)
     refused = [retype(two), retype(three)]
-    expected = rf"subject '{TABLE}-value'.*\(FULL\).*[Ss]et another compatibility"
+    expected = rf"subject '{TABLE}-value'.*\(FULL\).*set another compatibility"
     if not skip:
         with pytest.raises(RefusedChangesError, match=expected) as raised:
             retrying.write_change(refused[0])
@@ -457,12 +513,14 @@ def test_a_call_without_an_answer_in_time_is_an_outage(
     assert len(read_records(cluster, TABLE)) == 1
 
 
-def test_a_server_that_is_not_a_registry_is_named(cluster: MockCluster) -> None:
-    server = RegistryServer()
-    server.fail = lambda _method, _path: 404
-    with pytest.raises(DeliveryError, match=r"does not answer as a registry.*ccompat"):
-        open_sink(cluster, server)
-    server.close()
+@pytest.mark.parametrize("status", [200, 302, 400, 404])
+def test_a_server_that_is_not_a_registry_is_named(
+    cluster: MockCluster, registry: RegistryServer, status: int
+) -> None:
+    registry.fail = lambda method, _path: status if method == "POST" or status != 200 else None
+    (change,) = account_changes(1)
+    with pytest.raises(DeliveryError, match=r"does not do what is asked.*ccompat|gave no id"):
+        open_sink(cluster, registry).write_change(change)
 
 
 def test_credentials_are_sent_and_never_shown(

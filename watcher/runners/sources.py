@@ -94,7 +94,7 @@ def resolve_streamed(
     check_push(config, stream)
     whole = config.stream.whole_rows
     known = Known("change-stream", stream.known_values(whole), bool(config.backfill))
-    config.format.check(known)
+    config.check_known(known)
     capture = ChangeStreamCapture(
         queries,
         stream,

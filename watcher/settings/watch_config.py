@@ -10,8 +10,9 @@ from pydantic import Field
 
 from ddl.model.selection import is_glob
 from watcher.consumers.leases import LEASE_SECONDS
-from watcher.envelopes import Envelope, EnvelopeOptions, make_envelope
+from watcher.envelopes import Envelope, EnvelopeOptions, Known, make_envelope
 from watcher.envelopes.table_keys import TableKeys
+from watcher.model.errors import ConfigurationError
 from watcher.planning.limits import WindowLimit
 from watcher.settings.destinations import TABLE_FIELD
 from watcher.settings.fields import (
@@ -137,6 +138,17 @@ class WatchConfig(SharedSettings):
         mixed = queue is None or (queue.compacted and TABLE_FIELD not in queue.topic)
         named = chosen.needs_registry or not (mixed and self.names_several_tables)
         return chosen if named else TableKeys(chosen)
+
+    def check_known(self, known: Known) -> None:
+        """Checks that a capture can fill the envelope, and has one schema for the records of a
+        table where a registry keeps it. Raises ConfigurationError."""
+        self.format.check(known)
+        if self.delivery.kafka.schema_registry is not None and not known.whole_rows:
+            raise ConfigurationError(
+                f"{known} has records of as many schemas as there are sets of columns that change"
+                " together: use value_capture_type NEW_ROW or NEW_ROW_AND_OLD_VALUES, or remove"
+                " delivery.kafka.schema_registry"
+            )
 
     @property
     def names_several_tables(self) -> bool:

@@ -280,7 +280,7 @@ def check_envelope(config: WatchConfig) -> None:
     delivery = config.delivery
     envelope, name = config.format, delivery.envelope
     if config.capture != "change-stream":
-        envelope.check(Known("poll", backfill=bool(config.backfill)))
+        config.check_known(Known("poll", backfill=bool(config.backfill)))
     check_registry(config)
     if name == "plain":
         return

@@ -36,9 +36,13 @@ DEFAULTS: dict[str, str | int | float | bool] = {
 }
 """What properties of the client are unless they are configured."""
 INCOMPATIBLE, INVALID = 409, 422
+READ_ONLY = 42205
+"""The registry's own code for a mode in which it registers nothing: it is about no schema."""
 DENIED, MISSING = (401, 403), 404
 GOES_AWAY = {408, 425, 429}
 """Answers that ask to come again later, as all from 500 on."""
+WRONG_ANSWER = (AttributeError, KeyError, TypeError, ValueError)
+"""What the client raises over an answer that is not a registry's."""
 ANSWER_CHARACTERS_MAX = 600
 
 
@@ -122,9 +126,7 @@ class SchemaRegistry:
             errors.SchemaRegistryError,
             errors.OAuthTokenError,
             self._unanswered,
-            ValueError,
-            TypeError,
-            KeyError,
+            *WRONG_ANSWER,
         )
 
     def _explain(self, error: Exception, subject: str = "") -> WatcherError:
@@ -133,7 +135,7 @@ class SchemaRegistry:
         reason = hide_values(
             str(error) or type(error).__name__, self._options.schema_registry_properties
         )[:ANSWER_CHARACTERS_MAX]
-        unanswered = status is None and not isinstance(error, ValueError | TypeError | KeyError)
+        unanswered = status is None and not isinstance(error, WRONG_ANSWER)
         if unanswered or (status is not None and (status in GOES_AWAY or status >= 500)):
             lost = SinkUnavailableError(f"{self} does not answer: {reason}")
             self._outages.record_failure(lost)
@@ -142,12 +144,12 @@ class SchemaRegistry:
         if subject and status == INCOMPATIBLE:
             rule = self._read_rule(subject)
             return SchemaRefusedError(
-                f"{self} refuses the schema of subject '{subject}': it is not compatible ({rule})"
-                f" with an earlier version ({reason}). Set another compatibility of the subject,"
-                " or write to another topic"
+                f"the schema of subject '{subject}' is not compatible ({rule}) with an earlier"
+                f" version ({reason}): set another compatibility of the subject, or write to"
+                " another topic"
             )
-        if subject and status == INVALID:
-            return SchemaRefusedError(f"{self} refuses the schema of subject '{subject}': {reason}")
+        if subject and status == INVALID and getattr(error, "error_code", None) != READ_ONLY:
+            return SchemaRefusedError(f"the schema of subject '{subject}' is not taken: {reason}")
         if subject and status == MISSING and not self._options.auto_register:
             return DeliveryError(
                 f"{self} does not have the schema of subject '{subject}' ({reason}): register it"
@@ -159,15 +161,18 @@ class SchemaRegistry:
                 " delivery.kafka.schema_registry_properties, and the rights of the principal"
             )
         return DeliveryError(
-            f"{self} does not answer as a registry{of} ({reason}): check"
+            f"{self} does not do what is asked{of} ({reason}): check its mode, and"
             " delivery.kafka.schema_registry, which of Apicurio ends with /apis/ccompat/v7"
         )
 
     def _read_rule(self, subject: str) -> str:
-        """The compatibility of a subject, or of all; 'unknown' where the registry does not say."""
+        """The compatibility of a subject, or of all; 'unknown' where the registry does not say.
+        NONE forbids nothing: Apicurio says so of a subject without a rule of its own."""
         for name in (subject, None):
             try:
-                return self._client.get_compatibility(name)
+                rule = self._client.get_compatibility(name)
             except self._errors:
                 continue
+            if rule != "NONE":
+                return rule
         return "unknown"
