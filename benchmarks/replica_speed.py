@@ -108,9 +108,11 @@ class ReplicaBench:
             commit_keys(self._database, chosen[first : first + ROWS_A_COMMIT])
         return self._run("merge", rows, self._replicate("--once"))
 
-    def verify(self, rows: int) -> StepCost:
-        """The comparison of all rows. Raises RunError where they differ."""
-        return self._run("verify", rows, ["verify", *self._target, "--json"])
+    def verify(self, rows: int, *flags: str) -> StepCost:
+        """The comparison of all rows, or what ``flags`` say. Raises RunError where they differ."""
+        return self._run(
+            " ".join(("verify", *flags)), rows, ["verify", *self._target, "--json", *flags]
+        )
 
     def measure_lag(self, rate: int, seconds: float, rows: int) -> dict[str, float]:
         """The lag of cuts in seconds, while rows change at a rate a second."""

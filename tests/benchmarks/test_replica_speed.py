@@ -17,6 +17,7 @@ from benchmarks.replica_speed import (
 )
 from benchmarks.scenario import number
 from benchmarks.scenarios import find_scenario
+from benchmarks.verify_costs import measure_verify
 
 ROWS = 200
 
@@ -37,6 +38,15 @@ def test_every_step_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert bench.count_bytes() > 0
     assert lag["mutations"] >= 100
     assert lag["cuts"] >= 1
+
+
+def test_proofs_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with start_server(tmp_path) as server:
+        monkeypatch.setenv("SPANNER_EMULATOR_HOST", server.address)
+        bench = ReplicaBench(server, tmp_path, "delta", "delta-rs")
+        steps = list(measure_verify(bench, ROWS, 10))
+    names = ("initial load", "verify", *["verify --incremental"] * 3)
+    assert [each.step for each in steps if each.step != "merge"] == list(names)
 
 
 def test_changes_wait_for_the_first_cut_that_has_them() -> None:

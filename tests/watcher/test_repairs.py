@@ -48,7 +48,7 @@ from watcher.model.errors import (
 )
 from watcher.process.failpoints import VARIABLE
 from watcher.replica.copies import Replacement
-from watcher.replica.cuts import Cause, Cut, Reason, RowSource
+from watcher.replica.cuts import Cause, Cut, Reason
 from watcher.replica.delta import DeltaCopy
 from watcher.replica.formats import PARQUET, open_copies
 from watcher.replica.manifest import Manifest
@@ -295,10 +295,6 @@ def change_table(cut: Cut, **changes: Any) -> Cut:
 
 REFUSALS: dict[str, tuple[Callable[[Cut], Cut], str]] = {
     "earlier release": (lambda cut: change_table(cut, source=None), "an earlier release"),
-    "masked": (
-        lambda cut: change_table(cut, source=RowSource(None, ("the columns A are masked",))),
-        "the columns A are masked",
-    ),
     "ahead": (lambda cut: replace(cut, end=cut.end - 1), "run 'replicate --once' first"),
     "read late": (
         lambda cut: replace(cut, reasons=(Reason(Cause.READ_LATE, "rows were read later"),)),

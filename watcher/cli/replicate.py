@@ -116,6 +116,20 @@ def command(
             " the column in the copy, NULL in new rows.",
         ),
     ] = None,
+    deletes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="Rows of polled tables that are deleted in Spanner: none (they stay in the copy,"
+            " the default), or compare: find them by comparing keys.",
+        ),
+    ] = None,
+    compare_keys: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="With --deletes compare: compare so often (1h by default)."
+        ),
+    ] = None,
     config: ConfigOption = None,
     consumer: ConsumerOption = None,
     stream: StreamOption = None,
@@ -153,7 +167,7 @@ def command(
     window. After each window it records a cut: the version of each copy that is Spanner's table at
     the window's end. So readers see all tables at one timestamp, and 'spanner-watcher verify' can
     prove it. Prints a line for each cut. Polling sees no deleted rows: to copy deletes, read a
-    change stream with --stream.
+    change stream with --stream, or have keys compared with --deletes compare.
 
     Example: spanner-watcher replicate -d $D -t 'Sing*' --to delta:/lake/music
     """
@@ -182,6 +196,8 @@ def command(
         "replica.load_seconds": load_seconds,
         "replica.load_rows": load_rows,
         "replica.dropped_columns": dropped_columns,
+        "replica.deletes": deletes,
+        "replica.compare_keys": compare_keys,
     }
     settings = load_config(config, flags)
     configure_logging(settings.log_format, verbose)

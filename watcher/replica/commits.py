@@ -108,6 +108,8 @@ class ReplicaWriter(Generic[Copy]):
                 self._merge(window, name, rows)
         for name in self._list_loads(window):
             self._load(window, name, rows)
+        for name in window.captures:
+            self._remove_deleted(window, name)
         failpoint("after-replica-tables")
         self._write_cut(window)
         failpoint("after-replica-cut")
@@ -312,6 +314,22 @@ class ReplicaWriter(Generic[Copy]):
         window.merged[name] = count
         failpoint("after-replica-table")
 
+    def _remove_deleted(self, window: ReplicaWindow, name: str) -> None:
+        """Removes rows that Spanner does not have at the window's end, where no capture tells."""
+        deleted, state = self._target.deleted, self._states.get(name)
+        if deleted is None or state is None or name in window.waiting or not window.forward:
+            return
+        if state.progress is not None or state.end > window.end:
+            return
+        if name in window.loaded:
+            deleted.note(name, window.end)
+        elif deleted.is_due(name):
+            self._check()
+            after = deleted.remove(self._open(name), window.captures[name], state, window.end)
+            if after is not None:
+                self._adopt(name, state.version, after)
+                window.merged.setdefault(name, 0)
+
     # The cut.
 
     def _write_cut(self, window: ReplicaWindow) -> None:
@@ -341,14 +359,9 @@ class ReplicaWriter(Generic[Copy]):
             LOG.warning("the cut at %s is not exact: %s", format_timestamp(cut.end), cut.explain())
         lag = measure_lag(window.captures, window.end)
         loading: dict[str, LoadState | None] = dict.fromkeys(window.waiting)
-        loading |= {n: each for n in described if (each := self._measure_load(n, window.end))}
+        parts = {name: self._states[name].progress for name in described}
+        loading |= {n: LoadState.measure(each, window.end) for n, each in parts.items() if each}
         self._report(CutReport(cut, dict(window.loaded), dict(window.merged), lag, loading))
-
-    def _measure_load(self, name: str, end: int) -> LoadState | None:
-        progress = self._states[name].progress
-        if progress is None:
-            return None
-        return LoadState(progress, max(end - progress.began, 0) / 1_000_000)
 
     def _describe(self, name: str, window: ReplicaWindow) -> TableCut:
         """A copy in the window's cut."""
@@ -362,7 +375,9 @@ class ReplicaWriter(Generic[Copy]):
             detail = f"the copy is at {format_timestamp(state.end)} already"
             reasons.append(Reason(Cause.AHEAD, detail))
         described = describe_table(window.captures[name].table, state.version)
-        return replace(described, reasons=tuple(reasons))
+        deleted = self._target.deleted
+        caveats = deleted.explain(name, window.end) if deleted is not None else ()
+        return replace(described, reasons=tuple(reasons), caveats=(*described.caveats, *caveats))
 
     def _make_cut(self, end: int) -> Cut:
         return Cut(self._database, self._consumer, end, copies=self._target.format)

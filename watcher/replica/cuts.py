@@ -100,31 +100,24 @@ def parse_reasons(stored: Mapping[str, Any]) -> tuple[Reason, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """How the rows of a copy follow from those of the table. ``stamp``: the column that
-    ``_spanner_commit_timestamp`` has the values of; None: a row that is read has none.
-    ``altered``: clauses for people, why a row of the table is not that of the copy."""
+    """What else the rows of a copy are made of. ``stamp``: the column that
+    ``_spanner_commit_timestamp`` has the values of; None: a row that is read has none."""
 
     stamp: str | None = None
-    altered: tuple[str, ...] = ()
 
     def to_stored(self) -> dict[str, Any]:
         """As it is stored."""
-        return {"stamp": self.stamp, "altered": self.altered}
+        return {"stamp": self.stamp}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> RowSource:
         """As it was stored."""
-        return cls(stored["stamp"], tuple(stored["altered"]))
+        return cls(stored["stamp"])
 
     @classmethod
     def of_table(cls, table: WatchedTable) -> RowSource:
-        """That of a table."""
-        masked = [mask.column for mask in table.masks]
-        altered = [f"the columns {', '.join(masked)} are masked"] if masked else []
-        if table.row_filter is not None:
-            altered.append("its rows are selected by 'where'")
-        known = table.timestamp_column if table.change_sets is None else ""
-        return cls(known or None, tuple(altered))
+        """That of a table. The timestamps of change sets are in another table."""
+        return cls(table.timestamp_column or None if table.change_sets is None else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,11 @@ class LoadState:
     progress: LoadProgress
     seconds: float
 
+    @classmethod
+    def measure(cls, progress: LoadProgress, end: int) -> LoadState:
+        """That of a load after the window to ``end``."""
+        return cls(progress, max(end - progress.began, 0) / 1_000_000)
+
 
 @dataclass(frozen=True, slots=True)
 class CutReport:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from watcher.captures.poll import PollCapture
 from watcher.replica.copies import CopyState, StoredCopy
 from watcher.replica.manifest import Manifest
 from watcher.replica.upkeep import CompactCopy
@@ -16,13 +17,36 @@ if TYPE_CHECKING:
 Copy = TypeVar("Copy", bound=StoredCopy)
 
 
+class FindDeleted(Protocol):
+    """Removes rows that Spanner has deleted, where no capture tells which."""
+
+    def is_due(self, name: str) -> bool:
+        """Whether a table is to be looked at now."""
+        ...
+
+    def note(self, name: str, end: int) -> None:
+        """The copy of a table has no deleted rows at a window's end."""
+        ...
+
+    def explain(self, name: str, end: int) -> tuple[str, ...]:
+        """Which deleted rows a copy may have at a window's end, a clause for people."""
+        ...
+
+    def remove(
+        self, copy: StoredCopy, capture: PollCapture, state: CopyState, end: int
+    ) -> CopyState | None:
+        """Removes those that the copy has at a window's end; None where nothing was removed."""
+        ...
+
+
 @dataclass(frozen=True)
 class ReplicaTarget(Generic[Copy]):
     """Where a replica is: its copies and its manifest. ``keep_seconds``: for how long cuts are
     kept. ``format`` is that of the copies. ``compact``, if it is given, is called with a copy after
     the cut of a window that has changed it. ``add_columns`` gives a copy columns that are NULL in
     every row, and returns None where it cannot have that; ``keep_dropped``: those that the table
-    has no more stay then."""
+    has no more stay then. ``deleted`` finds rows that were deleted; None: the captures tell, or
+    nobody."""
 
     copies: Callable[[str], Copy]
     manifest: Manifest
@@ -31,3 +55,4 @@ class ReplicaTarget(Generic[Copy]):
     compact: CompactCopy[Copy] | None = None
     add_columns: Callable[[Copy, pa.Schema], CopyState | None] | None = None
     keep_dropped: bool = False
+    deleted: FindDeleted | None = None

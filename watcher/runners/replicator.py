@@ -22,6 +22,7 @@ from watcher.replica.rows import compare_columns, has_copy_columns
 from watcher.replica.sink import ReplicaSink
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Compacted
+from watcher.replica.verification.deleted_keys import DeletedKeys
 from watcher.replica.window_reads import find_replaced_copies, needs_no_load
 from watcher.runners.callbacks import Callback
 from watcher.runners.folders import prepare_folders
@@ -98,7 +99,13 @@ class Replicator:
             self._compact,
             lambda copy, schema: copy.add_columns(schema),
             replica.dropped_columns == "keep",
+            self._make_deleted(),
         )
+
+    def _make_deleted(self) -> DeletedKeys | None:
+        if self._replica.deletes == "none":
+            return None
+        return DeletedKeys(self.config.address.path, self.consumer, self._replica.compare_keys)
 
     def _compact(self, table: str, copy: TableCopy, key: Sequence[str]) -> Compacted:
         """A run of compaction, or, in a process that ends after it, all that there are to do."""
@@ -248,6 +255,10 @@ def prepare_config(config: WatchConfig) -> WatchConfig:
     if config.stream.operations or config.stream.tag:
         raise ConfigurationError(
             "a replica needs all changes: remove operations and tag from [stream]"
+        )
+    if config.capture == "change-stream" and replica.deletes == "compare":
+        raise ConfigurationError(
+            "a change stream tells which rows are deleted: remove deletes = 'compare'"
         )
     stream = config.stream
     if config.capture == "change-stream":

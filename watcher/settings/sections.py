@@ -162,6 +162,13 @@ class ReplicaConfig(Section):
     """What becomes of a column that is dropped in Spanner: ``load`` loads the table again, without
     it; ``keep`` leaves it in the copy, in a commit without data, and it is NULL in rows that are
     written from then on. ``drop`` would need column mapping, and is refused."""
+    deletes: Literal["none", "compare"] = "none"
+    """Rows that are deleted in Spanner, of polled tables: ``none`` leaves them in the copy;
+    ``compare`` compares the keys of the table with those of the copy, at the start and then every
+    ``compare_keys``, and removes the others. A change stream tells what is deleted."""
+    compare_keys: Annotated[Duration, Field(gt=0)] = 3_600.0
+    """How often ``deletes = "compare"`` compares: each time Spanner hashes all keys of the
+    table."""
     spark: Mapping[Text, Secret] = {}
     """Settings of the Spark session, such as ``"spark.master" = "local[4]"``, which may have keys
     of an object store. No value is shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are
@@ -184,6 +191,11 @@ class ReplicaConfig(Section):
                 "'dropped_columns' is for engine = 'delta-rs': Spark loads a table again whose"
                 " columns have changed"
             )
+        given = sorted(self.model_fields_set & {"deletes", "compare_keys"})
+        if self.engine == "spark" and given:
+            raise ValueError(f"'{given[-1]}' is for engine = 'delta-rs': Spark compares no keys")
+        if "compare_keys" in given and self.deletes == "none":
+            raise ValueError("'compare_keys' is for deletes = 'compare': add that, or remove it")
         try:
             check_merging(self.format, self.merge)
         except ConfigurationError as error:

@@ -14,6 +14,7 @@ from watcher.replica.copies import STAMP_COLUMNS, is_dropped
 from watcher.replica.cuts import RowSource
 from watcher.replica.key_order import KeyOrder
 from watcher.replica.rows import find_deleted
+from watcher.replica.verification.replicas import OpenTable
 from watcher.spanner.key_values import Parts, write_key
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import build_schema, decode_batches
@@ -35,6 +36,20 @@ class CopiedRows:
     copied: pa.Schema
     source: RowSource
     deleted: str | None
+
+    @classmethod
+    def of_table(cls, table: OpenTable) -> CopiedRows:
+        """Those of a table that is compared."""
+        replica = table.replica
+        source = replica.described.source or RowSource()
+        return cls(
+            replica.queries,
+            replica.table,
+            table.order,
+            table.copied,
+            source,
+            replica.described.deleted,
+        )
 
     def read(self, keys: Collection[Parts], at: int) -> pa.Table:
         """The rows of some keys at a timestamp. Raises VersionExpiredError."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import OpenCopy
-from watcher.replica.cuts import Cut, RowSource
+from watcher.replica.cuts import Cut
 from watcher.replica.key_ranges import KeyInterval, RangeIndex
 from watcher.replica.key_sets import KeySet
 from watcher.replica.proofs import DAY, ProofFiles, ProvedRange, TableProof
@@ -148,13 +148,7 @@ class TableProving:
 
     def _compare_keys(self, table: OpenTable, keys: KeySet) -> bool:
         """Whether the rows of some keys are equal."""
-        replica = self._replica
-        source = replica.described.source or RowSource()
-        deleted = replica.described.deleted
-        rows = CopiedRows(
-            replica.queries, replica.table, table.order, table.copied, source, deleted
-        )
-        read = rows.read(keys.keys, replica.cut.end)
+        read = CopiedRows.of_table(table).read(keys.keys, self._replica.cut.end)
         findings = table.comparison.compare_keys(keys, read.to_batches())
         self._tally.keys += len(keys.keys)
         self._tally.found += findings.count

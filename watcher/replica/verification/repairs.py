@@ -1,5 +1,5 @@
 """Repairs copies: what differs from Spanner at the end of the last cut is replaced by what Spanner
-has there. The rules are R1 to R7 of docs/replica-protocol.md."""
+has there. The rules are R1 to R6 of docs/replica-protocol.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import OpenCopy, Replacement, ReplacingCopy
-from watcher.replica.cuts import Cut, TableCut
+from watcher.replica.cuts import Cut
 from watcher.replica.key_sets import KeySet
 from watcher.replica.verification.comparison import Depth, Found
 from watcher.replica.verification.copied_rows import CopiedRows
@@ -105,19 +105,16 @@ def check_repairable(replica: ReplicaTable) -> ReplicaTable:
             f"{name} cannot be repaired: its copy is at {format_timestamp(state.end)}, the last cut"
             f" at {format_timestamp(end)}; run 'replicate --once' first"
         )
-    reason = copy.explain_fixed() or explain_source(replica.described)
-    if reason:
+    if replica.described.source is None:
+        raise ReplicaError(
+            f"{name} cannot be repaired: an earlier release has written the last cut; run"
+            " 'replicate --once' first"
+        )
+    if reason := copy.explain_fixed():
         raise ReplicaError(f"{name} cannot be repaired: {reason}; {LOAD_ADVICE}")
     described = replace(replica.described, version=state.version)
     cut = replace(replica.cut, tables={**replica.cut.tables, name: described})
     return replace(replica, cut=cut)
-
-
-def explain_source(described: TableCut) -> str:
-    """Why rows of Spanner are not those of the copy, a clause; empty where they are."""
-    if described.source is None:
-        return "an earlier release has written the last cut: run 'replicate --once' first, or"
-    return "; ".join(described.source.altered)
 
 
 class TableRepair:
@@ -151,19 +148,10 @@ class TableRepair:
     def _replace(
         self, table: OpenTable, found: Found, report: TableReport
     ) -> tuple[TableReport, int]:
-        replica, source = self._replica, self._replica.described.source
-        assert source is not None, "check_repairable comes first"
+        replica = self._replica
         kinds = sort_kinds(found)
         keys = {key for _, key in found.findings.shown}
-        reader = CopiedRows(
-            replica.queries,
-            replica.table,
-            table.order,
-            table.copied,
-            source,
-            replica.described.deleted,
-        )
-        rows = reader.read(keys, replica.cut.end)
+        rows = CopiedRows.of_table(table).read(keys, replica.cut.end)
         changed = kinds[DifferenceKind.CHANGED]
         repaired = Repair(
             len(kinds[DifferenceKind.MISSING]),

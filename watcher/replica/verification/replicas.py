@@ -48,6 +48,8 @@ class VerifyOptions:
     newest: bool = True
     """Whether the cut is the newest one: what others have written to the copies after it counts."""
     depth: Depth = WITH_DEFAULTS
+    keys_alone: bool = False
+    """Whether only the keys are compared."""
 
 
 def verify(
@@ -139,6 +141,7 @@ class ReplicaTable:
             if each.name in copied.names
             and each.name not in order.names
             and each.name.casefold() not in ignored
+            and not options.keys_alone
         ]
         one_zero = self.schema.dialect is Dialect.POSTGRESQL
         columns = find_columns(copied, self.table, others, one_zero)

@@ -1,0 +1,50 @@
+"""What it costs to prove a copy: as a whole, and by what has changed.
+
+    python -m benchmarks.verify_costs --rows 1000000 --changes 1000
+
+The table has four columns and the copy deletion vectors; the rows that change have random keys. The
+CPU seconds of the embedded server stand for Spanner's: it hashes by functions of SQLite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.replica_speed import RANDOM, ReplicaBench, StepCost, start_server
+
+INCREMENTAL = "--incremental"
+
+
+def measure_verify(bench: ReplicaBench, rows: int, changes: int) -> Iterator[StepCost]:
+    """The steps, in their order; ``changes`` is how many rows change between two proofs."""
+    yield bench.load(rows)
+    yield bench.verify(rows)
+    yield bench.verify(rows, INCREMENTAL)
+    yield bench.merge(changes, RANDOM)
+    yield bench.verify(changes, INCREMENTAL)
+    yield bench.verify(0, INCREMENTAL)
+
+
+def main() -> int:
+    """Reads the command line, prints a line of JSON for each step."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--changes", type=int, default=1_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, start_server(Path(folder)) as server:
+        os.environ["SPANNER_EMULATOR_HOST"] = server.address
+        bench = ReplicaBench(server, Path(folder), "delta", "delta-rs")
+        for step in measure_verify(bench, options.rows, options.changes):
+            print(json.dumps(asdict(step)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""Rows of a polled table that Spanner does not have any more: found by comparing keys."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from watcher.captures.poll import PollCapture
+from watcher.model.errors import VersionExpiredError
+from watcher.replica.copies import CopyState, Replacement, ReplacingCopy, StoredCopy
+from watcher.replica.cuts import Cut, describe_table
+from watcher.replica.key_sets import KeySet
+from watcher.replica.verification.comparison import Depth
+from watcher.replica.verification.copied_rows import CopiedRows
+from watcher.replica.verification.replicas import OpenTable, ReplicaTable, VerifyOptions
+from watcher.replica.verification.report import DifferenceKind
+from watcher.spanner.timestamps import format_timestamp
+from watcher.tables.schema_reader import read_epoch
+
+LOG = logging.getLogger("watcher.replica")
+ROWS_MAX = 1_000_000
+"""Of so many deleted rows a comparison removes the first ones; the next window has the others."""
+DEPTH = Depth(ranges_max=1_000, shown_max=ROWS_MAX)
+KIND = "deletes"
+
+
+class DeletedKeys:
+    """Of one replica: compares the keys of a table at the first window of this process, and then
+    every so many seconds. The rules are K1 to K4 of docs/replica-protocol.md."""
+
+    def __init__(
+        self,
+        database: str,
+        consumer: str,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        depth: Depth = DEPTH,
+    ) -> None:
+        self._database = database
+        self._consumer = consumer
+        self._seconds = seconds
+        self._clock = clock
+        self._depth = depth
+        self._due: dict[str, float] = {}
+        self._compared: dict[str, int] = {}
+
+    def is_due(self, name: str) -> bool:
+        """Whether the keys of a table are to be compared now."""
+        return name not in self._due or self._clock() >= self._due[name]
+
+    def note(self, name: str, end: int) -> None:
+        """The copy of a table has no deleted rows at a window's end."""
+        self._due[name] = self._clock() + self._seconds
+        self._compared[name] = end
+
+    def explain(self, name: str, end: int) -> tuple[str, ...]:
+        """Which deleted rows a copy may have at a window's end, a clause for people; none where it
+        has none."""
+        since = self._compared.get(name)
+        if since == end:
+            return ()
+        after = f"after {format_timestamp(since)}" if since is not None else "since it was loaded"
+        return (f"rows that were deleted {after} may be in the copy",)
+
+    def remove(
+        self, copy: StoredCopy, capture: PollCapture, state: CopyState, end: int
+    ) -> CopyState | None:
+        """Removes the rows of a copy whose keys Spanner does not have at a window's end: its state;
+        None where there are none, or where the end cannot be read any more. Raises ReplicaError,
+        CopyConflictError."""
+        name = capture.table.name
+        try:
+            return self._remove(copy, capture, state, end)
+        except VersionExpiredError as error:
+            LOG.info("the keys of %s are compared with a later window: %s", name, error)
+            return None
+
+    def _remove(
+        self, copy: StoredCopy, capture: PollCapture, state: CopyState, end: int
+    ) -> CopyState | None:
+        table = self._open(copy, capture, state, end)
+        if table is None:
+            return None
+        found = table.comparison.find()
+        kinds = [kind for kind, _ in found.findings.shown]
+        if missing := len(kinds) - kinds.count(DifferenceKind.EXTRA):
+            LOG.warning("the copy of %s lacks %d rows: run verify", capture.table.name, missing)
+        keys = {key for kind, key in found.findings.shown if kind is DifferenceKind.EXTRA}
+        if found.complete and found.findings.count == len(found.findings.shown):
+            self.note(capture.table.name, end)
+        if not keys:
+            return None
+        # Those that Spanner has are there twice.
+        rows = CopiedRows.of_table(table).read(keys, end)
+        assert isinstance(copy, ReplacingCopy), "every copy that this process writes is one"
+        LOG.info("table %s: %d rows were deleted", capture.table.name, len(keys) - rows.num_rows)
+        return copy.replace_rows(
+            Replacement(state.version, KeySet(table.order, keys), rows, KIND), end
+        )
+
+    def _open(
+        self, copy: StoredCopy, capture: PollCapture, state: CopyState, end: int
+    ) -> OpenTable | None:
+        queries, name = capture.queries, capture.table.name
+        schema = read_epoch(queries.stream, end).schema
+        table = schema.table(name)
+        if table is None:
+            return None
+        tables = {name: describe_table(capture.table, state.version)}
+        cut = Cut(self._database, self._consumer, end, tables)
+        options = VerifyOptions(depth=self._depth, keys_alone=True)
+        opened = ReplicaTable(queries, schema, table, copy, cut).open(options)
+        if isinstance(opened, str):
+            LOG.warning("the keys of %s cannot be compared: %s", name, opened)
+            return None
+        return opened
