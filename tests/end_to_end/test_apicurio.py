@@ -80,6 +80,23 @@ def test_columns_that_come_and_go_pass_a_real_registrys_rule(
     assert len(reader.client.get_versions(f"{topic}-value")) == 2
 
 
+def test_a_new_column_passes_the_default_rule_as_json_schema(
+    singers: Database, cluster: MockCluster, apicurio: str
+) -> None:
+    reader = RegistryReader(apicurio)
+    reader.client.set_compatibility(level="BACKWARD")
+    cluster.create_topic("json.Singers", partitions=1)
+    write_singers(singers, range(2), "name")
+    run_once(singers, cluster, apicurio, "Singers", "json")
+    singers.update_ddl(["ALTER TABLE Singers ADD COLUMN Age INT64"]).result(30)
+    with singers.batch() as batch:
+        batch.update("Singers", ("SingerId", "Age"), [(1, 40)])
+    run_once(singers, cluster, apicurio, "Singers", "json")
+    values = reader.read_values(read_records(cluster, "json.Singers"), "json")
+    assert [value["values"].get("Age") for value in values] == [None, None, 40]
+    assert len(reader.client.get_versions("json.Singers-value")) == 2
+
+
 def test_a_real_registry_refuses_what_its_rule_forbids(
     singers: Database, cluster: MockCluster, apicurio: str
 ) -> None:
@@ -94,7 +111,7 @@ def test_a_real_registry_refuses_what_its_rule_forbids(
         batch.update("Singers", ("SingerId", "LastName"), [(1, 40)])
     with pytest.raises(RefusedChangesError, match=r"'refused.Singers-value'.*\(BACKWARD\)"):
         run_once(singers, cluster, apicurio, "Singers", "refused", envelope="plain-avro")
-    client.set_compatibility("refused.Singers-value", "NONE")
+    client.set_compatibility(level="NONE")  # a subject's own NONE means the registry's rule here
     run_once(singers, cluster, apicurio, "Singers", "refused", envelope="plain-avro")
     records = read_records(cluster, "refused.Singers")
     read = RegistryReader(apicurio).read_avro(records)

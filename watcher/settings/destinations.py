@@ -16,7 +16,7 @@ from watcher.envelopes.message import Envelope
 from watcher.envelopes.record_schemas import Part, RecordSchema
 from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import Duration, Section, Text
-from watcher.settings.secret_values import Secret, hide_credentials
+from watcher.settings.secret_values import Secret
 
 TABLE_FIELD = "{table}"
 BROKER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\Z")
@@ -166,9 +166,9 @@ class KafkaOptions(QueueOptions):
     @classmethod
     def _check_registry(cls, address: str | None) -> str | None:
         if address is not None and REGISTRY.match(address) is None:
-            shown = hide_credentials(address)
+            shown = "this" if "@" in address else f"'{address}'"
             raise ValueError(
-                f"'{shown}' is not an address of a registry: use https://HOST:PORT, without a user,"
+                f"{shown} is not an address of a registry: use https://HOST:PORT, without a user,"
                 " which schema_registry_properties have as 'basic.auth.user.info'"
             )
         return address

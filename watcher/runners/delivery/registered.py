@@ -83,7 +83,9 @@ class RegisteredMessages(WrappedEnvelope):
         return try_by_column(rows, database, self.inside, partial(self._find_value_head, database))
 
     def _find_value_head(self, database: str, shape: Shape) -> bytes:
-        return self.find_heads(database, shape).value
+        heads = self.find_heads(database, shape)
+        assert heads.key is None, "JSON by column has keys without a schema"
+        return heads.value
 
     def find_heads(self, database: str, shape: Shape) -> Heads:
         """What stands before the records of a table. Raises as ``SchemaRegistry.find_id``."""
