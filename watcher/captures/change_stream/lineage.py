@@ -33,12 +33,12 @@ class Lineage:
         self._children: dict[str, list[str]] = {}
         """Those that wait for a partition."""
 
-    def announce(self, child: ChildPartition) -> None:
-        """A partition is to be read. One that begins after the window belongs to a later one; one
-        that both its parents announce is read once."""
+    def announce(self, child: ChildPartition) -> bool:
+        """A partition is to be read; False where it need not be announced. One that begins after
+        the window belongs to a later one; one that both its parents announce is read once."""
         token = child.token
         if child.start > self._end or token in self._read or token in self._waiting:
-            return
+            return False
         self._waiting[token] = child
         unread = {parent for parent in child.parents if parent not in self._read}
         self._missing[token] = len(unread)
@@ -47,6 +47,7 @@ class Lineage:
         place = (child.start, len(self._read) + len(self._waiting), token)
         heappush(self._blocked if unread else self._ready, place)
         self._places[token] = place
+        return True
 
     def take_next(self) -> ChildPartition | None:
         """The partition to be read now; None when all are read.

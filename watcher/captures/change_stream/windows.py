@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, TypeVar
 
 from google.api_core.exceptions import InvalidArgument, OutOfRange
 
@@ -35,6 +34,12 @@ from watcher.captures.change_stream.repeats import Records
 from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer, order_key
 from watcher.captures.change_stream.sizes import RecordSize, decode_sizes
 from watcher.captures.change_stream.spans import divide_window
+from watcher.captures.change_stream.started_queries import (
+    PartitionQuery,
+    Reach,
+    Sized,
+    StartedQueries,
+)
 from watcher.captures.change_stream.watched import ChangeFilter, WatchedStream
 from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.model.errors import StreamExpiredError, StreamNotFoundError
@@ -51,22 +56,6 @@ BATCH_CHARACTERS = 16 * 1024 * 1024
 """A batch of wide rows ends with the record that makes it longer."""
 
 EVERYTHING = ChangeFilter()
-
-Sized = TypeVar("Sized")
-"""What is read of records: all of them, one by one or many at once, or how large they are."""
-
-
-class Reach(Protocol):
-    """How far to read: the end of a window, or one that moves while it is read."""
-
-    @property
-    def end(self) -> int:
-        """The last timestamp (inside)."""
-        ...
-
-
-PartitionQuery = Callable[[str | None, int, int], Iterator[Sized | Heartbeat | ChildPartition]]
-"""Reads a partition, or, without a token, the partitions; both timestamps are inside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,26 +252,28 @@ class ChangeStreamCapture:
         # assumes: stream-children-last
         # assumes: stream-key-in-one-partition
         lineage = Lineage(part.window.end)
+        ahead = StartedQueries(query, reach)
         start = max(part.window.start + 1, part.began)
         place: ChildPartition | None = ChildPartition(part.token or "", (), start)
         while place is not None:
             if place.start <= reach.end:
-                yield from self._walk_one(part, place, query, reach, lineage)
+                yield from self._walk_one(part, place, ahead, reach, lineage)
             place = lineage.take_next()
 
     def _walk_one(
         self,
         part: PartitionSlice,
         place: ChildPartition,
-        query: PartitionQuery[Sized],
+        ahead: StartedQueries[Sized],
         reach: Reach,
         lineage: Lineage,
     ) -> Iterator[tuple[str, Sized]]:
-        """The records of one partition; its children are announced."""
-        for record in query(place.token or None, place.start, reach.end):
+        """The records of one partition; its children are announced, and asked for."""
+        for record in ahead.take(place):
             if isinstance(record, ChildPartition):
-                if part.with_partitions or is_child_reader(place.token, record):
-                    lineage.announce(record)
+                announced = part.with_partitions or is_child_reader(place.token, record)
+                if announced and lineage.announce(record):
+                    ahead.start(record)
             elif not isinstance(record, Heartbeat):
                 if isinstance(record, RecordSize) and record.commit_timestamp > reach.end:
                     return
@@ -354,13 +345,20 @@ class ChangeStreamCapture:
     def _execute(
         self, name: str, token: str | None, start: int, end: int | None
     ) -> Iterator[ResultPart]:
-        """The results of a call of a stream's function."""
+        """The results of a call of a stream's function, which is under way at once."""
         beat = HEARTBEAT_MILLISECONDS if end is not None else OPEN_HEARTBEAT_MILLISECONDS
         statement = statements.read_change_stream(
             name, start, end, token, beat, self.queries.stream.sql, self.change_stream.keys_move
         )
+        results = self.queries.stream.query(statement, None, with_stats=False)
+        return self._explain_errors(results, name, start)
+
+    def _explain_errors(
+        self, results: Iterator[ResultPart], name: str, start: int
+    ) -> Iterator[ResultPart]:
+        """The results; errors that are known say what they mean."""
         try:
-            yield from self.queries.stream.query(statement, None, with_stats=False)
+            yield from results
         except InvalidArgument as error:
             if name == self.change_stream.name or "not found" not in error.message:
                 raise
