@@ -36,7 +36,7 @@ from watcher.model.errors import (
     TableNotFoundError,
 )
 from watcher.runners.delivery.retries import read_dead_letters
-from watcher.runners.watcher_run.run import longest_idle_pause
+from watcher.runners.watcher_run.idle_pause import longest_idle_pause
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.timestamps import format_timestamp, to_micros
 from watcher.tables.discovery import discover_table

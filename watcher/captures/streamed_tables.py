@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from watcher.captures import StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture, StreamSlice, WatchedStream
 from watcher.captures.change_stream.cuts import StreamCuts
+from watcher.captures.change_stream.listening import Listening
 from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.repeats import Records
 from watcher.captures.poll import PollCapture
@@ -70,6 +71,10 @@ class StreamedTables:
     def open(self, start: int) -> OpenQueries:
         """Queries that stay open, from a timestamp (outside) on."""
         return self._capture.open(start)
+
+    def listen(self, start: int, end: int, wake: Callable[[], object]) -> Listening | None:
+        """As ``ChangeStreamCapture.listen``."""
+        return self._capture.listen(start, end, wake)
 
     def convert_records(
         self, records: Iterable[tuple[str, Records]], window: Window

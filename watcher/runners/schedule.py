@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.events import EVENT_JOB_ERROR, JobExecutionEvent
+from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
@@ -62,6 +64,12 @@ class Schedule:
                 pass
 
         self.every(seconds, name, repeat)
+
+    def run_soon(self, name: str) -> None:
+        """Runs a job before its time, unless everything is about to end."""
+        with suppress(JobLookupError):
+            if not self._stop.is_set():
+                self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
 
     def start(self) -> None:
         """Starts the jobs in the background."""

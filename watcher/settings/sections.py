@@ -248,6 +248,10 @@ class StreamConfig(Section):
     push: bool = False
     """Keep queries open instead of polling: changes arrive within milliseconds, one by one instead
     of window by window."""
+    listen: bool = True
+    """While nothing changes, keep a query open for each partition that says when to poll, instead
+    of polling at every interval. Turn it off for more than ten consumers of a stream: Spanner
+    allows 20 readers of a partition."""
 
     @property
     def operation_set(self) -> frozenset[Operation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,6 +10,7 @@ from google.api_core.exceptions import InvalidArgument, OutOfRange
 
 from watcher.captures import StreamRows, statements
 from watcher.captures.change_stream.lineage import Lineage, is_child_reader
+from watcher.captures.change_stream.listening import Listening
 from watcher.captures.change_stream.messages import decode_messages
 from watcher.captures.change_stream.moving_keys import read_moving_keys
 from watcher.captures.change_stream.open_queries import OpenQueries
@@ -306,6 +307,20 @@ class ChangeStreamCapture:
 
         decode = decode_arrivals if self._whole_records else decode_one_by_one
         return OpenQueries(read, decode, start)
+
+    def listen(self, start: int, end: int, wake: Callable[[], object]) -> Listening | None:
+        """Hears of changes after ``start``, up to ``end`` in the future; None where keys move
+        between partitions. What fails is not tried again: a window finds out."""
+        if self.change_stream.keys_move:
+            return None
+        queries = QueryClient(self.queries.address, self.queries.options, outage_seconds=0.0)
+        silent = replace(self, queries=queries)
+
+        def query(token: str | None, begin: int) -> Iterator[Record]:
+            for name in self.change_stream.functions:
+                yield from silent._query(name, token, begin, end)
+
+        return Listening(query, self.change_filter.accepts, start, wake)
 
     def convert_records(
         self, records: Iterable[tuple[str, Records]], window: Window

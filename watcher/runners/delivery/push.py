@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from watcher.captures import Source, StreamRows
 from watcher.captures.change_stream.open_queries import OpenQueries
@@ -94,6 +94,9 @@ class PushDelivery(WindowDelivery):
         if self._queries is not None:
             self._queries.close()
             self._queries = None
+
+    def listen(self, start: int, seconds: float, wake: Callable[[], object]) -> None:
+        """Its queries are open already."""
 
     def finish(self) -> None:
         """Saves how far everything was delivered."""

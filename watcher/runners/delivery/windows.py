@@ -6,11 +6,12 @@ import logging
 import math
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from watcher.captures import Source
+from watcher.captures.change_stream.listening import Listening
 from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.positions import Move, Position, Positions
@@ -158,6 +159,14 @@ class WindowDelivery(SourceAnswers[Source]):
 
     def close(self) -> None:
         """Nothing stays open between two windows."""
+
+    def listen(self, start: int, seconds: float, wake: Callable[[], object]) -> Listening | None:
+        """Hears of changes after a look, for so long; None where only another look can tell. Copies
+        are as new as their latest window: they are looked at as ever."""
+        source = self._source
+        if self._window_sink is not None or not isinstance(source, StreamedTables):
+            return None
+        return source.listen(start, start + round(seconds * 1_000_000), wake)
 
     def read_positions(self) -> dict[str, int]:
         """The positions of every table that is watched, read when they are not known."""

@@ -19,16 +19,17 @@ from watcher.runners.delivery.windows import Delivered, WindowDelivery
 from watcher.runners.schedule import Schedule
 from watcher.runners.watcher_run.clearing import PeriodicClearing
 from watcher.runners.watcher_run.connection import Connection
+from watcher.runners.watcher_run.idle_pause import IdlePause
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.lifecycle import CAUGHT_UP, READER_GONE
 from watcher.runners.watcher_run.recovery import Recovery
 from watcher.runners.watcher_run.registration import Registrar
 from watcher.runners.watcher_run.settings import RunContact, RunSettings
 from watcher.runners.watcher_run.table_resolver import Tables
-from watcher.settings.watcher import WatchConfig
 
 LOG = logging.getLogger("watcher")
-ADAPTIVE_INTERVALS = 10
+POLL = "poll"
+"""The job that delivers windows."""
 FAILURES_OF_ONCE_MAX = 8
 """So many failures in a row end ``WatcherRun.deliver_once``."""
 
@@ -47,14 +48,6 @@ class RunStart:
     page: str | None = None
 
 
-def longest_idle_pause(config: WatchConfig) -> float:
-    """The longest pause, beside the interval, after polls that found nothing, in seconds."""
-    longest = config.idle_interval or config.interval * (
-        ADAPTIVE_INTERVALS if config.adaptive else 1
-    )
-    return max(longest - config.interval, 0.0)
-
-
 class WatcherRun:
     """Lives from the acquisition of the lease to its release; ``open_run`` makes it."""
 
@@ -71,10 +64,11 @@ class WatcherRun:
         self._connection = connection
         self._lease = lease
         self._tables = tables
-        self._idle_polls = 0
         self._rows_came = False
         """Whether the latest poll brought rows."""
         self._not_before = 0.0
+        """Until when nothing is tried again."""
+        self._idle = IdlePause(settings.config)
         self._once = once
         self._fixed_end: int | None = None
         """Where a run that has an end ends: what the first look saw."""
@@ -139,7 +133,8 @@ class WatcherRun:
         """Delivers windows on a schedule. Raises what cannot be fixed by trying again."""
         config = self._settings.config
         schedule = Schedule(self._settings.lifecycle.stopping)
-        schedule.poll(config.interval, "poll", self._poll)
+        schedule.poll(config.interval, POLL, self._poll)
+        self._idle.wake = lambda: schedule.run_soon(POLL)
         self._schedule_renewals(schedule)
         if config.clearing is not None:
             clearing = PeriodicClearing(
@@ -154,6 +149,7 @@ class WatcherRun:
             self._windows.finish()
         finally:
             schedule.end()
+            self._idle.end()
             self._windows.close()
 
     def _schedule_renewals(self, schedule: Schedule) -> None:
@@ -165,7 +161,8 @@ class WatcherRun:
         """Delivers a window unless paused or backing off; True when the next may follow at once: an
         adaptive watcher does not wait while rows keep coming."""
         lifecycle = self._settings.lifecycle
-        if lifecycle.paused or time.monotonic() < self._not_before:
+        waits = time.monotonic() < self._not_before
+        if lifecycle.paused or waits or (self._idle.goes_on and lifecycle.drain_to is None):
             return False
         try:
             with self._settings.turn:
@@ -260,10 +257,8 @@ class WatcherRun:
         # An adaptive watcher polls at once behind rows; that this brings none is not idleness yet.
         active = delivered.total > 0 or (config.adaptive and self._rows_came)
         self._rows_came = delivered.total > 0
-        self._idle_polls = 0 if active else self._idle_polls + 1
-        if not delivered.more and not self._windows.unfinished:
-            pause = min(self._idle_polls * config.interval, longest_idle_pause(config))
-            self._not_before = time.monotonic() + pause
+        over = not delivered.more and not self._windows.unfinished
+        self._idle.note(delivered.end, active, over and not self._once, self._windows.listen)
 
     # Tables as the schema changes.
 
