@@ -16,6 +16,7 @@ from google.cloud.spanner_v1.database import Database
 
 from benchmarks import systems, tables
 from benchmarks.client_times import read_client_times
+from benchmarks.distant_network import DistantNetwork
 from benchmarks.files import write_atomically
 from benchmarks.index import IndexMeter, NoIndex, ScanTotals
 from benchmarks.measure import Logs, measure
@@ -76,15 +77,33 @@ def run_plan(
             if database is None
             else None
         )
+        emulator = server.address if server else os.environ.get("SPANNER_EMULATOR_HOST")
         placed = Run(
             **dict(plan),
             database=database or EMBEDDED,
-            emulator=server.address if server else os.environ.get("SPANNER_EMULATOR_HOST"),
+            emulator=emulator,
+            distant=stack.enter_context(reach_far(emulator, plan.disturbance.round_trip)),
             folder=Path(folder),
         )
         stack.callback(restore_environment, os.environ.get("SPANNER_EMULATOR_HOST"))
         placed.enter()
         return Experiment(name, placed, server, show).run()
+
+
+@contextlib.contextmanager
+def reach_far(emulator: str | None, round_trip: float) -> Iterator[str | None]:
+    """An address at which an emulator is so many seconds away; None where it is near. Raises
+    RunError for a database that is no emulator's."""
+    if not round_trip:
+        yield None
+        return
+    if emulator is None:
+        raise RunError("a round trip can be added to an emulator alone: set round_trip to 0")
+    network = DistantNetwork(emulator, round_trip)
+    try:
+        yield network.address
+    finally:
+        network.close()
 
 
 def restore_environment(address: str | None) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple, fields
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.call_costs import CallCosts
 from benchmarks.model import Assumptions, Forecast
 from watcher.model.errors import ConfigurationError
 from watcher.settings.fields import unknown_option
@@ -28,13 +29,20 @@ def parse_assumptions(settings: Sequence[str]) -> dict[str, float]:
     return values
 
 
-def convert_to_json(fewest: int | None, forecasts: Sequence[Forecast]) -> dict[str, object]:
-    """For machines; a time without end is null."""
+def convert_to_json(
+    fewest: int | None, forecasts: Sequence[Forecast], idle: CallCosts, busy: CallCosts
+) -> dict[str, object]:
+    """For machines; a time without end is null. ``calls_an_hour``: of one consumer."""
     rows = [asdict(each) | {"enough": each.enough} for each in forecasts]
     for row in rows:
         if math.isinf(row["warm_up_seconds"]):
             row["warm_up_seconds"] = None
-    return {"fewest_shards": fewest, "forecasts": rows}
+    calls = {
+        name: {key: round(value) for key, value in asdict(costs).items()}
+        | {"all": round(costs.calls)}
+        for name, costs in (("idle", idle), ("busy", busy))
+    }
+    return {"fewest_shards": fewest, "forecasts": rows, "calls_an_hour": calls}
 
 
 def print_model(
@@ -70,3 +78,14 @@ def print_model(
         "tail: load of the server with the busiest tail; all: load of all servers. "
         f"{setup.nodes} nodes cost ${forecasts[0].dollars_a_day:,.0f} a day."
     )
+
+
+def print_calls(console: Console, idle: CallCosts, busy: CallCosts) -> None:
+    """For people: the calls of a consumer while nothing changes, and while everything does."""
+    table = Table(title="calls of one consumer an hour")
+    for title in ("", *(each.name for each in fields(CallCosts)), "all"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for name, costs in (("idle", idle), ("busy", busy)):
+        table.add_row(name, *(f"{each:,.0f}" for each in (*astuple(costs), costs.calls)))
+    console.print(table)
+    console.print("seeks: places of indexes at which looks begin to read; they are no calls.")

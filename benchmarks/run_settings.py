@@ -73,7 +73,8 @@ class Consumer(BaseModel):
     ``max_rows`` is the size of a window, of a poll (Java) or of a micro-batch (Spark) at most.
     ``with_query_after`` is the Java watcher's setFallbackToWithQuerySeconds, here with its default:
     so far behind, it asks for each shard apart. ``refresh`` is how often our watcher looks at the
-    schema, and saves the positions of tables, while nothing changes.
+    schema, and saves the positions of tables, while nothing changes; ``lease`` is how long it holds
+    its name without renewal.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -89,6 +90,7 @@ class Consumer(BaseModel):
     sink: SinkName = "foreach-batch"
     with_query_after: Annotated[int, Field(ge=0)] = 60
     refresh: Annotated[float, Field(gt=0)] = 3_600.0
+    lease: Annotated[float, Field(ge=1)] = 15.0
 
     @model_validator(mode="after")
     def _possible(self) -> Consumer:
@@ -118,7 +120,8 @@ class Disturbance(BaseModel):
 
     The embedded server stands still for ``stall`` seconds, ``after`` seconds into the load. The
     watcher's callback drops or doubles one row in ``drop`` or ``duplicate`` (0: none), and is late
-    by ``late`` seconds.
+    by ``late`` seconds. What the consumers send and get takes ``round_trip`` seconds more, both
+    ways together.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -128,6 +131,7 @@ class Disturbance(BaseModel):
     drop: Annotated[int, Field(ge=0)] = 0
     duplicate: Annotated[int, Field(ge=0)] = 0
     late: Annotated[float, Field(ge=0)] = 0.0
+    round_trip: Annotated[float, Field(ge=0, le=10)] = 0.0
 
 
 class RunPlan(BaseModel):
@@ -166,6 +170,8 @@ class Run(RunPlan):
 
     database: str
     emulator: str | None
+    distant: str | None = None
+    """Where the consumers reach the emulator, if not at its own address."""
     folder: Path
     since: str = ""
 
@@ -231,14 +237,16 @@ class Run(RunPlan):
         return self.file
 
     @classmethod
-    def load(cls, path: str) -> Run:
-        """Reads what ``save`` wrote, and points the clients of this process at the database."""
+    def load(cls, path: str, consumes: bool = False) -> Run:
+        """Reads what ``save`` wrote, and points the clients of this process, which may be a
+        consumer, at the database."""
         run = cls.model_validate_json(Path(path).read_text())
-        run.enter()
+        run.enter(run.distant if consumes else None)
         return run
 
-    def enter(self) -> None:
-        """Points the clients of this process at the database."""
+    def enter(self, address: str | None = None) -> None:
+        """Points the clients of this process at the database, or at another address of it."""
         os.environ.pop("SPANNER_EMULATOR_HOST", None)
-        if self.emulator is not None:
-            os.environ["SPANNER_EMULATOR_HOST"] = self.emulator
+        where = address or self.emulator
+        if where is not None:
+            os.environ["SPANNER_EMULATOR_HOST"] = where

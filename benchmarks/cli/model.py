@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +17,8 @@ from watcher.process.terminal.loading import to_run
 from watcher.process.terminal.values import to_file
 
 if to_run(__name__):
-    from benchmarks.forecasts import convert_to_json, parse_assumptions, print_model
+    from benchmarks.call_costs import Consumption, count_calls
+    from benchmarks.forecasts import convert_to_json, parse_assumptions, print_calls, print_model
     from benchmarks.model import (
         Assumptions,
         Setup,
@@ -24,6 +27,15 @@ if to_run(__name__):
         find_fewest_shards,
         forecast,
     )
+
+
+class CaptureChoice(StrEnum):
+    """How changes are found."""
+
+    POLL = "poll"
+    CHANGE_STREAM = "change-stream"
+    PUSH = "push"
+
 
 COUNTS = (1, 4, 16, 64, 128, 256, 512, 1024)
 
@@ -45,6 +57,24 @@ def command(
     interval: Annotated[
         float, typer.Option(min=0.01, metavar="SECONDS", help="Seconds between polls.")
     ] = 1.0,
+    capture: Annotated[
+        CaptureChoice,
+        typer.Option(
+            metavar="CAPTURE", help="How the consumer finds changes: poll, change-stream or push."
+        ),
+    ] = CaptureChoice.POLL,
+    partitions: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Partitions of the change stream.")
+    ] = 1,
+    idle_interval: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="The consumer's idle_interval.")
+    ] = 0.0,
+    refresh: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="The consumer's refresh.")
+    ] = 10.0,
+    lease: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="The consumer's lease.")
+    ] = 15.0,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="An assumption; repeatable."),
@@ -57,8 +87,10 @@ def command(
 ) -> None:
     """Model an instance that is too large to measure.
 
-    Shows how many shards a write rate needs. The assumptions are in benchmarks/model.py and
-    docs/benchmarks.md. Exits with 1 if no number of shards carries the rate.
+    Shows how many shards a write rate needs, and how many calls of Spanner a consumer makes in an
+    hour: idle, and while every table changes between two polls. What is assumed is in
+    benchmarks/model.py, benchmarks/call_costs.py and docs/benchmarks.md. Exits with 1 if no number
+    of shards carries the rate.
     """
     assumptions = Assumptions.model_validate(parse_assumptions(settings or ()))
     fewest = find_fewest_shards(nodes, writes, interval, assumptions, tables)
@@ -67,12 +99,24 @@ def command(
         forecast(Setup(nodes, writes, count, interval, tables=tables), assumptions)
         for count in counts
     ]
+    consumption = Consumption(
+        capture=capture.value,
+        tables=tables,
+        shards=(shards or [fewest or 1])[0],
+        partitions=partitions,
+        interval=interval,
+        idle_interval=idle_interval,
+        refresh=refresh,
+        lease=lease,
+    )
+    idle, busy = count_calls(consumption), count_calls(replace(consumption, changing=tables))
     if json_output:
-        CONSOLE.print_json(json.dumps(convert_to_json(fewest, forecasts), default=str))
+        CONSOLE.print_json(json.dumps(convert_to_json(fewest, forecasts, idle, busy), default=str))
     else:
         print_model(
             CONSOLE, fewest, find_fewest_nodes(writes, interval, assumptions, tables), forecasts
         )
+        print_calls(CONSOLE, idle, busy)
     if out is not None:
         require_extras("bench")
         page = import_module("benchmarks.elements").render_page(chart(nodes, counts, assumptions))

@@ -9,6 +9,7 @@ from benchmarks.scenarios import (
     connector,
     debezium,
     decode,
+    distance,
     first_rows,
     forms,
     index,
@@ -36,7 +37,17 @@ from watcher.settings.fields import unknown_option
 ALL = (
     *(
         each.SCENARIO
-        for each in (sustained, backlog, latency, published, captures, index, java, debezium)
+        for each in (
+            sustained,
+            backlog,
+            latency,
+            distance,
+            published,
+            captures,
+            index,
+            java,
+            debezium,
+        )
     ),
     *sweeps.SCENARIOS,
     *(

@@ -154,7 +154,7 @@ def log_cpu(run: Run, worker: Popen[bytes]) -> None:
 
 def main(arguments: list[str]) -> None:
     """Delivers until drained."""
-    run = Run.load(arguments[0])
+    run = Run.load(arguments[0], consumes=True)
     command, ports = build.command(), Ports.choose()
     folder = run.folder / PROCESS
     folder.mkdir()

@@ -66,7 +66,7 @@ def arguments(run: Run, tables: list[WatchedTable]) -> list[str]:
 
 def main(texts: list[str]) -> None:
     """Becomes the Java process."""
-    run = Run.load(texts[0])
+    run = Run.load(texts[0], consumes=True)
     database = connect(DatabaseAddress.parse(run.database))
     database.update_ddl([positions_ddl()]).result(DDL_SECONDS_MAX)
     tables = [discover_table(database, name) for name in run.tables]

@@ -144,7 +144,7 @@ def log_parquet(run: Run, log: Log) -> None:
 
 def main(arguments: list[str]) -> None:
     """Streams until drained."""
-    run = Run.load(arguments[0])
+    run = Run.load(arguments[0], consumes=True)
     spark, log = session("spanner-watcher bench"), Log(run)
     try:
         register(spark)

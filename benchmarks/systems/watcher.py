@@ -114,6 +114,7 @@ def watcher_of(run: Run, number: int) -> Watcher:
         "shard_groups": consumer.shard_groups,
         "positions": {"table": run.positions_table},
         "refresh": consumer.refresh,
+        "lease": consumer.lease,
     }
     spec = run.preparation.spec
     if spec is not None and not consumer.streams:
@@ -149,7 +150,7 @@ def log_cpu(run: Run, process: str) -> None:
 def main(arguments: list[str]) -> None:
     """Watches until drained, in a process that is as large as that of ``spanner-watcher watch``."""
     keep_pandas_out()
-    run, number = Run.load(arguments[0]), int(arguments[1])
+    run, number = Run.load(arguments[0], consumes=True), int(arguments[1])
     process = f"watcher{number}"
     watcher = watcher_of(run, number)
     watcher.on_batch(Receiver(run, process))

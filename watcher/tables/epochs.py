@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from ddl.model.schema import Schema
 from watcher.spanner.stream import QueryStream
-from watcher.tables.schema_reader import SchemaEpoch, read_digest, read_epoch
+from watcher.tables.schema_reader import SchemaEpoch, read_digest, read_epoch, start_digest
 
 Derived = TypeVar("Derived")
 KEPT_MAX = 8
@@ -31,11 +31,17 @@ class Epochs(Generic[Derived]):
         self._kept: OrderedDict[int, Derived] = OrderedDict()
         self._looks: list[tuple[int, int]] = []
         """Timestamps at which the schema was looked at, in order, and its digests then."""
+        self._asked: tuple[int, Callable[[], int]] | None = None
+        """A look that is under way: its timestamp, and what waits for its digest."""
 
     def latest(self) -> tuple[SchemaEpoch, Derived]:
         """The schema of a strong read, and what follows from it."""
         epoch = read_epoch(self._stream)
         return epoch, self._keep(epoch)
+
+    def prepare(self, timestamp: int) -> None:
+        """Begins what ``at`` does, without waiting: it is going to be asked, soon and probably."""
+        self._asked = timestamp, start_digest(self._stream, timestamp)
 
     def at(self, timestamp: int) -> Derived:
         """What follows from the schema at a read timestamp: one cheap call where the schema is
@@ -46,6 +52,9 @@ class Epochs(Generic[Derived]):
         # assumes: columns-at-timestamp
         # assumes: dropped-table-readable
         # assumes: renamed-table-readable
+        asked, self._asked = self._asked, None
+        if asked is not None and asked[0] == timestamp:
+            return self._recall(asked[1](), timestamp)
         _, digest = read_digest(self._stream, timestamp)
         return self._recall(digest, timestamp)
 

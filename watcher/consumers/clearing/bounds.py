@@ -20,7 +20,7 @@ from watcher.consumers.positions import (
 from watcher.consumers.positions.cleared import write_cleared
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.selections import SELECTION_COLUMN, read_selections
-from watcher.consumers.positions.tables import Columns, read_own_columns
+from watcher.consumers.positions.tables import Columns, is_complete, read_own_columns
 from watcher.model.errors import ConfigurationError
 from watcher.model.window import BEGINNING
 from watcher.spanner.dialects import SqlDialect, find_dialect
@@ -92,6 +92,8 @@ class SharedPositions:
     def read(self, table: WatchedTable) -> Slowest:
         """As ``Bounds.read``; makes no table."""
         columns = read_own_columns(self._database, self._name)
+        # One look at INFORMATION_SCHEMA a clearing: what is complete needs not be made.
+        self._tables_exist = is_complete(columns, self._name, find_dialect(self._database).dialect)
         with self._database.snapshot(multi_use=True) as snapshot:
             return self._find_slowest(snapshot, table, columns)
 

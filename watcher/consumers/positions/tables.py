@@ -193,6 +193,11 @@ def list_missing(known: Columns, positions_table: str, dialect: Dialect) -> list
     return [each for table in tables for each in table.statements(known, dialect)]
 
 
+def is_complete(known: Columns, positions_table: str, dialect: Dialect) -> bool:
+    """Whether the product's own tables have everything, whatever room for names."""
+    return not list_missing(known, positions_table, dialect)
+
+
 def change_own_tables(database: Database, positions_table: str, statements: Sequence[str]) -> None:
     """Runs DDL for the own tables. Raises as ``create_own_tables``."""
     try:

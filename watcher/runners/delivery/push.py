@@ -34,7 +34,8 @@ SAVE_SECONDS = 1.0
 
 class PushDelivery(WindowDelivery):
     """As ``WindowDelivery``, without windows: a change is delivered when it comes, the changes of a
-    key in commit order. The position that is saved is the watermark, every second.
+    key in commit order. The position that is saved is the watermark: every second while changes
+    come, and as ``WindowDelivery`` does while none do.
 
     At least once: after a crash or a stop everything above the saved watermark is delivered again;
     after a drain nothing is, nor when queries are opened again while the watcher runs.
@@ -64,6 +65,8 @@ class PushDelivery(WindowDelivery):
         self._queries: OpenQueries | None = None
         self._starts: dict[str, int] = {}
         self._saved_at = 0.0
+        self._unsaved = False
+        """Whether anything came since the watermark was saved."""
         self._delivered = DeliveredRecords()
 
     def replace_positions(self, positions: Positions) -> None:
@@ -121,12 +124,19 @@ class PushDelivery(WindowDelivery):
             self._delivered.note(records, self._tables.reads)
         mark = queries.watermark
         drained = until is not None and mark >= until
-        if mark > reached and (drained or time.monotonic() - self._saved_at >= SAVE_SECONDS):
+        self._unsaved |= bool(taken)
+        if mark > reached and (drained or self._must_advance()):
             self._advance(mark)
             if self._is_due():
                 self.read_schema(ReadSchema(mark, required=True))
                 self._follower.note_saved()
         return Delivered(mark, counts, more=bool(taken) or (until is not None and not drained))
+
+    def _must_advance(self) -> bool:
+        """Whether it is time to save the watermark: soon where changes come, which would come
+        again; while nothing does, as seldom as the position of an idle table."""
+        waits = SAVE_SECONDS if self._unsaved else max(SAVE_SECONDS, self._idle_seconds)
+        return time.monotonic() - self._saved_at >= waits
 
     def _open(self) -> OpenQueries:
         self._starts = self.read_positions()
@@ -171,5 +181,6 @@ class PushDelivery(WindowDelivery):
         self._starts = {table: max(at, mark) for table, at in self._starts.items()}
         self._delivered.advance(mark)
         self._known = None
+        self._unsaved = False
         self._saved_at = time.monotonic()
         LOG.info("watermark %s", format_timestamp(mark))

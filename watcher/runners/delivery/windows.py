@@ -20,6 +20,7 @@ from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.sources import SourceAnswers
 from watcher.planning.windows import (
+    FindCut,
     ReadSchema,
     Request,
     Watched,
@@ -49,6 +50,11 @@ class TableFollower(Protocol):
         of the schema that is valid there, and those that are new are registered."""
         ...
 
+    def prepare(self, timestamp: int) -> None:
+        """``follow`` is going to be called, unless the window ends earlier: its call of Spanner may
+        begin."""
+        ...
+
     def note_saved(self) -> None:
         """The positions are saved, and ``WindowDelivery.source`` is the latest known one."""
         ...
@@ -59,6 +65,9 @@ class FixedTables:
 
     def follow(self, timestamp: int) -> None:
         """As ``TableFollower.follow``."""
+
+    def prepare(self, timestamp: int) -> None:
+        """As ``TableFollower.prepare``."""
 
     def note_saved(self) -> None:
         """As ``TableFollower.note_saved``."""
@@ -266,6 +275,13 @@ class WindowDelivery(SourceAnswers[Source]):
         return time.monotonic() - self._followed_at >= self._idle_seconds
 
     # Answers to the questions of a plan.
+
+    def find_cut(self, question: FindCut[Source]) -> int:
+        """As ``SourceAnswers.find_cut``; beside the count the schema is read at the end that a
+        window has when nothing is cut."""
+        if self._needs_schema:
+            self._follower.prepare(max(window.end for window in question.windows.values()))
+        return super().find_cut(question)
 
     def find_source(self, schema: Source) -> Source:
         """As ``SourceAnswers.find_source``."""

@@ -270,6 +270,10 @@ class WatcherRun:
         else:
             self._tables = tables
 
+    def prepare(self, timestamp: int) -> None:
+        """As ``TableFollower.prepare``."""
+        self._settings.resolver.prepare(timestamp)
+
     def note_saved(self) -> None:
         """As ``TableFollower.note_saved``."""
         self._registrar.remove_dropped(self._tables)

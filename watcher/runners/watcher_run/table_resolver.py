@@ -77,6 +77,10 @@ class TableResolver:
         _, tables = self._epochs.latest()
         return self._check(tables)
 
+    def prepare(self, timestamp: int) -> None:
+        """Begins what ``resolve_at`` does, without waiting for it."""
+        self._epochs.prepare(timestamp)
+
     def resolve_at(self, timestamp: int, unread: frozenset[str]) -> Tables:
         """The tables to watch in the schema at a read timestamp; the same object for the same
         schema. ``unread`` tables may not be watchable there yet.
