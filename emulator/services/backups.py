@@ -177,6 +177,7 @@ class Backups:
             backup_info=info.backup_info,
             optimize_database_operation_name=optimize,
         )
+        times.fill_timestamp(metadata.progress.start_time, wall_micros())
         path = self._store.path(stored)
 
         def work() -> Message:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.backups import DAY, admin, back_up, instance_of, name_new, restore, tomorrow
 from fixtures.queries import ask
 from fixtures.server import connect, spawn
 from google.api_core import exceptions
-from google.cloud.spanner_admin_database_v1 import DatabaseAdminClient, types
+from google.cloud.spanner_admin_database_v1 import types
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
-from google.cloud.spanner_v1.instance import Instance
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -28,28 +27,12 @@ TABLE = (
     "CREATE TABLE t (id INT64 NOT NULL, v STRING(MAX), n INT64 AS (id * 2) STORED) PRIMARY KEY (id)"
 )
 STREAM = "CREATE CHANGE STREAM S FOR ALL"
-NUMBERS = itertools.count()
-DAY = timedelta(days=1)
 CRON = types.BackupScheduleSpec(cron_spec=types.CrontabSpec(text="0 2 * * *"))
-
-
-def tomorrow() -> datetime:
-    return datetime.now(UTC) + DAY
 
 
 def micros_of(time: Any) -> int:
     """A time that the client shows as a datetime."""
     return to_micros(time)
-
-
-def name_new(kind: str) -> str:
-    return f"{kind}-{next(NUMBERS)}"
-
-
-def admin(database: Database) -> DatabaseAdminClient:
-    instance: Instance = database._instance
-    api: DatabaseAdminClient = instance._client.database_admin_api
-    return api
 
 
 def write(database: Database, *ids: int, value: str = "v") -> datetime:
@@ -66,29 +49,6 @@ def delete(database: Database, *ids: int) -> None:
 
 def read(database: Database) -> list[tuple[Any, ...]]:
     return list(ask(database, "SELECT id, v, n FROM t ORDER BY id").rows)
-
-
-def instance_of(database: Database) -> str:
-    return str(database.name.partition("/databases/")[0])
-
-
-def back_up(source: Database, **fields: Any) -> types.Backup:
-    asked = {"database": source.name, "expire_time": tomorrow()} | fields
-    request = types.CreateBackupRequest(
-        parent=instance_of(source), backup_id=name_new("backup"), backup=types.Backup(**asked)
-    )
-    made: types.Backup = admin(source).create_backup(request).result(60)
-    return made
-
-
-def restore(database: Database, backup: str) -> Database:
-    identifier = name_new("restored")
-    parent = instance_of(database)
-    request = {"parent": parent, "database_id": identifier, "backup": backup}
-    admin(database).restore_database(request=request).result(60)
-    instance: Instance = database._instance
-    restored: Database = instance.database(identifier)
-    return restored
 
 
 @pytest.mark.both_dialects

@@ -1,5 +1,5 @@
-"""Which DDL statements have changed a database lately: the only question to the admin API that a
-watcher asks, once when it starts."""
+"""What has changed a database lately, by its operations: DDL statements, and a restore. The only
+questions to the admin API that a watcher or replicator asks, once when it starts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from google.api_core.exceptions import Forbidden, MethodNotImplemented
 from google.cloud.spanner_admin_database_v1 import (
     ListDatabaseOperationsRequest,
+    RestoreDatabaseMetadata,
     UpdateDatabaseDdlMetadata,
 )
 
@@ -17,7 +18,9 @@ from watcher.spanner.database import CHECK_SECONDS_MAX, open_client
 from watcher.spanner.timestamps import to_micros
 
 LOG = logging.getLogger("watcher.spanner")
-METADATA = "type.googleapis.com/google.spanner.admin.database.v1.UpdateDatabaseDdlMetadata"
+TYPES = "type.googleapis.com/google.spanner.admin.database.v1."
+METADATA = f"{TYPES}UpdateDatabaseDdlMetadata"
+RESTORE = f"{TYPES}RestoreDatabaseMetadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +38,34 @@ def read_schema_changes(address: DatabaseAddress, since: int) -> list[SchemaChan
     Raises GoogleAPICallError after seconds where the server does not answer.
     """
     # assumes: schema-changes-listed
+    listed = list_metadata(address, METADATA)
+    updates = map(UpdateDatabaseDdlMetadata.deserialize, listed)
+    changes = [
+        SchemaChange(to_micros(committed_at), statement)
+        for update in updates
+        if update.database == address.path
+        for statement, committed_at in zip(update.statements, update.commit_timestamps)  # noqa: B905
+    ]
+    return sorted((c for c in changes if c.committed_at > since), key=lambda c: c.committed_at)
+
+
+def read_restored_at(address: DatabaseAddress) -> int:
+    """When the database was made of a backup, in microseconds since 1970, if that was in the last
+    seven days; else 0, and also, with a warning, for who may not list operations.
+
+    Raises GoogleAPICallError after seconds where the server does not answer.
+    """
+    restores = map(RestoreDatabaseMetadata.deserialize, list_metadata(address, RESTORE))
+    times = [each.progress.start_time for each in restores if each.name == address.path]
+    return max((to_micros(time) for time in times if time is not None), default=0)
+
+
+def list_metadata(address: DatabaseAddress, kind: str) -> list[bytes]:
+    """The metadata of the operations of one kind of a database."""
     client = open_client(address)
     instance = address.path.partition("/databases/")[0]
     request = ListDatabaseOperationsRequest(
-        parent=instance, filter=f"(metadata.@type={METADATA}) AND (name:{address.path}/operations/)"
+        parent=instance, filter=f"(metadata.@type={kind}) AND (name:{address.path}/operations/)"
     )
     try:
         operations = list(
@@ -48,20 +75,9 @@ def read_schema_changes(address: DatabaseAddress, since: int) -> list[SchemaChan
         )
     except (Forbidden, MethodNotImplemented) as error:
         LOG.warning(
-            "tables that were dropped and created again cannot be told from those before: grant"
-            " spanner.databaseOperations.list (%s)",
+            "tables that were dropped and created again, or restored, cannot be told from those"
+            " before: grant spanner.databaseOperations.list (%s)",
             error.message,
         )
         return []
-    updates = (
-        UpdateDatabaseDdlMetadata.deserialize(each.metadata.value)
-        for each in operations
-        if each.metadata.type_url == METADATA
-    )
-    changes = [
-        SchemaChange(to_micros(committed_at), statement)
-        for update in updates
-        if update.database == address.path
-        for statement, committed_at in zip(update.statements, update.commit_timestamps)  # noqa: B905
-    ]
-    return sorted((c for c in changes if c.committed_at > since), key=lambda c: c.committed_at)
+    return [each.metadata.value for each in operations if each.metadata.type_url == kind]
