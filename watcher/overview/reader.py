@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from google.cloud.spanner_v1 import RequestOptions
 from google.cloud.spanner_v1.database import Database
 
 from watcher.spanner.dialects import SqlDialect, find_dialect
 from watcher.spanner.read_options import DirectedRead
-from watcher.spanner.requests import build_directed_read, build_type
+from watcher.spanner.requests import build_directed_read, build_type, make_low_options
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import to_datetime
 
-LOW_PRIORITY = RequestOptions(priority=RequestOptions.Priority.PRIORITY_LOW)
+LOW_PRIORITY = make_low_options("status")
 
 
 @dataclass(frozen=True, slots=True)

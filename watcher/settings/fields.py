@@ -204,8 +204,8 @@ class SharedSettings(BaseModel):
     ``truncate``, ``refuse`` (an error), or ``string`` (every TIMESTAMP as text, with all digits).
     Keys and change streams keep all digits."""
     priority: Priority | None = None
-    """At which priority Spanner serves the reads of captures; without it, Spanner's default:
-    high."""
+    """At which priority Spanner serves the reads of captures; without it, Spanner's default, high,
+    and low for whole tables."""
     directed_read: DirectedRead | None = None
     """Which replicas serve the reads of captures."""
     mask_key: MaskKey | None = None

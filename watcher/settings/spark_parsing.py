@@ -61,6 +61,12 @@ def check_combinations(options: SourceOptions) -> None:
             "'snapshotTimestamp' reads whole tables, 'startingTimestamp' and 'endingTimestamp' read"
             " changes: use one or the other"
         )
+    if options.data_boost and options.reads_changes:
+        raise ConfigurationError(
+            "'dataBoost' reads whole tables, which Spanner divides into partitions; changes between"
+            " two timestamps are read through an index, which it does not divide: leave out"
+            " 'dataBoost', or 'startingTimestamp' and 'endingTimestamp'"
+        )
     if not options.streamed:
         for name in ("stream", "placements", "operations", "transaction_tag", "whole_rows"):
             if name in options.model_fields_set:

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from google.api_core.exceptions import NotFound
+from google.api_core.exceptions import MethodNotImplemented, NotFound, PermissionDenied
 from google.cloud.spanner_v1 import PartitionOptions, PartitionQueryRequest, TransactionSelector
 
-from watcher.model.errors import UnavailableError
-from watcher.spanner.requests import build_read_only
+from watcher.model.errors import (
+    AccessDeniedError,
+    ConfigurationError,
+    UnavailableError,
+    WatcherError,
+)
+from watcher.spanner.read_options import yield_to_others
+from watcher.spanner.requests import apply_options, build_read_only
 from watcher.spanner.results.wire import ResultPart
 from watcher.spanner.sql import Statement
 from watcher.spanner.stream import QueryStream
+
+DATA_BOOST_PERMISSION = "spanner.databases.useDataBoost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +69,14 @@ class PartitionedQuery(QueryStream):
     def read_partition(
         self, statement: Statement, partition: QueryPartition, data_boost: bool
     ) -> Iterator[ResultPart]:
-        """The messages of one partition; the statement must be the one that was partitioned.
+        """The messages of one partition, at a low priority unless the options name another one; the
+        statement must be the one that was partitioned.
 
-        Raises VersionExpiredError, or UnavailableError when Spanner has forgotten the transaction.
+        Raises VersionExpiredError, UnavailableError when Spanner has forgotten the transaction, and
+        AccessDeniedError or ConfigurationError where there is no Data Boost.
         """
         request = self._build_request(statement, None)
+        apply_options(yield_to_others(self._options), request)
         request.transaction = TransactionSelector(id=partition.transaction.transaction_id)
         request.session = partition.transaction.session
         request.partition_token = partition.token
@@ -77,7 +88,23 @@ class PartitionedQuery(QueryStream):
                 partition.transaction.read_timestamp,
                 own_session=False,
             )
+        except (PermissionDenied, MethodNotImplemented) as error:
+            if not data_boost:
+                raise
+            raise explain_data_boost(error) from error
         except NotFound as error:
             raise UnavailableError(
                 f"Spanner no longer knows the partition ({error.message}); start the read again"
             ) from error
+
+
+def explain_data_boost(error: PermissionDenied | MethodNotImplemented) -> WatcherError:
+    """Why a read by Data Boost is refused, and what to do."""
+    if isinstance(error, MethodNotImplemented):
+        return ConfigurationError(
+            f"there is no Data Boost here ({error.message}): Spanner Omni has none; read without it"
+        )
+    return AccessDeniedError(
+        f"no permission to read by Data Boost ({error.message}): grant {DATA_BOOST_PERMISSION} on"
+        " the database (roles/spanner.databaseReaderWithDataBoost), or read without Data Boost"
+    )

@@ -5,7 +5,7 @@ Source: Spanner's ``RequestOptions.Priority`` and ``DirectedReadOptions``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
@@ -118,6 +118,11 @@ class ReadOptions:
     priority: Priority | None = None
     directed_read: DirectedRead | None = None
     tag: str = APPLICATION
+
+
+def yield_to_others(options: ReadOptions) -> ReadOptions:
+    """The options of reads that are not urgent: a low priority, unless one is named."""
+    return options if options.priority is not None else replace(options, priority=Priority.LOW)
 
 
 def write_tag(work: str, consumer: str | None = None) -> str:

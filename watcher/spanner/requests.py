@@ -20,7 +20,7 @@ from google.protobuf.struct_pb2 import Struct
 from ddl.model.schema import Type
 from watcher.model.value_types import ANNOTATIONS, UNANNOTATED
 from watcher.spanner.dialects import SqlDialect
-from watcher.spanner.read_options import DirectedRead, ReadOptions, Replica
+from watcher.spanner.read_options import DirectedRead, ReadOptions, Replica, write_tag
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import to_datetime
 
@@ -70,6 +70,14 @@ def build_type(type_: Type) -> TypePb:
         name = type_.proto_name or ""
         return TypePb(code=code, type_annotation=annotation, proto_type_fqn=name)
     return TypePb(code=code, array_element_type=build_type(type_.element))
+
+
+def make_low_options(work: str) -> RequestOptions:
+    """The options of a request that yields to everybody else's, with a tag that says for what work
+    it is."""
+    return RequestOptions(
+        priority=RequestOptions.Priority.PRIORITY_LOW, request_tag=write_tag(work)
+    )
 
 
 def apply_options(options: ReadOptions, request: Request) -> None:

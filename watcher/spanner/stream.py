@@ -18,7 +18,7 @@ from google.cloud.spanner_v1 import (
 from watcher.spanner.dialects import FIND_DIALECT, GOOGLESQL, SqlDialect, parse_dialect
 from watcher.spanner.keys import KeyRange
 from watcher.spanner.outages import NO_ANSWER, CallRetries, Outages
-from watcher.spanner.read_options import ReadOptions
+from watcher.spanner.read_options import ReadOptions, yield_to_others
 from watcher.spanner.requests import (
     Request,
     SentStatement,
@@ -175,8 +175,10 @@ class QueryStream:
         limit: int,
         read_timestamp_micros: int | None,
     ) -> Iterator[ResultPart]:
-        """As ``query``, for the rows of a key range in the order of the key. ``limit`` 0: all."""
-        return self._read(table, columns, keys.key_set, limit, read_timestamp_micros)
+        """As ``query``, for the rows of a key range in the order of the key. ``limit`` 0: all.
+        Whole tables are read so: at a low priority, unless the options name another one."""
+        key_set, options = keys.key_set, yield_to_others(self._options)
+        return self._read(table, columns, key_set, limit, read_timestamp_micros, options)
 
     def read_keys(
         self,
@@ -187,7 +189,7 @@ class QueryStream:
     ) -> Iterator[ResultPart]:
         """As ``query``, for the rows of some keys, which are in the JSON of Spanner's API."""
         key_set: dict[str, object] = {"keys": [list(key) for key in keys]}
-        return self._read(table, columns, key_set, 0, read_timestamp_micros)
+        return self._read(table, columns, key_set, 0, read_timestamp_micros, self._options)
 
     def _read(
         self,
@@ -196,6 +198,7 @@ class QueryStream:
         key_set: dict[str, object],
         limit: int,
         read_timestamp_micros: int | None,
+        options: ReadOptions,
     ) -> Iterator[ResultPart]:
         request = ReadRequest(
             table=table,
@@ -204,7 +207,7 @@ class QueryStream:
             limit=limit,
             transaction={"single_use": {"read_only": build_read_only(read_timestamp_micros)}},
         )
-        apply_options(self._options, request)
+        apply_options(options, request)
         return self._stream(self._session.read, request, read_timestamp_micros)
 
     def _stream(

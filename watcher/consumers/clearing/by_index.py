@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from google.cloud.spanner_v1 import KeySet, Type, param_types
+from google.cloud.spanner_v1 import KeySet, RequestOptions, Type, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.clearing.methods import ClearingLoad, round_up_micros
+from watcher.consumers.clearing.methods import CLEARING, ClearingLoad, round_up_micros
 from watcher.consumers.clearing.statements import (
     clearing_statement,
     delete_named_sets,
@@ -85,7 +85,8 @@ class ByIndex:
             values["shard"] = (shard, shard_type)
         with self.database.snapshot() as snapshot:
             text = page_of_shard(self.table)
-            rows = snapshot.execute_sql(*self.table.sql.bind(text, values))
+            bound = self.table.sql.bind(text, values)
+            rows = snapshot.execute_sql(*bound, request_options=CLEARING)
             entries = list(rows)
             return IndexPage(entries, rows.fields[1].type_ if entries else None)
 
@@ -95,7 +96,12 @@ class ByIndex:
                 return self._delete_sets(transaction, page)
             return self._clear_rows(transaction, page)
 
-        return run_optimistically(self.database, clear, exclude_txn_from_change_streams=True)
+        return run_optimistically(
+            self.database,
+            clear,
+            exclude_txn_from_change_streams=True,
+            commit_request_options=RequestOptions(priority=CLEARING.priority),
+        )
 
     def _clear_rows(self, transaction: Transaction, page: IndexPage) -> int:
         """Writes NULL into the timestamp, or TRUE into Processed and the timestamp as it is: an
@@ -104,9 +110,8 @@ class ByIndex:
         keys, timestamp = key_columns(table), table.timestamp_column
         columns = (*keys, timestamp)
         key_set = KeySet(keys=[list(entry[1:]) for entry in page.entries])
-        rows = [
-            row for row in transaction.read(table.name, columns, key_set) if self._is_safe(row[-1])
-        ]
+        read = transaction.read(table.name, columns, key_set, request_options=CLEARING)
+        rows = [row for row in read if self._is_safe(row[-1])]
         if table.processed_column is None:
             values = [(*row[:-1], None) for row in rows]
         else:
@@ -125,5 +130,6 @@ class ByIndex:
             "ids": ([entry[1] for entry in page.entries], param_types.Array(page.key_type)),
         }
         text = delete_named_sets(self.table)
-        rows = transaction.execute_update(*self.table.sql.bind(text, values))
+        bound = self.table.sql.bind(text, values)
+        rows = transaction.execute_update(*bound, request_options=CLEARING)
         return int(rows)

@@ -17,6 +17,7 @@ from watcher.consumers.clearing.statements import (
 )
 from watcher.model.errors import IndexMissingError
 from watcher.model.window import BEGINNING
+from watcher.spanner.requests import make_low_options
 from watcher.spanner.timestamps import to_datetime, to_micros
 from watcher.tables.values import WatchedTable
 
@@ -37,6 +38,10 @@ class Method(StrEnum):
     """Reads the keys of delivered rows from the index and clears them in ordinary transactions."""
     AUTO = "auto"
     """The cheaper one by an estimate."""
+
+
+CLEARING = make_low_options("clear")
+"""Clearing is not urgent: it yields to what applications and consumers do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,8 @@ def bind_limit(limit: int) -> dict[str, tuple[object, object]]:
 def read_load(database: Database, table: WatchedTable, safe: int) -> ClearingLoad:
     """What may be cleared up to ``safe``: one query of the index alone."""
     with database.snapshot() as snapshot:
-        result = snapshot.execute_sql(*table.sql.bind(count_clearable(table), bind_safe(safe)))
+        bound = table.sql.bind(count_clearable(table), bind_safe(safe))
+        result = snapshot.execute_sql(*bound, request_options=CLEARING)
         shards = [ClearableShard(r[0], int(r[1]), round_up_micros(r[2])) for r in result if r[1]]
         return ClearingLoad(tuple(shards), result.fields[0].type_)
 
@@ -94,7 +100,8 @@ def limit_end(database: Database, table: WatchedTable, safe: int, rows_max: int)
     """Up to where about ``rows_max`` of the oldest rows lie."""
     with database.snapshot() as snapshot:
         rows = snapshot.execute_sql(
-            *table.sql.bind(latest_clearable(table), bind_safe(safe) | bind_limit(rows_max))
+            *table.sql.bind(latest_clearable(table), bind_safe(safe) | bind_limit(rows_max)),
+            request_options=CLEARING,
         )
         latest = next(iter(rows))[0]
     return safe if latest is None else min(safe, round_up_micros(latest))
@@ -103,7 +110,8 @@ def limit_end(database: Database, table: WatchedTable, safe: int, rows_max: int)
 def count_table_rows(database: Database, table: WatchedTable, limit: int) -> int:
     """How many rows the table has; ``limit`` when there are as many or more."""
     with database.snapshot() as snapshot:
-        rows = snapshot.execute_sql(*table.sql.bind(count_table(table), bind_limit(limit)))
+        bound = table.sql.bind(count_table(table), bind_limit(limit))
+        rows = snapshot.execute_sql(*bound, request_options=CLEARING)
         return int(next(iter(rows))[0])
 
 
@@ -131,5 +139,6 @@ def clear_partitioned(database: Database, table: WatchedTable, safe: int) -> int
     rows = database.execute_partitioned_dml(
         *table.sql.bind(clearing_statement(table), bind_safe(safe)),
         exclude_txn_from_change_streams=True,
+        request_options=CLEARING,
     )
     return int(rows)
