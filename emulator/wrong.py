@@ -36,6 +36,8 @@ class Wrong(StrEnum):
     DROPPED_TABLE_READABLE = "dropped-table-readable"
     RENAMED_TABLE_READABLE = "renamed-table-readable"
     SCHEMA_CHANGES_LISTED = "schema-changes-listed"
+    EXPIRED_VERSIONS_REFUSED = "expired-versions-refused"
+    MISSING_OBJECTS_NAMED = "missing-objects-named"
     PARTITIONS_COVER_ROWS = "partitions-cover-rows"
     RESUME_TOKEN = "resume-token"
     INDEX_READS_ENTRIES = "index-reads-entries"

@@ -22,6 +22,7 @@ from emulator.errors import (
 )
 from emulator.limits import MUTATIONS_MAX
 from emulator.values.requests import Stored
+from emulator.wrong import Wrong, is_wrong
 
 LOG = logging.getLogger("emulator")
 
@@ -124,6 +125,8 @@ def pending_read(what: str) -> SpannerError:
 
 def too_old(text: str) -> SpannerError:
     """A read timestamp is past version garbage collection."""
+    if is_wrong(Wrong.EXPIRED_VERSIONS_REFUSED):
+        return failed_precondition(f"Nothing can be read at {text}.")
     return failed_precondition(
         f"Read-only transaction timestamp {text} has exceeded the maximum timestamp staleness"
     )

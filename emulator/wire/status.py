@@ -12,6 +12,7 @@ from google.rpc.status_pb2 import Status
 
 from emulator.errors import SpannerError
 from emulator.wire.messages import Message
+from emulator.wrong import Wrong, is_wrong
 
 RESOURCE_PREFIX = "type.googleapis.com/"
 
@@ -50,6 +51,10 @@ def to_status(error: SpannerError) -> Message:
     return status
 
 
+UNNAMED = {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND}
+"""The errors that do not say what is missing, where that is made wrong."""
+
+
 def abort(context: grpc.ServicerContext, error: SpannerError) -> NoReturn:
     """Ends a call with an error. Clients read the details in one of two places: both are filled."""
     messages = error_details(error)
@@ -60,4 +65,5 @@ def abort(context: grpc.ServicerContext, error: SpannerError) -> NoReturn:
             for detail in messages
         ]
         context.set_trailing_metadata(tuple(trailers))
-    context.abort(error.code, error.message)
+    unnamed = error.code in UNNAMED and is_wrong(Wrong.MISSING_OBJECTS_NAMED)
+    context.abort(error.code, "The request is refused." if unnamed else error.message)

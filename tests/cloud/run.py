@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -27,14 +26,13 @@ from google.cloud.spanner_v1.instance import Instance
 
 from benchmarks.model import Assumptions
 from cloud.cases import CASES, PREFIX, Case
+from ddl.model.resource_ids import IdRules
 from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import explain_error, open_client
 from watcher.spanner.temporary_databases import create_temporarily, drop_database
 
 COMMAND = [sys.executable, "-c", "from watcher.cli import main; main()"]
-NAME_LENGTH_MAX = 30
-"""Of a database in Spanner."""
 UNITS_A_NODE = 1_000
 ROW_BYTES = 1_000
 """Of a row with its index entries, its versions and its records, generously."""
@@ -49,13 +47,9 @@ def choose_address(address: DatabaseAddress, prefix: str, case: Case) -> Databas
 
 def check_prefix(prefix: str) -> None:
     """Raises ConfigurationError for a prefix that no database can have."""
-    longest = max(len(case.name) for case in CASES) + 1 + len(prefix)
-    if re.fullmatch(r"[a-z][a-z0-9-]*", prefix) is None or longest > NAME_LENGTH_MAX:
-        raise ConfigurationError(
-            f"invalid --prefix '{prefix}': it begins the names of databases; use a lower-case"
-            f" letter, followed by letters, digits and '-', at most"
-            f" {NAME_LENGTH_MAX - longest + len(prefix)} characters"
-        )
+    for case in CASES:
+        if problem := IdRules.DATABASE.explain(f"{prefix}-{case.name}"):
+            raise ConfigurationError(f"invalid --prefix '{prefix}': {problem}")
 
 
 def read_instance(address: DatabaseAddress) -> Instance:

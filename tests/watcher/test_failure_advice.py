@@ -16,6 +16,8 @@ CASES: list[tuple[GoogleAPICallError, str, type[Exception]]] = [
     (NotFound("Column not found in table A: N"), "table or a column", SchemaChangedError),
     (NotFound("Table not found: A"), "table or a column", SchemaChangedError),
     (InvalidArgument("Unrecognized name: N [at 1:8]"), "table or a column", SchemaChangedError),
+    (InvalidArgument('[ERROR] relation "a" does not exist'), "table or a col", SchemaChangedError),
+    (InvalidArgument('column "n" does not exist'), "table or a column", SchemaChangedError),
     (NotFound("Index not found on table A: I"), "create the index", DatabaseNotFoundError),
     (Forbidden("no"), "grant roles", AccessDeniedError),
 ]

@@ -62,6 +62,7 @@ TRANSIENT = (
 )
 
 # Spanner has no codes of their own for these; its messages have been the same for years.
+# assumes: missing-objects-named
 SESSION_GONE = re.compile(r"session not found", re.IGNORECASE)
 TRANSACTION_GONE = re.compile(r"transaction not found", re.IGNORECASE)
 INDEX_GONE = re.compile(r"secondary index|index not found|null.filtered index", re.IGNORECASE)
@@ -70,7 +71,7 @@ ROLE_REFUSED = re.compile(r"Role (?:not found: )?\w+")
 PLACE_GONE = re.compile(r"(database|instance|project) not found", re.IGNORECASE)
 SCHEMA_GONE = re.compile(
     r"unrecognized name|(table|column) not found|not found: (table|column)|column .* not found"
-    r"|no such (table|column)|schema",
+    r"|no such (table|column)|(table|relation|column) .* does not exist|schema",
     re.IGNORECASE,
 )
 

@@ -132,6 +132,7 @@ def receive(messages: Iterable[ResultPart]) -> Iterator[ResultPart]:
 def convert_refusal(error: FailedPrecondition, read_timestamp_micros: int | None) -> Exception:
     """The refusal as VersionExpiredError when the read is older than the version retention, which
     Spanner's message says; any other refusal as it is."""
+    # assumes: expired-versions-refused
     if read_timestamp_micros is not None and "maximum timestamp staleness" in error.message:
         return VersionExpiredError(
             f"the database no longer has the versions of {format_timestamp(read_timestamp_micros)}"

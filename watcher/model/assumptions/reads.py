@@ -75,6 +75,27 @@ READS = (
         (Mode.POLL,),
     ),
     Assumption(
+        "expired-versions-refused",
+        "A read at a timestamp that is older than version_retention_period is refused with"
+        " FAILED_PRECONDITION and the words 'maximum timestamp staleness'.",
+        "",
+        Consequence.ERROR,
+        "a window that is older than the versions ends a watcher, where it would be read strongly",
+        "keep consumers ahead of version_retention_period (the condition of the page), or begin"
+        " anew with start = 'latest'",
+        EVERY_READER,
+    ),
+    Assumption(
+        "missing-objects-named",
+        "A statement with a table, a column or a forced index that is not there is refused with"
+        " INVALID_ARGUMENT or NOT_FOUND and words that say which of them is not.",
+        "",
+        Consequence.ERROR,
+        "a schema change ends a watcher, where it would look at the schema again",
+        "start watchers again after a schema change",
+        EVERY_READER,
+    ),
+    Assumption(
         "partitions-cover-rows",
         "The partitions of PartitionQuery, read at one timestamp, hold each row once.",
         "reads",

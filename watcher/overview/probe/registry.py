@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from watcher.overview.probe import reading, schemas, streaming, writing
+from watcher.overview.probe import reading, refusing, schemas, streaming, writing
 from watcher.overview.probe.context import Observation, ProbeContext
 
 Probe = Callable[[ProbeContext], Observation]
@@ -26,6 +26,8 @@ PROBES: Mapping[str, Probe] = {
     "partitions-cover-rows": reading.probe_partitions,
     "resume-token": reading.probe_resume_tokens,
     "index-reads-entries": reading.probe_index,
+    "expired-versions-refused": refusing.probe_expired,
+    "missing-objects-named": refusing.probe_missing,
     "optimistic-conflict": writing.probe_optimistic,
     "stream-names-partitions": streaming.probe_partitions,
     "stream-heartbeat-bound": streaming.probe_heartbeats,
