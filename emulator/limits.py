@@ -47,6 +47,9 @@ THREADS_MAX = 256
 STREAMS_MAX = 192
 """Open streams hold a thread each; the rest is left for commits."""
 
+PARTITION_READERS_MAX = 20
+"""Concurrent readers of a partition of a change stream."""
+
 SESSIONS_IN_BATCH_MAX = 100
 SESSIONS_MAX = 20_000
 """Of the server; Spanner has 10,000 for each database and node."""

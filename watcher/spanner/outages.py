@@ -93,6 +93,11 @@ class Outages:
             self._announced = True
         LOG.warning("%s does not answer; retrying until it does: %s", self.database, error)
 
+    @property
+    def announced(self) -> bool:
+        """Whether the log has the beginning of an outage that lasts."""
+        return self._announced
+
     def record_answer(self) -> None:
         """A call got an answer."""
         if self._since is None:
@@ -118,10 +123,12 @@ class Outages:
 
 
 class CallRetries:
-    """The retries of one call, or of one stream from its last progress on."""
+    """The retries of one call, or of one stream from its last progress on. A call that is refused
+    while others are answered is no outage: its beginning and its end are logged, too."""
 
     def __init__(self, outages: Outages) -> None:
         self._outages = outages
+        self._announced = False
         self._pauses: Iterator[float] | None = None
         self._since = 0.0
 
@@ -131,6 +138,7 @@ class CallRetries:
         now = time.monotonic()
         if self._pauses is None:
             self._pauses, self._since = iterate_pauses(), now
+        self._announce(now, error)
         limit = self._outages.limit_seconds
         left = self._since + limit - now
         if left <= 0:
@@ -139,9 +147,18 @@ class CallRetries:
             ) from error
         self._outages.pause(min(next(self._pauses), left))
 
+    def _announce(self, now: float, error: Exception) -> None:
+        refused = now - self._since >= ANNOUNCED_AFTER_SECONDS
+        if refused and not self._announced and not self._outages.announced:
+            self._announced = True
+            LOG.warning("%s refuses a call, retrying it: %s", self._outages.database, error)
+
     def reset(self) -> None:
         """The call, or the next part of the stream, got an answer: the limit starts again."""
         self._pauses = None
+        if self._announced:
+            self._announced, seconds = False, time.monotonic() - self._since
+            LOG.warning("%s takes the call after %.1f s", self._outages.database, seconds)
         self._outages.record_answer()
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import grpc
 
 from ddl.model.schema import ChangeStream, Schema
+from emulator import limits
 from emulator.engine.change_streams import mutable
 from emulator.engine.change_streams.mutable import is_mutable
 from emulator.engine.change_streams.partitions import StreamPartition, stream_partitions
@@ -203,7 +204,7 @@ class ChangeReader:
         caller: Caller,
     ) -> Iterator[PlacedRecords]:
         """Everything of a partition, as it comes; ends with the partition or the query."""
-        signal = self.signals.enter(partition.number)
+        signal = self.signals.enter(partition.number, limits.PARTITION_READERS_MAX)
         caller.when_gone(signal.set)
         try:
             yield from PartitionReading(self, arguments, partition, after, caller, signal).run()

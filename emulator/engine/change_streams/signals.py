@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
+from emulator.errors import resource_exhausted
+
 
 class Signal:
     """What one reader waits on."""
@@ -33,10 +35,17 @@ class Signals:
         self._waiting: dict[int, set[Signal]] = {}
         self.closed = False
 
-    def enter(self, partition: int) -> Signal:
-        """A reader of a partition; ``leave`` when it is done."""
+    def enter(self, partition: int, readers_max: int | None = None) -> Signal:
+        """A reader of a partition; ``leave`` when it is done. Raises RESOURCE_EXHAUSTED where so
+        many read it already."""
         signal = Signal()
         with self._lock:
+            readers = self._waiting.get(partition, ())
+            if readers_max is not None and len(readers) >= readers_max:
+                raise resource_exhausted(
+                    f"The change stream partition has {readers_max} concurrent readers already,"
+                    " and takes no more."
+                )
             self._waiting.setdefault(partition, set()).add(signal)
         return signal
 
