@@ -31,6 +31,7 @@ from emulator.engine.schema_rules.placements import InstancePartitions
 from emulator.engine.sequences import CREATE_SEQUENCES
 from emulator.engine.snapshots import READ_STATE, Snapshots
 from emulator.engine.state import SchemaState
+from emulator.engine.table_sizes import list_sizes
 from emulator.engine.timeline import Timeline
 from emulator.engine.versions import SchemaVersions
 from emulator.engine.writer import DatabaseWriter
@@ -122,6 +123,7 @@ class Database:
             lambda: self.schema,
             self._writer.capture.signals,
         )
+        self.query_stats.list_sizes = lambda: list_sizes(self._storage, self.schema)
         self._maintenance = Maintenance(self._writer, self.oldest_readable)
         self._maintenance.start()
 

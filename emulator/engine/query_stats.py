@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ INTERVALS = {"MINUTE": 1, "10MINUTE": 10, "HOUR": 60}
 
 TOP, TOTAL = "SPANNER_SYS.QUERY_STATS_TOP_", "SPANNER_SYS.QUERY_STATS_TOTAL_"
 OPTIMIZER = "SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS"
+SIZES = "SPANNER_SYS.TABLE_SIZES_STATS_1HOUR"
 OPTIMIZER_RELEASES = (
     *("2019-06-18", "2020-03-01", "2021-08-01", "2022-03-01", "2022-07-15", "2023-09-11"),
     *("2024-05-22", "2024-10-28", "2026-07-21"),
@@ -123,6 +124,8 @@ class QueryStats:
     counted_each: int = COUNTED_EACH
     logged: bool = False
     """Whether each execution is logged, without the values of its parameters."""
+    list_sizes: Callable[[], Iterable[dict[str, object]]] = tuple
+    """The columns of the sizes of tables, as they are now."""
     _minutes: dict[int, dict[Key, Sums]] = field(default_factory=dict)
     _minute: int = 0
     _started: dict[int, int] = field(default_factory=dict)
@@ -162,8 +165,13 @@ class QueryStats:
     def table(self, name: str) -> Iterator[Row]:
         """The rows of a table, newest interval first; the interval that runs is among them.
 
-        What is not measured is NULL, and of other tables than those of queries nothing is known.
+        What is not measured is NULL, and of other tables than those of queries and sizes nothing is
+        known.
         """
+        if name == SIZES:
+            for row in self.list_sizes():
+                yield tuple(row.get(column) for column, _ in VIEWS[name])
+            return
         if name == OPTIMIZER:
             for version, day in enumerate(OPTIMIZER_RELEASES, start=1):
                 yield version, day, int(version == OPTIMIZER_DEFAULT)

@@ -24,6 +24,7 @@ from fixtures.singers import address_of, fetch_now, make_watchable
 from google.cloud.spanner_v1.database import Database
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
+from ddl.migration.apply import roll_back
 from ddl.model.errors import PlanError
 from ddl.rules.evolve import parse_schema
 from watcher import Change, Watcher
@@ -253,3 +254,18 @@ def test_descriptors_that_do_not_fit_are_refused(
 
 def describe_other() -> FileDescriptorSet:
     return FileDescriptorSet(file=[FileDescriptorProto(name="other.proto", package="other")])
+
+
+def test_a_migration_and_its_rollback_keep_the_descriptors(database: Database) -> None:
+    def read_descriptors() -> bytes:
+        api = database._instance._client.database_admin_api
+        return bytes(api.get_database_ddl(database=database.name).proto_descriptors)
+
+    before = read_descriptors()
+    assert before
+    make_watchable(database)
+    write(database)
+    assert len(deliver(database, start="earliest")) == 1
+    assert read_descriptors() == before
+    roll_back(database)
+    assert read_descriptors() == before

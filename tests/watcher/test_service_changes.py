@@ -8,24 +8,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zlib import crc32
 
 import pytest
-from fixtures.consumers import options, write
+from fixtures.consumers import options, singers_of, write
 from fixtures.pace import allow
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable
 from fixtures.watcher_threads import ChangeCollector, run_in_thread, run_without_error
 from google.api_core.exceptions import NotFound
 from google.cloud.spanner_v1 import ExecuteSqlRequest
+from google.cloud.spanner_v1.backup import Backup
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
-from emulator.copy_calls import SNAPSHOT
 from emulator.limits import PARTITION_READERS_MAX
-from emulator.process import ServerProcess, call_server
 from watcher import Watcher
 from watcher.captures import statements
 from watcher.captures.change_stream.lineage import Lineage
@@ -48,23 +47,40 @@ each_capture = pytest.mark.parametrize("capture", CAPTURES)
 
 
 @pytest.fixture
-def own(instance: Instance, request: pytest.FixtureRequest) -> Iterator[Callable[[], Database]]:
-    """Makes one database again and again, under one name."""
+def own(instance: Instance, request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A database that a test drops or restores."""
     name = f"restored-{crc32(request.node.name.encode())}"
+    database: Database = instance.database(name, ddl_statements=[SINGERS, STREAM])
+    database.create().result(30)
+    make_watchable(database)
+    yield database
+    if database.exists():
+        database.drop()
 
-    def make() -> Database:
-        database: Database = instance.database(name, ddl_statements=[SINGERS, STREAM])
-        database.create().result(30)
-        make_watchable(database)
-        return database
 
-    yield make
-    instance.database(name).drop()
+def make_backup(database: Database, instance: Instance) -> Backup:
+    """A backup of now."""
+    expires = datetime.now(UTC) + timedelta(days=1)
+    backup: Backup = instance.backup(f"of-{database.database_id}", database, expires)
+    backup.create().result(30)
+    return backup
+
+
+@contextmanager
+def restoring(database: Database, instance: Instance) -> Iterator[Database]:
+    """What is written in the block is gone after it: the database is restored, under its name, as
+    it was before. Gives a client for afterwards: the sessions of the first one are gone."""
+    backup = make_backup(database, instance)
+    restored: Database = instance.database(database.database_id)
+    yield restored
+    database.drop()
+    restored.restore(backup).result(30)
+    backup.delete()
 
 
 @pytest.fixture
 def singers(create_database: CreateDatabase) -> Database:
-    database = create_database(SINGERS, STREAM)
+    database: Database = create_database(SINGERS, STREAM)
     make_watchable(database)
     return database
 
@@ -106,9 +122,7 @@ def wait_for_key(seen: ChangeCollector, key: int) -> None:
 def test_a_watcher_goes_on_while_its_instance_is_scaled_and_backed_up(
     singers: Database,
     instance: Instance,
-    server: ServerProcess,
     faults: Callable[..., None],
-    tmp_path: Path,
     capture: str,
 ) -> None:
     seen = ChangeCollector()
@@ -122,7 +136,7 @@ def test_a_watcher_goes_on_while_its_instance_is_scaled_and_backed_up(
             write(singers, units)
             wait_for_key(seen, units)
             faults()
-        call_server(server.address, SNAPSHOT, {"directory": str(tmp_path / "backup")})
+        make_backup(singers, instance).delete()
         write(singers, 2)
         wait_for_key(seen, 2)
     assert {change.key["SingerId"] for change in seen.changes} == {1, 3_000, 1_000, 2}
@@ -130,29 +144,18 @@ def test_a_watcher_goes_on_while_its_instance_is_scaled_and_backed_up(
 
 @each_capture
 def test_a_watcher_whose_database_is_dropped_ends_with_one_line(
-    own: Callable[[], Database], caplog: pytest.LogCaptureFixture, capture: str
+    own: Database, caplog: pytest.LogCaptureFixture, capture: str
 ) -> None:
-    database = own()
-    watcher = make_watcher(database, capture, lambda _: database.drop())
+    watcher = make_watcher(own, capture, lambda _: own.drop())
     began = threading.Event()
     watcher.on_start(lambda _start: began.set())
     with run_in_thread(watcher) as raised:
         assert began.wait(allow(SECONDS_MAX))
-        write(database, 1)
+        write(own, 1)
         wait_for(caplog, "stopping")
     assert [type(error) for error in raised] == [NotFound]
     (line,) = find_lines(caplog, "stopping")
     assert "check the name of the database" in line
-    own()  # for the fixture, which drops it
-
-
-def restore(own: Callable[[], Database], database: Database) -> Database:
-    """A database as Spanner restores it: under its old name, with the rows of a backup, and without
-    the records of its change streams."""
-    database.drop()
-    restored = own()
-    write(restored, 1)
-    return restored
 
 
 @pytest.fixture
@@ -161,36 +164,47 @@ def elsewhere(create_database: CreateDatabase) -> dict[str, object]:
     return {"positions": {"database": str(address_of(create_database()))}}
 
 
+def run_once(database: Database, capture: str, **more: object) -> list[object]:
+    """The keys that one run delivers."""
+    seen = ChangeCollector()
+    make_watcher(database, capture, seen, **more).run_once()
+    return [change.key["SingerId"] for change in seen.changes]
+
+
 def test_a_poller_of_a_restored_database_goes_on_with_what_is_written_since(
-    own: Callable[[], Database], elsewhere: dict[str, object]
+    own: Database, instance: Instance, elsewhere: dict[str, object]
 ) -> None:
-    database, seen = own(), ChangeCollector()
-    make_watcher(database, "poll", seen, start="earliest", **elsewhere).run_once()
-    restored = restore(own, database)
-    write(restored, 2)
-    make_watcher(restored, "poll", seen, **elsewhere).run_once()
-    assert {change.key["SingerId"] for change in seen.changes} == {1, 2}
+    write(own, 1)
+    with restoring(own, instance) as restored:
+        write(own, 2)
+        assert set(run_once(own, "poll", start="earliest", **elsewhere)) == {1, 2}
+    assert singers_of(restored).keys() == {1}
+    assert run_once(restored, "poll", **elsewhere) == []
+    write(restored, 3)
+    assert run_once(restored, "poll", **elsewhere) == [3]
 
 
 def test_a_reader_of_a_stream_of_a_restored_database_ends_and_says_what_is_lost(
-    own: Callable[[], Database], elsewhere: dict[str, object]
+    own: Database, instance: Instance, elsewhere: dict[str, object]
 ) -> None:
-    database, seen = own(), ChangeCollector()
-    make_watcher(database, "change-stream", seen, **elsewhere).run_once()
-    restored = restore(own, database)
+    with restoring(own, instance) as restored:
+        run_once(own, "change-stream", **elsewhere)
+    write(restored, 1)
     with pytest.raises(StreamExpiredError, match="give the reader a new position"):
-        make_watcher(restored, "change-stream", seen, **elsewhere).run_once()
-    assert seen.changes == []
+        run_once(restored, "change-stream", **elsewhere)
 
 
-def test_positions_that_are_restored_with_their_database_begin_where_they_were(
-    own: Callable[[], Database],
+def test_positions_that_are_restored_with_their_database_are_those_of_the_backup(
+    own: Database, instance: Instance
 ) -> None:
-    database, seen = own(), ChangeCollector()
-    make_watcher(database, "poll", seen, start="earliest").run_once()
-    restored = restore(own, database)
-    make_watcher(restored, "poll", seen, start="earliest").run_once()
-    assert [change.key["SingerId"] for change in seen.changes] == [1]
+    write(own, 1)
+    assert run_once(own, "poll", start="earliest") == [1]
+    with restoring(own, instance) as restored:
+        write(own, 2)
+        assert run_once(own, "poll") == [2]
+    assert run_once(restored, "poll") == []
+    write(restored, 2)
+    assert run_once(restored, "poll") == [2]
 
 
 # The readers of a partition.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +47,7 @@ if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
 
     from ddl.migration.apply import apply_plan, wait_for_running
+    from ddl.migration.estimate import TableEstimate, estimate_plan
     from ddl.migration.files import write_files
     from ddl.migration.plan import Plan, PlanStatement, make_plan
     from ddl.migration.record import read_ownership
@@ -114,7 +116,7 @@ def plan(
     if sql:
         print_statements(migration)
     else:
-        show_plan(migration, json_output)
+        show_plan(migration, json_output, list_estimates(client, loaded, migration))
     report_rest(migration, loaded, names, json_output)
     if out is not None and not migration.empty:
         for path in write_files(migration, out):
@@ -173,7 +175,7 @@ def apply_migration(
     loaded, client = load_schema(database, None)
     names = select_tables(loaded, request.include, request.exclude)
     migration = plan_tables(loaded, client, names, request)
-    show_plan(migration, json_output)
+    show_plan(migration, json_output, list_estimates(client, loaded, migration))
     report_rest(migration, loaded, names, json_output)
     if dry_run or migration.empty or client is None:
         return migration
@@ -192,16 +194,25 @@ def plan_tables(
     return make_plan(schema, names, request.options, owned, request.strict)
 
 
-def show_plan(migration: Plan, json_output: bool) -> None:
+def list_estimates(client: Database | None, schema: Schema, migration: Plan) -> list[TableEstimate]:
+    """What the plan takes, table by table; nothing for a schema of a file."""
+    if client is None or migration.empty:
+        return []
+    return estimate_plan(client, schema, migration)
+
+
+def show_plan(migration: Plan, json_output: bool, estimates: Sequence[TableEstimate] = ()) -> None:
     """Prints a plan as SQL with comments, or as JSON."""
     if json_output:
-        print_json(migration.as_json())
+        print_json(migration.as_json() | {"estimates": [asdict(each) for each in estimates]})
         return
+    for estimate in estimates:
+        CONSOLE.print(f"-- estimate, {estimate.table}: {estimate.describe()}")
     for each in migration.taken_over:
         CONSOLE.print(f"-- takes over {each.table}.{each.name}: {each.effect}", style="bold")
     for note in migration.notes:
         CONSOLE.print(f"-- note: {note}")
-    if migration.notes:
+    if migration.notes or estimates:
         CONSOLE.print()
     for number, statement in enumerate(migration.statements, 1):
         print_statement(number, len(migration.statements), statement)
