@@ -8,11 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from zlib import crc32
 
 import pytest
+from fixtures.backups import back_up, restore
 from fixtures.consumers import options, singers_of, write
 from fixtures.pace import allow
 from fixtures.server import CreateDatabase
@@ -20,7 +20,6 @@ from fixtures.singers import SINGERS, address_of, make_watchable
 from fixtures.watcher_threads import ChangeCollector, run_in_thread, run_without_error
 from google.api_core.exceptions import NotFound
 from google.cloud.spanner_v1 import ExecuteSqlRequest
-from google.cloud.spanner_v1.backup import Backup
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
@@ -30,7 +29,6 @@ from watcher.captures import statements
 from watcher.captures.change_stream.lineage import Lineage
 from watcher.captures.change_stream.record_values import ChildPartition, DataRecord
 from watcher.captures.change_stream.records import decode_records
-from watcher.model.errors import StreamExpiredError
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.requests import build_read_only, build_statement
 from watcher.spanner.sessions import get_shared_session
@@ -56,26 +54,6 @@ def own(instance: Instance, request: pytest.FixtureRequest) -> Iterator[Database
     yield database
     if database.exists():
         database.drop()
-
-
-def make_backup(database: Database, instance: Instance) -> Backup:
-    """A backup of now."""
-    expires = datetime.now(UTC) + timedelta(days=1)
-    backup: Backup = instance.backup(f"of-{database.database_id}", database, expires)
-    backup.create().result(30)
-    return backup
-
-
-@contextmanager
-def restoring(database: Database, instance: Instance) -> Iterator[Database]:
-    """What is written in the block is gone after it: the database is restored, under its name, as
-    it was before. Gives a client for afterwards: the sessions of the first one are gone."""
-    backup = make_backup(database, instance)
-    restored: Database = instance.database(database.database_id)
-    yield restored
-    database.drop()
-    restored.restore(backup).result(30)
-    backup.delete()
 
 
 @pytest.fixture
@@ -136,7 +114,7 @@ def test_a_watcher_goes_on_while_its_instance_is_scaled_and_backed_up(
             write(singers, units)
             wait_for_key(seen, units)
             faults()
-        make_backup(singers, instance).delete()
+        back_up(singers)
         write(singers, 2)
         wait_for_key(seen, 2)
     assert {change.key["SingerId"] for change in seen.changes} == {1, 3_000, 1_000, 2}
@@ -158,53 +136,27 @@ def test_a_watcher_whose_database_is_dropped_ends_with_one_line(
     assert "check the name of the database" in line
 
 
-@pytest.fixture
-def elsewhere(create_database: CreateDatabase) -> dict[str, object]:
-    """Positions in a database that nobody restores."""
-    return {"positions": {"database": str(address_of(create_database()))}}
-
-
-def run_once(database: Database, capture: str, **more: object) -> list[object]:
+def run_once(database: Database, **more: object) -> list[object]:
     """The keys that one run delivers."""
     seen = ChangeCollector()
-    make_watcher(database, capture, seen, **more).run_once()
+    make_watcher(database, "poll", seen, **more).run_once()
     return [change.key["SingerId"] for change in seen.changes]
 
 
 def test_a_poller_of_a_restored_database_goes_on_with_what_is_written_since(
-    own: Database, instance: Instance, elsewhere: dict[str, object]
+    own: Database, create_database: CreateDatabase
 ) -> None:
+    elsewhere = {"positions": {"database": str(address_of(create_database()))}}
     write(own, 1)
-    with restoring(own, instance) as restored:
-        write(own, 2)
-        assert set(run_once(own, "poll", start="earliest", **elsewhere)) == {1, 2}
+    backup = back_up(own)
+    write(own, 2)
+    assert set(run_once(own, start="earliest", **elsewhere)) == {1, 2}
+    own.drop()
+    restored = restore(own, backup.name, own.database_id)
     assert singers_of(restored).keys() == {1}
-    assert run_once(restored, "poll", **elsewhere) == []
+    assert run_once(restored, **elsewhere) == []
     write(restored, 3)
-    assert run_once(restored, "poll", **elsewhere) == [3]
-
-
-def test_a_reader_of_a_stream_of_a_restored_database_ends_and_says_what_is_lost(
-    own: Database, instance: Instance, elsewhere: dict[str, object]
-) -> None:
-    with restoring(own, instance) as restored:
-        run_once(own, "change-stream", **elsewhere)
-    write(restored, 1)
-    with pytest.raises(StreamExpiredError, match="give the reader a new position"):
-        run_once(restored, "change-stream", **elsewhere)
-
-
-def test_positions_that_are_restored_with_their_database_are_those_of_the_backup(
-    own: Database, instance: Instance
-) -> None:
-    write(own, 1)
-    assert run_once(own, "poll", start="earliest") == [1]
-    with restoring(own, instance) as restored:
-        write(own, 2)
-        assert run_once(own, "poll") == [2]
-    assert run_once(restored, "poll") == []
-    write(restored, 2)
-    assert run_once(restored, "poll") == [2]
+    assert run_once(restored, **elsewhere) == [3]
 
 
 # The readers of a partition.
