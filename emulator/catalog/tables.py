@@ -8,6 +8,7 @@ from ddl.model.names import split_name
 from ddl.model.schema import Column, Index, KeyPart, Schema, Table, Type
 from ddl.syntax.protos import KIND as PROTO_BUNDLE
 from ddl.syntax.render import render_type
+from ddl.syntax.vector_indexes import VectorIndex, list_vector_indexes
 from emulator.sql.functions.text import farm_fingerprint
 from emulator.values.columns import View
 from emulator.values.system_tables import VIEWS, Row
@@ -177,13 +178,28 @@ def all_indexes(schema: Schema) -> Iterator[tuple[Table, Index, str]]:
         indexed = schema.table(index.table)
         if indexed is not None:
             yield indexed, index, "INDEX"
+    for vectors in list_vector_indexes(schema):
+        indexed = schema.table(vectors.table)
+        if indexed is not None:
+            yield indexed, vector_index(vectors), "VECTOR"
+
+
+def vector_index(index: VectorIndex) -> Index:
+    """A vector index as the views show it."""
+    return Index(
+        index.name,
+        index.table,
+        tuple(map(KeyPart, index.columns)),
+        index.storing,
+        where_not_null=(index.not_null,) if index.not_null is not None else (),
+    )
 
 
 def indexes(schema: Schema) -> Iterator[Row]:
     """Primary keys and secondary indexes."""
     managed = {index.name for _, index in managed_indexes(schema)}
     for table, index, kind in all_indexes(schema):
-        state = "READ_WRITE" if kind == "INDEX" else None
+        state = None if kind == "PRIMARY_KEY" else "READ_WRITE"
         where = " AND ".join(f"{name} IS NOT NULL" for name in index.where_not_null) or None
         yield (
             "",
@@ -202,8 +218,10 @@ def indexes(schema: Schema) -> Iterator[Row]:
 def index_columns(schema: Schema, show: Callable[[Column], str] = spanner_type) -> Iterator[Row]:
     """Key parts with their order; stored columns have none. ``show`` writes a column's type."""
     for table, index, kind in all_indexes(schema):
+        ascending = None if kind == "VECTOR" else "ASC"
         parts = [
-            (p.column, n, "DESC" if p.descending else "ASC") for n, p in enumerate(index.parts, 1)
+            (p.column, n, "DESC" if p.descending else ascending)
+            for n, p in enumerate(index.parts, 1)
         ]
         stored = [(name, None, None) for name in index.storing]
         for name, number, order in [*parts, *stored]:

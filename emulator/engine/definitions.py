@@ -7,15 +7,18 @@ import re
 from dataclasses import replace
 
 from ddl.model import steps
-from ddl.model.errors import DuplicateNameError, NameNotFoundError, SchemaError
+from ddl.model.errors import DdlError, DuplicateNameError, NameNotFoundError, SchemaError
+from ddl.model.names import same_name
 from ddl.model.schema import Column, Identity, Schema, Table, Verbatim
-from ddl.syntax import placements, sequences, views
+from ddl.syntax import placements, sequences, vector_indexes, views
 from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
+from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.errors import invalid_argument
 from emulator.sql.sequences import identity_counter, sequence_counter
 
 NEXTVAL = re.compile(r"\bnextval\s*\(\s*'\"?([^'\"]+)", re.IGNORECASE)
 """How the PostgreSQL dialect draws from a sequence."""
+IF_NOT_EXISTS = re.compile(r"\s+IF\s+NOT\s+EXISTS\s+", re.IGNORECASE)
 
 
 def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
@@ -54,7 +57,7 @@ def counters_to_restart(before: Schema, step: steps.Step) -> dict[str, int]:
 
 
 def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
-    """CREATE VIEW, CREATE SEQUENCE, CREATE PLACEMENT; other objects are as they are."""
+    """CREATE VIEW, SEQUENCE, PLACEMENT, VECTOR INDEX; other objects are as they are."""
     if item.kind == views.KIND:
         view = views.read_view(item.text, schema.dialect)
         if view.security is None:
@@ -81,7 +84,27 @@ def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
             raise DuplicateNameError("Placement", item.name)
         refuse_taken_name(schema, item.name)
         return steps.CreateVerbatim(Verbatim(item.kind, item.name, placement.text))
+    if item.kind == vector_indexes.KIND:
+        index = read_new_index(item.text)
+        if index.optional and schema_has(schema, item):
+            return None
+        refuse_taken_name(schema, item.name)
+        text = IF_NOT_EXISTS.sub(" ", item.text, count=1) if index.optional else item.text
+        return steps.CreateVerbatim(Verbatim(item.kind, item.name, text))
     return steps.CreateVerbatim(item)
+
+
+def read_new_index(text: str) -> vector_indexes.VectorIndex:
+    """Reads a CREATE VECTOR INDEX. Raises INVALID_ARGUMENT with the place of the error."""
+    try:
+        return vector_indexes.read_vector_index(text)
+    except DdlError as error:
+        raise refuse_syntax(text, error) from error
+
+
+def schema_has(schema: Schema, item: Verbatim) -> bool:
+    """Whether there is an object of the same kind and name."""
+    return any(v.kind == item.kind and same_name(v.name, item.name) for v in schema.verbatim)
 
 
 def refuse_taken_name(schema: Schema, name: str) -> None:

@@ -23,6 +23,7 @@ from ddl.syntax.parse import parse_statement
 from ddl.syntax.placements import KIND as PLACEMENT
 from ddl.syntax.protos import KIND as PROTO_BUNDLE
 from ddl.syntax.protos import list_bundle_types
+from ddl.syntax.vector_indexes import KIND as VECTOR_INDEX
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.definitions import counters_to_restart, resolve_step
@@ -65,7 +66,15 @@ from emulator.values.sqlite_text import quote_name, quote_text
 
 Checked = TypeVar("Checked")
 LOCK_WAIT_SECONDS = 600.0
-RECORDED_KINDS = {"ROLE", "CHANGE STREAM", "VIEW", "SEQUENCE", PROTO_BUNDLE, PLACEMENT}
+RECORDED_KINDS = {
+    "ROLE",
+    "CHANGE STREAM",
+    "VIEW",
+    "SEQUENCE",
+    PROTO_BUNDLE,
+    PLACEMENT,
+    VECTOR_INDEX,
+}
 ALTERATIONS = {
     *("GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"),
     *(proto_bundle.ALTER, placements.ALTER, placements.ALTER_KEY),

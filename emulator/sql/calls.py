@@ -12,6 +12,7 @@ from emulator import errors
 from emulator.sql import (
     array_calls,
     conditional_calls,
+    distance_calls,
     format_calls,
     interval_calls,
     json_calls,
@@ -32,6 +33,7 @@ from emulator.sql.window_functions import WINDOW_FUNCTIONS
 SPECIAL: dict[str, Call] = {
     **conditional_calls.CALLS,
     **array_calls.CALLS,
+    **distance_calls.CALLS,
     **time_calls.CALLS,
     **json_calls.CALLS,
     **sequences.FUNCTIONS,
@@ -43,8 +45,7 @@ SPECIAL: dict[str, Call] = {
 }
 OWN_FUNCTION = re.compile(r"(fn_|int64_|numeric_|float64_|cast_|to_float32|farm_)\w*\(")
 UNSUPPORTED = """
-APPROX_COSINE_DISTANCE APPROX_DOT_PRODUCT APPROX_EUCLIDEAN_DISTANCE DEBUG_TOKENLIST
-DESTINATION_NODE_ID EDGES ELEMENT_DEFINITION_NAME ELEMENT_ID
+DEBUG_TOKENLIST DESTINATION_NODE_ID EDGES ELEMENT_DEFINITION_NAME ELEMENT_ID
 IS_ACYCLIC IS_FIRST IS_SIMPLE IS_TRAIL LABELS NODES PATH PATH_FIRST PATH_LAST
 PATH_LENGTH PROPERTY_NAMES SCORE SCORE_NGRAMS SEARCH SEARCH_NGRAMS
 SEARCH_SUBSTRING SNIPPET SOURCE_NODE_ID TOKEN TOKENIZE_BOOL TOKENIZE_FULLTEXT

@@ -48,7 +48,7 @@ NAME_NOT_FOUND = re.compile(r"(?:Table not found|Type not found|Unrecognized nam
 FIRST_WORD = re.compile(r"\s*([A-Za-z_]+)\b")
 OTHER_STATEMENTS = {
     *("ALTER", "ANALYZE", "BEGIN", "CALL", "CLONE", "COMMIT", "CREATE", "DECLARE", "DEFINE"),
-    *("DESCRIBE", "DROP", "EXECUTE", "EXPLAIN", "EXPORT", "GRANT", "GRAPH", "IF", "IMPORT"),
+    *("DESCRIBE", "DROP", "EXECUTE", "EXPLAIN", "EXPORT", "GRANT", "IF", "IMPORT"),
     *("LOAD", "LOOP", "MERGE", "MODULE", "RAISE", "RENAME", "REPEAT", "REVOKE", "ROLLBACK"),
     *("RUN", "SET", "SHOW", "START", "TRUNCATE", "UNDROP", "WHILE"),
 }
@@ -240,6 +240,8 @@ def read_tree(sql: str, schema: Schema) -> exp.Expr:
 def refuse_other_statements(sql: str) -> None:
     """Raises INVALID_ARGUMENT for a statement that is neither a query nor DML."""
     word = FIRST_WORD.match(sql)
+    if word and word[1].upper() == "GRAPH":
+        raise errors.unimplemented("GRAPH, a query of a property graph,")
     if word and word[1].upper() in OTHER_STATEMENTS:
         raise errors.invalid_argument(f"Statement not supported: {word[1]}")
 

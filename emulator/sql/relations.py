@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ddl.model.names import join_name, split_name
-from ddl.model.schema import Index, Table, Type, TypeCode, Verbatim
+from ddl.model.names import join_name, same_name, split_name
+from ddl.model.schema import Index, Schema, Table, Type, TypeCode, Verbatim
 from ddl.syntax import views
 from ddl.syntax.dialect import HINTS, OFFSET
 from ddl.syntax.protos import list_bundle_types
+from ddl.syntax.vector_indexes import list_vector_indexes
 from emulator import errors
 from emulator.limits import JOINS_MAX
 from emulator.sql.coerce import unify
@@ -340,11 +341,21 @@ def find_forced_index(node: exp.Table, table: Table, context: Context) -> Index 
         return None
     qualified = name if "." in name else join_name(split_name(table.name)[0], name)
     index = context.schema.index(qualified)
+    if index is None and is_vector_index(context.schema, table, qualified):
+        return None
     if index is None or index.table.casefold() != table.name.casefold():
         raise errors.invalid_argument(
             f"The table {table.name} does not have a secondary index called {name}"
         )
     return index
+
+
+def is_vector_index(schema: Schema, table: Table, name: str) -> bool:
+    """Whether a hint names a vector index: distances are exact here, from the table itself."""
+    return any(
+        same_name(index.name, name) and same_name(index.table, table.name)
+        for index in list_vector_indexes(schema)
+    )
 
 
 def relation_columns(relation: Relation) -> list[Typed]:
