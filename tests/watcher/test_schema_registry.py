@@ -487,7 +487,13 @@ def test_a_registry_that_does_not_answer_is_found_at_the_start(cluster: MockClus
 
 @pytest.mark.parametrize(
     ("status", "envelope", "count"),
-    [(BREAK, "plain-avro", 5), (429, "datastream-avro", 5), (503, "plain", 5), (500, "plain", 300)],
+    [
+        (BREAK, "plain-avro", 5),
+        (429, "datastream-avro", 5),
+        (503, "plain", 5),
+        (500, "plain", 300),
+        (500, "plain-avro", 300),
+    ],
 )
 def test_an_outage_delivers_the_window_again_and_loses_nothing(
     singers: Database,

@@ -120,7 +120,7 @@ def parse_micros(text: str) -> int:
     return to_micros(datetime.fromisoformat(f"{whole}.{digits}+00:00"))
 
 
-def write_datum(schema: object, datum: Mapping[str, object]) -> bytes:
+def write_datum(schema: object, datum: object) -> bytes:
     """Encodes one datum of a schema in fastavro's form, without the schema."""
     buffer = io.BytesIO()
     load_fastavro().schemaless_writer(buffer, schema, datum)

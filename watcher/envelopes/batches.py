@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, TableRows
 from watcher.captures.changes import iterate_changes
+from watcher.envelopes.avro_batches import encode_rows
 from watcher.envelopes.by_column.changes import ChangeColumns
 from watcher.envelopes.by_column.parts import render_parts
 from watcher.envelopes.kinds import LackingError
 from watcher.envelopes.message import Envelope
+from watcher.envelopes.plain_avro import PlainAvro
 from watcher.envelopes.templates import JsonEnvelope, compile_messages
+from watcher.envelopes.values import COMPACT_CELLS
 from watcher.model.change import Change, Shape
 from watcher.model.errors import EnvelopeError
 from watcher.spanner.results.columns import TIMESTAMP
@@ -40,8 +42,8 @@ EVENT = MESSAGE.append(pa.field(FOLLOWED, pa.bool_()))
 """Until tombstones are made, with whether one follows."""
 
 
-FindHead: TypeAlias = Callable[[Shape], bytes]
-"""What stands before each value of a table."""
+FindHeads: TypeAlias = Callable[[Shape], tuple[bytes, bytes]]
+"""What stands before each key and before each value of a table."""
 
 
 @runtime_checkable
@@ -53,9 +55,9 @@ class ColumnEnvelope(Protocol):
         ...
 
 
-def no_head(_: Shape) -> bytes:
+def no_heads(_: Shape) -> tuple[bytes, bytes]:
     """Nothing stands there."""
-    return b""
+    return b"", b""
 
 
 def encode_batch(rows: Changed, database: str, chosen: Envelope) -> pa.RecordBatch:
@@ -67,40 +69,67 @@ def encode_batch(rows: Changed, database: str, chosen: Envelope) -> pa.RecordBat
 
 
 def try_by_column(
-    rows: Changed, database: str, chosen: Envelope, find_head: FindHead = no_head
+    rows: Changed, database: str, chosen: Envelope, find_heads: FindHeads = no_heads
 ) -> pa.RecordBatch | None:
     """As ``encode_batch``; None for a format that is not written by column, and where a change is
     refused or cannot be read: written change by change, the error is of the first."""
     if isinstance(chosen, ColumnEnvelope):
         return chosen.encode_columns(rows, database)
-    if isinstance(chosen, JsonEnvelope):
-        with suppress(EnvelopeError, LackingError, ValueError):
-            return encode_by_column(rows, database, chosen, find_head)
+    with suppress(EnvelopeError, LackingError, ValueError):
+        if isinstance(chosen, JsonEnvelope):
+            return encode_by_column(rows, database, chosen, find_heads)
+        if isinstance(chosen, PlainAvro) and isinstance(rows, TableRows):
+            return encode_avro_by_column(rows, database, chosen, find_heads)
     return None
 
 
 def encode_by_column(
-    rows: Changed, database: str, chosen: JsonEnvelope, find_head: FindHead = no_head
+    rows: Changed, database: str, chosen: JsonEnvelope, find_heads: FindHeads = no_heads
 ) -> pa.RecordBatch:
     """The messages of a batch. Raises LackingError where the envelope refuses a change, and
     EnvelopeError."""
-    encode = partial(encode_part, database, chosen, find_head)
+
+    def encode(changes: ChangeColumns) -> list[pa.Array]:
+        compiled = compile_messages(chosen, database, changes.shape, changes.kind)
+        key, value = compiled.key.render(changes), compiled.value.render(changes)
+        return list_event(changes, key, value, find_heads, compiled.tombstone)
+
     return add_tombstones(render_parts(rows, chosen.style, EVENT, encode))
 
 
-def encode_part(
-    database: str, chosen: JsonEnvelope, find_head: FindHead, changes: ChangeColumns
+def encode_avro_by_column(
+    rows: TableRows, database: str, chosen: PlainAvro, find_heads: FindHeads = no_heads
+) -> pa.RecordBatch:
+    """As ``encode_by_column``."""
+
+    def encode(changes: ChangeColumns) -> list[pa.Array]:
+        key, value = encode_rows(rows, database, chosen, changes)
+        return list_event(changes, key, value, find_heads)
+
+    return add_tombstones(render_parts(rows, COMPACT_CELLS, EVENT, encode))
+
+
+def list_event(
+    changes: ChangeColumns,
+    key: pa.Array,
+    value: pa.Array,
+    find_heads: FindHeads,
+    tombstone: bool = False,
 ) -> list[pa.Array]:
-    """The events of changes that are alike, and whether a tombstone follows them."""
-    compiled = compile_messages(chosen, database, changes.shape, changes.kind)
-    head, values = find_head(changes.shape), compiled.value.render(changes).cast(pa.binary())
+    """The columns of ``EVENT`` of changes that are alike; whether a tombstone follows them."""
+    parts = zip(find_heads(changes.shape), (key, value), strict=True)
+    encoded = [
+        pc.binary_join_element_wise(head, part.cast(pa.binary()), b"")
+        if head
+        else part.cast(pa.binary())
+        for head, part in parts
+    ]
     return [
         pa.repeat(changes.shape.table, changes.rows),
         changes.commits.cast(TIMESTAMP),
-        compiled.key.render(changes).cast(pa.binary()),
-        pc.binary_join_element_wise(head, values, b"") if head else values,
+        *encoded,
         changes.ids,
-        pa.repeat(compiled.tombstone, changes.rows),
+        pa.repeat(tombstone, changes.rows),
     ]
 
 

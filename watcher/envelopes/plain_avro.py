@@ -92,14 +92,14 @@ class PlainAvro(EnvelopeOptions):
         except LackingError as error:
             raise refuse_change(change, error) from error
         parsed = parse_schemas(self, change.database, change.shape)
-        key = write_datum(parsed.key, event["key"])  # type: ignore[arg-type]
+        key = write_datum(parsed.key, event["key"])
         return (Message(key, write_datum(parsed.value, event), id_header(change.id)),)
 
     def describe_schemas(self, database: str, shape: Shape) -> RecordSchemas:
         """As ``SchemaEnvelope.describe_schemas``. Raises as ``check_names``, too."""
         check_names(shape)
         namespace = self._name_table(database, shape.table)
-        types = {name: self._choose_type(type_) for name, type_ in shape.columns}
+        types = {name: self.choose_type(type_) for name, type_ in shape.columns}
         key = make_record("Key", [describe_column(name, types[name]) for name in shape.primary_key])
         row = make_record("Row", [describe_column(name, avro) for name, avro in types.items()])
         value = json.loads(schema_text("plain-avro.avsc"))
@@ -119,11 +119,12 @@ class PlainAvro(EnvelopeOptions):
         namespace = self.namespace or replace_signs(database.rpartition("/")[2])
         return ".".join([namespace, *(replace_signs(part) for part in split_name(table) if part)])
 
-    def _choose_type(self, type_: Type) -> Json:
+    def choose_type(self, type_: Type) -> Json:
+        """The Avro type of a column besides null. Raises UnsupportedTypeError."""
         if self.timestamps == "iso" and type_.code is TypeCode.TIMESTAMP:
             return "string"
         if self.timestamps == "iso" and type_.element is not None:
-            return {"type": "array", "items": ["null", self._choose_type(type_.element)]}
+            return {"type": "array", "items": ["null", self.choose_type(type_.element)]}
         return avro_type(type_)
 
     def _fill(self, change: Change, kind: Kind) -> dict[str, object]:

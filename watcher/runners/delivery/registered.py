@@ -80,12 +80,11 @@ class RegisteredMessages(WrappedEnvelope):
 
     def encode_columns(self, rows: Changed, database: str) -> pa.RecordBatch | None:
         """As ``ColumnEnvelope.encode_columns``."""
-        return try_by_column(rows, database, self.inside, partial(self._find_value_head, database))
+        return try_by_column(rows, database, self.inside, partial(self._list_heads, database))
 
-    def _find_value_head(self, database: str, shape: Shape) -> bytes:
+    def _list_heads(self, database: str, shape: Shape) -> tuple[bytes, bytes]:
         heads = self.find_heads(database, shape)
-        assert heads.key is None, "JSON by column has keys without a schema"
-        return heads.value
+        return heads.key or b"", heads.value
 
     def find_heads(self, database: str, shape: Shape) -> Heads:
         """What stands before the records of a table. Raises as ``SchemaRegistry.find_id``."""
