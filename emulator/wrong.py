@@ -53,6 +53,10 @@ class Wrong(StrEnum):
     STREAM_NEW_ROW = "stream-new-row"
     STREAM_HIDDEN_COLUMNS = "stream-hidden-columns"
     STREAM_GENERATED_COLUMNS = "stream-generated-columns"
+    RETENTION_NOT_BACK = "retention-not-back"
+    STREAM_CHILDREN_LAST = "stream-children-last"
+    STREAM_KEY_IN_ONE_PARTITION = "stream-key-in-one-partition"
+    STREAM_MARKS_TTL = "stream-marks-ttl"
 
 
 _wrong: frozenset[Wrong] = frozenset()

@@ -255,7 +255,9 @@ class Database:
         """The earliest timestamp, in Unix microseconds, at which a read is possible."""
         kept = self._versions_kept()
         retention = retention_seconds(self.schema.options) * 1_000_000 if kept is None else kept
-        self._cleared_to = max(self._cleared_to, self._clock.wall() - retention)
+        earliest = self._clock.wall() - retention
+        back = earliest < self._cleared_to and is_wrong(Wrong.RETENTION_NOT_BACK)
+        self._cleared_to = earliest if back else max(self._cleared_to, earliest)
         return self._cleared_to
 
     def sweep(self) -> int:

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 from fixtures.consumers import clear, singers_of, write
 from fixtures.server import CreateDatabase
-from fixtures.singers import SINGERS, address_of, capture_of, make_watchable
+from fixtures.singers import (
+    SINGERS,
+    address_of,
+    await_expiry,
+    capture_of,
+    is_readable,
+    make_watchable,
+)
 from google.cloud.spanner_v1.database import Database
 from reference_pages.assumptions import list_references
 from typer.testing import CliRunner
@@ -19,7 +26,10 @@ from ddl.model.schema import Dialect
 from emulator.process import ServerProcess
 from emulator.wrong import Wrong
 from watcher import Change, Watcher
+from watcher.captures.change_stream.record_values import ChildPartition
+from watcher.captures.change_stream.records import decode_records
 from watcher.captures.snapshot import SnapshotCapture
+from watcher.captures.statements import read_change_stream
 from watcher.cli import app
 from watcher.consumers.positions import TABLE
 from watcher.model.assumptions.entry import Assumption, Consequence
@@ -34,6 +44,7 @@ from watcher.runners.spark.resolution import resolve_scan
 from watcher.settings.spark_parsing import parse_source_options
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.dialects import find_dialect
+from watcher.spanner.queries import QueryClient
 
 MakeWrong = Callable[..., None]
 TRIED = {**PROBES, **PROBES_AFTER_CHANGES}
@@ -72,8 +83,8 @@ def test_every_entry_has_a_probe_or_says_why_not() -> None:
     assert TRIED.keys() == {each.name for each in LEDGER.values() if not each.untried}
 
 
-def test_everything_that_is_tried_can_be_made_wrong() -> None:
-    assert TRIED.keys() == {entry.value for entry in Wrong}
+def test_every_entry_can_be_made_wrong() -> None:
+    assert LEDGER.keys() == {entry.value for entry in Wrong}
 
 
 @pytest.mark.parametrize("entry", LEDGER.values(), ids=LEDGER.keys())
@@ -358,3 +369,61 @@ def test_a_reader_of_a_stream_loses_the_end_of_a_window(
     assert (delivered == set(range(20))) is not bool(names)
     wrong()
     assert run_watcher(database, **streamed) == []
+
+
+# What no probe can try.
+
+
+def test_versions_that_come_back_are_not_all_there(
+    music: Database, wrong: MakeWrong, faults: Callable[..., None]
+) -> None:
+    stream = QueryClient(address_of(music)).stream
+    at = write(music, 1)
+    write(music, 1, name="second")
+    faults(versions_kept_seconds=0.2)
+    await_expiry(music, "Singers", at)
+    faults()
+    assert not is_readable(stream, "Singers", at)
+    wrong("retention-not-back")
+    assert is_readable(stream, "Singers", at)
+
+
+@pytest.mark.ddl(SINGERS, SINGERS_STREAM)
+@pytest.mark.parametrize("names", [(), ("stream-key-in-one-partition",)])
+def test_a_reader_of_a_stream_doubles_a_key_of_two_partitions(
+    database: Database, wrong: MakeWrong, names: tuple[str, ...]
+) -> None:
+    streamed = {"capture": "change-stream"}
+    run_watcher(database, **streamed)
+    wrong(*names)
+    write(database, *range(10))
+    wrong()
+    write(database, 10)
+    assert len(run_watcher(database, **streamed)) == 11 + 10 * bool(names)
+
+
+def list_tokens(database: Database, at: int) -> set[str]:
+    """The partitions of the stream of Singers at a timestamp."""
+    stream = QueryClient(address_of(database)).stream
+    statement = read_change_stream("Changes", at, at, None, 1_000, stream.sql, False)
+    records = decode_records(stream.query(statement, None, with_stats=False))
+    return {record.token for record in records if isinstance(record, ChildPartition)}
+
+
+@pytest.mark.ddl(SINGERS, SINGERS_STREAM)
+@pytest.mark.parametrize("names", [(), ("stream-children-last",)])
+def test_a_reader_of_a_stream_loses_children_that_nobody_names(
+    database: Database, wrong: MakeWrong, faults: Callable[..., None], names: tuple[str, ...]
+) -> None:
+    streamed = {"capture": "change-stream"}
+    run_watcher(database, **streamed)
+    wrong(*names)
+    first = list_tokens(database, write(database, 0))
+    faults(change_stream_churn_seconds=0.05)
+    key = 1
+    while first & list_tokens(database, write(database, key)):
+        key += 1
+    faults()
+    write(database, *range(key + 1, key + 20))
+    delivered = {change.key["SingerId"] for change in run_watcher(database, **streamed)}
+    assert (delivered == set(range(key + 20))) is not bool(names)

@@ -30,6 +30,7 @@ from emulator.engine.change_streams.signals import Signals
 from emulator.errors import failed_precondition
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import TransactionOrigin
+from emulator.wrong import Wrong, is_wrong
 
 WRITE = 'INSERT INTO "$records" (partition, micros, sequence, data) VALUES (?, ?, ?, ?)'
 SELECT_NOTED = 'SELECT "table", kind, written, old, new FROM "$mods" ORDER BY number'
@@ -105,6 +106,8 @@ class ChangeCapture:
             rows = list(record_rows(data_records, stream, micros, form, origin))
             if by_placement and is_mutable(stream):
                 rows += event_rows(places.list_moves(stream), partitions, micros, len(rows))
+            if is_wrong(Wrong.STREAM_KEY_IN_ONE_PARTITION):
+                rows += repeat_elsewhere(rows, partitions)
             self._connection.executemany(WRITE, rows)
             self._touched |= {row[0] for row in rows}
 
@@ -147,3 +150,15 @@ class ChangeCapture:
 def write_zero(*values: apsw.SQLiteValue) -> str:
     """A zero with its sign, in JSON."""
     return json.dumps(values[0])
+
+
+def repeat_elsewhere(
+    rows: list[tuple[int, int, int, str]], partitions: list[StreamPartition]
+) -> list[tuple[int, int, int, str]]:
+    """Wrong on purpose: the same records in another partition, where there is one."""
+    numbers = [partition.number for partition in partitions]
+    return [
+        (next(each for each in numbers if each != number), micros, len(rows) + sequence, data)
+        for number, micros, sequence, data in rows
+        if len(numbers) > 1
+    ]

@@ -282,7 +282,8 @@ class PartitionReading:
             if self._arguments.mutable and ended is not None and (end is None or ended <= end):
                 return
             if ended is not None and (end is None or ended <= end):
-                yield from self._read_children(ended)
+                if not is_wrong(Wrong.STREAM_CHILDREN_LAST):
+                    yield from self._read_children(ended)
                 return
             if end is not None and (visible >= end or ended is not None):
                 if not self._sent_any:

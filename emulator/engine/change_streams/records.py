@@ -152,7 +152,7 @@ def record_rows(
             len(records),
             len(final),
             origin.tag,
-            origin.expiry,
+            origin.expiry and not is_wrong(Wrong.STREAM_MARKS_TTL),
         ]
         yield record.partition.number, micros, sequence, compact_json(fields)
 

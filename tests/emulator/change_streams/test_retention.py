@@ -15,6 +15,7 @@ from emulator.engine.database import Database
 from emulator.errors import SpannerError
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import MutationKind, RowWrite
+from emulator.wrong import set_wrong
 
 DAY = 86_400 * 1_000_000
 CALLER = Caller(lambda: None, lambda _wake: None)
@@ -69,6 +70,17 @@ def test_expired_rows_are_system_transactions_unless_they_are_left_out() -> None
         records = {(r[7], r[11], r[12]) for r in read(database, "S", start)}
         assert records == {("INSERT", "", False), ("DELETE", "RowDeletionPolicy", True)}
         assert [r[7] for r in read(database, "Without", start)] == ["INSERT"]
+
+
+@pytest.mark.parametrize("names", [(), ("stream-marks-ttl",)])
+def test_the_mark_of_a_system_transaction_can_be_made_wrong(names: tuple[str, ...]) -> None:
+    with open_database(EXPIRING, "CREATE CHANGE STREAM S FOR ALL") as database:
+        start = insert(database, 1, wall_micros() - 2 * DAY)
+        set_wrong(names)
+        assert database.sweep() == 1
+        set_wrong(())
+        marks = [r[12] for r in read(database, "S", start) if r[7] == "DELETE"]
+        assert marks == [not names]
 
 
 def test_records_go_after_the_retention_period() -> None:
