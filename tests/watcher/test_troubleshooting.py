@@ -74,8 +74,10 @@ def test_the_versions_are_those_that_are_required() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
     required = [*project["dependencies"], *(each for extra in extras for each in extra)]
-    least = dict(re.findall(r"^([\w-]+)(?:\[\w+\])?>=([\d.]+)", "\n".join(required), re.MULTILINE))
-    rows = dict(re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|", (DOCS / "choose.md").read_text(), re.M))
+    least = dict(re.findall(r"^([\w-]+(?:\[\w+\])?)>=([\d.]+)", "\n".join(required), re.MULTILINE))
+    rows = dict(
+        re.findall(r"^\| ([\w\[\]-]+) \| ([\d.]+) \|", (DOCS / "choose.md").read_text(), re.M)
+    )
     assert rows.pop("Python") == project["requires-python"].removeprefix(">=")
     assert rows.pop("Spark") == least["pyspark"]
     assert rows.pop("Java") == "17"
