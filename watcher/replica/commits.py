@@ -19,12 +19,12 @@ from watcher.process.failpoints import failpoint
 from watcher.replica.copies import CopyState, StoredCopy, find_stamp
 from watcher.replica.cuts import Cause, Cut, Reason, TableCut, describe_table
 from watcher.replica.owner import Owner
+from watcher.replica.replaced_copies import ReplacedCopies
 from watcher.replica.replica_window import CutReport, LoadState, ReplicaWindow, WindowRows
 from watcher.replica.rows import copy_schema, has_copy_columns
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Upkeep
 from watcher.replica.window_reads import (
-    find_replaced_copies,
     is_readable,
     measure_lag,
     needs_no_load,
@@ -65,8 +65,7 @@ class ReplicaWriter(Generic[Copy]):
         self._marks: dict[str, Reason] = {}
         """The copies that others have written, until they are loaded or verified."""
         self._fresh = True
-        self._replaced: set[str] = set()
-        """Tables whose copy is that of another table with the name, until it is loaded."""
+        self._replaced = ReplacedCopies(target.manifest)
         self._end = 0
         self.unfinished = False
         """Whether the latest window has left something to load."""
@@ -79,9 +78,11 @@ class ReplicaWriter(Generic[Copy]):
         """A window: which copies are loaded. ``starts`` is where it starts for each table."""
         if self._fresh:
             self._read_last()
-            self._replaced = find_replaced_copies(self._last, captures)
+            self._replaced.begin(self._last)
             self._fresh = False
         self._end = end
+        for name in self._replaced.look(captures, end):
+            self._states.pop(name, None)
         forward = self._last is None or end >= self._last.end
         if forward:
             # A table that is gone, and comes back, is another one.
@@ -258,7 +259,7 @@ class ReplicaWriter(Generic[Copy]):
             end = capture.queries.fetch_read_timestamp()
             state, count = rows.load(self._open(name), capture, end)
         self._marks.pop(name, None)
-        self._replaced.discard(name)
+        self._replaced.settle(name, end)
         self._adopt(name, None, state)
         self._note_loaded(window, name, count, end)
 
@@ -348,6 +349,7 @@ class ReplicaWriter(Generic[Copy]):
             tables={name: self._describe(name, window) for name in described},
             exact_from=exact_from,
             reasons=tuple(reasons),
+            looked=self._replaced.looked,
         )
         self._check()
         self._target.manifest.owner.check(self._owner)

@@ -52,6 +52,8 @@ class Cause(StrEnum):
     """The change stream leaves changes out."""
     LOADING = "loading"
     """A table is not loaded to its end."""
+    REPLACED = "replaced"
+    """The copy is that of another table, which had the name before."""
     NOT_STATED = "not-stated"
     """Another release has written the cut, and its reason is not known here."""
 
@@ -64,7 +66,7 @@ class Cause(StrEnum):
     def comparable(self) -> bool:
         """Whether ``verify`` can tell if it matters; else the copies are known to be of other
         timestamps than the cut's end."""
-        return self in (Cause.OUTSIDE_WRITE, Cause.PARTIAL_STREAM)
+        return self in (Cause.OUTSIDE_WRITE, Cause.PARTIAL_STREAM, Cause.REPLACED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,8 @@ class Cut:
     copies: str = DELTA
     """The format of the copies."""
     reasons: tuple[Reason, ...] = ()
+    looked: int = 0
+    """Up to which timestamp it is known whether another table has the name of one of these."""
 
     @property
     def exact(self) -> bool:
@@ -224,6 +228,7 @@ class Cut:
                 "reasons": [each.to_stored() for each in self.reasons],
                 "exact_from": self.exact_from,
                 "copies": self.copies,
+                "looked": self.looked,
                 "tables": tables,
             },
             indent=1,
@@ -242,6 +247,7 @@ class Cut:
             stored["exact_from"],
             stored.get("copies", DELTA),
             parse_reasons(stored),
+            stored.get("looked", stored["end"]),
         )
         return cut if stored["exact"] or not cut.exact else replace(cut, reasons=(EARLIER_RELEASE,))
 

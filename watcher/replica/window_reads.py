@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
 from watcher.replica.copies import CopyState
-from watcher.replica.cuts import Cut
 from watcher.replica.rows import compare_columns
-from watcher.spanner.schema_changes import read_restored_at
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import measure_age
 from watcher.tables.added import read_column_steps
-from watcher.tables.replaced import read_replaced
-
-LOG = logging.getLogger("watcher.replica")
 
 
 def is_readable(capture: PollCapture, at: int) -> bool:
@@ -65,17 +59,3 @@ def needs_no_load(
         return False
     later = read_column_steps(queries.address, table.name, start, end, table.dialect)
     return later.explain(changes.missing, ())
-
-
-def find_replaced_copies(last: Cut | None, captures: Mapping[str, PollCapture]) -> set[str]:
-    """Tables that were dropped and created again since the last cut, or have the name of one that
-    was renamed: their copy is that of another table, whose rows nobody deletes. Of a database that
-    was restored from a backup since, under its old name: all of them, as rows went back."""
-    capture = next(iter(captures.values()), None)
-    if last is None or capture is None:
-        return set()
-    known = {name: last.end for name in last.tables if name in captures}
-    if read_restored_at(capture.queries.address) > last.end:
-        LOG.warning("the database was restored from a backup: every table is loaded again")
-        return set(known)
-    return set(read_replaced(capture.queries.address, known, capture.table.dialect))

@@ -17,13 +17,14 @@ from watcher.replica.delta import open_delta_copies
 from watcher.replica.loads import ChunkLimit
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
+from watcher.replica.replaced_copies import find_replaced_copies, list_known, list_waiting
 from watcher.replica.replica_window import CutReport
 from watcher.replica.rows import compare_columns, has_copy_columns
 from watcher.replica.sink import ReplicaSink
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Compacted
 from watcher.replica.verification.deleted_keys import DeletedKeys
-from watcher.replica.window_reads import find_replaced_copies, needs_no_load
+from watcher.replica.window_reads import needs_no_load
 from watcher.runners.callbacks import Callback
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
@@ -190,7 +191,7 @@ class Replicator:
         taken = manifest.check_claim(self._owner, self._take_over)
         last = None if taken else manifest.read_last()
         captures = {name: source.capture(name) for name in source.tables}
-        replaced = find_replaced_copies(last, captures)
+        replaced = find_replaced_copies(list_known(last), captures).keys() | list_waiting(last)
         for name, capture in captures.items():
             if name in replaced:
                 reason = "the table was dropped and created again, or another one has its name now"

@@ -1,10 +1,11 @@
 """What has changed a database lately, by its operations: DDL statements, and a restore. The only
-questions to the admin API that a watcher or replicator asks, once when it starts."""
+questions to the admin API: a watcher asks once when it starts, a replicator also every minute."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import cache
 
 from google.api_core.exceptions import Forbidden, MethodNotImplemented
 from google.cloud.spanner_admin_database_v1 import (
@@ -29,6 +30,17 @@ class SchemaChange:
 
     committed_at: int
     statement: str
+
+
+@cache
+def warn_once(database: str, message: str) -> None:
+    """Says that nobody may list what has changed a database."""
+    LOG.warning(
+        "tables of %s that were dropped and created again, or restored, cannot be told from those"
+        " before: grant spanner.databaseOperations.list (%s)",
+        database,
+        message,
+    )
 
 
 def read_schema_changes(address: DatabaseAddress, since: int) -> list[SchemaChange]:
@@ -74,10 +86,6 @@ def list_metadata(address: DatabaseAddress, kind: str) -> list[bytes]:
             )
         )
     except (Forbidden, MethodNotImplemented) as error:
-        LOG.warning(
-            "tables that were dropped and created again, or restored, cannot be told from those"
-            " before: grant spanner.databaseOperations.list (%s)",
-            error.message,
-        )
+        warn_once(address.path, error.message)
         return []
     return [each.metadata.value for each in operations if each.metadata.type_url == kind]
