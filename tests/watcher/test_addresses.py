@@ -17,6 +17,7 @@ PLACE = "projects/p1/instances/i1/databases/d1"
 FILES = "ca_certificate=/etc/ca.pem&client_certificate=own.pem&client_key=own.key"
 EAST = DirectedRead(include=(Replica("us-east4", ReplicaType.READ_ONLY),))
 names = st.text("abcz-19", min_size=1, max_size=9)
+hosts = st.text("abcz-19.:[]%&", min_size=1, max_size=9)
 paths = st.text("/ab c&%=?#é", min_size=1, max_size=9)
 replicas = st.tuples(
     st.builds(Replica, names, st.sampled_from([None, *ReplicaType]))
@@ -27,9 +28,9 @@ directed = st.one_of(
     st.builds(DirectedRead, exclude=replicas),
 )
 endpoints = st.one_of(
-    st.builds(Endpoint, names, google_credentials=st.sampled_from([None, True, False])),
-    st.builds(Endpoint, names, st.none(), st.booleans()),
-    st.builds(Endpoint, names, st.none(), st.just(False), paths, paths, paths),
+    st.builds(Endpoint, hosts, google_credentials=st.sampled_from([None, True, False])),
+    st.builds(Endpoint, hosts, st.none(), st.booleans()),
+    st.builds(Endpoint, hosts, st.none(), st.just(False), paths, paths, paths),
 )
 
 
@@ -83,6 +84,7 @@ def test_google_gets_its_credentials_and_nobody_else(parameters: str, google: bo
         ("plain_text=yes&endpoint=x:1", "'plain_text' is true or false, not 'yes'"),
         ("endpoint=x:1&client_key=k", "'client_certificate' and 'client_key' need each other"),
         ("endpoint=x:1&plain_text=true&ca_certificate=c", "without TLS"),
+        ("endpoint=https://spanner.example:443", "write HOST:PORT"),
         ("plain_text=true", "send Google's credentials for anybody to read"),
         ("directed_read=us-east4:readonly", "'readonly' is not a type of replicas"),
         ("directed_read=exclude:a&auto_failover_disabled=true", "not with 'exclude'"),
@@ -145,7 +147,7 @@ def test_a_query_of_spark_names_its_database_once(options: dict[str, str], words
 def test_what_writes_refuses_a_directed_read(command: list[str]) -> None:
     outcome = run_here([*command, "-d", f"{PLACE}?directed_read=us-east4"])
     assert outcome.code != 0
-    assert "only the leader of the database serves: leave directed_read out" in outcome.err
+    assert "changes of the schema: leave directed_read out" in outcome.err
 
 
 def test_positions_are_not_read_at_other_replicas() -> None:
@@ -154,5 +156,5 @@ def test_positions_are_not_read_at_other_replicas() -> None:
     assert config.positions_address.directed_read is None
     assert not config.keeps_positions_apart
     values = {"database": PLACE, "positions": {"database": f"{PLACE}?directed_read=us-east4"}}
-    with pytest.raises(AddressError, match="only the leader"):
+    with pytest.raises(AddressError, match="the leader alone serves"):
         parse_watch_config(values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -163,12 +162,12 @@ class WatchConfig(SharedSettings):
     @property
     def keeps_positions_apart(self) -> bool:
         """Whether another database keeps the positions, or another role writes them."""
-        return self.positions_address != replace(self.address, directed_read=None)
+        return self.positions_address != self.address.for_writes
 
     @property
     def positions_address(self) -> DatabaseAddress:
         """The database that keeps the positions."""
         named = self.positions.database
         if not named:
-            return replace(self.address, directed_read=None)
+            return self.address.for_writes
         return DatabaseAddress.parse_for_writes(named, self.endpoint)

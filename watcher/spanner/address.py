@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
@@ -57,6 +57,8 @@ class Endpoint:
     def __post_init__(self) -> None:
         if (self.client_certificate is None) != (self.client_key is None):
             raise ValueError("'client_certificate' and 'client_key' need each other")
+        if "/" in self.api_endpoint:
+            raise ValueError(f"'{self.api_endpoint}' is not an endpoint: write HOST:PORT")
         files = (self.ca_certificate, self.client_certificate)
         if self.plain_text and any(each is not None for each in files):
             raise ValueError("'plain_text' is without TLS, which has no certificates")
@@ -150,19 +152,20 @@ class DatabaseAddress:
 
     @classmethod
     def parse_for_writes(cls, text: str, endpoint: Endpoint | None = None) -> DatabaseAddress:
-        """As ``parse``, for what writes. Raises AddressError for an address with a directed
+        """As ``parse``, for what may write. Raises AddressError for an address with a directed
         read: Spanner refuses it in read-write transactions, which the leader serves."""
         address = cls.parse(text, endpoint)
         if address.directed_read is not None:
             raise AddressError(
-                f"'{text}': directed_read is for the reads of captures, copies and status; this"
-                " writes, which only the leader of the database serves: leave directed_read out"
+                f"'{text}': directed_read is for the reads of captures, copies and status; the"
+                " leader alone serves positions, leases, clearing and changes of the schema: leave"
+                " directed_read out"
             )
         return address
 
     def __str__(self) -> str:
         given = self._list_parameters()
-        text = "&".join(f"{name}={value}" for name, value in given.items())
+        text = "&".join(f"{name}={quote_value(value)}" for name, value in given.items())
         return f"spanner://{self.path}?{text}" if text else f"spanner://{self.path}"
 
     def _list_parameters(self) -> dict[str, str]:
@@ -175,7 +178,7 @@ class DatabaseAddress:
             for name in PARAMETERS:
                 value = getattr(self.endpoint, name, None)
                 if value is not None and value is not False:
-                    given[name] = "true" if value is True else quote_value(value)
+                    given[name] = "true" if value is True else value
             if self.endpoint.google_credentials is False:
                 given["google_credentials"] = "false"
         if self.directed_read is not None:
@@ -183,6 +186,11 @@ class DatabaseAddress:
             if self.directed_read.auto_failover_disabled:
                 given["auto_failover_disabled"] = "true"
         return given
+
+    @property
+    def for_writes(self) -> DatabaseAddress:
+        """The same without a directed read."""
+        return replace(self, directed_read=None)
 
     @property
     def path(self) -> str:

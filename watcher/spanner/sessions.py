@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -90,8 +89,8 @@ def make_stream_call(
 
 def get_shared_session(address: DatabaseAddress) -> SharedSession:
     """One client a process and database: tasks of a Spark executor share its channel. No call."""
-    shared = replace(address, directed_read=None)  # which is said by each request
-    return get_cached_session(shared, os.environ.get(EMULATOR_HOST))
+    # Each request says which replicas serve it.
+    return get_cached_session(address.for_writes, os.environ.get(EMULATOR_HOST))
 
 
 @lru_cache(maxsize=16)

@@ -310,15 +310,16 @@ class ChangeStreamCapture:
 
     def listen(self, start: int, end: int, wake: Callable[[], object]) -> Listening | None:
         """Hears of changes after ``start``, up to ``end`` in the future; None where keys move
-        between partitions. What fails is not tried again: a window finds out."""
-        if self.change_stream.keys_move:
+        between partitions, and of placements. What fails is not tried again: a window finds
+        out."""
+        if self.change_stream.keys_move or len(self.change_stream.functions) != 1:
             return None
+        (name,) = self.change_stream.functions
         queries = QueryClient(self.queries.address, self.queries.options, outage_seconds=0.0)
         silent = replace(self, queries=queries)
 
         def query(token: str | None, begin: int) -> Iterator[Record]:
-            for name in self.change_stream.functions:
-                yield from silent._query(name, token, begin, end)
+            return silent._query(name, token, begin, end)
 
         return Listening(query, self.change_filter.accepts, start, wake)
 

@@ -40,7 +40,7 @@ def translate_error(error: GoogleAPICallError | RetryError, scan: Scan) -> Watch
     if kind is FailureKind.INDEX:
         return IndexMissingError(
             f"the index that {options.source} is read through was dropped ({error.message}): create"
-            f" it again with: spanner-watcher ddl apply --database {options.address}"
+            f" it again with: spanner-watcher ddl apply --database {options.address.for_writes}"
             f" --table {scan.tables[0]}"
         )
     if kind is FailureKind.SCHEMA:
