@@ -6,10 +6,10 @@ width of rows is that of a few.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from google.api_core.exceptions import GoogleAPICallError
-from google.cloud.spanner_v1 import param_types
+from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.plan import Plan
@@ -25,34 +25,40 @@ ROWS_MEASURED = 100
 """Rows whose width is measured."""
 BACKFILL_BYTES_A_SECOND = 10_000_000
 """What a node reads for a backfill; assumed, as Spanner documents no figure."""
+BACKFILLS_A_DAY = 3
+"""New indexes that need a backfill, as Spanner's best practices for schema updates say."""
 UNITS_A_NODE = 1_000
 MUTATIONS_MAX = 80_000
 """Of one commit."""
-SIZE = (
-    "SELECT USED_BYTES FROM SPANNER_SYS.TABLE_SIZES_STATS_1HOUR WHERE TABLE_NAME = {}"
-    " ORDER BY INTERVAL_END DESC LIMIT 1"
+TABLES_MAX = 50
+"""So many tables are estimated, each by three queries."""
+SIZES = (
+    "SELECT TABLE_NAME, USED_BYTES FROM SPANNER_SYS.TABLE_SIZES_STATS_1HOUR WHERE INTERVAL_END ="
+    " (SELECT MAX(INTERVAL_END) FROM SPANNER_SYS.TABLE_SIZES_STATS_1HOUR)"
 )
+CALL_ERRORS = (GoogleAPICallError, RetryError)
 
 
 @dataclass(frozen=True, slots=True)
 class TableEstimate:
     """What a plan takes of one table; None is what cannot be known.
 
-    ``rows``: counted if ``counted``, else estimated by the size and the width of rows; None for
-    more than ``ROWS_COUNTED_MAX`` of which no more is known. ``table_bytes``: from Spanner's
-    statistics of the last hour, with old versions; None without. ``read_bytes``: what Spanner reads
-    in the background. ``backfill_hours``: for that, by ``BACKFILL_BYTES_A_SECOND`` a node.
-    ``storage_bytes_max``: of new columns and index entries, once every row has been written again.
-    ``mutations``: of an insert of a whole row, before and after.
+    ``rows``: those that were counted, or, of more than ``ROWS_COUNTED_MAX``, by size and width of
+    rows. ``rows_min``: as far as they were counted; 0 where they may not be read. ``table_bytes``:
+    from Spanner's statistics of the last hour, with old versions; of a small table without any, by
+    the width of its rows. ``read_bytes``: what Spanner reads in the background.
+    ``backfill_hours``: for that, by ``BACKFILL_BYTES_A_SECOND`` a node. ``storage_bytes``: of new
+    columns and index entries, once every row has been written again. ``mutations``: of an insert of
+    a whole row, before and after.
     """
 
     table: str
     rows: int | None
-    counted: bool
+    rows_min: int
     table_bytes: int | None
     read_bytes: int | None
     backfill_hours: float | None
-    storage_bytes_max: int | None
+    storage_bytes: int | None
     mutations: tuple[int, int]
 
     def describe(self) -> str:
@@ -61,8 +67,8 @@ class TableEstimate:
         return (
             f"{describe_rows(self)}, {describe_bytes(self.table_bytes)}; reads"
             f" {describe_bytes(self.read_bytes)} in the background{describe_time(self)};"
-            f" at most {describe_bytes(self.storage_bytes_max)} more once every row is written"
-            f" again; an insert of a row counts {after} mutations (now {before}): at most"
+            f" {describe_bytes(self.storage_bytes)} more once every row is written again; an insert"
+            f" of a row counts {after} mutations (now {before}): at most"
             f" {MUTATIONS_MAX // after:,} in a commit"
         )
 
@@ -70,8 +76,9 @@ class TableEstimate:
 def describe_rows(estimate: TableEstimate) -> str:
     """How many rows there are, in words."""
     if estimate.rows is None:
-        return f"more than {ROWS_COUNTED_MAX:,} rows"
-    return f"{'' if estimate.counted else 'about '}{estimate.rows:,} rows"
+        known = estimate.rows_min > ROWS_COUNTED_MAX
+        return f"more than {ROWS_COUNTED_MAX:,} rows" if known else "an unknown number of rows"
+    return f"{'' if estimate.rows == estimate.rows_min else 'about '}{estimate.rows:,} rows"
 
 
 def describe_bytes(size: int | None) -> str:
@@ -93,45 +100,62 @@ def describe_time(estimate: TableEstimate) -> str:
 
 
 def estimate_plan(database: Database, schema: Schema, plan: Plan) -> list[TableEstimate]:
-    """What a plan takes of each of its tables. Reads a few rows, and changes nothing."""
-    after = schema
-    for statement in plan.statements:
-        after = apply_step(after, parse_statement(statement.sql, schema.dialect))
-    units = read_processing_units(database) if plan.statements else None
+    """What a plan takes of each of its tables, of the ``TABLES_MAX`` largest where there are more.
+    Reads a few rows, and changes nothing."""
+    if plan.empty:
+        return []
+    sizes, units = read_sizes(database), read_processing_units(database)
     names = dict.fromkeys(statement.table for statement in plan.statements)
     tables = [table for name in names if (table := schema.table(name)) is not None]
-    return [estimate_table(database, schema, after, table, plan, units) for table in tables]
+    largest = sorted(tables, key=lambda table: -sizes.get(table.name, 0))[:TABLES_MAX]
+    others = {table.name for table in tables} - {table.name for table in largest}
+    after = schema
+    for statement in plan.statements:
+        if statement.table not in others:
+            after = apply_step(after, parse_statement(statement.sql, schema.dialect))
+    return [
+        estimate_table(database, (schema, after), table, plan, sizes.get(table.name), units)
+        for table in largest
+    ]
 
 
 def estimate_table(
-    database: Database, schema: Schema, after: Schema, table: Table, plan: Plan, units: int | None
+    database: Database,
+    schemas: tuple[Schema, Schema],
+    table: Table,
+    plan: Plan,
+    size: int | None,
+    units: int | None,
 ) -> TableEstimate:
-    """What a plan takes of a table."""
-    dialect = schema.dialect
-    rows = count_rows(database, table.name, dialect)
-    counted = rows is not None and rows <= ROWS_COUNTED_MAX
-    size = read_size(database, table.name, dialect)
-    if not counted:
-        width = measure_width(database, table, dialect)
-        rows = round(size / width) if size and width else None
-    if size is None and counted and rows is not None:
-        width = measure_width(database, table, dialect)
-        size = round(rows * width) if width is not None else None
+    """What a plan takes of a table, by the schema before it and after it."""
+    before, after = schemas
+    count = count_rows(database, table.name, before.dialect)
+    counted = count is not None and count <= ROWS_COUNTED_MAX
+    width = measure_width(database, table, table.columns, before.dialect)
+    rows = count if counted else round(size / width) if size and width else None
+    if size is None and counted and count is not None:
+        size = round(count * (width or 0))
     scans = sum(each.long_running for each in plan.statements if each.table == table.name)
     read = scans * size if size is not None else None
-    seconds = read / BACKFILL_BYTES_A_SECOND if read is not None else None
     changed = after.table(table.name) or table
-    added = count_added_bytes(table, changed, schema, after)
+    added = measure_added(database, table, changed, schemas) if rows else 0
     return TableEstimate(
-        table.name,
-        rows,
-        counted,
-        size,
-        read,
-        round(seconds / 3_600 * UNITS_A_NODE / units, 4) if units and seconds is not None else None,
-        rows * added if rows is not None else None,
-        (count_mutations(table, schema), count_mutations(changed, after)),
+        table=table.name,
+        rows=rows,
+        rows_min=count or 0,
+        table_bytes=size,
+        read_bytes=read,
+        backfill_hours=count_hours(read, units),
+        storage_bytes=round(rows * added) if rows is not None and added is not None else None,
+        mutations=(count_mutations(table, before), count_mutations(changed, after)),
     )
+
+
+def count_hours(size: int | None, units: int | None) -> float | None:
+    """How long an instance reads so many bytes in the background."""
+    if size is None or not units:
+        return None
+    return round(size / BACKFILL_BYTES_A_SECOND / 3_600 * UNITS_A_NODE / units, 4)
 
 
 def count_rows(database: Database, table: str, dialect: Dialect) -> int | None:
@@ -145,27 +169,27 @@ def count_rows(database: Database, table: str, dialect: Dialect) -> int | None:
     return None if count is None else round(count)
 
 
-def read_size(database: Database, table: str, dialect: Dialect) -> int | None:
-    """The bytes of a table by Spanner's statistics; None without."""
+def read_sizes(database: Database) -> dict[str, int]:
+    """The bytes of each table and index by Spanner's statistics; none where they may not be
+    read."""
+    try:
+        with database.snapshot() as snapshot:
+            return {name: round(size) for name, size in snapshot.execute_sql(SIZES)}
+    except CALL_ERRORS:
+        return {}
+
+
+def measure_width(
+    database: Database, table: Table, columns: Sequence[Column], dialect: Dialect
+) -> float | None:
+    """The bytes of some columns of a row, on the average of a few rows; None without any."""
     postgres = dialect is Dialect.POSTGRESQL
-    parameter, name = ("$1", "p1") if postgres else ("@name", "name")
-    size = read_number(
-        database,
-        SIZE.format(parameter),
-        params={name: table},
-        param_types={name: param_types.STRING},
-    )
-    return None if size is None else round(size)
-
-
-def measure_width(database: Database, table: Table, dialect: Dialect) -> float | None:
-    """The bytes of a row, on the average of a few; None for an empty table."""
-    length = "OCTET_LENGTH" if dialect is Dialect.POSTGRESQL else "BYTE_LENGTH"
-    texts = [quote_column(each.name, dialect) for each in table.columns if is_text(each)]
-    fixed = FIXED_BYTES_MAX * (len(table.columns) - len(texts))
+    length, number = ("OCTET_LENGTH", "float8") if postgres else ("BYTE_LENGTH", "FLOAT64")
+    texts = [quote_column(each.name, dialect) for each in columns if is_text(each)]
+    fixed = FIXED_BYTES_MAX * (len(columns) - len(texts))
     sums = " + ".join(f"COALESCE({length}({each}), 0)" for each in texts) or "0"
     text = (
-        f"SELECT CAST(AVG({fixed} + {sums}) AS {'float8' if length[0] == 'O' else 'FLOAT64'}) FROM"  # noqa: S608
+        f"SELECT CAST(AVG({fixed} + {sums}) AS {number}) FROM"  # noqa: S608 (quoted)
         f" (SELECT {', '.join(texts) or '1 AS present'} FROM {quote_name(table.name, dialect)}"
         f" LIMIT {ROWS_MEASURED}) AS measured"
     )
@@ -177,13 +201,25 @@ def is_text(column: Column) -> bool:
     return column.type.code in {TypeCode.STRING, TypeCode.BYTES}
 
 
-def read_number(database: Database, text: str, **bound: object) -> float | None:
+def describe_pace(plan: Plan) -> str | None:
+    """What Spanner advises against in a plan, in words; None for nothing."""
+    count = sum(each.long_running for each in plan.statements)
+    if count <= BACKFILLS_A_DAY:
+        return None
+    return (
+        f"{count} statements need work in the background; Spanner advises at most"
+        f" {BACKFILLS_A_DAY} new indexes of existing tables a day, and may throttle more: apply"
+        " fewer tables at a time (--table)"
+    )
+
+
+def read_number(database: Database, text: str) -> float | None:
     """The one number of a query; None without one, also where the query is refused, as it is where
     somebody may apply a plan and not read the table."""
     try:
         with database.snapshot() as snapshot:
-            value = next((row[0] for row in snapshot.execute_sql(text, **bound)), None)
-    except GoogleAPICallError:
+            value = next((row[0] for row in snapshot.execute_sql(text)), None)
+    except CALL_ERRORS:
         return None
     return None if value is None else float(value)
 
@@ -193,13 +229,17 @@ def read_processing_units(database: Database) -> int | None:
     instance = database._instance
     try:
         instance.reload()
-    except GoogleAPICallError:
+    except CALL_ERRORS:
         return None
     return int(instance.processing_units) or None
 
 
-def count_added_bytes(table: Table, changed: Table, before: Schema, after: Schema) -> int:
-    """The bytes that a row needs more, at most, for columns and for entries of indexes."""
+def measure_added(
+    database: Database, table: Table, changed: Table, schemas: tuple[Schema, Schema]
+) -> float | None:
+    """The bytes that a row needs more for new columns and for entries of new indexes, each of which
+    has the key of its row."""
+    before, after = schemas
     known = {column.name for column in table.columns}
     columns = [
         each
@@ -207,12 +247,13 @@ def count_added_bytes(table: Table, changed: Table, before: Schema, after: Schem
         if each.name not in known and (each.generated is None or each.stored)
     ]
     there = {index.name for index in before.indexes_of(table.name)}
-    entries = [
-        len(index.parts) + len(table.primary_key)
-        for index in after.indexes_of(table.name)
-        if index.name not in there
-    ]
-    return FIXED_BYTES_MAX * (len(columns) + sum(entries))
+    made = [index for index in after.indexes_of(table.name) if index.name not in there]
+    keys = [table.column(part.column) for part in table.primary_key]
+    width = measure_width(database, table, [each for each in keys if each], before.dialect)
+    if width is None:
+        return None
+    parts = len(columns) + sum(len(index.parts) for index in made)
+    return FIXED_BYTES_MAX * parts + len(made) * width
 
 
 def count_mutations(table: Table, schema: Schema) -> int:

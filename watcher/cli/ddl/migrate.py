@@ -47,7 +47,7 @@ if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
 
     from ddl.migration.apply import apply_plan, wait_for_running
-    from ddl.migration.estimate import TableEstimate, estimate_plan
+    from ddl.migration.estimate import TableEstimate, describe_pace, estimate_plan
     from ddl.migration.files import write_files
     from ddl.migration.plan import Plan, PlanStatement, make_plan
     from ddl.migration.record import read_ownership
@@ -212,6 +212,8 @@ def show_plan(migration: Plan, json_output: bool, estimates: Sequence[TableEstim
         CONSOLE.print(f"-- takes over {each.table}.{each.name}: {each.effect}", style="bold")
     for note in migration.notes:
         CONSOLE.print(f"-- note: {note}")
+    if estimates and (pace := describe_pace(migration)):
+        CONSOLE.print(f"-- note: {pace}")
     if migration.notes or estimates:
         CONSOLE.print()
     for number, statement in enumerate(migration.statements, 1):
