@@ -188,6 +188,8 @@ def parse_step(
         raise refuse_syntax(text, error) from error
     if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:
         raise unimplemented(f"CREATE {step.item.kind}")
+    if strict and isinstance(step, steps.CreateTable) and step.table.synonyms:
+        raise unimplemented("A SYNONYM of a table")
     if dialect is Dialect.POSTGRESQL:
         refuse_missing(step)
     inner = step.step if isinstance(step, steps.AlterTableIfExists) else step
@@ -216,8 +218,6 @@ def name_missing(step: steps.Step) -> str | None:
             return step.kind
         case steps.CreateVerbatim() if step.item.kind not in {"ROLE", "VIEW", "SEQUENCE"}:
             return f"CREATE {step.item.kind}"
-        case steps.CreateTable() if step.table.synonyms:
-            return "A SYNONYM of a table"
         case steps.CreateTable() if step.table.placement_key is not None:
             return "A PLACEMENT KEY"
         case _:

@@ -8,16 +8,9 @@ from ddl.model.errors import DdlSyntaxError
 from ddl.model.schema import Dialect
 from ddl.syntax.tokens import Token, TokenKind, tokenize
 from emulator import errors
+from emulator.sql.grammar.hints import JOIN_HINTS
 
 ENGINE = "SPANNER."
-JOIN_HINTS = {
-    "FORCE_JOIN_ORDER",
-    "JOIN_METHOD",
-    "JOIN_TYPE",
-    "HASH_JOIN_BUILD_SIDE",
-    "HASH_JOIN_EXECUTION",
-    "BATCH_MODE",
-}
 KEYWORD_HINTS: Mapping[str, Collection[str]] = {
     "JOIN": JOIN_HINTS,
     "GROUP": {"GROUP_METHOD", "GROUP_TYPE"},

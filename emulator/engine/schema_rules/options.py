@@ -37,6 +37,8 @@ def refuse_options(step: steps.Step, schema: Schema) -> None:
     for name, value in step.options if isinstance(step, steps.AlterDatabase) else ():
         if name == "auto_managed_root_placement_table_name":
             raise unimplemented(f"The option {name}, and remote indexes,")
+        if name == "schema_drop_protection_inactivity_period":
+            raise unimplemented(f"The option {name}, and drop protection of schema objects,")
         if name not in DATABASE_OPTIONS:
             raise invalid_argument(f"Option: {name} is unknown.")
         if name == "optimizer_version":

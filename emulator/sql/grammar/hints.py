@@ -8,7 +8,7 @@ from emulator.sql.grammar.parser import Reduction
 
 JOIN_HINTS = {
     *("FORCE_JOIN_ORDER", "JOIN_METHOD", "JOIN_TYPE", "HASH_JOIN_BUILD_SIDE", "BATCH_MODE"),
-    "HASH_JOIN_EXECUTION",
+    *("HASH_JOIN_EXECUTION", "FACTORIZED_MODE"),
 }
 HINTS = {
     "aggregate_group": {"GROUP_METHOD", "GROUP_TYPE"},
