@@ -256,7 +256,7 @@ def test_every_range_is_due_within_the_days(hours: int, ranges: int, rows: int) 
             proof = proof.note(number, [replace(proof.ranges[number], at=now)])
         proof = replace(proof, ran=now, end=now)
         assert min(each.at for each in proof.ranges) >= now - week
-        assert proof.share == 1.0
+        assert proof.measure_share(now) == 1.0
         if rows and ranges * hours >= 168:
             assert len(due) <= 2 + 2 * ranges * hours / 168
 
@@ -288,3 +288,13 @@ def test_a_proof_is_shown_to_operators(singers: Database, tmp_path: Path) -> Non
 
 def test_a_replica_that_nobody_has_proved_shows_nothing(tmp_path: Path) -> None:
     assert make_proof_reader(str(tmp_path))() == {}
+
+
+def test_a_proof_gets_old_when_nobody_runs() -> None:
+    end = 1_700_000_000 * SECOND
+    parts = (ProvedRange(("5",), 30, end), ProvedRange(None, 10, end - round(DAY) * SECOND))
+    proof = TableProof(end, 1, end, (), end, DAY, parts)
+    assert proof.measure_share(end) == 1.0
+    assert proof.measure_share(end + SECOND) == 0.75
+    assert "75 % within 1 day" in proof.explain(end + SECOND)
+    assert proof.measure_share(end + 2 * round(DAY) * SECOND) == 0.0

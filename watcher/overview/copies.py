@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -41,8 +42,9 @@ def make_proof_reader(folder: str) -> ReadProofs:
 
 
 def describe(proof: TableProof) -> ProofOverview:
-    """What is proved of a copy, as operators see it."""
-    return ProofOverview(proof.proved_at or None, proof.share, proof.explain())
+    """What is proved of a copy, as operators see it now."""
+    now = time.time_ns() // 1_000
+    return ProofOverview(proof.proved_at or None, proof.measure_share(now), proof.explain(now))
 
 
 def add_proofs(overview: Overview, proofs: Proofs) -> Overview:

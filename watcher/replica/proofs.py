@@ -45,11 +45,10 @@ class TableProof:
     within_seconds: float
     ranges: tuple[ProvedRange, ...]
 
-    @property
-    def share(self) -> float:
-        """Which part of the rows is in ranges that were compared whole within the time, up to the
-        newest run: from 0 to 1."""
-        since = self.ran - self.within_seconds * SECOND
+    def measure_share(self, now: int) -> float:
+        """Which part of the rows is in ranges that were compared whole within the time before
+        ``now``: from 0 to 1."""
+        since = now - self.within_seconds * SECOND
         rows = sum(each.rows for each in self.ranges)
         if not rows:
             return float(all(each.at >= max(since, 1) for each in self.ranges))
@@ -61,9 +60,10 @@ class TableProof:
         or differs."""
         return self.end if all(each.at for each in self.ranges) else 0
 
-    def explain(self) -> str:
+    def explain(self, now: int) -> str:
         """For people: proved equal at 12:00, 100 % within 7 days."""
-        share = f"{int(self.share * 1_000) / 10:g} % within {explain_seconds(self.within_seconds)}"
+        percent = int(self.measure_share(now) * 1_000) / 10
+        share = f"{percent:g} % within {explain_seconds(self.within_seconds)}"
         if not self.proved_at:
             return f"not proved as a whole: {share}"
         return f"proved equal at {format_timestamp(self.proved_at)}, {share}"

@@ -100,7 +100,7 @@ class ReplacedCopies:
         for name, since in found.items():
             LOG.warning("another table is called %s since %s", name, format_timestamp(since))
             self._mark_cuts(name, since)
-        self._known = {name: max(at, end) for name, at in self._known.items() if name in captures}
+        self._known = {name: max(self._known.get(name, end), end) for name in captures}
         self._waiting |= found.keys()
         self.looked = max(self.looked, end)
         return set(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from watcher.replica.verification.replicas import OpenTable
 from watcher.replica.verification.row_hashes import add_hashes
 from watcher.spanner.key_values import Parts
 
+LOG = logging.getLogger("watcher.verify")
 KEYS_MAX = 100_000
 
 
@@ -40,7 +42,9 @@ def find_changed(
         hashes = sum_hashes(table, copy.compare_versions(before, after, table.names))
         rows = copy.compare_versions(before, after, table.names)
         return collect_keys(table, rows, hashes, index)
-    except ReplicaError:
+    except ReplicaError as error:
+        name = table.replica.table.name
+        LOG.info("what has changed in the copy of %s is not known: %s", name, error)
         return None
 
 

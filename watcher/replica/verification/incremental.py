@@ -202,7 +202,11 @@ class TableProving:
             left_out=table.left_out,
             caveats=self._replica.described.caveats,
             progress=Progress(
-                proof.proved_at, proof.share, proof.within_seconds, tally.keys, proof.explain()
+                proof.proved_at,
+                proof.measure_share(proof.ran),
+                proof.within_seconds,
+                tally.keys,
+                proof.explain(proof.ran),
             ),
         )
 
