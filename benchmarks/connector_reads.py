@@ -24,13 +24,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from benchmarks.cpu_seconds import count_cpu_seconds
 from benchmarks.form_tables import ADDRESS, COUNTED_ROWS, POLLED
 from benchmarks.processes import RunError, read_cpu_seconds
 from benchmarks.scenario import Figure
 from benchmarks.served_table import OPTIONS
 from benchmarks.shaped_rows import ShapeName
 from benchmarks.snapshot_reads import CHOSEN
+from benchmarks.spark_processes import count_cpu_seconds
 from watcher import register
 from watcher.demo.local_spark import session
 from watcher.spanner.address import EMULATOR_HOST

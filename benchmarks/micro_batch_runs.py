@@ -12,11 +12,9 @@ import json
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,15 +23,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from benchmarks.cpu_seconds import count_cpu_seconds
 from benchmarks.first_rows.python_source import FORMAT as NUMBERS
 from benchmarks.first_rows.python_source import Numbers
-from benchmarks.form_tables import ADDRESS, PLACE, POLLED, name_polled, update_polled
+from benchmarks.form_tables import PLACE, POLLED, name_polled
 from benchmarks.processes import RunError
 from benchmarks.scenario import Figure
+from benchmarks.spark_processes import count_cpu_seconds
 from watcher import register
 from watcher.demo.local_spark import session
-from watcher.spanner.database import connect
 
 SourceName = Literal["rate", "python", "table", "consumer", "tables"]
 PHASES = ("latestOffset", "queryPlanning", "addBatch", "walCommit", "commitOffsets")
@@ -101,7 +98,7 @@ def measure_round(
     spark: SparkSession, settings: MicroBatchSettings, source: SourceName, number: int
 ) -> Round:
     """The micro-batches of a query of its own."""
-    with tempfile.TemporaryDirectory() as folder, change_rows(settings, source):
+    with tempfile.TemporaryDirectory() as folder:
         query = start(load(spark, settings, source, number), settings, folder)
         try:
             wait_for_batches(query, settings.warm_up)
@@ -138,30 +135,6 @@ def start(frame: DataFrame, settings: MicroBatchSettings, folder: str) -> Stream
     if settings.async_progress:
         writer = writer.option("asyncProgressTrackingEnabled", "true")
     return writer.trigger(processingTime=f"{settings.trigger_ms} milliseconds").start()
-
-
-@contextmanager
-def change_rows(settings: MicroBatchSettings, source: SourceName) -> Iterator[None]:
-    """Changes rows of the tables that a source reads, again and again, meanwhile."""
-    count = {"table": 1, "consumer": 1, "tables": settings.tables}.get(source, 0)
-    stop = threading.Event()
-    thread = threading.Thread(target=change_until, args=(stop, settings, count), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def change_until(stop: threading.Event, settings: MicroBatchSettings, tables: int) -> None:
-    """As often as there is a trigger, or ten times a second."""
-    database, number = connect(ADDRESS), 0
-    while tables and not stop.wait(max(settings.trigger_ms, 100) / 1_000):
-        number += 1
-        update_polled(
-            database, [name_polled(each) for each in range(tables)], settings.rows, number
-        )
 
 
 def list_filled(query: StreamingQuery) -> list[Mapping[str, Any]]:

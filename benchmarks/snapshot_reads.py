@@ -21,12 +21,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from benchmarks.cpu_seconds import count_cpu_seconds
 from benchmarks.form_tables import COUNTED_ROWS
 from benchmarks.processes import RunError
 from benchmarks.scenario import Figure
 from benchmarks.served_table import OPTIONS
 from benchmarks.shaped_rows import COLUMNS
+from benchmarks.spark_processes import count_cpu_seconds
 from watcher import register
 from watcher.demo.local_spark import session
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.form_tables import add_polled
+from benchmarks.form_tables import ADDRESS, add_polled, name_polled, update_polled
 from benchmarks.micro_batch_runs import MicroBatchSettings
 from benchmarks.processes import run_module
 from benchmarks.scenario import Bench, Scenario, make_bar_chart
 from benchmarks.served_table import serve_table
 from watcher.process.spark.java import JavaNotFoundError, ensure_java
+from watcher.spanner.database import connect
+
+SHORTEST_MS = 100
 
 
 def run(settings: MicroBatchSettings, bench: Bench) -> None:
@@ -25,12 +32,36 @@ def run(settings: MicroBatchSettings, bench: Bench) -> None:
         add_polled(settings.tables - 1, settings.rows)
         out, log = Path(folder, "figures"), Path(folder, "log")
         arguments = (settings.model_dump_json(), str(out))
-        run_module("micro-batches", log, "benchmarks.micro_batch_runs", arguments)
+        with change_rows(settings):
+            run_module("micro-batches", log, "benchmarks.micro_batch_runs", arguments)
         for line in out.read_text().splitlines():
             bench.add(json.loads(line))
     bench.outcome.charts.append(
         make_bar_chart("ms a micro-batch", "source", "whole_ms", bench.outcome.figures)
     )
+
+
+@contextmanager
+def change_rows(settings: MicroBatchSettings) -> Iterator[None]:
+    """Changes rows of all tables meanwhile, in this process, whose CPU time is not measured. Raises
+    what stopped that."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as threads:
+        changing = threads.submit(change_until, stop, settings)
+        try:
+            yield
+        finally:
+            stop.set()
+        changing.result()
+
+
+def change_until(stop: threading.Event, settings: MicroBatchSettings) -> None:
+    """As often as there is a trigger, or ten times a second."""
+    database, number = connect(ADDRESS), 0
+    tables = [name_polled(each) for each in range(settings.tables)]
+    while not stop.wait(max(settings.trigger_ms, SHORTEST_MS) / 1_000):
+        number += 1
+        update_polled(database, tables, settings.rows, number)
 
 
 SCENARIO = Scenario(

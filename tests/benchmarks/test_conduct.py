@@ -274,6 +274,15 @@ def test_the_cost_of_tasks_is_measured_by_how_workers_start() -> None:
     ]
 
 
+@pytest.mark.spark
+def test_the_memory_of_reads_is_measured_by_the_size_of_the_table() -> None:
+    result = conduct(find_scenario("memory"), ["rows=500,12000"])
+    assert result.passed, result.problems
+    assert [row["rows"] for row in result.figures] == [500, 12_000]
+    for name in ("driver_mb", "jvm_mb", "worker_mb"):
+        assert all(float(str(row[name])) > 10 for row in result.figures)
+
+
 def test_a_folder_without_a_spark_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="has no PySpark"):
         conduct(find_scenario("tasks"), [f"spark={tmp_path}"])

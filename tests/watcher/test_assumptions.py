@@ -37,9 +37,10 @@ from watcher.model.assumptions.ledger import LEDGER
 from watcher.model.errors import ConfigurationError, UnsafeModeError
 from watcher.model.window import BEGINNING, Window
 from watcher.overview.probe.registry import PROBES, PROBES_AFTER_CHANGES
-from watcher.overview.probe.run import Outcome, Verdict, probe_database, remove_probe
+from watcher.overview.probe.run import probe_database, remove_probe
 from watcher.overview.probe.stored import load_failures, store_failures
 from watcher.overview.probe.tables import ProbeNames, create_tables
+from watcher.overview.probe.verdicts import Outcome, Verdict
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.settings.spark_parsing import parse_source_options
 from watcher.settings.watcher import parse_watch_config

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from binascii import Error
+from binascii import Error, a2b_base64
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -11,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher.json_columns.base64_texts import encode_base64
+from watcher.spanner.results import base64_column
 from watcher.spanner.results.base64_column import decode_base64
 
+PADDED = st.lists(st.sampled_from(b"QA=").map(lambda letter: bytes([letter])), max_size=8)
+"""Letters, with padding at any place."""
 VALUES = st.lists(st.none() | st.binary(max_size=8) | st.binary(min_size=250, max_size=400))
 
 
@@ -46,3 +50,28 @@ def test_letters_between_are_read_as_python_reads_them(text: bytes) -> None:
             decode_base64(read)
     else:
         assert decode_base64(read).to_pylist() == [b"ABC", expected]
+
+
+def read_each(texts: list[bytes]) -> list[bytes] | None:
+    """As Python reads each; None for an error."""
+    try:
+        return [a2b_base64(text) for text in texts]
+    except Error:
+        return None
+
+
+@pytest.mark.parametrize("of_python", [False, True], ids=["pybase64", "python"])
+@given(letters=st.lists(PADDED, max_size=4))
+def test_padding_at_any_place_is_read_as_python_reads_it(
+    of_python: bool, letters: list[list[bytes]]
+) -> None:
+    texts = [b"".join(each) for each in letters]
+    with pytest.MonkeyPatch.context() as patch:
+        if of_python:
+            strictly = partial(a2b_base64, strict_mode=True)
+            patch.setattr(base64_column, "decode_text", strictly)
+        try:
+            decoded = decode_base64(pa.array(texts, pa.binary())).to_pylist()
+        except Error:
+            decoded = None
+    assert decoded == read_each(texts)

@@ -18,10 +18,14 @@ from watcher.process.spark.installed_spark import LIBRARY, find_zips
 
 INSTALLED = Path(pyspark.__file__).parent
 ZIPS = sorted(map(str, (INSTALLED / LIBRARY).glob("py*.zip")))
+JAR = "/no/spark-core_2.13-4.jar"
 SECONDS_MAX = 300
 SHOW = """
 import json, py4j, pyspark, sys
-print(json.dumps([pyspark.__file__, py4j.__file__, sys.argv]))
+cached = sys.path_importer_cache
+jars = [entry for entry in [*sys.path, *cached] if "spark-core" in entry]
+zips = [entry for entry in [*sys.path, *cached] if "pyspark.zip" in entry]
+print(json.dumps([pyspark.__file__, py4j.__file__, sys.argv, [*zips, *jars]]))
 """
 BECOME = "from watcher.process.spark.installed_spark import run_python; run_python()"
 DAEMON = (
@@ -43,7 +47,7 @@ print(json.dumps([pyspark.__file__, late.__file__, caches, on_path, more]))
 
 def run_python(*arguments: str, zips: Sequence[str] = ZIPS) -> list[Any]:
     """What a process prints that Spark has started: with its zips first on the path."""
-    path = os.pathsep.join([*zips, "/no/spark-core_2.13-4.jar", *filter(None, sys.path)])
+    path = os.pathsep.join([*zips, JAR, *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, *arguments],
         env=os.environ | {"PYTHONPATH": path},
@@ -61,22 +65,34 @@ def is_zipped(file: object) -> bool:
 
 
 def test_spark_has_zips_that_come_first() -> None:
-    spark, py4j, _ = run_python("-c", SHOW)
+    spark, py4j, _, jars = run_python("-c", SHOW)
     assert is_zipped(spark)
     assert is_zipped(py4j)
+    assert JAR in jars
 
 
-def test_the_command_is_this_interpreter_without_the_zips() -> None:
-    spark, py4j, arguments = run_python("-c", BECOME, "-c", SHOW, "-m", "a b")
+def test_the_command_is_this_interpreter_without_the_zips_and_the_jar() -> None:
+    spark, py4j, arguments, jars = run_python("-c", BECOME, "-c", SHOW, "-m", "a b")
     assert spark == str(INSTALLED / "__init__.py")
     assert not is_zipped(py4j)
     assert arguments == ["-c", "-m", "a b"]
+    assert not jars
 
 
-def test_the_daemon_takes_the_zips_off_its_path() -> None:
-    spark, py4j, _ = run_python("-c", DAEMON)
+def test_the_daemon_takes_the_zips_and_the_jar_off_its_path() -> None:
+    spark, py4j, _, jars = run_python("-c", DAEMON)
     assert spark == str(INSTALLED / "__init__.py")
     assert not is_zipped(py4j)
+    assert not jars
+
+
+def test_a_worker_whose_path_has_no_zips_leaves_the_jar() -> None:
+    """A worker of an earlier daemon, or of a Python that was started without zips."""
+    worker = LEAVE.format(worker="import pyspark.worker_util")
+    spark, late, caches, on_path, _ = run_python("-c", worker, zips=[])
+    assert spark == str(INSTALLED / "__init__.py")
+    assert late == str(INSTALLED / "sql" / "avro" / "functions.py")
+    assert not any("spark-core" in entry for entry in [*caches, *on_path])
 
 
 def copy_zips(folder: Path, change: bytes = b"") -> list[str]:

@@ -23,16 +23,10 @@ if to_run(__name__):
     from rich.progress import Progress
 
     from watcher.cli.config import load_config
-    from watcher.overview.probe.run import (
-        STEPS,
-        Outcome,
-        Verdict,
-        describe_verdict,
-        probe_database,
-        remove_probe,
-    )
+    from watcher.overview.probe.run import STEPS, describe_verdict, probe_database, remove_probe
     from watcher.overview.probe.stored import store_failures
     from watcher.overview.probe.tables import ProbeNames
+    from watcher.overview.probe.verdicts import Outcome, Verdict
     from watcher.runners.preflight import Finding, check
     from watcher.settings.watcher import WatchConfig
     from watcher.spanner.database import connect

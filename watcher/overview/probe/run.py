@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1.database import Database
@@ -24,6 +23,7 @@ from watcher.overview.probe.tables import (
     plan_changes,
     remove_tables,
 )
+from watcher.overview.probe.verdicts import Outcome, Verdict
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
 from watcher.spanner.dialects import find_dialect
@@ -34,23 +34,6 @@ SCHEMA_UPDATES = 3
 """How many a probe needs: to make its tables, to change them, to remove them."""
 STEPS = SCHEMA_UPDATES + len(PROBES) + len(PROBES_AFTER_CHANGES)
 """How often a probe reports its progress."""
-
-
-class Outcome(StrEnum):
-    """What a probe says of an assumption."""
-
-    HOLDS = "holds"
-    FAILS = "does not hold"
-    UNTRIED = "cannot be tried"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """An assumption, what a probe says of it, and what was seen."""
-
-    assumption: Assumption
-    outcome: Outcome
-    seen: str
 
 
 def probe_database(

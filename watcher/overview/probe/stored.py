@@ -14,7 +14,7 @@ from watcher.consumers.positions import create_own_tables, errors_table
 from watcher.model.assumptions.entry import Mode
 from watcher.model.assumptions.ledger import list_unsafe
 from watcher.model.errors import UnsafeModeError
-from watcher.overview.probe.run import Outcome, Verdict
+from watcher.overview.probe.verdicts import Outcome, Verdict
 from watcher.spanner.address import DatabaseAddress
 
 KIND = "FailedProbe"

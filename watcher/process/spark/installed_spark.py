@@ -2,7 +2,8 @@
 
 Spark puts the zip first on the path of each process that it starts. A zip has no bytecode: every
 process compiles PySpark again, which takes half a second of CPU time. And before Spark 4.2 a worker
-has Python read the directories of all zips on its path again at each task, 90 ms of CPU time.
+has Python read the directories of all zips and jars on its path again at each task, 60 to 130 ms of
+CPU time: those of PySpark, and Spark's own jar, in which there is no Python.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ def find_zips(path: Sequence[str]) -> list[str]:
     ]
 
 
+def find_jars(path: Sequence[str]) -> list[str]:
+    """The entries of a path that are Spark's own jar, which Spark puts there."""
+    return [entry for entry in path if Path(entry).match(CORE_JAR)]
+
+
 def find_package(name: str, path: Sequence[str]) -> Path | None:
     """The folder of a package on a path, without its zips."""
     spec = PathFinder.find_spec(name, [entry for entry in path if not entry.endswith(".zip")])
@@ -71,9 +77,16 @@ def is_module(name: str) -> bool:
 
 
 def use_installed_spark() -> None:
-    """Takes the zips off the path of this process, before it imports PySpark."""
-    zips = find_zips(sys.path)
-    sys.path[:] = [entry for entry in sys.path if entry not in zips]
+    """Takes the zips and the jar off the path of this process, before it imports PySpark."""
+    leave((*find_zips(sys.path), *find_jars(sys.path)))
+
+
+def leave(left: tuple[str, ...]) -> None:
+    """Takes entries off the path, and off the cache of what was found at each place of it, which
+    Python reads again, too: it looked there for the module with which the process began."""
+    sys.path[:] = [entry for entry in sys.path if entry not in left]
+    for entry in [each for each in sys.path_importer_cache if each.startswith(left)]:
+        del sys.path_importer_cache[entry]
 
 
 def is_worker() -> bool:
@@ -83,20 +96,20 @@ def is_worker() -> bool:
 
 def leave_zips() -> None:
     """The same in a worker, which has imported PySpark from the zip already: what follows comes
-    from the installed one, and nothing looks into the zip any more, nor into Spark's own jar, in
-    which there is no Python. Does nothing in other processes."""
-    zips = find_zips(sys.path) if is_worker() else []
-    if not zips:
+    from the installed one, and nothing looks into the zip any more, nor into Spark's own jar. Does
+    nothing in other processes."""
+    if not is_worker():
         return
-    left = (*zips, *(entry for entry in sys.path if Path(entry).match(CORE_JAR)))
-    folders = {name: find_package(name, sys.path) for name in ZIPPED}
+    zips = find_zips(sys.path)
+    left = (*zips, *find_jars(sys.path))
+    if not left:
+        return
+    folders = {name: find_package(name, sys.path) for name in ZIPPED if zips}
     for name, module in list(sys.modules.items()):
         package, *inner = name.split(".")
         if (folder := folders.get(package)) is not None and hasattr(module, "__path__"):
             module.__path__ = [str(folder.joinpath(*inner))]
-    sys.path[:] = [entry for entry in sys.path if entry not in left]
-    for entry in [each for each in sys.path_importer_cache if each.startswith(left)]:
-        del sys.path_importer_cache[entry]
+    leave(left)
 
 
 def find_worker_python() -> str:
@@ -108,8 +121,8 @@ def find_worker_python() -> str:
 
 def run_python() -> None:
     """The command ``spanner-watcher-python``: becomes this interpreter, with the same arguments
-    and without the zips in PYTHONPATH."""
-    zips = find_zips(sys.path)
+    and without the zips and the jar in PYTHONPATH."""
+    left = (*find_zips(sys.path), *find_jars(sys.path))
     entries = os.environ.get(PATH, "").split(os.pathsep)
-    os.environ[PATH] = os.pathsep.join(entry for entry in entries if entry not in zips)
+    os.environ[PATH] = os.pathsep.join(entry for entry in entries if entry not in left)
     os.execv(sys.executable, [sys.executable, *sys.argv[1:]])

@@ -29,17 +29,17 @@ def decode_base64(column: pa.Array) -> pa.Array:
     bounds = np.frombuffer(offsets, np.int32)[: len(column) + 1]
     if content is None or bounds[-1] == bounds[0]:
         return column
+    lengths = np.diff(bounds)
+    if (lengths % LETTERS).any():
+        return decode_each(column)
     letters = np.frombuffer(content, np.uint8)[int(bounds[0]) : int(bounds[-1])].copy()
     bounds = bounds - bounds[0]
-    lengths = np.diff(bounds)
     ends = np.where(lengths > 0, bounds[1:], 0)
     one = (letters[ends - 1] == PAD) & (ends > 0)
     two = one & (letters[ends - 2] == PAD)
     padding = one.astype(np.int32) + two
-    if (lengths % LETTERS).any() or np.count_nonzero(letters == PAD) != padding.sum():
-        return decode_each(column)
     # Each text is whole groups, so that they are one text: letters in place of padding give bytes
-    # between two values, which no value has.
+    # between two values, which no value has. Padding anywhere else is an error of the one text.
     letters[ends[one] - 1] = ZERO_BITS
     letters[ends[two] - 2] = ZERO_BITS
     try:
