@@ -69,6 +69,20 @@ def check_delivered(change: Change) -> None:
     assert (values["Info"], values["Genre"], values["Moods"]) == (INFO, 3, [1])
 
 
+def read_descriptors(database: Database) -> bytes:
+    """The descriptors of the messages and enums that the database has."""
+    api = database._instance._client.database_admin_api
+    stored: bytes = api.get_database_ddl(database=database.name).proto_descriptors
+    return stored
+
+
+def test_a_migration_keeps_the_descriptors(database: Database) -> None:
+    before = read_descriptors(database)
+    assert b"SingerInfo" in before
+    make_watchable(database, "Singers")
+    assert read_descriptors(database) == before
+
+
 def test_a_poll_delivers_bytes_and_numbers(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
