@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from google.api_core.exceptions import AlreadyExists
 from google.cloud.spanner_v1.database import Database
 
 from conformance.recording import RunFailedError
@@ -39,7 +40,11 @@ class ForeignSpanner:
             self.address.database, ddl_statements=list(statements)
         )
         self._created = True  # also if the answer is lost
-        created.create().result(DDL_SECONDS_MAX)
+        try:
+            created.create().result(DDL_SECONDS_MAX)
+        except AlreadyExists:
+            self._created = False  # somebody was faster
+            raise
         return created
 
     def connect(self) -> Database:

@@ -30,7 +30,12 @@ from ddl.model.resource_ids import IdRules
 from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import explain_error, open_client
-from watcher.spanner.temporary_databases import create_temporarily, drop_database
+from watcher.spanner.temporary_databases import (
+    create_temporarily,
+    drop_database,
+    is_there,
+    refuse_existing,
+)
 
 COMMAND = [sys.executable, "-c", "from watcher.cli import main; main()"]
 UNITS_A_NODE = 1_000
@@ -127,7 +132,10 @@ def run_child(command: list[str], log: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def run_case(case: Case, address: DatabaseAddress, folder: Path, *, short: bool) -> dict[str, Any]:
-    """The report of a case. Its database is dropped, whatever happens."""
+    """The report of a case. Its database is dropped, whatever happens. Raises ConfigurationError
+    for one that somebody has made meanwhile, which stays."""
+    if is_there(address):
+        raise refuse_existing(address)
     made = create_temporarily(address, (), case.dialect) if case.made else nullcontext()
     log = folder / f"{case.name}.log"
     began = time.monotonic()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from google.api_core.exceptions import GoogleAPICallError, RetryError
-
 from ddl.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import create_database, explain_error, open_client
+from watcher.spanner.failures import CALL_ERRORS
 
 CREATE_SECONDS_MAX = 600.0
 
@@ -23,24 +22,42 @@ def create_temporarily(
     ConfigurationError for one that exists, which stays as it is, and WatcherError where it cannot
     be made."""
     instance = open_client(address).instance(address.instance)
-    if not create_database(instance, address, statements, dialect, CREATE_SECONDS_MAX):
-        raise ConfigurationError(
-            f"the database {address.path} exists: name one that does not, which is created now and"
-            " dropped at the end"
-        )
+    if is_there(address):
+        raise refuse_existing(address)
+    created = True  # also if the answer is lost
     try:
+        created = create_database(instance, address, statements, dialect, CREATE_SECONDS_MAX)
+        if not created:
+            raise refuse_existing(address)
         yield
     finally:
-        drop_database(address)
+        if created:
+            drop_database(address)
+
+
+def refuse_existing(address: DatabaseAddress) -> ConfigurationError:
+    """The error of a database that is somebody's."""
+    return ConfigurationError(
+        f"the database {address.path} exists: name one that does not, which is created now and"
+        " dropped at the end"
+    )
+
+
+def is_there(address: DatabaseAddress) -> bool:
+    """Whether a database exists. Raises WatcherError where nobody says."""
+    database = open_client(address).instance(address.instance).database(address.database)
+    try:
+        return bool(database.exists())
+    except CALL_ERRORS as error:
+        raise explain_error(error, address) from error
 
 
 def drop_database(address: DatabaseAddress) -> bool:
     """Drops a database; whether it was there. Raises WatcherError where it cannot be dropped."""
-    database = open_client(address).instance(address.instance).database(address.database)
+    if not is_there(address):
+        return False
     try:
-        if not database.exists():
-            return False
-        database.drop()
-    except (GoogleAPICallError, RetryError) as error:
+        open_client(address).instance(address.instance).database(address.database).drop()
+    except CALL_ERRORS as error:
         raise explain_error(error, address) from error
     return True
