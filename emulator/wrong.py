@@ -46,6 +46,7 @@ class Wrong(StrEnum):
     STREAM_HEARTBEAT_BOUND = "stream-heartbeat-bound"
     STREAM_START_INSIDE = "stream-start-inside"
     STREAM_END_INSIDE = "stream-end-inside"
+    STREAM_OPEN_TO_THE_END = "stream-open-to-the-end"
     STREAM_COMMIT_ORDER = "stream-commit-order"
     STREAM_TRANSACTION_ID = "stream-transaction-id"
     STREAM_EXCLUDES = "stream-excludes-transaction"

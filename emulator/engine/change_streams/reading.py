@@ -294,7 +294,7 @@ class PartitionReading:
     def _wait_visible(self) -> int:
         """Every commit at or below this timestamp is in the file."""
         end, wall = self._arguments.end, self._reader.clock.wall()
-        if end is not None and end <= wall:
+        if end is not None and (end <= wall or is_wrong(Wrong.STREAM_OPEN_TO_THE_END)):
             self._reader.timeline.wait_until_readable(end)
         return self._reader.timeline.strong()
 

@@ -312,6 +312,7 @@ class ChangeStreamCapture:
         """Hears of changes after ``start``, up to ``end`` in the future; None where keys move
         between partitions, and of placements. What fails is not tried again: a window finds
         out."""
+        # assumes: stream-open-to-the-end
         if self.change_stream.keys_move or len(self.change_stream.functions) != 1:
             return None
         (name,) = self.change_stream.functions

@@ -46,6 +46,15 @@ STREAMS = (
         (Mode.STREAM,),
     ),
     Assumption(
+        "stream-open-to-the-end",
+        "A query whose end is to come returns records as they are committed, not at its end.",
+        DETAILS,
+        Consequence.SLOW,
+        "the first change after a quiet time is delivered after refresh, not at once",
+        "set listen = false in [stream]",
+        (Mode.STREAM,),
+    ),
+    Assumption(
         "stream-commit-order",
         "A partition returns each record once, in the order of commit timestamps.",
         DETAILS,

@@ -33,6 +33,7 @@ PROBES: Mapping[str, Probe] = {
     "stream-heartbeat-bound": streaming.probe_heartbeats,
     "stream-start-inside": streaming.probe_start,
     "stream-end-inside": streaming.probe_end,
+    "stream-open-to-the-end": streaming.probe_open_queries,
     "stream-commit-order": streaming.probe_order,
     "stream-transaction-id": streaming.probe_transaction_ids,
     "stream-excludes-transaction": streaming.probe_exclusion,

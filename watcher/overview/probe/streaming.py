@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from ddl.model.schema import Dialect
 from watcher.captures import statements
 from watcher.captures.change_stream.lineage import Lineage
+from watcher.captures.change_stream.listening import Listening
 from watcher.captures.change_stream.record_values import (
     ChildPartition,
     DataRecord,
@@ -24,6 +26,8 @@ from watcher.overview.probe.writing import update_text
 HEARTBEAT_MILLISECONDS = 1_000
 QUIET_MICROS = 10_000_000
 """So long a probe waits for a heartbeat at most."""
+OPEN_MICROS = 6_000_000
+"""So long a probe keeps queries open."""
 WRITERS = 4
 """So many transactions commit beside each other."""
 SPREAD_KEYS = 24
@@ -138,6 +142,28 @@ def probe_end(context: ProbeContext) -> Observation:
     holds = (at, key) in list_changes(context, start, at)
     return Observation(
         holds, f"read up to {at}, the change of {at} is {'' if holds else 'not '}there"
+    )
+
+
+def probe_open_queries(context: ProbeContext) -> Observation:
+    """Commits while queries are open whose end is to come."""
+    start = context.queries.fetch_read_timestamp()
+    end = start + OPEN_MICROS
+    heard = threading.Event()
+
+    def query(token: str | None, begin: int) -> Iterator[Record]:
+        return query_stream(context, token, begin, end)
+
+    listening = Listening(query, lambda _: True, start, heard.set)
+    context.insert(context.take_key())
+    heard.wait(2 * OPEN_MICROS / 1_000_000)
+    now = context.queries.fetch_read_timestamp()
+    listening.close()
+    if listening.futile:
+        raise CannotTryError("the queries failed, or the stream has too many partitions")
+    holds = heard.is_set() and now < end
+    return Observation(
+        holds, f"a query up to {end} returned a record {'before' if holds else 'not before'} {now}"
     )
 
 
