@@ -130,6 +130,7 @@ class BackupStore:
         """Reads what ``describe`` gave; a backup that was not finished is none."""
         for item in content.get("backups", []):
             proto = decode_message(BackupProto, item["proto"])
+            forget_references(proto)
             if proto.state == READY:
                 self._backups[proto.name] = StoredBackup(proto, item["file"])
         for text in content.get("backup_schedules", []):
@@ -163,8 +164,16 @@ class BackupStore:
     def _expire(self) -> None:
         now = wall_micros()
         for name, each in list(self._backups.items()):
-            if times.to_micros(each.proto.expire_time) <= now:
+            proto = each.proto
+            used = proto.referencing_databases or proto.referencing_backups
+            if not used and times.to_micros(proto.expire_time) <= now:
                 self.remove(name)
+
+
+def forget_references(proto: Message) -> None:
+    """Nothing is made of a backup that is new, or that a server has just found."""
+    proto.ClearField("referencing_databases")
+    proto.ClearField("referencing_backups")
 
 
 def copy_whole(source: Path, target: Path) -> None:

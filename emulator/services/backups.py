@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from google.protobuf.empty_pb2 import Empty
@@ -13,13 +13,18 @@ from google.protobuf.empty_pb2 import Empty
 from ddl.model.resource_ids import IdRules
 from emulator.engine.clock import wall_micros
 from emulator.errors import (
-    SpannerError,
     already_exists,
     failed_precondition,
     invalid_argument,
     resource_not_found,
 )
-from emulator.services.backup_store import CREATING, READY, StoredBackup, copy_whole
+from emulator.services.backup_store import (
+    CREATING,
+    READY,
+    StoredBackup,
+    copy_whole,
+    forget_references,
+)
 from emulator.services.calls import Call, RpcContext
 from emulator.services.database_admin import (
     DIALECT_NUMBERS,
@@ -109,14 +114,19 @@ class Backups:
         proto = m.BackupProto()
         proto.CopyFrom(source.proto)
         proto.name, proto.state = name, CREATING
+        forget_references(proto)
         proto.expire_time.CopyFrom(request.expire_time)
         times.fill_timestamp(proto.create_time, wall_micros())
         path = self._store.path(source)
         metadata = m.CopyBackupMetadata(name=name, source_backup=source.proto.name)
 
+        source.proto.referencing_backups.append(name)
+
         def write(file: Path) -> None:
-            with refer(source.proto.referencing_backups, name):
+            try:
                 copy_whole(path, file)
+            finally:
+                source.proto.referencing_backups.remove(name)
 
         return self._make(proto, metadata, write)
 
@@ -179,11 +189,14 @@ class Backups:
         )
         times.fill_timestamp(metadata.progress.start_time, wall_micros())
         path = self._store.path(stored)
+        backup.referencing_databases.append(name)
 
         def work() -> Message:
             dialect = DIALECTS[backup.database_dialect]
-            with refer(backup.referencing_databases, name):
+            try:
                 self._registry.restore_database(name, path, info, dialect)
+            finally:
+                backup.referencing_databases.remove(name)
             database = database_message(self._registry.database(name))
             optimized = m.OptimizeRestoredDatabaseMetadata(name=name)
             self._registry.start_operation(optimize, optimized)
@@ -246,11 +259,10 @@ class Backups:
             raise already_exists(f"Backup already exists: {proto.name}")
 
         def work() -> Message:
-            try:
+            with ExitStack() as failed:
+                failed.callback(self._store.remove, proto.name)
                 write(file)
-            except (SpannerError, OSError):
-                self._store.remove(proto.name)
-                raise
+                failed.pop_all()
             for name in ("size_bytes", "freeable_size_bytes", "exclusive_size_bytes"):
                 setattr(proto, name, file.stat().st_size)
             proto.state = READY
@@ -260,16 +272,6 @@ class Backups:
         return run_in_background(
             self._registry, self._queue, operation_name(proto.name), metadata, work
         )
-
-
-@contextmanager
-def refer(names: Message, name: str) -> Iterator[None]:
-    """A backup is not deleted while something is made of it."""
-    names.append(name)
-    try:
-        yield
-    finally:
-        names.remove(name)
 
 
 def check_expiry(expire_time: Message, created: int, method: str) -> None:

@@ -241,7 +241,10 @@ class Registry:
         copy = self._open(name, file, wall_micros(), dialect, fill)
         if restored is not None:
             copy.restore_info = restored
-            copy.engine.begin_anew()
+            with ExitStack() as failed:
+                failed.callback(copy.engine.drop)
+                copy.engine.begin_anew()
+                failed.pop_all()
         with self._lock:
             self.databases[name] = copy
             self.save()
@@ -252,6 +255,10 @@ class Registry:
         with ExitStack() as reader:
             with database.engine.without_commits():
                 version = database.engine.strong_timestamp() if at is None else at
+                if version < database.engine.oldest_readable():
+                    raise failed_precondition(
+                        f"The versions of {database.name} at the version_time are gone."
+                    )
                 write = reader.enter_context(database.engine.frozen())
             write(file)
         if at is not None:

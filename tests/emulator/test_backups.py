@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,8 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from emulator.copy_calls import SNAPSHOT
 from emulator.data_directories import restore_directory
 from emulator.process import call_server
+from emulator.services.backup_store import READY, BackupStore, StoredBackup
+from emulator.wire import messages as m
 from watcher.spanner.timestamps import to_micros
 
 TABLE = (
@@ -276,3 +279,19 @@ def test_schedules_are_kept_changed_and_deleted(database: Database) -> None:
             backup_schedule=types.BackupSchedule(name=names[0], spec=types.BackupScheduleSpec()),
             update_mask=FieldMask(paths=["spec"]),
         )
+
+
+def test_what_is_made_of_a_backup_keeps_it_for_a_while_only(tmp_path: Path) -> None:
+    """A copy does not inherit what the source is used for, and a server forgets it when it ends."""
+    store = BackupStore(tmp_path, threading.RLock(), lambda: None)
+    proto = m.BackupProto(name="b", state=READY, referencing_databases=["d"])
+    proto.expire_time.seconds = 1
+    store.new_file().touch()
+    (file,) = tmp_path.iterdir()
+    store.add(StoredBackup(proto, file.name))
+    content = store.describe()
+    assert store.find("b") is not None
+    again = BackupStore(tmp_path, threading.RLock(), lambda: None)
+    again.load(content)
+    assert again.find("b") is None
+    assert not file.exists()
