@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import fastavro
 import pyarrow as pa
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.shaped_rows import make_polled_rows
-from ddl.model.schema import Dialect
+from ddl.model.schema import Dialect, Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes import make_envelope
@@ -60,6 +61,19 @@ def test_every_type_is_the_same_by_column(everything: Database, chosen: Envelope
 
 def test_a_batch_of_some_rows_is_written_by_column() -> None:
     assert try_by_column(make_polled_rows(300), DATABASE, ENVELOPES[0]) is not None
+
+
+def test_a_zero_with_a_sign_is_the_same_key() -> None:
+    rows = make_polled_rows(3)
+    columns = (("Id", Type(TypeCode.FLOAT64)), *rows.table.columns[1:])
+    place = rows.batch.schema.get_field_index("Id")
+    batch = rows.batch.set_column(place, "Id", pa.array([-0.0, 0.0, -1.5]))
+    floats = replace(rows, table=replace(rows.table, columns=columns), batch=batch)
+    written = try_by_column(floats, DATABASE, ENVELOPES[0])
+    assert written is not None
+    negative, positive, other = written.column("key").to_pylist()
+    assert negative == positive != other
+    assert_written_alike(floats, ENVELOPES[0])
 
 
 @given(st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=1))
