@@ -18,7 +18,7 @@ from emulator.sql.sequences import identity_counter, sequence_counter
 
 NEXTVAL = re.compile(r"\bnextval\s*\(\s*'\"?([^'\"]+)", re.IGNORECASE)
 """How the PostgreSQL dialect draws from a sequence."""
-IF_NOT_EXISTS = re.compile(r"\s+IF\s+NOT\s+EXISTS\s+", re.IGNORECASE)
+IF_NOT_EXISTS = re.compile(r"\bIF\s++NOT\s++EXISTS\s++", re.IGNORECASE)
 
 
 def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
@@ -89,7 +89,7 @@ def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
         if index.optional and schema_has(schema, item):
             return None
         refuse_taken_name(schema, item.name)
-        text = IF_NOT_EXISTS.sub(" ", item.text, count=1) if index.optional else item.text
+        text = IF_NOT_EXISTS.sub("", item.text, count=1) if index.optional else item.text
         return steps.CreateVerbatim(Verbatim(item.kind, item.name, text))
     return steps.CreateVerbatim(item)
 
