@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from functools import partial
 from pathlib import Path
 
 import fixtures.everything as every_type
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from fixtures.changing_schemas import change_schema, watchable_ddl
 from fixtures.changing_schemas import write as write_table
+from fixtures.commands import run_command
 from fixtures.replicas import assert_equal, last_cut, list_kinds, read_rows
 from fixtures.server import CreateDatabase
-from fixtures.singers import SINGERS, make_watchable, write_singers
+from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
 from fixtures.spark_formats import find_format_settings
 from fixtures.spark_replicas import CutChecker, replicate_by_spark, start_replica
 from fixtures.writing import run_beside
@@ -23,6 +27,7 @@ from pyspark.sql import SparkSession
 import watcher
 from ddl.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
+from watcher.replica.cuts import DELTA
 from watcher.replica.formats import ICEBERG, PARQUET
 from watcher.replica.manifest import Manifest
 
@@ -105,6 +110,43 @@ def test_columns_that_change_in_the_middle(
     assert "Version" not in read_rows(tmp_path, "A")[0]
     assert_equal(database, tmp_path)
     assert_equal(database, tmp_path, first.cut)
+
+
+def test_damage_to_a_copy_by_spark_is_repaired_without_it(
+    spark: SparkSession, create_database: CreateDatabase, lake_format: str, tmp_path: Path
+) -> None:
+    database = create_database(*watchable_ddl("A"))
+    write_table(database, *range(8), table="A", Version=1)
+    replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format)
+    write_table(database, 2, table="A", Version=2)
+    replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format)
+    if lake_format == DELTA:
+        spark.sql(f"DELETE FROM delta.`{tmp_path}/A` WHERE Id = 3")
+        spark.sql(f"UPDATE delta.`{tmp_path}/A` SET Version = 9 WHERE Id = 5")
+    elif lake_format == PARQUET:
+        for file in (tmp_path / "A" / "_files").rglob("*.parquet"):
+            rows = pq.read_table(file)
+            pq.write_table(rows.filter(pc.field("Id") != 3), file)
+    target = ("--to", f"{lake_format}:{tmp_path}", "-d", str(address_of(database)))
+    done = run_command("verify", *target, "--repair", "--json")
+    if lake_format == ICEBERG:
+        assert done.returncode == 6
+        assert "written by Spark alone" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    (table,) = json.loads(done.stdout)["tables"]
+    assert table["repair"]["missing"] == 1
+    assert table["repair"]["changed"] == (1 if lake_format == DELTA else 0)
+    assert_equal(database, tmp_path)
+    write_table(database, 5, 9, table="A", Version=3)
+    (*_, last) = replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format)
+    assert last.cut.exact
+    assert last.loaded == {}
+    versions = {row["Id"]: row["Version"] for row in read_rows(tmp_path, "A")}
+    assert versions == dict.fromkeys(range(8), 1) | {2: 2, 5: 3, 9: 3}
+    read = watcher.as_of(spark, str(tmp_path)).read("A").collect()
+    assert {row["Id"]: row["Version"] for row in read} == versions
+    assert_equal(database, tmp_path)
 
 
 def test_soft_deleted_rows_leave_the_copy(

@@ -386,6 +386,18 @@ def copy_to_parquet(source: Path, target: Path) -> VersionStore:
     return store
 
 
+def test_a_file_of_parquet_without_its_rows_is_repaired(singers: Database, tmp_path: Path) -> None:
+    start(singers, tmp_path / "delta")
+    store = copy_to_parquet(tmp_path / "delta", tmp_path / "lake")
+    file = tmp_path / "lake" / "Singers" / "_files" / "1-x" / "0.parquet"
+    pq.write_table(pq.read_table(file).slice(0, 0), file)
+    (table,) = repair(singers, tmp_path / "lake", PARQUET).tables
+    assert table.repair is not None
+    assert table.repair.missing == 100
+    assert store.find_changed(store.read(last_cut(tmp_path / "lake").end)) == []
+    assert_equal(singers, tmp_path / "lake")
+
+
 def test_a_copy_in_parquet_is_repaired(singers: Database, tmp_path: Path) -> None:
     start(singers, tmp_path / "delta")
     store = copy_to_parquet(tmp_path / "delta", tmp_path / "lake")

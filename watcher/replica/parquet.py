@@ -274,7 +274,8 @@ class ParquetCopy:
         kept, new = list[DataFile](), [replacement.rows.cast(before.schema)]
         for file in before.files:
             rows = self.versions.read_file(file, before.schema)
-            gone = np.concatenate([replacement.keys.find(each) for each in rows.to_batches()])
+            found = [replacement.keys.find(each) for each in rows.to_batches()]
+            gone = np.concatenate([np.empty(0, np.bool_), *found])  # a damaged one may have no rows
             if gone.any() or file.path in changed:
                 new.append(rows.filter(pa.array(~gone)))
             else:
