@@ -130,7 +130,12 @@ def test_one_form_for_all_tables_is_the_same_by_column(rows: Changed) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "value"), [(code, value) for code, values in SENT_SELDOM.items() for value in values]
+    ("code", "value"),
+    [
+        *[(code, value) for code, values in SENT_SELDOM.items() for value in values],
+        # Refused where it is written; by row also where it is not.
+        (TypeCode.BYTES, "YQ"),
+    ],
 )
 def test_what_is_sent_seldom_is_written_as_its_value(code: TypeCode, value: object) -> None:
     rows = batch_of(Type(code), [value, None])
