@@ -31,14 +31,15 @@ MARKER = "hunter2-is-secret"
 DATABASE = "spanner://projects/p1/instances/i1/databases/d1"
 
 SECRET = {
-    *("delivery.kafka.properties", "delivery.webhook.headers", "delivery.webhook.secret"),
-    "replica.spark",
+    *("delivery.kafka.properties", "delivery.kafka.schema_registry_properties"),
+    *("delivery.webhook.headers", "delivery.webhook.secret", "replica.spark"),
 }
 """The settings that may hold a secret."""
 NOT_SECRET = {
     "page.token_file": "the path of a file",
     "mask_key": "where the key is: a file, or a variable of the environment",
     "endpoint.client_key": "the path of a file",
+    "endpoint.google_credentials": "whether calls carry them",
     "positions.path": "the path of a file",
     "delivery.kafka.transactional_id": "an id that brokers show",
     "transaction_tag": "a tag of transactions, which Spanner shows",
@@ -113,6 +114,8 @@ def place(name: str, value: object) -> dict[str, Any]:
         "delivery": {"to": "webhook://h" if "webhook" in name else "kafka://b"},
         "replica": {"to": "delta:x"},
     }
+    if "schema_registry" in name:
+        values["delivery"]["kafka"] = {"schema_registry": "http://r"}
     section = values
     *sections, option = name.split(".")
     for each in sections:

@@ -128,6 +128,7 @@ def command(
     Example: spanner-watcher verify --to delta:/lake/music
     """
     configure_logging("logfmt", verbose)
+    within_seconds = parse_within(within)
     others = {"--at": at != "latest", "--ignore-column": bool(ignore_column)}
     others |= {"--data-boost": data_boost}
     modes = [("--repair", repair), ("--incremental", incremental)]
@@ -141,7 +142,7 @@ def command(
     address = DatabaseAddress.parse(database or cut.database)
     queries = QueryClient(address, ReadOptions(Priority.LOW, tag=write_tag("verify")))
     if incremental:
-        chosen = IncrementalOptions(tuple(table or EVERY_TABLE), duration_seconds(within))
+        chosen = IncrementalOptions(tuple(table or EVERY_TABLE), within_seconds)
         opened = open_copies(cut.copies, folder, cut.consumer)
         changes = verify_changes(queries, opened, cut, ProofFiles(folder), chosen)
         finish(changes, json_output)
@@ -183,6 +184,14 @@ def check_options(modes: Sequence[str], dry_run: bool, others: Mapping[str, bool
                     f"{name} and {mode} do not work together: {mode} compares every column at the"
                     " last cut"
                 )
+
+
+def parse_within(text: str) -> float:
+    """The seconds of ``--within``. Raises ConfigurationError."""
+    seconds = duration_seconds(text)
+    if not seconds:
+        raise ConfigurationError("--within: it must be longer than nothing, such as 7d")
+    return seconds
 
 
 def settle(manifest: Manifest, cut: Cut, report: Report) -> None:
