@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,15 +26,6 @@ if to_run(__name__):
         find_fewest_shards,
         forecast,
     )
-
-
-class CaptureChoice(StrEnum):
-    """How changes are found."""
-
-    POLL = "poll"
-    CHANGE_STREAM = "change-stream"
-    PUSH = "push"
-
 
 COUNTS = (1, 4, 16, 64, 128, 256, 512, 1024)
 
@@ -58,11 +48,11 @@ def command(
         float, typer.Option(min=0.01, metavar="SECONDS", help="Seconds between polls.")
     ] = 1.0,
     capture: Annotated[
-        CaptureChoice,
+        Literal["poll", "change-stream", "push"],
         typer.Option(
             metavar="CAPTURE", help="How the consumer finds changes: poll, change-stream or push."
         ),
-    ] = CaptureChoice.POLL,
+    ] = "poll",
     partitions: Annotated[
         int, typer.Option(min=1, metavar="NUMBER", help="Partitions of the change stream.")
     ] = 1,
@@ -100,7 +90,7 @@ def command(
         for count in counts
     ]
     consumption = Consumption(
-        capture=capture.value,
+        capture=capture,
         tables=tables,
         shards=(shards or [fewest or 1])[0],
         partitions=partitions,

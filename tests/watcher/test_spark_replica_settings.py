@@ -132,8 +132,8 @@ OTHERS: dict[str, Any] = {
     "stream.push": True,
 }
 """A value of each setting that is not the one of ``FILE``."""
-ELSEWHERE = {"log_format", "stream.whole_rows"}
-"""The first is the command's, and a copy has whole rows in any case."""
+ELSEWHERE = {"log_format", "stream.whole_rows", "stream.listen"}
+"""The first is the command's; a copy has whole rows in any case, and a replica never listens."""
 
 
 def list_settings() -> list[str]:

@@ -40,8 +40,9 @@ NewDatabaseOption = Annotated[
         "-d",
         metavar="ADDRESS",
         callback=check_address,
-        help="Run in this database of a Spanner that is there, which must not exist: it is created"
-        " for the run and dropped at the end. Without it, an embedded Spanner.",
+        help="Run in this database (spanner://projects/P/instances/I/databases/D) of a Spanner that"
+        " is there, which must not exist: it is created for the run and dropped at the end. Without"
+        " it, an embedded Spanner.",
     ),
 ]
 TableOption = Annotated[str, typer.Option("--table", "-t", metavar="TABLE", help="The table.")]

@@ -18,10 +18,13 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 from watcher.runners.clock_jumps import WALL_CLOCK
+from watcher.spanner.failures import suggest_fix
 
 LOG = logging.getLogger("watcher.schedule")
 # A poll may last longer than its interval: late runs are joined to one.
 logging.getLogger("apscheduler").setLevel(logging.ERROR)
+# Of a job that raises, a schedule says so itself.
+logging.getLogger("apscheduler.executors").setLevel(logging.CRITICAL)
 CLOCK_SECONDS = 1.0
 """How often it is looked whether the clock of the machine was set back: jobs stand still no longer
 than that."""
@@ -109,6 +112,9 @@ class Schedule:
                     job.modify(next_run_time=now)
 
     def _note_failure(self, event: JobExecutionEvent) -> None:
-        LOG.error("job %s failed: %s", event.job_id, event.exception)
-        self._error = self._error or event.exception
+        """One line, also where a second job fails before everything has ended."""
+        if self._error is None:
+            self._error, hint = event.exception, suggest_fix(event.exception)
+            advice = f"; {hint}" if hint else ""
+            LOG.error("stopping, as '%s' failed: %s%s", event.job_id, event.exception, advice)
         self._stop.set()

@@ -17,7 +17,7 @@ from watcher.model.errors import (
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.settings import RunSettings
-from watcher.spanner.failures import FailureKind, classify_error, suggest_fix
+from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.outages import iterate_pauses
 
 LOG = logging.getLogger("watcher")
@@ -48,7 +48,6 @@ class Recovery:
         self._lease = lease
         self._reread_schema = reread_schema
         self._schema_failures = 0
-        self._ended = False
         self._index_gone_since: float | None = None
         self._pauses = iterate_pauses_of_run(PAUSE_SECONDS_FIRST)
         self.failures = 0
@@ -74,15 +73,8 @@ class Recovery:
             LOG.warning("the session is lost; connecting again: %s", error)
             self._connection.lost = True
         elif kind is not FailureKind.RETRY:
-            self._report_end(error)
             raise error
         return self._back_off(error)
-
-    def _report_end(self, error: Exception) -> None:
-        """One line, also where another window has begun before the run has stopped."""
-        if not self._ended:
-            self._ended, hint = True, suggest_fix(error)
-            LOG.error("stopping: %s%s", error, f"; {hint}" if hint else "")
 
     def _back_off(self, error: Exception) -> float:
         """An outage is reported once, by its own lines; other errors each time, also to
