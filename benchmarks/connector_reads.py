@@ -1,6 +1,6 @@
 """Reads the table of ``served_table`` with our source and with Spark's connector, in one session:
 
-    python -m benchmarks.connector_reads SETTINGS OUT PID
+    python -m benchmarks.connector_reads SETTINGS PID OUT
 
 ``SETTINGS`` are ``ConnectorSettings`` as JSON; ``OUT`` gets a line of JSON for each kind of read;
 ``PID`` is the server. A process of its own, because Java stays in the process in which a session
@@ -190,8 +190,8 @@ def compare(theirs: list[float], ours: list[float]) -> float:
 
 def main() -> None:
     """Reads the command line; a line for the version of Spark, and one for each kind."""
-    settings, out = ConnectorSettings.model_validate_json(sys.argv[1]), Path(sys.argv[2])
-    server = int(sys.argv[3])
+    settings = ConnectorSettings.model_validate_json(sys.argv[1])
+    server, out = int(sys.argv[2]), Path(sys.argv[3])
     spark = session("connector", {"spark.jars": settings.jar})
     register(spark)
     check_values(spark, settings)

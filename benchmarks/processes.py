@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import psutil
 
@@ -53,6 +56,20 @@ def run_module(
         process.check()
     finally:
         process.kill()
+
+
+def ask_module(
+    name: str,
+    module: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> list[Any]:
+    """What ``python -m module arguments OUT`` has written into the file ``OUT``, a line of JSON
+    each. Raises as ``run_module``."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "answer")
+        run_module(name, Path(folder, "log"), module, (*arguments, str(out)), environment)
+        return [json.loads(line) for line in out.read_text().splitlines()]
 
 
 def read_cpu_seconds(pid: int) -> float:

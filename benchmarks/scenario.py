@@ -15,6 +15,7 @@ from benchmarks.result import Cell, RunResult
 from benchmarks.run_settings import PEERS, RunPlan
 from benchmarks.workload import Workload
 from watcher.model.errors import ConfigurationError
+from watcher.process.spark.java import JavaNotFoundError, ensure_java
 from watcher.settings.fields import describe_validation_error
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -167,6 +168,16 @@ def make_percentiles_chart(title: str, runs: Sequence[RunResult]) -> Chart:
         percentiles=True,
         log_y=True,
     )
+
+
+def has_java(bench: Bench) -> bool:
+    """Whether Spark can run here; if not, the scenario is skipped with the reason."""
+    try:
+        ensure_java()
+    except JavaNotFoundError as error:
+        bench.outcome.skipped.append(str(error))
+        return False
+    return True
 
 
 def make_bar_chart(title: str, key: str, column: str, figures: Sequence[Figure]) -> Chart:

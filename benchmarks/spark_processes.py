@@ -7,7 +7,7 @@ from typing import Self
 
 import psutil
 
-LOOK_EVERY_SECONDS = 0.2
+from benchmarks.processes import LOOK_EVERY_SECONDS
 
 
 def count_cpu_seconds() -> float:

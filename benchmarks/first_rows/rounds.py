@@ -8,11 +8,10 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from benchmarks.first_rows.job import JobKind
-from benchmarks.processes import run_module
+from benchmarks.processes import ask_module
 from benchmarks.scenario import Figure
 
 SystemName = Literal["rate", "python", "ours", "ours-prestarted", "connector"]
@@ -56,11 +55,10 @@ class Job:
                 "prestart": prestart,
                 "folder": folder,
             }
-            out, log = Path(folder, "moments"), Path(folder, "log")
-            arguments = (json.dumps(settings), str(out))
+            arguments = (json.dumps(settings),)
             environment = {**self.environment, **ENVIRONMENTS.get(self.system, {})}
-            run_module(self.system, log, MODULES[self.system], arguments, environment)
-            return Phases.parse(json.loads(out.read_text()))
+            (moments,) = ask_module(self.system, MODULES[self.system], arguments, environment)
+            return Phases.parse(moments)
 
 
 @dataclass(frozen=True, slots=True)

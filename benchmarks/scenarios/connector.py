@@ -5,9 +5,7 @@ The connector's jar is built by who runs this: docs/benchmarks.md says how.
 
 from __future__ import annotations
 
-import json
 import statistics
-import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +20,7 @@ from benchmarks.connector_reads import (
 )
 from benchmarks.first_rows.rounds import TO_FIRST_ROWS, Job, Phases, run_in_turns
 from benchmarks.maven import find_tools
-from benchmarks.processes import run_module
+from benchmarks.processes import ask_module
 from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
 from benchmarks.served_table import serve_table
 from watcher.model.errors import ConfigurationError
@@ -38,23 +36,13 @@ def run(settings: ConnectorSettings, bench: Bench) -> None:
     if lacking is not None:
         bench.outcome.skipped.append(lacking)
         return
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serve_table(settings.rows, settings.shape) as server,
-    ):
+    with serve_table(settings.rows, settings.shape) as server:
         if settings.first_rounds:
             measure_first(settings, bench)
-        out = Path(folder, "figures")
-        arguments = (settings.model_dump_json(), str(out), str(server.pid))
-        run_module(
-            "connector",
-            Path(folder, "log"),
-            "benchmarks.connector_reads",
-            arguments,
-            make_environment(settings),
-        )
-        for line in out.read_text().splitlines():
-            bench.add(json.loads(line))
+        arguments = (settings.model_dump_json(), str(server.pid))
+        environment = make_environment(settings)
+        for figure in ask_module("connector", "benchmarks.connector_reads", arguments, environment):
+            bench.add(figure)
     bench.outcome.charts.append(
         make_bar_chart("times the connector's rows/s", "read", "times", bench.outcome.figures)
     )

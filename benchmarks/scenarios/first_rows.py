@@ -8,10 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.first_rows.job import JobKind
 from benchmarks.first_rows.rounds import Job, SystemName, describe, run_in_turns
-from benchmarks.scenario import Bench, Scenario, make_bar_chart
+from benchmarks.scenario import Bench, Scenario, has_java, make_bar_chart
 from benchmarks.served_table import OPTIONS, serve_table
 from watcher.demo.local_spark import SHORT_RUN
-from watcher.process.spark.java import JavaNotFoundError, ensure_java
 
 FLOOR: SystemName = "rate"
 FROM_BEGINNING = {"startingTimestamp": "earliest"}
@@ -43,10 +42,7 @@ class FirstRowsSettings(BaseModel):
 
 def run(settings: FirstRowsSettings, bench: Bench) -> None:
     """A row of the table for each job of each system."""
-    try:
-        ensure_java()
-    except JavaNotFoundError as error:
-        bench.outcome.skipped.append(str(error))
+    if not has_java(bench):
         return
     with serve_table(settings.rows):
         for kind in settings.jobs:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-from pathlib import Path
 from typing import Annotated
 
 from google.cloud.spanner_v1 import param_types
@@ -13,11 +10,10 @@ from google.cloud.spanner_v1.transaction import Transaction
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.form_tables import ADDRESS
-from benchmarks.processes import run_module
-from benchmarks.scenario import Bench, Scenario, make_bar_chart
+from benchmarks.processes import ask_module
+from benchmarks.scenario import Bench, Scenario, has_java, make_bar_chart
 from benchmarks.served_table import serve_table
 from ddl.migration import apply
-from watcher.process.spark.java import JavaNotFoundError, ensure_java
 from watcher.spanner.database import connect
 
 ROWS_A_COMMIT = 10_000
@@ -36,19 +32,15 @@ class MemorySettings(BaseModel):
 
 def run(settings: MemorySettings, bench: Bench) -> None:
     """A row of the table for each size."""
-    try:
-        ensure_java()
-    except JavaNotFoundError as error:
-        bench.outcome.skipped.append(str(error))
+    if not has_java(bench):
         return
-    with tempfile.TemporaryDirectory() as folder, serve_table(1):
+    with serve_table(1):
         database = connect(ADDRESS)
         for number, rows in enumerate(settings.rows):
-            table, out = f"Narrow{number}", Path(folder, f"figures{number}")
+            table = f"Narrow{number}"
             fill_narrow(database, table, rows)
-            arguments = (table, str(rows), str(out))
-            run_module("memory", Path(folder, "log"), "benchmarks.memory_reads", arguments)
-            bench.add(json.loads(out.read_text()))
+            (figure,) = ask_module("memory", "benchmarks.memory_reads", (table, str(rows)))
+            bench.add(figure)
     bench.outcome.charts.append(
         make_bar_chart("MB of the largest worker", "rows", "worker_mb", bench.outcome.figures)
     )

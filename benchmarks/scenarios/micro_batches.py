@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 from benchmarks.form_tables import ADDRESS, add_polled, name_polled, update_polled
 from benchmarks.micro_batch_runs import MicroBatchSettings
-from benchmarks.processes import run_module
-from benchmarks.scenario import Bench, Scenario, make_bar_chart
+from benchmarks.processes import ask_module
+from benchmarks.scenario import Bench, Scenario, has_java, make_bar_chart
 from benchmarks.served_table import serve_table
-from watcher.process.spark.java import JavaNotFoundError, ensure_java
 from watcher.spanner.database import connect
 
 SHORTEST_MS = 100
@@ -23,19 +19,15 @@ SHORTEST_MS = 100
 
 def run(settings: MicroBatchSettings, bench: Bench) -> None:
     """A row of the table for each source."""
-    try:
-        ensure_java()
-    except JavaNotFoundError as error:
-        bench.outcome.skipped.append(str(error))
+    if not has_java(bench):
         return
-    with tempfile.TemporaryDirectory() as folder, serve_table(settings.rows):
+    with serve_table(settings.rows):
         add_polled(settings.tables - 1, settings.rows)
-        out, log = Path(folder, "figures"), Path(folder, "log")
-        arguments = (settings.model_dump_json(), str(out))
+        arguments = (settings.model_dump_json(),)
         with change_rows(settings):
-            run_module("micro-batches", log, "benchmarks.micro_batch_runs", arguments)
-        for line in out.read_text().splitlines():
-            bench.add(json.loads(line))
+            found = ask_module("micro-batches", "benchmarks.micro_batch_runs", arguments)
+    for figure in found:
+        bench.add(figure)
     bench.outcome.charts.append(
         make_bar_chart("ms a micro-batch", "source", "whole_ms", bench.outcome.figures)
     )

@@ -3,30 +3,20 @@ client."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-from pathlib import Path
-
-from benchmarks.processes import run_module
-from benchmarks.scenario import Bench, Scenario, make_bar_chart
+from benchmarks.processes import ask_module
+from benchmarks.scenario import Bench, Scenario, has_java, make_bar_chart
 from benchmarks.served_table import serve_table
 from benchmarks.snapshot_reads import SnapshotSettings
-from watcher.process.spark.java import JavaNotFoundError, ensure_java
 
 
 def run(settings: SnapshotSettings, bench: Bench) -> None:
     """A row of the table for each set of columns and number of partitions."""
-    try:
-        ensure_java()
-    except JavaNotFoundError as error:
-        bench.outcome.skipped.append(str(error))
+    if not has_java(bench):
         return
-    with tempfile.TemporaryDirectory() as folder, serve_table(settings.rows):
-        out, log = Path(folder, "figures"), Path(folder, "log")
-        arguments = (settings.model_dump_json(), str(out))
-        run_module("snapshots", log, "benchmarks.snapshot_reads", arguments)
-        for line in out.read_text().splitlines():
-            bench.add(json.loads(line))
+    with serve_table(settings.rows):
+        arguments = (settings.model_dump_json(),)
+        for figure in ask_module("snapshots", "benchmarks.snapshot_reads", arguments):
+            bench.add(figure)
     bench.outcome.charts.append(
         make_bar_chart("rows/s into Spark", "columns", "rows/s", bench.outcome.figures)
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +12,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.first_rows.rounds import DAEMON, QUIET
-from benchmarks.processes import run_module
-from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
+from benchmarks.processes import ask_module
+from benchmarks.scenario import Bench, Figure, Scenario, has_java, make_bar_chart
 from watcher.model.errors import ConfigurationError
-from watcher.process.spark.java import JavaNotFoundError, ensure_java
 
 NAMED = {"PYSPARK_PYTHON": sys.executable}
 ONE_CORE = {"spark.master": "local[1]"}
@@ -58,10 +56,7 @@ class TaskSettings(BaseModel):
 
 def run(settings: TaskSettings, bench: Bench) -> None:
     """A row of the table for each version and way."""
-    try:
-        ensure_java()
-    except JavaNotFoundError as error:
-        bench.outcome.skipped.append(str(error))
+    if not has_java(bench):
         return
     for folder in settings.spark:
         if folder != "installed" and not Path(folder, "pyspark").is_dir():
@@ -84,13 +79,11 @@ def measure(settings: TaskSettings, spark: str, workers: Workers) -> Figure:
         "spark": {**QUIET, **ONE_CORE, **workers.spark},
     }
     path = {} if spark == "installed" else {"PYTHONPATH": spark}
-    with tempfile.TemporaryDirectory() as folder:
-        out, log = Path(folder, "figures"), Path(folder, "log")
-        arguments = (json.dumps(chosen), str(out))
-        environment = {**workers.environment, **path}
-        run_module("tasks", log, "benchmarks.task_costs", arguments, environment)
-        found: Figure = json.loads(out.read_text())
-        return found
+    environment = {**workers.environment, **path}
+    arguments = (json.dumps(chosen),)
+    found: Figure
+    (found,) = ask_module("tasks", "benchmarks.task_costs", arguments, environment)
+    return found
 
 
 SCENARIO = Scenario(
