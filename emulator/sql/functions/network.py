@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
 
 from emulator.errors import out_of_range
 from emulator.sql.functions.served import ServedFunctions
@@ -120,6 +119,4 @@ def build_served() -> ServedFunctions:
 
 
 SERVED = build_served()
-FUNCTIONS: dict[str, Callable[..., object]] = {
-    **SERVED.at_run_time,
-}
+FUNCTIONS = SERVED.at_run_time

@@ -187,6 +187,4 @@ def build_served() -> ServedFunctions:
 
 
 SERVED = build_served()
-FUNCTIONS: dict[str, Callable[..., object]] = {
-    **SERVED.at_run_time,
-}
+FUNCTIONS = SERVED.at_run_time

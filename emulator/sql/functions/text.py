@@ -284,8 +284,8 @@ def generate_uuid() -> str:
     return str(uuid.uuid4())
 
 
-TRIMS = (trim("both"), trim("left"), trim("right"))
-PADS = (pad(left=True), pad(left=False))
+TRIMS = {"TRIM": trim("both"), "LTRIM": trim("left"), "RTRIM": trim("right")}
+PADS = {"LPAD": pad(left=True), "RPAD": pad(left=False)}
 DIGESTS = {name: hash_with(name.lower()) for name in ("SHA1", "SHA256", "SHA512", "MD5")}
 
 
@@ -306,17 +306,16 @@ def build_served() -> ServedFunctions:
         add("LENGTH", [text], INT64, len, function=f"fn_length{suffix}")
         add("BYTE_LENGTH OCTET_LENGTH", [text], INT64, size_in_bytes)
         add("REVERSE", [text], text, reverse)
-        add("TRIM", [text, text], text, TRIMS[0], optional=int(is_text))
-        add("LTRIM", [text, text], text, TRIMS[1], optional=int(is_text))
-        add("RTRIM", [text, text], text, TRIMS[2], optional=int(is_text))
+        for name, trimmed in TRIMS.items():
+            add(name, [text, text], text, trimmed, optional=int(is_text))
         add("SUBSTR SUBSTRING", [text, INT64, INT64], text, substr, optional=1)
         add("STARTS_WITH", [text, text], BOOL, starts_with)
         add("ENDS_WITH", [text, text], BOOL, ends_with)
         add("STRPOS", [text, text], INT64, find)
         add("REPLACE", [text, text, text], text, replace)
         add("REPEAT", [text, INT64], text, repeat)
-        add("LPAD", [text, INT64, text], text, PADS[0], optional=1)
-        add("RPAD", [text, INT64, text], text, PADS[1], optional=1)
+        for name, padded in PADS.items():
+            add(name, [text, INT64, text], text, padded, optional=1)
         add("SPLIT", [text, text], array(text), split, optional=int(is_text))
         add("TO_CODE_POINTS", [text], array(INT64), to_code_points)
         for name, digest in DIGESTS.items():
