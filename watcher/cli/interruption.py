@@ -11,11 +11,11 @@ from watcher.runners.signals import STOP_SIGNALS
 from watcher.settings.fields import duration_seconds
 
 
-def parse_interval(text: str) -> float:
-    """The seconds of ``--every``. Raises ConfigurationError for none."""
+def parse_interval(text: str, option: str = "--every") -> float:
+    """The seconds of an option. Raises ConfigurationError for none."""
     seconds = duration_seconds(text)
     if seconds <= 0:
-        raise ConfigurationError(f"invalid --every '{text}': it must be longer than 0")
+        raise ConfigurationError(f"invalid {option} '{text}': it must be longer than 0")
     return seconds
 
 

@@ -22,6 +22,7 @@ from watcher.process.terminal.console import label
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
+    from watcher.cli.interruption import parse_interval
     from watcher.replica.cuts import Cut
     from watcher.replica.formats import open_copies
     from watcher.replica.manifest import Manifest, parse_timestamp
@@ -32,7 +33,7 @@ if to_run(__name__):
     from watcher.replica.verification.report import Repair, Report, TableReport
     from watcher.runners.repair import LeasePlace, repair_replica
     from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination
-    from watcher.settings.fields import LATEST, duration_seconds
+    from watcher.settings.fields import LATEST
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.queries import QueryClient
     from watcher.spanner.read_options import Priority, ReadOptions, write_tag
@@ -128,7 +129,7 @@ def command(
     Example: spanner-watcher verify --to delta:/lake/music
     """
     configure_logging("logfmt", verbose)
-    within_seconds = parse_within(within)
+    within_seconds = parse_interval(within, "--within")
     others = {"--at": at != "latest", "--ignore-column": bool(ignore_column)}
     others |= {"--data-boost": data_boost}
     modes = [("--repair", repair), ("--incremental", incremental)]
@@ -141,27 +142,22 @@ def command(
         raise ConfigurationError(f"--to: the copies in {folder} are {cut.copies}:{folder}")
     address = DatabaseAddress.parse(database or cut.database)
     queries = QueryClient(address, ReadOptions(Priority.LOW, tag=write_tag("verify")))
+    opened, tables = open_copies(cut.copies, folder, cut.consumer), tuple(table or EVERY_TABLE)
     if incremental:
-        chosen = IncrementalOptions(tuple(table or EVERY_TABLE), within_seconds)
-        opened = open_copies(cut.copies, folder, cut.consumer)
-        changes = verify_changes(queries, opened, cut, ProofFiles(folder), chosen)
-        finish(changes, json_output)
-        return
-    if repair:
+        chosen = IncrementalOptions(tables, within_seconds)
+        report = verify_changes(queries, opened, cut, ProofFiles(folder), chosen)
+    elif repair:
         lease = LeasePlace(
             address if positions_database is None else DatabaseAddress.parse(positions_database),
             positions_table,
         )
-        opened = open_copies(cut.copies, folder, cut.consumer)
-        tables = RepairOptions(tuple(table or EVERY_TABLE), dry_run)
-        finish(repair_replica(queries, opened, manifest, tables, lease), json_output)
-        return
-    options = VerifyOptions(
-        tuple(table or EVERY_TABLE), tuple(ignore_column or ()), data_boost, at == LATEST
-    )
-    report = verify(queries, open_copies(cut.copies, folder, cut.consumer), cut, options)
-    if not ignore_column:
-        settle(manifest, cut, report)
+        report = repair_replica(queries, opened, manifest, RepairOptions(tables, dry_run), lease)
+    else:
+        ignored = tuple(ignore_column or ())
+        options = VerifyOptions(tables, ignored, data_boost, at == LATEST)
+        report = verify(queries, opened, cut, options)
+        if not ignored:
+            settle(manifest, cut, report)
     finish(report, json_output)
 
 
@@ -184,14 +180,6 @@ def check_options(modes: Sequence[str], dry_run: bool, others: Mapping[str, bool
                     f"{name} and {mode} do not work together: {mode} compares every column at the"
                     " last cut"
                 )
-
-
-def parse_within(text: str) -> float:
-    """The seconds of ``--within``. Raises ConfigurationError."""
-    seconds = duration_seconds(text)
-    if not seconds:
-        raise ConfigurationError("--within: it must be longer than nothing, such as 7d")
-    return seconds
 
 
 def settle(manifest: Manifest, cut: Cut, report: Report) -> None:

@@ -23,6 +23,7 @@ from watcher.replica.verification.replicas import (
     list_outside,
     open_tables,
     report_problem,
+    report_tables,
 )
 from watcher.replica.verification.report import Difference, Progress, Report, TableReport
 from watcher.spanner.queries import QueryClient
@@ -54,16 +55,13 @@ def verify_changes(
     """Compares what has changed in the copies of a cut since the last run, and what is due. Raises
     as ``verify``; what was proved until then is noted."""
     options = options or IncrementalOptions()
-    reports = []
-    for replica in open_tables(queries, copies, cut, options.tables):
-        if isinstance(replica, TableReport):
-            reports.append(replica)
-            continue
-        LOG.info("comparing table %s", replica.table.name)
+
+    def prove(replica: ReplicaTable) -> TableReport:
         report = TableProving(replica, proofs, options).run()
-        outside = list_outside(replica.copy, replica.described)
-        reports.append(replace(report, outside=outside))
-    return Report(cut.end, tuple(reports), cut.explain())
+        return replace(report, outside=list_outside(replica.copy, replica.described))
+
+    tables = open_tables(queries, copies, cut, options.tables)
+    return Report(cut.end, tuple(report_tables(tables, prove)), cut.explain())
 
 
 @dataclass

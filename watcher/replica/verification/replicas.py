@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -61,15 +61,25 @@ def verify(
     version of a copy is gone, TableNotFoundError for a name that the cut does not have.
     """
     options = options or VerifyOptions()
-    reports = []
-    for replica in open_tables(queries, copies, cut, options.tables):
-        if isinstance(replica, TableReport):
-            reports.append(replica)
-            continue
-        LOG.info("comparing table %s", replica.table.name)
+
+    def compare(replica: ReplicaTable) -> TableReport:
         outside = list_outside(replica.copy, replica.described) if options.newest else ()
-        reports.append(replace(replica.compare(options), outside=outside))
-    return Report(cut.end, tuple(reports), cut.explain())
+        return replace(replica.compare(options), outside=outside)
+
+    tables = open_tables(queries, copies, cut, options.tables)
+    return Report(cut.end, tuple(report_tables(tables, compare)), cut.explain())
+
+
+def report_tables(
+    tables: Iterable[ReplicaTable | TableReport], report: Callable[[ReplicaTable], TableReport]
+) -> Iterator[TableReport]:
+    """The report of each table; of one that Spanner does not have it is there already."""
+    for each in tables:
+        if isinstance(each, ReplicaTable):
+            LOG.info("comparing table %s", each.table.name)
+            yield report(each)
+        else:
+            yield each
 
 
 def open_tables(
