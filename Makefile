@@ -28,16 +28,16 @@ demo: $(STAMP) ## the whole data path on this machine: Spanner -> Spark -> Parqu
 	@$(BIN)/spanner-watcher demo $(DEMO_ARGS)
 
 check: $(STAMP) lint ## for daily work: lint, then the tests that are quick and need no Spark
-	@$(BIN)/python -m pytest -m "not slow and not spark" -n auto --dist loadgroup $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -m "not slow and not spark" -n auto --dist loadscope $(PYTEST_ARGS)
 
 test: $(STAMP) lint ## lint, then every test but the long ones, with Spark: eighteen minutes on two cores
-	@$(BIN)/python -m pytest -m "not long" -n auto --dist loadgroup $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -m "not long" -n auto --dist loadscope $(PYTEST_ARGS)
 
 test-all: $(STAMP) lint ## lint, then every test: most of an hour on two cores
-	@$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --dist loadscope $(PYTEST_ARGS)
 
 test-spark: $(SPARK_VENV)/.installed ## the Spark tests on another Spark, in .venv-spark-VERSION: SPARK=4.0.1 (without: 4.3.0, the newest)
-	@$(SPARK_VENV)/bin/python -m pytest -m spark -n auto --dist loadgroup $(PYTEST_ARGS)
+	@$(SPARK_VENV)/bin/python -m pytest -m spark -n auto --dist loadscope $(PYTEST_ARGS)
 
 $(SPARK_VENV)/.installed: pyproject.toml scripts/bootstrap.sh
 	@PYTHON="$(PYTHON)" VENV="$(SPARK_VENV)" SPARK_VERSION="$(SPARK)" bash scripts/bootstrap.sh

@@ -6,6 +6,7 @@ pytest_plugins = [
     "fixtures.skips",
     "fixtures.durations",
     "fixtures.pace",
+    "fixtures.distribution",
     "fixtures.warm_python",
     "fixtures.server",
     "fixtures.certificates",

@@ -41,6 +41,6 @@ def test_tests_are_marked_by_their_durations(request: pytest.FixtureRequest) -> 
 
 
 def test_examples_of_a_test_are_one_entry_and_short_ones_none() -> None:
-    measured = {"a.py::test_a[1]@a.py": 1.0, "a.py::test_a[2]": 3.04, "a.py::test_b@b": 0.1}
+    measured = {"a.py::test_a[1]": 1.0, "a.py::test_a[2]": 3.04, "a.py::test_b": 0.1}
     stored = {"a.py::test_a": 9.0, "a.py::test_b": 5.0, "b.py::test_c": 7.0}
     assert merge_durations(stored, measured) == {"a.py::test_a": 2.0, "b.py::test_c": 7.0}
