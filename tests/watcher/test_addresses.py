@@ -31,6 +31,7 @@ endpoints = st.one_of(
     st.builds(Endpoint, hosts, google_credentials=st.sampled_from([None, True, False])),
     st.builds(Endpoint, hosts, st.none(), st.booleans()),
     st.builds(Endpoint, hosts, st.none(), st.just(False), paths, paths, paths),
+    st.builds(Endpoint, impersonate=st.just("first@p1.example,watcher@p-2.example")),
 )
 
 
@@ -85,6 +86,9 @@ def test_google_gets_its_credentials_and_nobody_else(parameters: str, google: bo
         ("endpoint=x:1&client_key=k", "'client_certificate' and 'client_key' need each other"),
         ("endpoint=x:1&plain_text=true&ca_certificate=c", "without TLS"),
         ("endpoint=https://spanner.example:443", "write HOST:PORT"),
+        ("impersonate=watcher", "'watcher' is not the e-mail address of a service account"),
+        ("impersonate=a@p.example,", "'' is not the e-mail address of a service account"),
+        ("endpoint=x:1&impersonate=a@p.example", "add google_credentials=true"),
         ("plain_text=true", "send Google's credentials for anybody to read"),
         ("directed_read=us-east4:readonly", "'readonly' is not a type of replicas"),
         ("directed_read=exclude:a&auto_failover_disabled=true", "not with 'exclude'"),

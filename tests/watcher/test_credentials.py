@@ -12,6 +12,9 @@ import google.oauth2.credentials
 import pytest
 from fixtures.wrong_values import run_here
 
+from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.database import open_client
+
 ADDRESS = "spanner://projects/project/instances/instance/databases/music"
 VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
 NO_ACCESS = 3
@@ -23,6 +26,8 @@ ACCOUNT = {
     "token_uri": "http://127.0.0.1:1/token",
 }
 Answer = tuple[int, dict[str, object]]
+asked: list[tuple[str | None, str]] = []
+"""The authorization and the body of each call for a token in this test."""
 
 
 @pytest.fixture(autouse=True)
@@ -35,9 +40,9 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-def run_status() -> str:
+def run_status(address: str = ADDRESS) -> str:
     """What ``status`` says: one line, with the exit code of no access."""
-    outcome = run_here(["status", "--database", ADDRESS])
+    outcome = run_here(["status", "--database", address])
     assert outcome.code == NO_ACCESS, outcome.err
     (line,) = outcome.err.splitlines()
     assert line.startswith("error: ")
@@ -91,11 +96,13 @@ def test_default_credentials_that_are_damaged(tmp_path: Path) -> None:
 def tokens(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
     """Serves answers by the end of the path, instead of Google's endpoint of tokens; its URL."""
     answers: dict[str, Answer] = {}
+    asked.clear()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             status, body = answers[self.path]
-            self.rfile.read(int(self.headers["Content-Length"]))
+            length = int(self.headers["Content-Length"])
+            asked.append((self.headers["Authorization"], self.rfile.read(length).decode()))
             self.send_response(status)
             self.end_headers()
             self.wfile.write(json.dumps(body).encode())
@@ -138,21 +145,68 @@ def test_a_token_that_has_expired(
     assert "gcloud auth application-default login" in line
 
 
-def test_impersonation_that_is_not_granted(
+EMAIL = "watcher@project.iam.gserviceaccount.com"
+DENIED: Answer = (403, {"error": {"code": 403, "message": "Permission 'getAccessToken' denied"}})
+GRANTED: Answer = (200, {"accessToken": "theirs", "expireTime": "2100-01-01T00:00:00Z"})
+
+
+@pytest.fixture
+def serve_iam(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: Callable[..., str]
-) -> None:
-    denied = {"error": {"code": 403, "message": "Permission denied", "status": "PERMISSION_DENIED"}}
-    url = tokens(token=(200, {"access_token": "a", "expires_in": 3600}), account=(403, denied))
-    email = "watcher@project.iam.gserviceaccount.com"
-    monkeypatch.setattr(
-        "google.auth.impersonated_credentials.iam._IAM_ENDPOINT", f"{url}/account", raising=True
+) -> Callable[[Answer], str]:
+    """Lets IAM answer a user's calls for tokens of a service account; its URL of the account."""
+
+    def serve(answer: Answer) -> str:
+        path = f"v1/{EMAIL}:generateAccessToken"
+        url = tokens(token=(200, {"access_token": "own", "expires_in": 3600}), **{path: answer})
+        monkeypatch.setattr(
+            "google.auth.impersonated_credentials.iam._IAM_ENDPOINT",
+            f"{url}/v1/{{}}:generateAccessToken",
+        )
+        write_credentials(tmp_path, monkeypatch, dict(USER))
+        return f"{url}/{path}"
+
+    return serve
+
+
+def check_refusal(line: str) -> None:
+    assert (
+        f"may not act as the service account {EMAIL} (Permission 'getAccessToken' denied)" in line
     )
+    assert "roles/iam.serviceAccountTokenCreator" in line
+
+
+def test_impersonation_by_a_file_that_is_not_granted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve_iam: Callable[[Answer], str]
+) -> None:
     content: dict[str, object] = {
         "type": "impersonated_service_account",
-        "service_account_impersonation_url": f"{url}/v1/{email}:generateAccessToken",
+        "service_account_impersonation_url": serve_iam(DENIED),
         "source_credentials": USER,
     }
     write_credentials(tmp_path, monkeypatch, content)
-    line = run_status()
-    assert "may not act as the service account" in line
-    assert "roles/iam.serviceAccountTokenCreator" in line
+    check_refusal(run_status())
+
+
+def test_impersonation_by_an_address_that_is_not_granted(
+    serve_iam: Callable[[Answer], str],
+) -> None:
+    serve_iam(DENIED)
+    check_refusal(run_status(f"{ADDRESS}?impersonate={EMAIL}"))
+
+
+def test_calls_carry_the_token_of_the_service_account(
+    monkeypatch: pytest.MonkeyPatch, serve_iam: Callable[[Answer], str]
+) -> None:
+    """IAM is asked with the user's own token, and for each account between."""
+    serve_iam(GRANTED)
+    monkeypatch.setenv("GOOGLE_CLOUD_QUOTA_PROJECT", "payer")
+    delegate = "first@project.iam.gserviceaccount.com"
+    address = DatabaseAddress.parse(f"{ADDRESS}?impersonate={delegate},{EMAIL}")
+    credentials = open_client(address, checked=True).credentials
+    headers: dict[str, str] = {}
+    credentials.before_request(None, "POST", "https://spanner.googleapis.com", headers)
+    assert headers["authorization"] == "Bearer theirs"
+    assert headers["x-goog-user-project"] == "payer"
+    (call,) = [body for authorization, body in asked if authorization == "Bearer own"]
+    assert json.loads(call)["delegates"] == [f"projects/-/serviceAccounts/{delegate}"]

@@ -25,6 +25,7 @@ PATH = re.compile(
     r"(?:spanner://)?projects/(?P<project>[^/]+)/instances/(?P<instance>[^/]+)"
     r"/databases/(?P<database>[^/?]+)(?:\?(?P<parameters>.+))?\Z"
 )
+ACCOUNT = re.compile(r"[\w.-]+@[\w.-]+\.[\w-]+\Z", re.ASCII)
 ROLE = re.compile(r"[A-Za-z_]\w*\Z")
 TRUTHS = {"true": True, "false": False}
 
@@ -53,10 +54,14 @@ class Endpoint:
     """The file with the client's certificate, for mutual TLS; with ``client_key``."""
     client_key: str | None = None
     """The file with the client's key."""
+    impersonate: str | None = None
+    """The service account that calls act as. Before it, with commas, accounts that each may act as
+    the next, as gcloud's ``--impersonate-service-account`` has them."""
 
     def __post_init__(self) -> None:
         if (self.client_certificate is None) != (self.client_key is None):
             raise ValueError("'client_certificate' and 'client_key' need each other")
+        self._check_impersonation()
         if "/" in self.api_endpoint:
             raise ValueError(f"'{self.api_endpoint}' is not an endpoint: write HOST:PORT")
         files = (self.ca_certificate, self.client_certificate)
@@ -64,6 +69,24 @@ class Endpoint:
             raise ValueError("'plain_text' is without TLS, which has no certificates")
         if self.plain_text and self.is_google:
             raise ValueError("'plain_text' would send Google's credentials for anybody to read")
+
+    def _check_impersonation(self) -> None:
+        for account in self.accounts:
+            if ACCOUNT.match(account) is None:
+                raise ValueError(
+                    f"'{account}' is not the e-mail address of a service account: write"
+                    " impersonate=NAME@PROJECT.iam.gserviceaccount.com"
+                )
+        if self.accounts and not self.is_google:
+            raise ValueError(
+                f"'impersonate' needs Google's credentials, which '{self.api_endpoint}' does not"
+                " get: add google_credentials=true"
+            )
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The service accounts, each of which acts as the next; calls act as the last."""
+        return tuple(self.impersonate.split(",")) if self.impersonate is not None else ()
 
     @property
     def is_google(self) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from google.auth import default
@@ -12,6 +14,7 @@ from google.auth.exceptions import (
     RefreshError,
     TransportError,
 )
+from google.auth.impersonated_credentials import Credentials as ImpersonatedCredentials
 from google.auth.transport.requests import Request
 from google.cloud import spanner
 from google.oauth2.service_account import Credentials as KeyCredentials
@@ -28,14 +31,24 @@ UNREADABLE = (GoogleAuthError, ValueError, KeyError, AttributeError, TypeError)
 LOG_IN = "run 'gcloud auth application-default login'"
 
 
-def load_credentials() -> Any:
-    """The Application Default Credentials. No call, but to find those of a machine in Google's
+def load_credentials(accounts: Sequence[str] = ()) -> Any:
+    """The Application Default Credentials, or those of the last of ``accounts``: they may act as
+    the first, and each account as the next. No call, but to find those of a machine in Google's
     cloud. Raises UnavailableError where there are none, or none that can be read."""
     try:
         credentials, _ = default(scopes=spanner.Client.SCOPE)
     except (*UNREADABLE, OSError) as error:
         raise UnavailableError(explain_credentials(error)) from error
-    return credentials
+    if not accounts:
+        return credentials
+    return ImpersonatedCredentials(
+        source_credentials=credentials,
+        target_principal=accounts[-1],
+        # As IAM's API wants them: google-auth passes them on as they are.
+        delegates=[f"projects/-/serviceAccounts/{account}" for account in accounts[:-1]],
+        target_scopes=[*spanner.Client.SCOPE],
+        quota_project_id=credentials.quota_project_id,
+    )
 
 
 def check_credentials(credentials: Any) -> None:
@@ -53,7 +66,9 @@ def check_credentials(credentials: Any) -> None:
     except RefreshError as error:
         if error.retryable:
             return
-        raise AccessDeniedError(explain_refusal(error)) from error
+        is_other = isinstance(credentials, ImpersonatedCredentials)
+        account = credentials.signer_email if is_other else None
+        raise AccessDeniedError(explain_refusal(error, account)) from error
     except UNREADABLE as error:
         raise UnavailableError(explain_credentials(error)) from error
 
@@ -78,19 +93,28 @@ def explain_credentials(error: Exception) -> str:
     )
 
 
-def explain_refusal(error: RefreshError) -> str:
-    """Why Google gave no token, and what to do."""
+def explain_refusal(error: RefreshError, account: str | None) -> str:
+    """Why Google gave no token, for the service account that was to be impersonated if there is
+    one, and what to do."""
     named = os.environ.get(CREDENTIALS)
     where = f"of the file {named} in {CREDENTIALS}" if named else "of this machine or user"
-    if "impersonated" in str(error):
+    if account is not None and "impersonated" in str(error):
         return (
-            f"the credentials {where} may not act as the service account that they name"
-            f" ({first_line(error)}): grant roles/iam.serviceAccountTokenCreator on it"
+            f"the credentials {where} may not act as the service account {account}"
+            f" ({read_reason(error)}): grant roles/iam.serviceAccountTokenCreator on it"
         )
     return (
         f"Google refuses the credentials {where}: they have expired or were revoked"
         f" ({first_line(error)}); {LOG_IN}, or name another file"
     )
+
+
+def read_reason(error: RefreshError) -> str:
+    """Why IAM refused a token: google-auth keeps its answer, JSON, behind words of its own."""
+    try:
+        return str(json.loads(error.args[1])["error"]["message"])
+    except (IndexError, KeyError, TypeError, ValueError):
+        return first_line(error)
 
 
 def first_line(error: Exception) -> str:

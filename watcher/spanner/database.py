@@ -74,7 +74,7 @@ def open_client(address: DatabaseAddress, checked: bool = False) -> spanner.Clie
     reached = endpoint.client_arguments if endpoint is not None else {}
     if endpoint is not None and not endpoint.is_google:
         return BoundedSpanner(**reached)
-    credentials = load_credentials()
+    credentials = load_credentials(endpoint.accounts if endpoint is not None else ())
     if checked:
         check_credentials(credentials)  # the client's own threads would outlive it for long
     return BoundedSpanner(project=address.project, credentials=credentials, **reached)
