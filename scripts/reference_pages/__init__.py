@@ -1,5 +1,5 @@
 """Writes docs/reference/ and docs/assumptions.md from the code: commands, configuration, Spark's
-options, metrics, the embedded server's functions, what we rely on.
+options, metrics, events of the log, the embedded server's functions, what we rely on.
 
     PYTHONPATH=scripts python -m reference_pages
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from reference_pages.assumptions import make_assumptions_page
 from reference_pages.commands import make_commands_page
 from reference_pages.functions import make_functions_page
+from reference_pages.log_events import make_log_events_page
 from reference_pages.metrics import make_metrics_page
 from reference_pages.settings import make_configuration_page, make_ddl_page, make_spark_page
 
@@ -27,6 +28,7 @@ def make_pages() -> dict[str, str]:
         "commands.md": make_commands_page(),
         "configuration.md": make_configuration_page(),
         "ddl-configuration.md": make_ddl_page(),
+        "log-events.md": make_log_events_page(),
         "metrics.md": make_metrics_page(),
         "spark-options.md": make_spark_page(),
         "sql-functions.md": make_functions_page(),

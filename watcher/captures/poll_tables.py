@@ -17,6 +17,7 @@ from watcher.captures.poll import PollCapture, Wait, decode_values
 from watcher.captures.sampling import SampledCuts
 from watcher.captures.write_rate import WriteRate
 from watcher.model.errors import VersionExpiredError
+from watcher.model.log_events.reading import WINDOW_NOT_CUT
 from watcher.model.window import ShardSlice, Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.windows import Look, shorten_window
@@ -130,7 +131,7 @@ class PolledTables:
             except REFUSALS as error:
                 if end == latest or not is_schema_refusal(error):
                     raise
-                LOG.info("no window is cut at %s: %s", format_timestamp(end), error)
+                WINDOW_NOT_CUT.log(LOG, end=format_timestamp(end), error=error)
                 break
             counted = end
             if earlier == end:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from watcher.captures.poll import PollCapture
+from watcher.model.log_events.reading import WINDOW_NOT_CUT
 from watcher.model.window import Window
 from watcher.spanner.failures import REFUSALS, is_schema_refusal
 from watcher.spanner.timestamps import format_timestamp
@@ -70,7 +71,7 @@ class SampledCuts:
             except REFUSALS as error:
                 if end == window.end or not is_schema_refusal(error):
                     raise
-                LOG.info("no window is cut at %s: %s", format_timestamp(end), error)
+                WINDOW_NOT_CUT.log(LOG, end=format_timestamp(end), error=error)
                 refused, end = end, find_middle(end, looked)
                 continue
             looked = end

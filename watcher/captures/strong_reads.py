@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import TypeVar
 
 from watcher.model.errors import VersionExpiredError
+from watcher.model.log_events.reading import READ_AT_CURRENT_TIME
 
 LOG = logging.getLogger("watcher.captures")
 
@@ -27,7 +28,7 @@ def read_or_strongly(read: Read[Result], at: int, consequence: str = "") -> Resu
         return read(at)
     except VersionExpiredError as error:
         if consequence:
-            LOG.warning("%s; reading the current rows instead: %s", error, consequence)
+            READ_AT_CURRENT_TIME.log(LOG, error=error, consequence=consequence)
         return read(None)
 
 

@@ -7,36 +7,53 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+from watcher.model.log_events.event import NAME
 from watcher.process.terminal.mode import MODE
+from watcher.process.tracing import find_identifiers
+
+Value = str | int | float | bool | None
 
 
 class LogfmtFormatter(logging.Formatter):
-    """``time=... level=... logger=... message="..."``."""
+    """``time=... level=... logger=... event=... message="..."``."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        return " ".join(f"{name}={quote_value(value)}" for name, value in fields(record).items())
+        return " ".join(f"{name}={quote_value(text)}" for name, text in list_texts(record).items())
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object for each line."""
+    """One JSON object for each line, with the fields of its event."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        return json.dumps(fields(record))
+        return json.dumps(list_texts(record) | list_fields(record))
 
 
-def fields(record: logging.LogRecord) -> dict[str, str]:
-    """The fields of a line."""
-    values = {
+def list_texts(record: logging.LogRecord) -> dict[str, str]:
+    """What every line has, and the event, the trace and the kind of error where there is one."""
+    texts = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname.lower(),
         "logger": record.name,
-        "message": record.getMessage(),
     }
+    if name := getattr(record, NAME, None):
+        texts["event"] = name
+    texts["message"] = record.getMessage()
     if record.exc_info and record.exc_info[0] is not None:
-        values["error"] = record.exc_info[0].__name__
-    return values
+        texts["error"] = record.exc_info[0].__name__
+    return texts | find_identifiers()
+
+
+def list_fields(record: logging.LogRecord) -> dict[str, Value]:
+    """The fields of the record's event: numbers as numbers, everything else as text."""
+    if not hasattr(record, NAME) or not isinstance(record.args, dict):
+        return {}
+    plain = (int, float, bool, type(None))
+    return {
+        name: value if isinstance(value, plain) else str(value)
+        for name, value in record.args.items()
+    }
 
 
 def quote_value(value: str) -> str:

@@ -32,6 +32,7 @@ from watcher.cli.options import (
 )
 from watcher.cli.output import ERRORS
 from watcher.model.errors import OutputClosedError
+from watcher.model.log_events.running import PAGE_TOKEN_UNKNOWN
 from watcher.process.terminal.console import explain_output
 from watcher.process.terminal.loading import to_run
 
@@ -263,7 +264,7 @@ def log_hidden_token(start: RunStart) -> None:
     """Logs what to do where nobody can know the token of the page."""
     _, advice = hide_token(start.page or "")
     if advice is not None:
-        LOG.warning("%s", advice)
+        PAGE_TOKEN_UNKNOWN.log(LOG, advice=advice)
 
 
 def describe_position(micros: int | None) -> str:

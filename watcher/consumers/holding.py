@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.states import Command, ConsumerProgress, State
 from watcher.model.errors import LeaseExpiredError, LeaseHeldError
+from watcher.model.log_events.running import ERROR_NOT_STORED, LEASE_NOT_RELEASED, LEASE_NOT_RENEWED
 from watcher.spanner.outages import Outages
 
 LOG = logging.getLogger("watcher")
@@ -107,20 +108,11 @@ class Holding:
     def report_failed_renewal(self, error: Exception) -> None:
         """Logs a renewal that has failed and is tried again; an outage has lines of its own."""
         if not self._outages.record_error(error):
-            LOG.warning(
-                "the lease of consumer '%s' could not be renewed, trying again: %s",
-                self.consumer,
-                error,
-            )
+            LEASE_NOT_RENEWED.log(LOG, consumer=self.consumer, error=error)
 
     def report_failed_release(self, error: Exception) -> None:
         """Logs that the name could not be given back."""
-        LOG.warning(
-            "the lease of consumer '%s' could not be released, it runs out in %s s: %s",
-            self.consumer,
-            self.seconds,
-            error,
-        )
+        LEASE_NOT_RELEASED.log(LOG, consumer=self.consumer, seconds=self.seconds, error=error)
 
     def store_error(self, error: BaseException) -> None:
         """Stores an error for operators. One that cannot be stored is in the log."""
@@ -130,7 +122,7 @@ class Holding:
         try:
             consumers.store_error(self.consumer, error, self.owner)
         except Exception as second:  # noqa: BLE001 (the first error matters, and it is logged)
-            LOG.warning("the error could not be stored: %s", second)
+            ERROR_NOT_STORED.log(LOG, error=second)
 
     def release(self, report: Report, reason: str | None, obeyed: Command | None = None) -> None:
         """Gives the name back, where it is held, and leaves behind the state and why the instance

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from watcher.model.errors import WatcherError
+from watcher.model.log_events.copies import PROOF_UNREADABLE
 from watcher.overview.values import ConsumerOverview, Overview, ProofOverview
 from watcher.replica.manifest import Manifest
 from watcher.replica.proofs import ProofFiles, TableProof
@@ -33,7 +34,7 @@ def make_proof_reader(folder: str) -> ReadProofs:
             owner = manifest.find_owner()
             proofs = files.read_all() if owner is not None else {}
         except (WatcherError, OSError) as error:
-            LOG.warning("what is proved of %s cannot be read: %s", folder, error)
+            PROOF_UNREADABLE.log(LOG, folder=folder, error=error)
             return {}
         name = owner.consumer if owner is not None else ""
         return {(name, table): describe(proof) for table, proof in proofs.items()}

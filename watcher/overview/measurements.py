@@ -18,6 +18,7 @@ from ddl.model.schema import Schema
 from watcher.consumers.clearing.bounds import find_slowest
 from watcher.consumers.states import StoredError
 from watcher.model.errors import ConfigurationError, NotWatchableError, TableNotFoundError
+from watcher.model.log_events.running import BACKFILL_NOT_COUNTED
 from watcher.overview.counts import ROWS_BEHIND_MAX, count_behind, count_left, count_shards
 from watcher.overview.reader import StaleReader
 from watcher.overview.retention import find_stream_retention
@@ -114,7 +115,7 @@ class Measuring:
             try:
                 count = count_left(self._reader, self._schema, table, progress, ROWS_BEHIND_MAX)
             except REFUSED as error:
-                LOG.info("the backfill of %s was not counted: %s", table, error.message)
+                BACKFILL_NOT_COUNTED.log(LOG, table=table, error=error.message)
                 continue
             if count is not None:
                 left[consumer, table] = count

@@ -21,6 +21,7 @@ from watcher.model.errors import (
     FileUnavailableError,
     FileWriteError,
 )
+from watcher.model.log_events.delivery import LINE_NOT_REMOVED, LINE_REMOVED
 from watcher.process.private_files import explain, make_folder, open_own, replace_file, sync_folder
 from watcher.process.text_files import read_text_file
 
@@ -155,7 +156,7 @@ class LineFile:
         try:
             os.ftruncate(self._fd, end)
         except OSError as error:
-            LOG.warning("cannot cut %s back to its last whole line yet: %s", self.path, error)
+            LINE_NOT_REMOVED.log(LOG, path=self.path, error=error)
             self.close()
 
 
@@ -216,7 +217,7 @@ def end_last_line(fd: int, path: Path) -> int:
             f"{path} is not a file of changes: its last line has no end, and is no part of a JSON"
             " object; name another file"
         )
-    LOG.warning("%s ends in a part of a line (%d bytes), which is removed", path, size - begin)
+    LINE_REMOVED.log(LOG, path=path, bytes=size - begin)
     os.ftruncate(fd, begin)
     return begin
 

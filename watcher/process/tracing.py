@@ -115,6 +115,18 @@ def span(
         current.end()
 
 
+def find_identifiers() -> dict[str, str]:
+    """The current trace and span, as OpenTelemetry names them in logs; nothing without one."""
+    trace = sys.modules.get(API)
+    context = None if trace is None else trace.get_current_span().get_span_context()
+    if trace is None or context is None or not context.is_valid:
+        return {}
+    return {
+        "trace_id": trace.format_trace_id(context.trace_id),
+        "span_id": trace.format_span_id(context.span_id),
+    }
+
+
 def describe_database(path: str, table: str) -> dict[str, Value]:
     """The attributes of what is asked of Spanner, as OpenTelemetry names them."""
     return {"db.system.name": "gcp.spanner", "db.namespace": path, "db.collection.name": table}

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
+from watcher.model.log_events import copies as events
 from watcher.model.window import BEGINNING
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import CopyState, StoredCopy, find_stamp
@@ -163,7 +164,7 @@ class ReplicaWriter(Generic[Copy]):
         if not (covered or BEGINNING < start <= state.end):
             return False
         if self._lacks_progress(name, state):
-            LOG.warning("how far the load of %s is cannot be read: it begins again", name)
+            events.LOAD_PROGRESS_LOST.log(LOG, table=name)
             return False
         self._adopt(name, listed.version if listed is not None and covered else None, state)
         return True
@@ -189,14 +190,14 @@ class ReplicaWriter(Generic[Copy]):
 
     def _mark(self, name: str, detail: str) -> None:
         """Cuts are not exact from this window on, until the copy is loaded or verified."""
-        LOG.warning("somebody else has written the copy of %s: %s", name, detail)
+        events.COPY_WRITTEN_BY_OTHERS.log(LOG, table=name, detail=detail)
         self._marks[name] = Reason(Cause.OUTSIDE_WRITE, detail, self._end)
 
     def _settle_verified(self) -> None:
         """Forgets marks of copies that ``verify`` has found equal since."""
         for name, mark in list(self._marks.items()):
             if self._target.manifest.read_verified(name) >= mark.since:
-                LOG.info("the copy of %s is verified", name)
+                events.COPY_VERIFIED.log(LOG, table=name)
                 del self._marks[name]
 
     def _has_columns(self, name: str, capture: PollCapture) -> bool:
@@ -220,10 +221,8 @@ class ReplicaWriter(Generic[Copy]):
         if capture is None or is_readable(capture, window.end):
             return
         now = capture.queries.fetch_read_timestamp()
-        LOG.warning(
-            "the window to %s is older than version_retention_period: cuts before %s are not exact",
-            format_timestamp(window.end),
-            format_timestamp(now),
+        events.WINDOW_TOO_OLD.log(
+            LOG, end=format_timestamp(window.end), exact_from=format_timestamp(now)
         )
         late = Reason(Cause.READ_LATE, f"rows were read at {format_timestamp(now)}")
         last = self._last or replace(self._make_cut(window.end), reasons=(late,))
@@ -273,7 +272,7 @@ class ReplicaWriter(Generic[Copy]):
         try:
             state, count = rows.load(self._open(name), capture, window.end, before.progress)
         except VersionExpiredError as error:
-            LOG.info("the load of %s goes on with the next window: %s", name, error)
+            events.LOAD_POSTPONED.log(LOG, table=name, error=error)
             return
         self._adopt(name, before.version, state)
         self._note_loaded(window, name, count, window.end)
@@ -282,7 +281,7 @@ class ReplicaWriter(Generic[Copy]):
         window.loaded[name] = count
         progress = self._states[name].progress
         rest = "" if progress is None else f"; {progress.explain()}"
-        LOG.info("table %s is loaded as of %s: %d rows%s", name, format_timestamp(end), count, rest)
+        events.TABLE_LOADED.log(LOG, table=name, at=format_timestamp(end), rows=count, rest=rest)
         failpoint("after-replica-table")
 
     def _widen(self, window: ReplicaWindow, name: str) -> None:
@@ -304,7 +303,7 @@ class ReplicaWriter(Generic[Copy]):
             window.loads |= {name}
             return
         if self._states[name].end >= window.end:
-            LOG.info("table %s is at %d already", name, self._states[name].end)
+            events.COPY_AHEAD.log(LOG, table=name, end=self._states[name].end)
             return
         self._check()
         before = self._states[name]
@@ -354,11 +353,11 @@ class ReplicaWriter(Generic[Copy]):
         self._check()
         self._target.manifest.owner.check(self._owner)
         if not window.forward:
-            LOG.info("no cut at %s: there is a later one", format_timestamp(cut.end))
+            events.CUT_SKIPPED.log(LOG, end=format_timestamp(cut.end))
             return
         self._put(cut)
         if not cut.exact:
-            LOG.warning("the cut at %s is not exact: %s", format_timestamp(cut.end), cut.explain())
+            events.CUT_NOT_EXACT.log(LOG, end=format_timestamp(cut.end), reasons=cut.explain())
         lag = measure_lag(window.captures, window.end)
         loading: dict[str, LoadState | None] = dict.fromkeys(window.waiting)
         parts = {name: self._states[name].progress for name in described}

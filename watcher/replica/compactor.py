@@ -15,6 +15,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyroaring import BitMap
 
+from watcher.model.log_events.copies import COMPACTION_LOST_RACE
 from watcher.process.failpoints import failpoint
 from watcher.replica.compaction import FILE_BYTES, CompactionPolicy, choose_files
 from watcher.replica.copies import CompactionRun
@@ -58,7 +59,7 @@ class Compactor:
             self.abandon()
             raise
         if not committed:
-            LOG.info("%s was changed by others while it was compacted", self._table.path)
+            COMPACTION_LOST_RACE.log(LOG, path=self._table.path)
             self.abandon()
             return replace(run, abandoned=True)
         self._end()

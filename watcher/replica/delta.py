@@ -19,6 +19,11 @@ from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from watcher.model.errors import CopyConflictError, ReplicaError
+from watcher.model.log_events.copies import (
+    DELETION_VECTORS_ENABLED,
+    LOAD_PROGRESS_MISSING,
+    MERGE_ON_READ_IMPOSSIBLE,
+)
 from watcher.replica.compaction import FILE_BYTES, CompactionPolicy
 from watcher.replica.compactor import Compactor
 from watcher.replica.copies import (
@@ -87,7 +92,7 @@ class DeltaCopy:
         try:
             self._load.read(self._log.find_mark(table.version()))
         except FileNotFoundError:
-            LOG.warning("%s does not say how far its load is: it begins again", self._path)
+            LOAD_PROGRESS_MISSING.log(LOG, path=self._path)
             return None
         return self._describe(table)
 
@@ -157,7 +162,7 @@ class DeltaCopy:
     def _warn(self, text: str) -> None:
         """Says something once."""
         if text not in self._warned:
-            LOG.warning("%s", text)
+            MERGE_ON_READ_IMPOSSIBLE.log(LOG, detail=text)
             self._warned.add(text)
 
     def _enable_vectors(self, snapshot: Snapshot) -> bool:
@@ -165,7 +170,7 @@ class DeltaCopy:
         self._check_snapshot(snapshot)
         while not allows_vectors(self._vectors.read()):
             self._vectors.enable()
-        LOG.info("%s has deletion vectors now: its readers need to know them", self._path)
+        DELETION_VECTORS_ENABLED.log(LOG, path=self._path)
         return True
 
     def _merge_rows(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:

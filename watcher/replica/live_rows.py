@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from watcher.model.errors import FileWriteError, ReplicaError
+from watcher.model.log_events.copies import KEY_INDEX_BEHIND, KEY_INDEX_REREAD
 from watcher.replica.copies import find_stamp
 from watcher.replica.deletion_vectors import VectorPlace
 from watcher.replica.delta_files import TableFiles
@@ -60,7 +61,7 @@ class LiveRows:
         try:
             self._follow(snapshot, self._require(), trusted=True)
         except (OSError, ReplicaError, FileWriteError) as error:
-            LOG.warning("the index of the keys of %s is read again: %s", self._path, error)
+            KEY_INDEX_REREAD.log(LOG, path=self._path, error=error)
             self._index = None
 
     def hash(self, keys: pa.Table) -> tuple[Words, Words]:
@@ -102,7 +103,7 @@ class LiveRows:
         try:
             index.add(path, None, number, [Entries.of_rows(number, 0, hashes, stamps)])
         except (OSError, FileWriteError) as error:
-            LOG.warning("the rows of %s are not in the index of keys yet: %s", path, error)
+            KEY_INDEX_BEHIND.log(LOG, path=path, error=error)
 
     def stage(self, path: str, start: int, rows: pa.Table, key: Sequence[str]) -> None:
         """Rows, from the number ``start`` on, of a file that is being written. What the index does
@@ -118,7 +119,7 @@ class LiveRows:
         try:
             index.stage(staged.number, Entries.of_rows(staged.number, start, hashes, stamps))
         except (OSError, FileWriteError) as error:
-            LOG.warning("the rows of %s are not in the index of keys yet: %s", path, error)
+            KEY_INDEX_BEHIND.log(LOG, path=path, error=error)
             return
         staged.rows += rows.num_rows
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
+from watcher.model.log_events.copies import CHECKPOINT_NOT_WRITTEN
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import DELETED_COLUMN, DROPPED, find_stamp
 from watcher.replica.deletion_vectors import VectorFile
@@ -241,9 +242,7 @@ class VectorTable:
         try:
             DeltaTable(self.path).create_checkpoint()
         except (DeltaError, OSError) as error:
-            LOG.warning(
-                "%s has no checkpoint at version %d: %s", self.path, snapshot.version, error
-            )
+            CHECKPOINT_NOT_WRITTEN.log(LOG, path=self.path, version=snapshot.version, error=error)
 
 
 def mark_dropped(field: Mapping[str, Any]) -> dict[str, Any]:

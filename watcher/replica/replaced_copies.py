@@ -9,6 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from watcher.captures.poll import PollCapture
+from watcher.model.log_events.copies import (
+    DATABASE_RESTORED,
+    REPLACED_TABLES_UNKNOWN,
+    TABLE_REPLACED,
+)
 from watcher.replica.cuts import Cause, Cut, Reason
 from watcher.replica.manifest import Manifest
 from watcher.spanner.failures import MAY_GO_AWAY, classify_error
@@ -36,7 +41,7 @@ def find_replaced_copies(
     restored = read_restored_at(address)
     back = {name: restored for name, at in there.items() if at < restored}
     if back:
-        LOG.warning("the database was restored from a backup: every table is loaded again")
+        DATABASE_RESTORED.log(LOG)
     return found | back
 
 
@@ -95,10 +100,10 @@ class ReplacedCopies:
         except Exception as error:
             if first or classify_error(error) not in MAY_GO_AWAY:
                 raise
-            LOG.warning("whether tables were replaced cannot be read now: %s", error)
+            REPLACED_TABLES_UNKNOWN.log(LOG, error=error)
             return set()
         for name, since in found.items():
-            LOG.warning("another table is called %s since %s", name, format_timestamp(since))
+            TABLE_REPLACED.log(LOG, table=name, since=format_timestamp(since))
             self._mark_cuts(name, since)
         self._known = {name: max(self._known.get(name, end), end) for name in captures}
         self._waiting |= found.keys()

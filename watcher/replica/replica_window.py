@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from watcher.captures.poll import PollCapture
+from watcher.model.log_events.copies import COPY_RELOADED
 from watcher.replica.copies import CopyState, StoredCopy
 from watcher.replica.cuts import Cut
 from watcher.replica.loads import LoadProgress
@@ -62,7 +63,7 @@ class ReplicaWindow:
     def load_whole(self, name: str) -> None:
         """A table is loaded at the window's end, because changes in the window were made in another
         schema than the one that is valid there."""
-        LOG.info("table %s: its schema has changed in the window: it is loaded again", name)
+        COPY_RELOADED.log(LOG, table=name)
         self.loads |= {name}
 
 

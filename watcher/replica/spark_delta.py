@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from watcher.model.errors import CopyConflictError, ReplicaError
+from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
@@ -137,7 +138,7 @@ class SparkDeltaCopy:
         (row,) = self._spark.sql(f"DESCRIBE DETAIL {self._table}").collect()
         if row["properties"].get(VECTORS) != "true":
             self._spark.sql(f"ALTER TABLE {self._table} SET TBLPROPERTIES ('{VECTORS}' = 'true')")
-            LOG.info("%s has deletion vectors now: its readers need to know them", self._path)
+            DELETION_VECTORS_ENABLED.log(LOG, path=self._path)
         self._has_vectors = True
 
     def read_frame(self, version: int) -> DataFrame:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from watcher.model.errors import ReplicaError
+from watcher.model.log_events.copies import COPY_RENAMED
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
@@ -87,11 +88,7 @@ class SparkIcebergCopy:
         if before is not None and before.end >= end:
             return before, 0
         if self._copy != self._table:
-            LOG.warning(
-                "the Iceberg copy of %s is called %s: Iceberg has metadata tables of that name",
-                self._table,
-                self._copy,
-            )
+            COPY_RENAMED.log(LOG, table=self._table, copy=self._copy)
         with session_settings(self._spark, self._describe("load", end)):
             writer = rows.writeTo(self._name).using("iceberg")
             mode = self._merging or self._read_mode() or MERGE_ON_READ

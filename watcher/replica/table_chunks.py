@@ -12,6 +12,7 @@ from watcher.captures import TableRows
 from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
+from watcher.model.log_events.copies import CHUNK_ENDED_EARLY
 from watcher.replica.loads import LoadBudget, LoadProgress
 from watcher.replica.rows import arrange_rows
 from watcher.spanner.keys import Key
@@ -61,7 +62,7 @@ class TableChunk:
         except VersionExpiredError as error:
             if not read:
                 raise
-            LOG.info("a chunk of %s ends early: %s", self._capture.table.name, error)
+            CHUNK_ENDED_EARLY.log(LOG, table=self._capture.table.name, error=error)
             return
         if not self._budget.rows or read < self._budget.rows:
             self.progress = None

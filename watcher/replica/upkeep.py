@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from watcher.model.errors import CopyConflictError, ReplicaError
+from watcher.model.log_events.copies import COPY_NOT_COMPACTED
 from watcher.replica.copies import CopyState, Needed, StoredCopy
 from watcher.replica.cuts import Cut
 from watcher.replica.manifest import Manifest
@@ -64,7 +65,7 @@ class Upkeep(Generic[Copy]):
             except CopyConflictError:
                 raise
             except ReplicaError as error:
-                LOG.warning("the copy of %s is not compacted: %s", name, error)
+                COPY_NOT_COMPACTED.log(LOG, table=name, error=error)
                 continue
             if done.more:
                 self._unfinished.add(name)

@@ -16,6 +16,7 @@ from typing import Self
 
 from watcher.model.change import Change
 from watcher.model.errors import OutputClosedError, WatcherError
+from watcher.model.log_events.running import WATCHER_FAILED_AT_END
 from watcher.runners.watcher_run.lifecycle import READER_GONE
 
 LOG = logging.getLogger("watcher")
@@ -99,7 +100,7 @@ class Changes:
         self._stop(READER_GONE)
         thread.join()
         if self._error is not None:
-            LOG.error("the watcher has failed as it ended: %s", self._error)
+            WATCHER_FAILED_AT_END.log(LOG, error=self._error)
 
     def __enter__(self) -> Self:
         return self

@@ -11,6 +11,7 @@ import threading
 import time
 
 from watcher.consumers.leases import lease_clock
+from watcher.model.log_events.running import CLOCK_JUMPED
 
 LOG = logging.getLogger("watcher")
 JUMP_SECONDS_MIN = 1.0
@@ -31,12 +32,7 @@ class WallClock:
             jump, self._ahead = ahead - self._ahead, ahead
         if abs(jump) < JUMP_SECONDS_MIN:
             return
-        LOG.warning(
-            "the clock of this machine was set %s by %.0f s; only the times in this log depend on"
-            " it: work goes on at the same intervals, and leases last as long as before",
-            "forward" if jump > 0 else "back",
-            abs(jump),
-        )
+        CLOCK_JUMPED.log(LOG, direction="forward" if jump > 0 else "back", seconds=abs(jump))
 
 
 WALL_CLOCK = WallClock()

@@ -17,6 +17,7 @@ from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
+from watcher.model.log_events.running import RUN_STOPPED_BY_FAILURE
 from watcher.runners.clock_jumps import WALL_CLOCK
 from watcher.spanner.failures import suggest_fix
 
@@ -116,5 +117,5 @@ class Schedule:
         if self._error is None:
             self._error, hint = event.exception, suggest_fix(event.exception)
             advice = f"; {hint}" if hint else ""
-            LOG.error("stopping, as '%s' failed: %s%s", event.job_id, event.exception, advice)
+            RUN_STOPPED_BY_FAILURE.log(LOG, job=event.job_id, error=event.exception, advice=advice)
         self._stop.set()

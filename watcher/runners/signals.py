@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TextIO
 
+from watcher.model.log_events.running import STOP_TIMED_OUT, STOPPED_AT_ONCE, STOPPING
+
 LOG = logging.getLogger("watcher.schedule")
 EXIT_GAVE_UP = 75
 """What a process exits with that could not stop in time (EX_TEMPFAIL)."""
@@ -46,17 +48,13 @@ def stop_on_signals(stop: Callable[[], None], grace_seconds: float) -> None:
 def stop_or_exit(pipe: int, stop: Callable[[], None], grace_seconds: float) -> None:
     """Waits for the first signal, stops, and ends the process when that takes too long."""
     read_stop_signal(pipe, None)
-    LOG.warning(
-        "stopping: waiting up to %.0f s for the window in progress;"
-        " press Ctrl-C again to exit at once",
-        grace_seconds,
-    )
+    STOPPING.log(LOG, seconds=grace_seconds)
     stop()
     second = read_stop_signal(pipe, grace_seconds)
     if second is not None:
-        LOG.warning("exiting at once; what was in progress is delivered again at the next start")
+        STOPPED_AT_ONCE.log(LOG)
         os._exit(EXIT_SIGNALLED + second)
-    LOG.error("what was in progress did not end in %.0f s; exiting without it", grace_seconds)
+    STOP_TIMED_OUT.log(LOG, seconds=grace_seconds)
     os._exit(EXIT_GAVE_UP)
 
 

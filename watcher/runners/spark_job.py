@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from watcher.model.errors import ConfigurationError, WatcherError
+from watcher.model.log_events.spark import PYTHON_STARTED_LATE, QUERY_ENDED_BY_OPERATOR
 from watcher.process.spark.java import ensure_java
 from watcher.replica.formats import make_session_settings
 from watcher.replica.replica_window import CutReport
@@ -80,7 +81,7 @@ def run_query(spark: SparkSession, request: ReplicaRequest) -> None:
         repeat_late_starts(lambda: await_end(start_replica(spark, request)))
     except StreamingQueryException as error:
         if OPERATOR_ASKED in str(error):
-            LOG.info("an operator has ended the query")
+            QUERY_ENDED_BY_OPERATOR.log(LOG)
             return
         raise WatcherError(f"the Spark query has failed: {error}") from error
 
@@ -93,10 +94,7 @@ def repeat_late_starts(run: Callable[[], T], starts: int = STARTS_MAX) -> T:
     except StreamingQueryException as error:
         if LATE_PROCESS not in str(error) or starts == 1:
             raise
-        LOG.warning(
-            "Spark's Python process took more than ten seconds to start: the machine is overloaded;"
-            " starting the query again"
-        )
+        PYTHON_STARTED_LATE.log(LOG)
         return repeat_late_starts(run, starts - 1)
 
 

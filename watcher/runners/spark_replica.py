@@ -16,6 +16,7 @@ from ddl.model.schema import Schema
 from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, VersionExpiredError
+from watcher.model.log_events.spark import BATCH_WITHOUT_WINDOW
 from watcher.replica.commits import ReplicaWriter
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, Merging, find_stamp
 from watcher.replica.cuts import DELTA
@@ -161,7 +162,7 @@ class SparkReplica:
         try:
             window, counts, columns = summarize(batch)
             if window is None:
-                LOG.info("micro-batch %d has no window", batch_id)
+                BATCH_WITHOUT_WINDOW.log(LOG, batch=batch_id)
                 return
             captures = self._resolve_captures(window)
             writing = self._writer.begin(window.end, window.starts, captures)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from watcher.consumers.positions import Registered
 from watcher.model.errors import IndexDroppedError
+from watcher.model.log_events.reading import ROWS_CLEARED_BEFORE_START
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.values import WatchedTable
 
@@ -33,12 +34,11 @@ def warn_about_cleared(
 ) -> None:
     """Warns of tables where the consumer starts below what may have been cleared."""
     for name, cleared in registered.cleared.items():
-        log.warning(
-            "consumer '%s' starts reading table %s at %s, but rows up to %s may have been cleared"
-            " from its index before: to get them, %s",
-            consumer,
-            name,
-            format_timestamp(registered.positions[name]),
-            format_timestamp(cleared),
-            remedy,
+        ROWS_CLEARED_BEFORE_START.log(
+            log,
+            consumer=consumer,
+            table=name,
+            start=format_timestamp(registered.positions[name]),
+            cleared_to=format_timestamp(cleared),
+            remedy=remedy,
         )

@@ -17,6 +17,7 @@ from watcher.model.errors import (
     NotStartedError,
     WatcherError,
 )
+from watcher.model.log_events.running import NOT_STARTED
 from watcher.overview.page.service import WatcherPage
 from watcher.runners.callbacks import Callback, refuse_deferred
 from watcher.runners.change_iterator import Changes
@@ -184,7 +185,7 @@ class Watcher:
                 self._announce(run)
                 run.deliver_until_stopped()
         except NotStartedError as error:  # as it was asked to
-            LOG.warning("%s", error)
+            NOT_STARTED.log(LOG, reason=error)
 
     def run_once(self) -> int:
         """Delivers what is there now, then ends; the number of rows. It may be run again. Raises

@@ -19,6 +19,12 @@ from google.api_core.exceptions import (
 from google.api_core.retry import exponential_sleep_generator
 
 from watcher.model.errors import UnavailableError
+from watcher.model.log_events.running import (
+    CALL_ACCEPTED,
+    CALL_REFUSED,
+    DATABASE_AVAILABLE,
+    DATABASE_UNAVAILABLE,
+)
 from watcher.spanner.failures import OUTAGE_SECONDS_MAX
 
 Answer = TypeVar("Answer")
@@ -91,7 +97,7 @@ class Outages:
             if self._announced or now - self._since < ANNOUNCED_AFTER_SECONDS:
                 return
             self._announced = True
-        LOG.warning("%s does not answer; retrying until it does: %s", self.database, error)
+        DATABASE_UNAVAILABLE.log(LOG, database=self.database, error=error)
 
     @property
     def announced(self) -> bool:
@@ -106,7 +112,7 @@ class Outages:
             since, announced, now = self._since, self._announced, time.monotonic()
             self._since, self._announced, self._ended = None, False, now
         if announced and since is not None:
-            LOG.warning("%s answers again after %.1f s", self.database, now - since)
+            DATABASE_AVAILABLE.log(LOG, database=self.database, seconds=now - since)
 
     def happened_within(self, seconds: float) -> bool:
         """Whether the database does not answer now, or did not so recently."""
@@ -151,14 +157,14 @@ class CallRetries:
         refused = now - self._since >= ANNOUNCED_AFTER_SECONDS
         if refused and not self._announced and not self._outages.announced:
             self._announced = True
-            LOG.warning("%s refuses a call, retrying it: %s", self._outages.database, error)
+            CALL_REFUSED.log(LOG, database=self._outages.database, error=error)
 
     def reset(self) -> None:
         """The call, or the next part of the stream, got an answer: the limit starts again."""
         self._pauses = None
         if self._announced:
             self._announced, seconds = False, time.monotonic() - self._since
-            LOG.warning("%s takes the call after %.1f s", self._outages.database, seconds)
+            CALL_ACCEPTED.log(LOG, database=self._outages.database, seconds=seconds)
         self._outages.record_answer()
 
 

@@ -14,6 +14,7 @@ from google.cloud.spanner_admin_database_v1 import (
     UpdateDatabaseDdlMetadata,
 )
 
+from watcher.model.log_events.reading import OPERATIONS_UNREADABLE
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import CHECK_SECONDS_MAX, open_client
 from watcher.spanner.timestamps import to_micros
@@ -35,12 +36,7 @@ class SchemaChange:
 @cache
 def warn_once(database: str, message: str) -> None:
     """Says that nobody may list what has changed a database."""
-    LOG.warning(
-        "tables of %s that were dropped and created again, or restored, cannot be told from those"
-        " before: grant spanner.databaseOperations.list (%s)",
-        database,
-        message,
-    )
+    OPERATIONS_UNREADABLE.log(LOG, database=database, error=message)
 
 
 def read_schema_changes(address: DatabaseAddress, since: int) -> list[SchemaChange]:

@@ -26,6 +26,7 @@ from ddl.model.steps import (
     Step,
 )
 from ddl.syntax.parse import parse_statement
+from watcher.model.log_events.reading import STATEMENT_NOT_UNDERSTOOD, TABLE_HISTORY_UNKNOWN
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.schema_changes import SchemaChange, read_schema_changes
 
@@ -70,7 +71,7 @@ def read_column_steps(
     try:
         changes = read_schema_changes(address, after)
     except GoogleAPICallError as error:
-        LOG.info("what was done to table %s is not known: %s", table, error.message)
+        TABLE_HISTORY_UNKNOWN.log(LOG, table=table, error=error.message)
         return UNKNOWN
     return find_column_steps(
         [each for each in changes if each.committed_at <= upto], table, dialect
@@ -84,7 +85,7 @@ def find_column_steps(changes: Iterable[SchemaChange], table: str, dialect: Dial
         try:
             step = parse_statement(change.statement, dialect)
         except DdlSyntaxError as error:
-            LOG.info("what %r does to table %s is not known: %s", change.statement, table, error)
+            STATEMENT_NOT_UNDERSTOOD.log(LOG, statement=change.statement, table=table, error=error)
             return UNKNOWN
         if isinstance(step, HARMLESS) or not concerns(step, table):
             continue

@@ -13,6 +13,7 @@ from ddl.model.schema import Column, Dialect, Table, Type, TypeCode
 from ddl.syntax.references import find_referenced_columns
 from ddl.syntax.render import render_type
 from watcher.model.errors import ConfigurationError, NotWatchableError
+from watcher.model.log_events.reading import COLUMNS_LEFT_OUT
 from watcher.spanner.results.supported_types import is_supported
 from watcher.tables.masks import Mask, MaskKind, fits
 
@@ -214,9 +215,4 @@ def report_left_out(table: str, columns: tuple[Column, ...]) -> None:
     many times."""
     names = ", ".join(column.name for column in columns)
     types = ", ".join(dict.fromkeys(render_full_type(column.type) for column in columns))
-    LOG.warning(
-        "table %s: columns %s have types %s that cannot be read and are left out",
-        table,
-        names,
-        types,
-    )
+    COLUMNS_LEFT_OUT.log(LOG, table=table, columns=names, types=types)

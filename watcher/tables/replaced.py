@@ -15,6 +15,7 @@ from ddl.model.schema import Dialect
 from ddl.model.steps import DropTable, OtherStatement, RenameTables
 from ddl.syntax.parse import parse_statement
 from ddl.syntax.reader import TokenReader
+from watcher.model.log_events.reading import DROP_NOT_UNDERSTOOD
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.schema_changes import SchemaChange, read_schema_changes
 
@@ -52,7 +53,7 @@ def list_gone(statement: str, dialect: Dialect) -> Iterator[str]:
     try:
         step = parse_statement(statement, dialect)
     except DdlSyntaxError as error:
-        LOG.info("no table is known to be dropped by %r: %s", statement, error)
+        DROP_NOT_UNDERSTOOD.log(LOG, statement=statement, error=error)
         return
     if isinstance(step, DropTable):
         yield step.name

@@ -14,6 +14,7 @@ from ddl.model.selection import is_glob, is_selected, matches_any
 from ddl.model.suggestions import suggest_name
 from ddl.tracking.tracked import find_set_rows
 from watcher.model.errors import NotWatchableError, TableNotFoundError
+from watcher.model.log_events.reading import TABLE_LEFT_OUT, TABLE_SCANNED
 from watcher.tables.discovery import find_watched_table, find_whole_table
 from watcher.tables.values import TableSpec, WatchedTable
 
@@ -86,7 +87,7 @@ def select(
             spec = choose_spec(specs, name, selection)
             tables[name] = find_table(schema, name, database_name, spec, allowed)
         except NotWatchableError as error:
-            LOG.info("table %s is left out: %s", name, error)
+            TABLE_LEFT_OUT.log(LOG, table=name, error=error)
     if not tables:
         raise NotWatchableError(
             f"no table of {database_name} that can be watched matches"
@@ -160,6 +161,6 @@ def find_table(
     except NotWatchableError:
         if not scan:
             raise
-        LOG.warning("table %s has no index for polling: each poll scans the table", name)
+        TABLE_SCANNED.log(LOG, table=name)
         indexless = replace(spec or TableSpec(), shard="none", shard_column=None, index=None)
         return find_watched_table(schema, name, database_name, indexless)

@@ -14,6 +14,7 @@ from watcher.captures.change_stream.record_values import (
     Record,
 )
 from watcher.model.errors import WatcherError
+from watcher.model.log_events.reading import LISTENING_ENDED
 from watcher.spanner.failures import CALL_ERRORS
 
 LOG = logging.getLogger("watcher.listening")
@@ -88,7 +89,7 @@ class Listening:
     def _give_up(self, why: str) -> None:
         """Windows find out what there is."""
         if not self._closed:
-            LOG.info("asks for changes instead of waiting for them: %s", why)
+            LISTENING_ENDED.log(LOG, reason=why)
         self.futile = True
         self._note()
 

@@ -18,6 +18,7 @@ from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.captures.strong_reads import read_or_strongly
 from watcher.model.change import Operation, Shape
 from watcher.model.errors import VersionExpiredError
+from watcher.model.log_events.reading import WHOLE_ROWS_UNREADABLE
 from watcher.spanner.failures import REFUSALS, is_schema_refusal
 from watcher.spanner.key_values import Parts, identify_key
 from watcher.spanner.queries import QueryClient
@@ -48,7 +49,7 @@ class Expired:
     def note(self, at: int, error: VersionExpiredError) -> None:
         """A read at a timestamp was refused."""
         if self.upto == 0:
-            LOG.warning("whole rows cannot be read as they were: %s", error)
+            WHOLE_ROWS_UNREADABLE.log(LOG, error=error)
         self.upto = max(self.upto, at)
 
 

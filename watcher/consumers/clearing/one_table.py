@@ -23,6 +23,7 @@ from watcher.consumers.clearing.methods import (
 from watcher.consumers.clearing.statements import clearing_statement
 from watcher.consumers.positions import Positions
 from watcher.model.errors import ConfigurationError
+from watcher.model.log_events.reading import CLEARING_WAITS_FOR_CONSUMER, CLEARING_WAITS_FOR_START
 from watcher.model.window import BEGINNING
 from watcher.process.failpoints import failpoint
 from watcher.process.tracing import OWN, Kind, describe_database, span
@@ -128,28 +129,13 @@ class Clearing:
         name, consumer = self._table.name, slowest.consumer
         if slowest.micros == BEGINNING:
             if not slowest.registered:
-                LOG.warning(
-                    "clearing of %s waits for consumer '%s', which selects it but has no position"
-                    " in it yet: start that consumer, or exclude the table there if it is not to"
-                    " read it; if it has ended for good, unregister it with 'spanner-watcher ctl"
-                    " forget %s'",
-                    name,
-                    consumer,
-                    consumer,
-                )
+                CLEARING_WAITS_FOR_START.log(LOG, table=name, consumer=consumer)
             return  # it has only just registered
         # The clock of the machine may be off: Spanner is asked before anybody is accused.
         suspected = seconds is not None and time.time() - slowest.micros / 1_000_000 > seconds
         behind = self._read_age(slowest.micros) if suspected else 0.0
         if seconds is not None and behind > seconds:
-            LOG.warning(
-                "clearing of %s waits for consumer '%s', which is %.0f s behind; if it has ended"
-                " for good, unregister it with 'spanner-watcher ctl forget %s'",
-                name,
-                consumer,
-                behind,
-                consumer,
-            )
+            CLEARING_WAITS_FOR_CONSUMER.log(LOG, table=name, consumer=consumer, seconds=behind)
 
     def _read_age(self, micros: int) -> float:
         """How many seconds ago a timestamp was, by Spanner's time."""

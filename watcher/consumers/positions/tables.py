@@ -27,6 +27,7 @@ from watcher.consumers.positions.own_names import (
 )
 from watcher.consumers.positions.reader import RowReader
 from watcher.model.errors import ConfigurationError, WatcherError
+from watcher.model.log_events.running import OWN_TABLES_NARROW
 from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
 from watcher.spanner.failures import FailureKind, classify_error
 
@@ -220,11 +221,7 @@ def widen_names(database: Database, narrow: Sequence[str], dialect: Dialect) -> 
         statements = [render_step(step, dialect) for step in steps]
         database.update_ddl(statements).result(DDL_SECONDS_MAX)
     except PermissionDenied:
-        LOG.info(
-            "the own tables have no room for names of tables of %d characters, and this account may"
-            " not change the schema",
-            TABLE_NAME_CHARACTERS_MAX,
-        )
+        OWN_TABLES_NARROW.log(LOG, characters=TABLE_NAME_CHARACTERS_MAX)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from watcher.model.errors import (
     TableNotFoundError,
     WatcherError,
 )
+from watcher.model.log_events.running import COMMAND_SENT_BY_PAGE
 from watcher.overview.as_json import (
     describe_exact,
     describe_lags,
@@ -219,7 +220,7 @@ class PageApp:
             answer_errors(lambda: send(consumer, command))
         finally:
             self._sending.release()
-        LOG.warning("command %s sent to consumer '%s' through the page", command, consumer)
+        COMMAND_SENT_BY_PAGE.log(LOG, command=command, consumer=consumer)
         self._feed.refresh()
         return make_json({"consumer": consumer, "command": str(command)})
 

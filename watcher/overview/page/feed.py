@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from watcher.model.errors import WatcherError
+from watcher.model.log_events.running import OVERVIEW_UNREADABLE
 from watcher.overview.lag_history import LagHistory
 from watcher.overview.metrics import OverviewCollector
 from watcher.overview.values import Overview
@@ -86,6 +87,6 @@ class Feed:
         except (*CALL_ERRORS, WatcherError) as error:
             text = str(getattr(error, "message", "") or error or type(error).__name__)
             if self._failure is None:
-                LOG.warning("the database could not be read, trying again: %s", text)
+                OVERVIEW_UNREADABLE.log(LOG, error=text)
             self._failure = text
             self._reads.labels("failed").inc()

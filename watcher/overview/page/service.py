@@ -13,6 +13,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher.consumers.leases import Consumers
 from watcher.consumers.states import Command
 from watcher.model.errors import ConfigurationError
+from watcher.model.log_events.running import PAGE_STARTED
 from watcher.overview.copies import make_proof_reader, no_proofs
 from watcher.overview.observer import Observer
 from watcher.overview.page.access import Access, is_loopback, make_token
@@ -83,7 +84,7 @@ class PageService:
         """Answers, and reads again and again, in threads of its own."""
         threading.Thread(target=self._read_forever, name="page-feed", daemon=True).start()
         self._server.start()
-        LOG.info("the page listens on port %d of %s", self.port, self._shown_host)
+        PAGE_STARTED.log(LOG, port=self.port, host=self._shown_host)
 
     def _read_forever(self) -> None:
         while True:

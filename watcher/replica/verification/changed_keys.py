@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from watcher.model.errors import ReplicaError
+from watcher.model.log_events.copies import CHANGED_KEYS_UNKNOWN
 from watcher.replica.copies import ComparableCopy, StoredCopy, VersionRows
 from watcher.replica.key_ranges import NOWHERE, RangeIndex
 from watcher.replica.verification.replicas import OpenTable
@@ -44,7 +45,7 @@ def find_changed(
         return collect_keys(table, rows, hashes, index)
     except ReplicaError as error:
         name = table.replica.table.name
-        LOG.info("what has changed in the copy of %s is not known: %s", name, error)
+        CHANGED_KEYS_UNKNOWN.log(LOG, table=name, error=error)
         return None
 
 

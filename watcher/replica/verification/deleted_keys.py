@@ -8,6 +8,12 @@ from collections.abc import Callable
 
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
+from watcher.model.log_events.copies import (
+    COPY_LACKS_ROWS,
+    DELETED_ROWS_REMOVED,
+    KEYS_COMPARED_LATER,
+    KEYS_NOT_COMPARED,
+)
 from watcher.replica.copies import CopyState, Replacement, ReplacingCopy, StoredCopy
 from watcher.replica.cuts import Cut, describe_table
 from watcher.replica.key_sets import KeySet
@@ -73,7 +79,7 @@ class DeletedKeys:
         try:
             return self._remove(copy, capture, state, end)
         except VersionExpiredError as error:
-            LOG.info("the keys of %s are compared with a later window: %s", name, error)
+            KEYS_COMPARED_LATER.log(LOG, table=name, error=error)
             return None
 
     def _remove(
@@ -85,7 +91,7 @@ class DeletedKeys:
         found = table.comparison.find()
         kinds = [kind for kind, _ in found.findings.shown]
         if missing := len(kinds) - kinds.count(DifferenceKind.EXTRA):
-            LOG.warning("the copy of %s lacks %d rows: run verify", capture.table.name, missing)
+            COPY_LACKS_ROWS.log(LOG, table=capture.table.name, rows=missing)
         keys = {key for kind, key in found.findings.shown if kind is DifferenceKind.EXTRA}
         if found.complete and found.findings.count == len(found.findings.shown):
             self.note(capture.table.name, end)
@@ -94,7 +100,7 @@ class DeletedKeys:
         # Those that Spanner has are there twice.
         rows = CopiedRows.of_table(table).read(keys, end)
         assert isinstance(copy, ReplacingCopy), "every copy that this process writes is one"
-        LOG.info("table %s: %d rows were deleted", capture.table.name, len(keys) - rows.num_rows)
+        DELETED_ROWS_REMOVED.log(LOG, table=capture.table.name, rows=len(keys) - rows.num_rows)
         return copy.replace_rows(
             Replacement(state.version, KeySet(table.order, keys), rows, KIND), end
         )
@@ -112,6 +118,6 @@ class DeletedKeys:
         options = VerifyOptions(depth=self._depth, keys_alone=True)
         opened = ReplicaTable(queries, schema, table, copy, cut).open(options)
         if isinstance(opened, str):
-            LOG.warning("the keys of %s cannot be compared: %s", name, opened)
+            KEYS_NOT_COMPARED.log(LOG, table=name, error=opened)
             return None
         return opened

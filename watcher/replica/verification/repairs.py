@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from watcher.model.errors import ReplicaError
+from watcher.model.log_events.copies import COMPARISON_STARTED, COPY_REPAIRED
 from watcher.replica.copies import OpenCopy, Replacement, ReplacingCopy
 from watcher.replica.cuts import Cut
 from watcher.replica.key_sets import KeySet
@@ -69,7 +70,7 @@ def repair(
         if isinstance(replica, TableReport):
             reports.append(replica)
             continue
-        LOG.info("comparing table %s", replica.table.name)
+        COMPARISON_STARTED.log(LOG, table=replica.table.name)
         report, version = TableRepair(replica, options, check).run()
         reports.append(report)
         if report.equal:
@@ -171,7 +172,7 @@ class TableRepair:
         assert isinstance(copy, ReplacingCopy), "check_repairable comes first"
         self._check()
         state = copy.replace_rows(replacement, self._replica.cut.end)
-        LOG.info("table %s: version %d is repaired", self._replica.table.name, state.version)
+        COPY_REPAIRED.log(LOG, table=self._replica.table.name, version=state.version)
         return state.version
 
     def _prove(self, version: int, found: Found) -> None:

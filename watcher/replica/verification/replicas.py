@@ -12,6 +12,7 @@ import pyarrow as pa
 from ddl.model.schema import Dialect, Schema, Table, TypeCode
 from ddl.model.selection import matches_any
 from watcher.model.errors import TableNotFoundError
+from watcher.model.log_events.copies import COMPARISON_STARTED
 from watcher.replica.copies import (
     STAMP_COLUMNS,
     OpenCopy,
@@ -76,7 +77,7 @@ def report_tables(
     """The report of each table; of one that Spanner does not have it is there already."""
     for each in tables:
         if isinstance(each, ReplicaTable):
-            LOG.info("comparing table %s", each.table.name)
+            COMPARISON_STARTED.log(LOG, table=each.table.name)
             yield report(each)
         else:
             yield each

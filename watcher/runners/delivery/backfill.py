@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from watcher.captures.key_ranges import PAGE_ROWS, KeyRangeCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.positions import BackfillMove, Positions
+from watcher.model.log_events.delivery import TABLE_BACKFILLED
 from watcher.process.failpoints import failpoint
 from watcher.process.tracing import OWN, span
 from watcher.runners.delivery.instance import Instance
@@ -83,7 +84,7 @@ class BackfillDelivery:
         failpoint("after-backfill-page-before-progress")
         self._save(table, progress, after)
         if after is None:
-            LOG.info("table %s is backfilled as of %s", table, format_timestamp(progress.at))
+            TABLE_BACKFILLED.log(LOG, table=table, at=format_timestamp(progress.at))
         return sum(rows.batch.num_rows for rows in batches)
 
     def _save(self, table: str, before: BackfillProgress, after: BackfillProgress | None) -> None:

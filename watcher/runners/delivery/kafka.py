@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from watcher.envelopes.message import Envelope, Message
 from watcher.model.change import Change
 from watcher.model.errors import SinkUnavailableError, UnavailableError, WatcherError
+from watcher.model.log_events.delivery import WINDOW_DISCARDED
 from watcher.runners.delivery.kafka_errors import (
     BEING_MADE,
     Verdict,
@@ -225,9 +226,7 @@ class KafkaSink:
         try:
             call()
         except self._client.KafkaException as error:
-            LOG.info("%s, discarding a window: %s", self._destination, describe(error.args[0]))
-
-    # The producer.
+            WINDOW_DISCARDED.log(LOG, destination=self._destination, error=describe(error.args[0]))
 
     def _make_producer(self) -> Producer:
         """A producer whose failed connections are noted here."""

@@ -12,6 +12,7 @@ from watcher.captures.change_stream.open_queries import OpenQueries
 from watcher.captures.change_stream.repeats import DeliveredRecords, find_newest
 from watcher.captures.streamed_tables import StreamedTables, drop_early
 from watcher.consumers.positions import Move, Position, Positions
+from watcher.model.log_events.delivery import WATERMARK_REACHED
 from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.windows import ReadSchema
@@ -183,4 +184,4 @@ class PushDelivery(WindowDelivery):
         self._known = None
         self._unsaved = False
         self._saved_at = time.monotonic()
-        LOG.info("watermark %s", format_timestamp(mark))
+        WATERMARK_REACHED.log(LOG, at=format_timestamp(mark))

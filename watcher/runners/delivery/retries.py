@@ -21,6 +21,7 @@ from watcher.model.errors import (
     OutputWriteError,
     SinkUnavailableError,
 )
+from watcher.model.log_events.delivery import CALLBACK_RETRIED, CHANGE_SKIPPED
 from watcher.process.line_files import append_line
 from watcher.process.text_files import read_text_file
 from watcher.runners.delivery.refusals import RefusedChangesError
@@ -150,11 +151,8 @@ class RetryingSink:
             ) from error
 
     def _pause(self, change_id: str, error: Exception, seconds: float) -> None:
-        LOG.warning(
-            "the callback failed for change %s (%s); trying again in %.1f s",
-            change_id,
-            self._policy.describe(error),
-            seconds,
+        CALLBACK_RETRIED.log(
+            LOG, change=change_id, error=self._policy.describe(error), seconds=seconds
         )
         self._on_retry(
             DeliveryError(
@@ -176,7 +174,7 @@ class RetryingSink:
     def _skip(self, dead_letters: Path, change: Change, error: str, description: str) -> None:
         append_dead_letter(dead_letters, change, error)
         self._on_skip()
-        LOG.error("skipped change %s, which is in %s now: %s", change.id, dead_letters, description)
+        CHANGE_SKIPPED.log(LOG, change=change.id, dead_letters=dead_letters, error=description)
 
 
 def append_dead_letter(path: Path, change: Change, error: str) -> None:

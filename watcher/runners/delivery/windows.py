@@ -16,6 +16,12 @@ from watcher.captures.poll_tables import PolledTables
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.positions import Move, Position, Positions
 from watcher.model.errors import NotWatchableError, TableNotFoundError, VersionExpiredError
+from watcher.model.log_events.delivery import (
+    OLDER_SCHEMA_READ,
+    PLANNED_END_NOT_STORED,
+    SCHEMA_READ_NOW,
+    WINDOW_DELIVERED,
+)
 from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.sources import SourceAnswers
@@ -164,7 +170,7 @@ class WindowDelivery(SourceAnswers[Source]):
         except Exception as error:
             if classify_error(error) not in MAY_GO_AWAY:
                 raise
-            LOG.info("the first window of the next run may be a longer one: %s", error)
+            PLANNED_END_NOT_STORED.log(LOG, error=error)
 
     def close(self) -> None:
         """Nothing stays open between two windows."""
@@ -242,7 +248,7 @@ class WindowDelivery(SourceAnswers[Source]):
         self._save(starts, plan.end)
         if plan.in_latest_schema:
             self._follower.note_saved()
-        LOG.info("window to %s: %d rows", format_timestamp(plan.end), sum(rows.values()))
+        WINDOW_DELIVERED.log(LOG, end=format_timestamp(plan.end), rows=sum(rows.values()))
         return Delivered(plan.end, rows, plan.more, plan.wanted)
 
     def _return_to_latest(self) -> None:
@@ -253,7 +259,7 @@ class WindowDelivery(SourceAnswers[Source]):
         try:
             self._follower.follow(self._latest_end)
         except (NotWatchableError, TableNotFoundError, VersionExpiredError) as error:
-            LOG.info("looking for changes in an older schema: %s", error)
+            OLDER_SCHEMA_READ.log(LOG, error=error)
         self._latest_end = None
 
     @property
@@ -294,7 +300,7 @@ class WindowDelivery(SourceAnswers[Source]):
                 self._follower.follow(question.at)
                 self._followed_at = time.monotonic()
             except VersionExpiredError as error:
-                LOG.info("the window is read as of now: %s", error)
+                SCHEMA_READ_NOW.log(LOG, error=error)
             except (NotWatchableError, TableNotFoundError):
                 if question.required:
                     raise

@@ -6,6 +6,7 @@ import logging
 import threading
 
 from watcher.model.errors import LeaseHeldError, LeaseLostError, NotStartedError
+from watcher.model.log_events.running import PART_GIVEN_BACK, PART_HELD_BY_OTHERS, PART_TAKEN
 from watcher.runners.watcher_run.settings import RunSettings
 from watcher.runners.watcher_run.startup import open_run
 from watcher.tables.parts import Part
@@ -41,12 +42,12 @@ class PartRun:
         consumer = self.settings.config.consumer
         try:
             with open_run(self.settings, once=False) as run:
-                LOG.info("delivering as '%s'", consumer)
+                PART_TAKEN.log(LOG, consumer=consumer)
                 run.deliver_until_stopped()
         except (LeaseHeldError, LeaseLostError) as error:
-            LOG.info("another instance has '%s': %s", consumer, error)
+            PART_HELD_BY_OTHERS.log(LOG, consumer=consumer, error=error)
         except NotStartedError as error:
-            LOG.info("'%s' is given back: %s", consumer, error)
+            PART_GIVEN_BACK.log(LOG, consumer=consumer, error=error)
         except Exception as error:  # noqa: BLE001 (raised in the thread that waits)
             self.error = error
         finally:

@@ -16,6 +16,7 @@ from watcher.consumers.members import Members
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.sharing import count_share, plan_shift
 from watcher.model.errors import ConfigurationError, NotStartedError
+from watcher.model.log_events.running import MEMBER_NOT_REMOVED, MEMBERS_UNKNOWN
 from watcher.overview.page.service import WatcherPage
 from watcher.runners.metrics import Metrics
 from watcher.runners.shared_run.dividing import Dividing
@@ -149,7 +150,7 @@ class SharedRun:
             if kind not in MAY_GO_AWAY:
                 raise
             self._connection.lost |= kind is FailureKind.SESSION
-            LOG.warning("cannot see who shares consumer '%s': %s", self._shared, error)
+            MEMBERS_UNKNOWN.log(LOG, consumer=self._shared, error=error)
 
     def _balance(self) -> None:
         self._drop_ended()
@@ -221,7 +222,7 @@ class SharedRun:
         except Exception as error:
             if classify_error(error) not in MAY_GO_AWAY:
                 raise
-            LOG.info("the others see that this instance has ended when its time is up: %s", error)
+            MEMBER_NOT_REMOVED.log(LOG, error=error)
 
     # One part.
 

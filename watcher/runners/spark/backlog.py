@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from watcher.model.errors import WatcherError
+from watcher.model.log_events.spark import BACKLOG_UNKNOWN
 from watcher.model.window import Window
 from watcher.runners.spark.window_sources import WindowSource
 from watcher.spanner.failures import CALL_ERRORS
@@ -32,6 +33,6 @@ class Backlog:
         try:
             rows = self._source.count_rows(self._windows, ROWS_BEHIND_MAX)
         except (*CALL_ERRORS, WatcherError) as error:
-            LOG.info("the rows behind are not known: %s", error)
+            BACKLOG_UNKNOWN.log(LOG, error=error)
             return None
         return None if rows is None else min(rows, ROWS_BEHIND_MAX)

@@ -18,6 +18,7 @@ from watcher.captures.snapshot import SnapshotCapture
 from watcher.consumers.positions import cleared_table
 from watcher.consumers.positions.cleared import read_cleared
 from watcher.model.errors import ClearedError, ConfigurationError
+from watcher.model.log_events.spark import CLEARED_ROWS_MISSING
 from watcher.model.window import BEGINNING, ShardSlice, Window
 from watcher.process.extras import check_version, read_version
 from watcher.runners.spark.refusals import translate_errors
@@ -231,7 +232,7 @@ def refuse_cleared(scan: Scan, window: Window, table: str, cleared: int) -> None
             " 'snapshotTimestamp', set 'onClearedRows' to 'ignore' to read what is left, or"
             " keep a consumer registered, so that nothing is cleared that it has not read"
         )
-    LOG.warning("%s; reading what is left", missing)
+    CLEARED_ROWS_MISSING.log(LOG, detail=missing)
 
 
 def read_cleared_at(scan: Scan, micros: int) -> dict[str, int]:

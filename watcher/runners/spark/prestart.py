@@ -12,6 +12,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from watcher.model.log_events.spark import PRESTART_FAILED
 from watcher.runners.spark.registration import runs_here
 
 LOG = logging.getLogger("watcher.spark")
@@ -35,7 +36,7 @@ def run_empty_tasks(spark: SparkSession) -> None:
         spark.range(0, tasks, 1, tasks).mapInArrow(pass_on, "id long").collect()
     except (PySparkException, Py4JError, OSError) as error:
         # The session may have been stopped meanwhile.
-        LOG.info("no Python workers were started ahead: %s", error)
+        PRESTART_FAILED.log(LOG, error=error)
 
 
 def pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -23,6 +23,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from watcher.model.log_events.spark import QUERY_PROGRESS
 from watcher.runners.spark.backlog import ROWS_BEHIND_MAX
 from watcher.runners.spark.offsets import parse_micros
 
@@ -86,7 +87,7 @@ class SourceProgress(StreamingQueryListener):
         with self._lock:
             self._newest[str(told["id"])] = progress
         for each in progress:
-            LOG.info("%s", each.describe())
+            QUERY_PROGRESS.log(LOG, progress=each.describe())
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 (Spark's name)
         """An idle query is where it was."""

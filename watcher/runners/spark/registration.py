@@ -12,6 +12,7 @@ from types import ModuleType
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
+from watcher.model.log_events.spark import WORKERS_RUN_PYTHON
 from watcher.process.extras import DISTRIBUTION, read_version
 from watcher.process.spark.installed_spark import find_worker_python
 from watcher.runners.spark.source import FORMAT
@@ -45,7 +46,7 @@ def use_this_python(spark: SparkSession) -> None:
     python = find_worker_python()
     if chosen or context.pythonExec == python:
         return
-    LOG.info("workers run %s", sys.executable)
+    WORKERS_RUN_PYTHON.log(LOG, python=sys.executable)
     context.pythonExec = python
 
 

@@ -15,6 +15,7 @@ from watcher.captures.change_stream import StreamSlice
 from watcher.captures.key_ranges import KeyRangeCapture, KeyRangeSlice
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import TableNotFoundError
+from watcher.model.log_events.spark import COLUMNS_READ_AS_NULL
 from watcher.model.window import ShardSlice, Slice, TableSlice
 from watcher.runners.spark.refusals import translate_errors
 from watcher.runners.spark.scan import Scan
@@ -91,7 +92,7 @@ def read_slice(scan: Scan, slice_: PlannedSlice) -> Iterator[pa.RecordBatch]:
             if not fewer or not isinstance(capture, PollCapture | KeyRangeCapture):
                 raise
             name = capture.table.name
-            LOG.warning("table %s: %s; columns that were dropped are NULL", name, error.message)
+            COLUMNS_READ_AS_NULL.log(LOG, table=name, error=error.message)
             for rows in drop_missing_columns(capture).read(part):
                 yield scan.shape(rows)
 

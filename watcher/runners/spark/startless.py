@@ -21,6 +21,7 @@ import pyspark
 from pyspark.sql.datasource import InputPartition
 
 from watcher.model.errors import ConfigurationError
+from watcher.model.log_events.spark import FIRST_BATCH_UNLIMITED
 from watcher.planning.limits import WindowLimit
 from watcher.runners.spark.offsets import Offset
 from watcher.runners.spark.scan import Scan
@@ -29,11 +30,6 @@ from watcher.runners.spark.streaming import StreamReader
 from watcher.runners.spark.worker_errors import lead_with_sentence
 
 LOG = logging.getLogger("watcher.spark")
-UNLIMITED = (
-    "the first batch has everything that is there, whatever its limits are: Spark %s does not say"
-    " whether it is the only one, as with Trigger.AvailableNow. With any other trigger, set the"
-    " option 'limitFirstBatch' to 'true'"
-)
 WRAPPER = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
 
 
@@ -53,7 +49,7 @@ class StartlessReader(StreamReader):
         """The end of the next batch; the start itself when there is nothing to deliver."""
         limited = self._scan.options.window_limit != WindowLimit()
         if not self._limits_hold and limited:
-            LOG.warning(UNLIMITED, pyspark.__version__)
+            FIRST_BATCH_UNLIMITED.log(LOG, version=pyspark.__version__)
         limit = self._limit if self._limits_hold else ReadEverything()
         self._planned_to = self._plan_end(self._planned_to or self.initialOffset(), limit)
         self._limits_hold = True

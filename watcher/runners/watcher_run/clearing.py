@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from watcher.consumers.clearing import Clearing
+from watcher.model.log_events.reading import CLEARING_POSTPONED, CLEARING_POSTPONED_BY_OUTAGE
 from watcher.runners.metrics import Metrics
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
@@ -53,7 +54,7 @@ class PeriodicClearing:
             if kind is FailureKind.PERMANENT:
                 raise
             self._connection.lost |= kind is FailureKind.SESSION
-            level = logging.INFO if is_outage(error) else logging.WARNING
-            LOG.log(level, "clearing of %s is postponed: %s", table.name, error)
+            event = CLEARING_POSTPONED_BY_OUTAGE if is_outage(error) else CLEARING_POSTPONED
+            event.log(LOG, table=table.name, error=error)
         else:
             self._metrics.count_cleared(table.name, result.rows)

@@ -8,6 +8,7 @@ from watcher.consumers.clearing import Fence
 from watcher.consumers.holding import Holding, Report
 from watcher.consumers.states import Command
 from watcher.model.errors import LeaseHeldError, LeaseLostError, NotStartedError
+from watcher.model.log_events.running import COMMAND_RECEIVED
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.settings import RunSettings
@@ -60,7 +61,7 @@ class LeaseKeeper(Holding):
         self._lifecycle.obey(self.command)
         if self.command is not before:
             asked = self.command or Command.RESUME
-            LOG.warning("an operator asked consumer '%s' to %s", self.consumer, asked)
+            COMMAND_RECEIVED.log(LOG, consumer=self.consumer, command=asked)
 
     def keep(self) -> None:
         """Renews the lease, and does what operators have asked for. Raises LeaseLostError when

@@ -14,6 +14,13 @@ from watcher.model.errors import (
     SinkUnavailableError,
     WatcherError,
 )
+from watcher.model.log_events.running import (
+    INDEX_MISSING,
+    RUN_RETRIED,
+    RUN_RETRIED_QUIETLY,
+    SCHEMA_CHANGED,
+    SESSION_LOST,
+)
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.settings import RunSettings
@@ -66,11 +73,11 @@ class Recovery:
         kind = self._classify(error)
         if kind is FailureKind.SCHEMA and self._schema_failures < SCHEMA_CHANGES_MAX:
             self._schema_failures += 1
-            LOG.warning("the schema has changed (%s); reading it again", error)
+            SCHEMA_CHANGED.log(LOG, error=error)
             self._reread_schema()
             return 0.0
         if kind is FailureKind.SESSION:
-            LOG.warning("the session is lost; connecting again: %s", error)
+            SESSION_LOST.log(LOG, error=error)
             self._connection.lost = True
         elif kind is not FailureKind.RETRY:
             raise error
@@ -91,8 +98,8 @@ class Recovery:
         )
         # A queue has its own two lines, and operators can read of it in the database.
         own_lines = isinstance(error, SinkUnavailableError)
-        level = logging.INFO if reported or own_lines else logging.WARNING
-        LOG.log(level, "trying again in %.1f s (failure %d): %s", pause, self.failures, error)
+        event = RUN_RETRIED_QUIETLY if reported or own_lines else RUN_RETRIED
+        event.log(LOG, seconds=pause, failures=self.failures, error=error)
         if not reported:
             self._lease.store_error(error)
         return pause
@@ -108,7 +115,7 @@ class Recovery:
         try:
             self._settings.resolver.resolve_latest()
         except WatcherError as second:
-            LOG.info("no other index replaces it: %s", second)
+            INDEX_MISSING.log(LOG, error=second)
             return self._wait_for_index()
         except GoogleAPICallError as second:
             return classify_error(second)

@@ -11,6 +11,7 @@ from watcher.consumers.positions import Registration
 from watcher.consumers.positions.selections import parse_selection
 from watcher.consumers.starts import Standing, choose_start
 from watcher.model.errors import ConfigurationError
+from watcher.model.log_events.running import POSITION_LEFT_BEHIND, POSITION_VOID, START_IN_FUTURE
 from watcher.model.window import BEGINNING
 from watcher.runners.table_rules import map_change_sets, warn_about_cleared
 from watcher.runners.watcher_run.connection import Connection
@@ -82,16 +83,7 @@ class Registrar:
         dropped = [name for name in known if tables.schema.table(name) is None]
         self._connection.positions.remove(self._lease.consumer, dropped, self._lease.owner)
         for name in sorted(known.keys() - set(dropped) - set(tables.source.tables)):
-            LOG.warning(
-                "consumer '%s' has a position in table %s, which it does not watch any more:"
-                " clearing of %s waits for it; to end that, run: spanner-watcher ctl forget %s"
-                " --table %s",
-                self._lease.consumer,
-                name,
-                name,
-                self._lease.consumer,
-                name,
-            )
+            POSITION_LEFT_BEHIND.log(LOG, consumer=self._lease.consumer, table=name)
         self._removal_due = False
 
     def _read_positions(self) -> dict[str, int]:
@@ -135,12 +127,7 @@ class Registrar:
             if name in tables.source.tables and BEGINNING < known.get(name, gone) < gone <= at
         }
         for name in sorted(void):
-            LOG.warning(
-                "table %s was dropped and created again, or renamed, since the position of consumer"
-                " '%s': it is read from the beginning",
-                name,
-                self._lease.consumer,
-            )
+            POSITION_VOID.log(LOG, table=name, consumer=self._lease.consumer)
         return void
 
     def _choose_starts(
@@ -169,7 +156,7 @@ class Registrar:
             raise ConfigurationError(
                 f"{ahead}, and --once delivers what is there now: use an earlier start"
             )
-        LOG.warning("%s: changes before it are not delivered", ahead)
+        START_IN_FUTURE.log(LOG, detail=ahead)
 
     def _plan(
         self, tables: Tables, new: list[str], starts: Mapping[str, int | None]

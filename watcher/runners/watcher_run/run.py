@@ -10,6 +10,7 @@ from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.holding import RENEWALS_PER_LEASE
 from watcher.consumers.states import State
 from watcher.model.errors import DeliveryError, OutputClosedError
+from watcher.model.log_events.running import WATCHED_TABLES_CHANGED
 from watcher.runners.delivery.backfill import BackfillDelivery
 from watcher.runners.delivery.proto_texts import show_protos
 from watcher.runners.delivery.push import PushDelivery
@@ -289,7 +290,7 @@ class WatcherRun:
         before = frozenset(self._tables.source.tables)
         for name in sorted(before ^ set(tables.source.tables)):
             change = "not watched any more" if name in before else "watched now, too"
-            LOG.warning("table %s is %s", name, change)
+            WATCHED_TABLES_CHANGED.log(LOG, table=name, change=change)
         self._backfill.replace_captures(tables.backfills)
         self._registrar.register_new(tables, before, at)
         self._backfill.resume()

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from watcher.consumers.positions import SpannerPositions
 from watcher.model.errors import NotStartedError, UnavailableError
+from watcher.model.log_events.running import START_RETRIED
 from watcher.overview.probe.stored import refuse_unsafe
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
@@ -106,7 +107,7 @@ def retry(lifecycle: Lifecycle, attempt: Callable[[], Opened]) -> Opened:
             if isinstance(error, UnavailableError) or classify_error(error) not in MAY_GO_AWAY:
                 raise
             pause = next(pauses)
-            LOG.warning("starting again in %.1f s: %s", pause, error)
+            START_RETRIED.log(LOG, seconds=pause, error=error)
             if lifecycle.stopping.wait(pause):
                 raise NotStartedError(error) from error
 

@@ -1,0 +1,1 @@
+"""Every event that the product logs, as values: operators may alert on their names."""
