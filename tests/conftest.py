@@ -24,6 +24,7 @@ pytest_plugins = [
     "fixtures.kafka_broker",
     "fixtures.pubsub",
     "fixtures.webhook",
+    "fixtures.table_targets",
     "fixtures.schema_registry",
     "fixtures.apicurio",
     "fixtures.small_disk",

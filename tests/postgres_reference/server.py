@@ -43,7 +43,8 @@ class Postgres:
 
     def __init__(self, programs: Path, folder: Path) -> None:
         self._programs = programs
-        self._folder = folder
+        self.folder = folder
+        """Where its socket is."""
 
     def run(self, *command: str, text: str = "") -> str:
         """Runs a program as a user who is not root; its output."""
@@ -51,7 +52,7 @@ class Postgres:
         if os.getuid() == 0:
             words = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--init-groups", *words]
         done = subprocess.run(
-            words, input=text, capture_output=True, text=True, check=False, cwd=self._folder
+            words, input=text, capture_output=True, text=True, check=False, cwd=self.folder
         )
         if done.returncode:
             raise RuntimeError(f"{command[0]} failed: {done.stderr[-2000:]}")
@@ -61,7 +62,7 @@ class Postgres:
         """Runs statements; the rows of their results, one a line."""
         return self.run(
             str(self._programs / "psql"),
-            *("-X", "-q", "-A", "-t", "-h", str(self._folder), "-U", USER, "-v", "ON_ERROR_STOP=1"),
+            *("-X", "-q", "-A", "-t", "-h", str(self.folder), "-U", USER, "-v", "ON_ERROR_STOP=1"),
             text=sql,
         )
 
@@ -80,21 +81,21 @@ class Postgres:
 
     def start(self) -> None:
         """Creates the database's files and starts the server."""
-        data = str(self._folder / "data")
+        data = str(self.folder / "data")
         self.run(
             str(self._programs / "initdb"),
             *("-D", data, "-U", USER, "-A", "trust", "--locale=C.UTF-8", "-E", "UTF8", "--no-sync"),
         )
-        options = f"-c listen_addresses='' -c unix_socket_directories={self._folder} -c fsync=off"
+        options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off"
         self.run(
             str(self._programs / "pg_ctl"),
-            *("-D", data, "-o", options, "-w", "-l", str(self._folder / "log"), "start"),
+            *("-D", data, "-o", options, "-w", "-l", str(self.folder / "log"), "start"),
         )
         self.psql(EVALUATE)
 
     def stop(self) -> None:
         """Stops the server."""
-        data = str(self._folder / "data")
+        data = str(self.folder / "data")
         self.run(str(self._programs / "pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop")
 
 

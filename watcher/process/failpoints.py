@@ -21,6 +21,8 @@ NAMES = (
     "after-repair-commit",
     "after-repair-tables",
     "after-repair-cut",
+    "before-tables-commit",
+    "after-tables-commit",
     "after-proved-ranges",
     "after-rewrite",
     "after-rewrite-files",

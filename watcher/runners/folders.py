@@ -31,7 +31,7 @@ def list_files(config: WatchConfig) -> Iterator[tuple[str, Path]]:
     """Each file, with the option that names it."""
     delivery = config.delivery
     files = {
-        "delivery.to": delivery.file,
+        "delivery.to": delivery.file or delivery.database_file,
         "delivery.dead_letters": delivery.dead_letters,
         "positions.path": config.positions.path if config.positions.keep == "file" else None,
     }

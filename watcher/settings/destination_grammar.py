@@ -1,8 +1,8 @@
 """What ``to`` and ``--to`` may name, in every command and file: one grammar of destinations.
 
-``-``, ``file:PATH``, ``SCHEME://PLACE/TOPIC`` of a queue and ``FORMAT:FOLDER`` of copies. What has
-no scheme is a path if it has a ``/`` or a ``.``; a bare word is none, because it may be a scheme
-whose rest was forgotten.
+``-``, ``file:PATH``, ``SCHEME://PLACE/TOPIC`` of a queue, the address of a database, and
+``FORMAT:FOLDER`` of copies. What has no scheme is a path if it has a ``/`` or a ``.``; a bare word
+is none, because it may be a scheme whose rest was forgotten.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ddl.model.suggestions import suggest_name
 from watcher.model.errors import ConfigurationError
 from watcher.replica.formats import FORMATS, SPELLINGS, split_copies
 from watcher.replica.object_stores import SCHEMES
-from watcher.settings.destinations import DESTINATIONS, EXAMPLE_TABLE, TABLE_FIELD, Destination
+from watcher.settings.destinations import DESTINATIONS, EXAMPLE_TABLE, Destination
 from watcher.settings.secret_values import hide_credentials
 
 STANDARD_OUTPUT = "-"
@@ -127,15 +127,15 @@ def parse_file(text: str, rest: str) -> FileDestination:
 
 
 def parse_queue(text: str, kind: type[Destination], rest: str) -> Destination:
-    """``SCHEME://PLACE/TOPIC``. Raises ConfigurationError."""
-    if not rest.startswith("//"):
-        raise refuse(
-            text, f"is not whole: write {kind.spelling}, or {as_file(text)} for a file of this name"
-        )
-    place, _, topic = rest[2:].partition("/")
-    queue = kind.parse(place, topic or TABLE_FIELD)
+    """The address of a queue or a database. Raises ConfigurationError."""
+    queue = kind.read(rest)
     if queue is None:
-        raise refuse(text, f"is invalid: write {kind.spelling}")
+        raise refuse(
+            text,
+            f"is invalid: write {kind.spelling}"
+            if rest.startswith("//")
+            else f"is not whole: write {kind.spelling}, or {as_file(text)} for a file of this name",
+        )
     queue.name_topic(EXAMPLE_TABLE)
     return queue
 

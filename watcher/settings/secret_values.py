@@ -19,8 +19,8 @@ from watcher.model.errors import ConfigurationError
 from watcher.process.text_files import read_text_file
 
 HIDDEN = "(hidden)"
-CREDENTIALS = re.compile(r"(?<=://)[^/\s@']+@")
-"""A user, and perhaps a password, in an address."""
+CREDENTIALS = re.compile(r"(?<=://)[^\s']+@")
+"""A user, and perhaps a password, in an address; a password may have a ``/`` or an ``@``."""
 
 Scalar = str | int | float | bool
 

@@ -20,7 +20,7 @@ from watcher.settings.destination_grammar import (
     parse_changes_destination,
     parse_copies_destination,
 )
-from watcher.settings.destinations import Destination, QueueSections
+from watcher.settings.destinations import Destination, DuckDbDestination, QueueSections
 from watcher.settings.fields import Duration, PositionsTable, Section, Text, check_by
 from watcher.settings.secret_values import Secret
 
@@ -60,8 +60,9 @@ class DeliveryConfig(QueueSections):
     """Where changes go, in which format, and what happens to those that are refused."""
 
     to: Annotated[Text, check_by(parse_changes_destination)] = "-"
-    """``-`` is the standard output; else a queue (``kafka://...``, ``pubsub://...``) or a file: a
-    path with a ``/`` or a ``.``, or ``file:PATH``."""
+    """``-`` is the standard output; else a queue (``kafka://...``, ``pubsub://...``), tables of a
+    database (``postgresql://...``, ``duckdb:FILE``) or a file: a path with a ``/`` or a ``.``, or
+    ``file:PATH``."""
     rotate_bytes: Annotated[int, Field(ge=1)] | None = None
     """The size in bytes at which the file is rotated; without it, never."""
     callback: Text | None = None
@@ -100,6 +101,12 @@ class DeliveryConfig(QueueSections):
         if isinstance(found, FileDestination) and self.callback is None:
             return found.path
         return None
+
+    @property
+    def database_file(self) -> Path | None:
+        """The file of a database that ``to`` names, if it names one."""
+        found = self.destination
+        return found.path if isinstance(found, DuckDbDestination) else None
 
 
 class MetricsConfig(Section):

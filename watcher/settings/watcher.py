@@ -16,6 +16,7 @@ from watcher.settings.destinations import (
     DESTINATIONS,
     TABLE_FIELD,
     KafkaDestination,
+    TableDestination,
     name_subject,
 )
 from watcher.settings.fields import (
@@ -237,6 +238,30 @@ def check_queue(config: WatchConfig) -> None:
         )
     for options in delivery.list_queue_options().values():
         options.check(config.consumer)
+    if isinstance(queue, TableDestination):
+        check_tables(config, queue)
+
+
+def check_tables(config: WatchConfig, destination: TableDestination) -> None:
+    """Checks what does not work with tables of a database. Raises ConfigurationError."""
+    if config.consumer is None:
+        raise ConfigurationError(
+            f"delivery.to = '{destination}' needs 'consumer', a name for this watcher: an instance"
+            " that was replaced is refused by it"
+        )
+    if config.delivery.envelope != "plain" or config.delivery.envelope_options:
+        raise ConfigurationError(
+            f"delivery.to = '{destination}' takes columns, not messages: remove delivery.envelope"
+            " and its options"
+        )
+    if config.stream.push:
+        raise ConfigurationError(
+            f"delivery.to = '{destination}' is written window by window: remove stream.push"
+        )
+    if config.parts is not None:
+        raise ConfigurationError(
+            f"delivery.to = '{destination}' has one writer for each consumer: remove 'parts'"
+        )
 
 
 def check_registry(config: WatchConfig) -> None:

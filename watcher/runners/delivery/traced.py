@@ -8,7 +8,7 @@ from watcher.captures import Changed
 from watcher.captures.poll import PollCapture
 from watcher.process.tracing import OWN, Kind, Value, span
 from watcher.runners.delivery.sinks import Sink, WindowSink
-from watcher.settings.destinations import TABLE_FIELD
+from watcher.settings.destinations import TABLE_FIELD, TableDestination
 from watcher.settings.watcher import WatchConfig
 
 
@@ -72,10 +72,13 @@ def trace_sink(sink: Sink, config: WatchConfig) -> Sink:
 
 
 def describe_sink(config: WatchConfig) -> dict[str, Value]:
-    """The attributes of a sink: of a queue, as OpenTelemetry names them."""
+    """The attributes of a sink: of a queue or a database, as OpenTelemetry names them."""
     queue = config.delivery.queue
     if queue is None:
         return {f"{OWN}envelope": config.delivery.envelope}
+    if isinstance(queue, TableDestination):
+        served = {"server.address": queue.server_address} if queue.server_address else {}
+        return {"db.system.name": queue.messaging_system, **served}
     templated = TABLE_FIELD in queue.topic
     attributes: dict[str, Value] = {
         "messaging.system": queue.messaging_system,

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from watcher.captures import Changed
+from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes.batches import CHANGE_ID_COLUMN, try_by_column
 from watcher.envelopes.lines import JsonLines
@@ -144,6 +144,29 @@ class EachMessage(EachBatch):
         return True
 
 
+@runtime_checkable
+class TableBatchSink(ChangeSink, Protocol):
+    """A ``ChangeSink`` that writes rows as columns, as they were captured."""
+
+    def write_rows(self, rows: TableRows) -> bool:
+        """Takes the rows of a batch; False, and nothing done, where it refuses one of them."""
+        ...
+
+
+class EachTable(EachChange):
+    """An ``EachChange`` that hands rows over as columns."""
+
+    def __init__(self, retrying: RetryingSink, sink: TableBatchSink, database: str) -> None:
+        """``retrying`` takes single changes for ``sink``."""
+        super().__init__(retrying, database)
+        self._table_sink = sink
+
+    def write(self, rows: Changed) -> None:
+        """As ``Sink.write``."""
+        if isinstance(rows, StreamRows) or not self._table_sink.write_rows(rows):
+            super().write(rows)
+
+
 def list_encoded(
     rows: Changed, database: str, messages: pa.RecordBatch, others: Headers = ()
 ) -> Iterator[Encoded]:
@@ -170,4 +193,6 @@ def choose_each(retrying: RetryingSink, sink: ChangeSink, database: str) -> Each
         return EachLine(retrying, sink, database)
     if isinstance(sink, MessageSink):
         return EachMessage(retrying, sink, database)
+    if isinstance(sink, TableBatchSink):
+        return EachTable(retrying, sink, database)
     return EachChange(retrying, database)

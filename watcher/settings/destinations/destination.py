@@ -1,0 +1,96 @@
+"""What every destination of changes says of itself, and its options."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self
+
+from watcher.model.errors import ConfigurationError
+from watcher.settings.fields import Section
+
+TABLE_FIELD = "{table}"
+BROKER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\Z")
+"""A host, perhaps with a port."""
+EXAMPLE_TABLE = "Singers"
+
+
+class QueueOptions(Section):
+    """The options of a queue, in the section of its scheme."""
+
+    def check(self, consumer: str | None) -> None:
+        """Raises ConfigurationError for options that do not work together, or not with a consumer
+        of this name; None is one without a name."""
+
+    @property
+    def one_owner(self) -> str | None:
+        """The option that lets one instance at a time write, if it is given."""
+        return None
+
+
+class Destination(ABC):
+    """A queue: it takes keys, tombstones and binary values.
+
+    ``topic`` is a template: ``{table}`` stands for the name of a change's table. A queue is a
+    subclass in ``DESTINATIONS``. Its ``scheme`` also names its section of ``delivery``, its extra,
+    and the module of ``runners.delivery`` that opens it.
+    """
+
+    __slots__ = ()
+
+    scheme: ClassVar[str]
+    spelling: ClassVar[str]
+    """How ``delivery.to`` is written."""
+    service: ClassVar[str]
+    """Its name in messages."""
+    messaging_system: ClassVar[str]
+    """Its name in OpenTelemetry's conventions."""
+    ordered: ClassVar[bool]
+    """Whether messages of several keys have an order."""
+    compacted: ClassVar[bool]
+    """Whether a topic may keep the last message of each key alone: then keys of two tables in it
+    must differ."""
+    options: ClassVar[type[QueueOptions]]
+    needs_client: ClassVar[bool] = True
+    """Whether it needs a library, which is in the extra of its scheme."""
+
+    topic: str
+
+    @classmethod
+    def read(cls, rest: str) -> Self | None:
+        """The destination whose address goes on like this behind the colon of its scheme; None if
+        it is not written so. Raises ConfigurationError that says more."""
+        if not rest.startswith("//"):
+            return None
+        place, _, topic = rest[2:].partition("/")
+        return cls.parse(place, topic or TABLE_FIELD)
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, place: str, topic: str) -> Self | None:
+        """The queue at a place, which stands between the scheme and the topic; None if that is not
+        how a place is written."""
+
+    @abstractmethod
+    def name_topic(self, table: str) -> str:
+        """The topic of a table. Raises ConfigurationError for a name that the service refuses."""
+
+    @property
+    def server_address(self) -> str | None:
+        """The host that spans name, where there is one."""
+        return None
+
+    @property
+    def identity(self) -> str:
+        """What instances of a shared consumer have in common."""
+        return f"{self}, topic {self.topic}"
+
+
+def check_topic(topic: str, allowed: re.Pattern[str], service: str) -> str:
+    """The name of a topic. Raises ConfigurationError for one that the service refuses."""
+    if allowed.match(topic) is None:
+        raise ConfigurationError(
+            f"{service} does not allow a topic '{topic}': change the topic in delivery.to, where"
+            f" {TABLE_FIELD} stands for the name of the table"
+        )
+    return topic

@@ -1,0 +1,59 @@
+"""Tables of a file of DuckDB as a destination."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from watcher.settings.destinations.destination import TABLE_FIELD
+from watcher.settings.destinations.tables import (
+    PLACES,
+    TableDestination,
+    TableOptions,
+    check_one_table,
+    read_parameters,
+)
+from watcher.settings.secret_values import Secret
+
+NO_FILES = (":memory:", "md:", "motherduck:")
+"""What DuckDB's library takes for something else."""
+
+
+class DuckDbOptions(TableOptions):
+    """How to write to DuckDB."""
+
+    properties: Mapping[str, Secret] = {}
+    """Settings of DuckDB, such as ``memory_limit`` and ``threads``. No value is ever shown;
+    ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are read from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDbDestination(TableDestination):
+    """A file of DuckDB, of which its writer is the only process that has it open."""
+
+    scheme = "duckdb"
+    spelling = "duckdb:FILE"
+    service = "DuckDB"
+    messaging_system = "duckdb"
+    options = DuckDbOptions
+
+    path: Path
+    schema: str = "main"
+    topic: str = TABLE_FIELD
+
+    def __str__(self) -> str:
+        return f"duckdb:{self.path}"
+
+    @classmethod
+    def read(cls, rest: str) -> Self | None:
+        """As ``Destination.read``."""
+        path, _, query = rest.partition("?")
+        if path.startswith("///"):
+            path = path[2:]
+        if not path or path.startswith(("//", *NO_FILES)) or "\0" in path or path.endswith("/"):
+            return None
+        given = read_parameters(query, PLACES)
+        schema, table = given.get("schema", "main"), given.get("table", TABLE_FIELD)
+        return cls(Path(path), schema, check_one_table(table))

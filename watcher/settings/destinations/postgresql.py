@@ -1,0 +1,104 @@
+"""Tables of PostgreSQL as a destination."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from watcher.model.errors import ConfigurationError
+from watcher.settings.destinations.destination import TABLE_FIELD
+from watcher.settings.destinations.tables import (
+    PLACES,
+    TableDestination,
+    TableOptions,
+    check_one_table,
+    read_parameters,
+)
+from watcher.settings.secret_values import Secret
+
+HOST = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?"
+PLACE = re.compile(rf"(?:(?P<user>[^:@/\s]+)@)?(?P<hosts>{HOST}(?:,{HOST})*)?\Z")
+DATABASE = re.compile(r"[^/?#\s]+\Z")
+PARAMETERS = PLACES | {
+    "host": "the folder of a socket",
+    "sslmode": "as libpq's",
+    "sslrootcert": "as libpq's",
+    "target_session_attrs": "as libpq's",
+    "connect_timeout": "as libpq's, in seconds",
+    "application_name": "as libpq's",
+}
+
+
+class PostgresOptions(TableOptions):
+    """How to write to PostgreSQL."""
+
+    password: Secret | None = None
+    """The password: ``{ file = "PATH" }`` or ``{ env = "NAME" }``. Without it libpq looks into
+    PGPASSWORD and ``~/.pgpass``."""
+    properties: Mapping[str, Secret] = {}
+    """Parameters of libpq's connections: ``sslcert``, ``sslkey``, ``options``, timeouts. No value
+    is ever shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are read from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresDestination(TableDestination):
+    """A database of PostgreSQL, as libpq addresses it."""
+
+    scheme = "postgresql"
+    spelling = "postgresql://USER@HOST:PORT/DATABASE"
+    service = "PostgreSQL"
+    messaging_system = "postgresql"
+    options = PostgresOptions
+    name_bytes_max = 63
+
+    user: str | None
+    hosts: str
+    database: str
+    schema: str = "public"
+    topic: str = TABLE_FIELD
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return f"postgresql://{self.hosts}/{self.database}"
+
+    @classmethod
+    def read(cls, rest: str) -> Self | None:
+        """As ``Destination.read``."""
+        address, _, query = rest.partition("?")
+        if not address.startswith("//"):
+            return None
+        user, found, _ = address[2:].rpartition("@")
+        if found and ":" in user:
+            raise ConfigurationError(
+                "delivery.to has a password, which everybody on this machine can read: remove it,"
+                " and set PGPASSWORD, ~/.pgpass, or delivery.postgresql.password ="
+                ' { file = "PATH" }'
+            )
+        place, _, database = address[2:].partition("/")
+        given = read_parameters(query, PARAMETERS)
+        match = PLACE.match(place)
+        if match is None or DATABASE.match(database) is None:
+            return None
+        schema, table = given.pop("schema", "public"), given.pop("table", TABLE_FIELD)
+        return cls(
+            match["user"],
+            match["hosts"] or "",
+            database,
+            schema,
+            check_one_table(table),
+            tuple(given.items()),
+        )
+
+    @property
+    def server_address(self) -> str | None:
+        """As ``Destination.server_address``."""
+        host, _, port = self.hosts.rpartition(":")
+        return ((host or port) or None) if "," not in self.hosts else None
+
+    @property
+    def address(self) -> str:
+        """What libpq connects to."""
+        user = f"{self.user}@" if self.user else ""
+        return f"postgresql://{user}{self.hosts}/{self.database}"
