@@ -33,6 +33,8 @@ DATABASE = "spanner://projects/p1/instances/i1/databases/d1"
 SECRET = {
     *("delivery.kafka.properties", "delivery.kafka.schema_registry_properties"),
     *("delivery.webhook.headers", "delivery.webhook.secret", "replica.spark"),
+    *("delivery.postgresql.password", "delivery.postgresql.properties"),
+    "delivery.duckdb.properties",
 }
 """The settings that may hold a secret."""
 NOT_SECRET = {
@@ -107,11 +109,20 @@ def test_the_list_of_secrets_is_that_of_the_model() -> None:
     assert {name for name, kind in walk(WatchConfig) if Secret in list_parts(kind)} == SECRET
 
 
+ADDRESSES = {
+    "webhook": "webhook://h",
+    "postgresql": "postgresql://h/d",
+    "duckdb": "duckdb:a.db",
+}
+"""Where changes go, by the section that is for it."""
+
+
 def place(name: str, value: object) -> dict[str, Any]:
     """Settings in which one has a value; its section can be used."""
     values: dict[str, Any] = {
         "database": DATABASE,
-        "delivery": {"to": "webhook://h" if "webhook" in name else "kafka://b"},
+        "consumer": "me",
+        "delivery": {"to": ADDRESSES.get(name.split(".")[1], "kafka://b")},
         "replica": {"to": "delta:x"},
     }
     if "schema_registry" in name:
@@ -131,7 +142,7 @@ def list_texts(error: BaseException) -> str:
 
 @pytest.mark.parametrize("name", sorted(SECRET))
 def test_a_secret_has_no_text(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    value = MARKER if name == ONE_VALUE else {"a.b": MARKER}
+    value = MARKER if name in ONE_VALUE else {"a.b": MARKER}
     config = parse_watch_config(place(name, value))
     caplog.set_level(logging.DEBUG)
     logging.getLogger("watcher").warning("%s %r %s", config, config, name)
@@ -165,13 +176,13 @@ WRONG = [
 ]
 
 
-ONE_VALUE = "delivery.webhook.secret"
-"""A setting that is a secret itself: a text is right there."""
+ONE_VALUE = {"delivery.webhook.secret", "delivery.postgresql.password"}
+"""Settings that are a secret themselves: a text is right there."""
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [(n, v) for n in sorted(SECRET) for v in WRONG if (n, v) != (ONE_VALUE, MARKER)],
+    [(n, v) for n in sorted(SECRET) for v in WRONG if n not in ONE_VALUE or v != MARKER],
 )
 def test_an_error_does_not_show_what_was_written(name: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=name) as raised:
@@ -194,6 +205,10 @@ def test_the_error_says_what_to_write() -> None:
         f"kafka://{MARKER}@b",
         f"kafkaa://user:{MARKER}@b",
         f"pubsub://user:{MARKER}@p/t",
+        f"postgresql://user:{MARKER}@h/d",
+        f"postgresql://user:a/{MARKER}@h/d",
+        f"postgresql://h/d?password={MARKER}",
+        f"postgres://user:a/{MARKER}@h/d",
     ],
 )
 def test_credentials_in_a_destination_are_not_shown(to: str) -> None:

@@ -40,7 +40,9 @@ from watcher.settings.destination_grammar import (
 from watcher.settings.destinations import (
     DESTINATIONS,
     Destination,
+    DuckDbDestination,
     KafkaDestination,
+    PostgresDestination,
     PubSubDestination,
     QueueOptions,
     QueueSections,
@@ -79,6 +81,16 @@ def config_of(delivery: dict[str, Any], **more: Any) -> WatchConfig:
         ("kafka://[::1]:9092/all", KafkaDestination(("[::1]:9092",), "all")),
         ("pubsub://my-project", PubSubDestination("my-project")),
         ("pubsub://example.com:p/cdc-{table}", PubSubDestination("example.com:p", "cdc-{table}")),
+        ("duckdb:a b.db?schema=s", DuckDbDestination(Path("a b.db"), "s")),
+        (
+            "duckdb:///lake/a.db?table=c_{table}",
+            DuckDbDestination(Path("/lake/a.db"), "main", "c_{table}"),
+        ),
+        ("postgresql://me@h:5432,[::1]/db", PostgresDestination("me", "h:5432,[::1]", "db")),
+        (
+            "postgresql:///db?host=/run&schema=s",
+            PostgresDestination(None, "", "db", "s", parameters=(("host", "/run"),)),
+        ),
     ],
 )
 def test_a_destination_is_a_path_a_queue_or_copies(text: str, expected: object) -> None:
@@ -243,7 +255,7 @@ def test_every_queue_is_registered_as_a_whole() -> None:
     assert set(DESTINATIONS) == set(QueueSections.model_fields)
     for scheme, kind in DESTINATIONS.items():
         assert kind.scheme == scheme
-        assert kind.spelling.startswith(f"{scheme}://")
+        assert kind.spelling.startswith(f"{scheme}:")
         assert QueueSections.model_fields[scheme].annotation is kind.options
         assert kind.spelling in page
         if kind.needs_client:

@@ -112,9 +112,10 @@ def command(
         typer.Option(
             metavar="DESTINATION",
             help="Where changes go: - (the standard output, the default), a file (a path with"
-            " / or ., or file:PATH), kafka://BROKER:PORT,BROKER:PORT/TOPIC, pubsub://PROJECT/TOPIC"
-            " or webhook://HOST:PORT/PATH. {table} in TOPIC or PATH is the table's name, and what"
-            " it is when left out.",
+            " / or ., or file:PATH), kafka://BROKER:PORT,BROKER:PORT/TOPIC, pubsub://PROJECT/TOPIC,"
+            " webhook://HOST:PORT/PATH, or tables: postgresql://USER@HOST:PORT/DATABASE or"
+            " duckdb:FILE. {table} in TOPIC or PATH is the table's name, and what it is when left"
+            " out.",
         ),
     ] = None,
     envelope: Annotated[

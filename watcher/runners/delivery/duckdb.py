@@ -121,19 +121,17 @@ class DuckDbStore(TableStore):
         same = [f"t.{quote(name)} IS NOT DISTINCT FROM s.{quote(name)}" for name in columns.key]
         kept = ", ".join(f"{quote(name)} = s.{quote(name)}" for name in names)
         connection = self._require()
-        connection.register(STAGE, rows)
-        try:
-            self.run(
-                f"MERGE INTO {quote_place(columns.place)} AS t USING {STAGE} AS s"  # noqa: S608 (quoted)
-                f" ON {' AND '.join(same) or 'true'}"
-                f" WHEN MATCHED AND t.{stamp} > s.{stamp} THEN DO NOTHING"
-                f" WHEN MATCHED AND s.{deleted} THEN DELETE"
-                f" WHEN MATCHED THEN UPDATE SET {kept}"
-                f" WHEN NOT MATCHED AND NOT s.{deleted} THEN"
-                f" INSERT ({list_names(names)}) VALUES ({list_names(names, 's.')})"
-            )
-        finally:
-            connection.unregister(STAGE)
+        connection.register(STAGE, rows)  # in place of what a window that failed has left
+        self.run(
+            f"MERGE INTO {quote_place(columns.place)} AS t USING {STAGE} AS s"  # noqa: S608 (quoted)
+            f" ON {' AND '.join(same) or 'true'}"
+            f" WHEN MATCHED AND t.{stamp} > s.{stamp} THEN DO NOTHING"
+            f" WHEN MATCHED AND s.{deleted} THEN DELETE"
+            f" WHEN MATCHED THEN UPDATE SET {kept}"
+            f" WHEN NOT MATCHED AND NOT s.{deleted} THEN"
+            f" INSERT ({list_names(names)}) VALUES ({list_names(names, 's.')})"
+        )
+        connection.unregister(STAGE)
 
     def fold(self, name: str) -> str:
         """As ``TableStore.fold``: DuckDB ignores case."""

@@ -206,7 +206,11 @@ class PostgresStore(TableStore):
         if options.password is not None:
             given["password"] = str(options.password.reveal())
         connection: Connection[Any] = self._client.connect(
-            self._destination.address, autocommit=True, client_encoding="utf8", **given
+            self._destination.address,
+            autocommit=True,
+            prepare_threshold=None,  # poolers give each transaction another connection
+            client_encoding="utf8",
+            **given,
         )
         if connection.info.server_version < VERSION_MIN:
             connection.close()

@@ -39,7 +39,7 @@ class TableSink:
         """Connects to nobody yet."""
         assert config.consumer is not None, "the settings demand one"
         self._destination = destination
-        self._store = store
+        self.store = store
         self._source = config.address.path
         self._consumer = config.consumer
         self._state = (destination.schema, STATE_TABLE)
@@ -55,19 +55,19 @@ class TableSink:
 
     def open(self) -> None:
         """As ``HeldSink.open``: from now on the instance before is refused."""
-        with self._watch_outage(), self._store.transaction():
-            self._epoch = self._store.claim(self._state, self._source, self._consumer)
+        with self._watch_outage(), self.store.transaction():
+            self._epoch = self.store.claim(self._state, self._source, self._consumer)
 
     def close(self) -> None:
         """As ``HeldSink.close``."""
         self.discard()
-        self._store.close()
+        self.store.close()
 
     # As ``TableBatchSink``.
 
     def write_rows(self, rows: TableRows) -> bool:
         """As ``TableBatchSink.write_rows``."""
-        if not self._store.takes(rows):
+        if not self.store.takes(rows):
             return False
         self._held.add_rows(rows)
         return True
@@ -75,7 +75,7 @@ class TableSink:
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``. Raises RefusedChangesError for one that the database
         cannot store."""
-        reason = self._store.refuse(change)
+        reason = self.store.refuse(change)
         if reason is not None:
             raise RefusedChangesError(str(self._destination), [Refusal(change, reason)])
         self._held.add_change(change)
@@ -90,7 +90,7 @@ class TableSink:
         if not self._held and self._resolved is None:
             return
         newest = list(self._held.take())
-        with self._watch_outage(), self._store.transaction():
+        with self._watch_outage(), self.store.transaction():
             self._advance()
             for each in newest:
                 self._write(each)
@@ -118,7 +118,7 @@ class TableSink:
         self._outages.record_answer()
 
     def _advance(self) -> None:
-        moved = self._store.advance(
+        moved = self.store.advance(
             self._state, self._source, self._consumer, self._epoch, self._resolved
         )
         if not moved:
@@ -130,15 +130,15 @@ class TableSink:
     def _write(self, newest: NewestRows) -> None:
         columns = self._describe(newest)
         self._prepare(columns)
-        self._store.merge(columns, newest.rows)
+        self.store.merge(columns, newest.rows)
 
     def _describe(self, newest: NewestRows) -> Columns:
         """The columns of a table that these rows need."""
         types = {
-            name: self._store.name_type(type_, newest.rows.schema.field(name).type)
+            name: self.store.name_type(type_, newest.rows.schema.field(name).type)
             for name, type_ in newest.types.items()
         }
-        stamp = self._store.name_type(TIMESTAMP, newest.rows.schema.field(STAMP_COLUMN).type)
+        stamp = self.store.name_type(TIMESTAMP, newest.rows.schema.field(STAMP_COLUMN).type)
         place = self._destination.place(newest.table)
         for name in types:
             if len(name.encode()) > self._destination.name_bytes_max:
@@ -151,15 +151,15 @@ class TableSink:
 
     def _prepare(self, columns: Columns) -> None:
         """Creates the table where there is none, and adds the columns that it lacks."""
-        place, fold = columns.place, self._store.fold
+        place, fold = columns.place, self.store.fold
         known = self._known.get(place)
         if known is None:
-            there = self._store.read_columns(place)
+            there = self.store.read_columns(place)
             if there is None:
-                self._store.create(columns)
+                self.store.create(columns)
                 there = list(columns.types)
             known = self._known[place] = {fold(name) for name in there}
         missing = {n: type_ for n, type_ in columns.types.items() if fold(n) not in known}
         if missing:
-            self._store.add_columns(place, missing)
+            self.store.add_columns(place, missing)
             known |= {fold(name) for name in missing}
