@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-import ddl.rules.table_changes  # noqa: F401 (registers what is done with its steps)
+import ddl.rules.table_changes
+import ddl.rules.table_renames  # noqa: F401 (registers what is done with its steps)
 from ddl.model import steps
 from ddl.model.errors import DuplicateNameError, NameNotFoundError
 from ddl.model.names import check_name_is_free, require_table, same_name
@@ -207,7 +208,8 @@ def drop_verbatim(step: steps.DropVerbatim, schema: Schema) -> Schema:
         if item.kind != step.kind or not same_name(item.name, step.name)
     )
     if rest == schema.verbatim and not step.if_exists:
-        raise NameNotFoundError(step.kind.capitalize(), step.name)
+        kind = "Index" if step.kind.endswith(" INDEX") else step.kind.capitalize()
+        raise NameNotFoundError(kind, step.name)
     return replace(schema, verbatim=rest)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ddl.model import steps
 from ddl.model.errors import ConstraintNotFoundError, InvalidDefinitionError, PlanError, SchemaError
 from ddl.model.names import check_name_is_free, require_column, require_table, same_name
-from ddl.model.schema import ChangeStream, Column, Schema, Table
+from ddl.model.schema import Column, Schema, Table
 from ddl.model.steps import Step
 from ddl.rules.dispatch import apply_by_type, reverse_by_type
 from ddl.rules.refusals import (
@@ -69,66 +69,6 @@ def drop_table(step: steps.DropTable, schema: Schema) -> Schema:
     if indexes:
         raise SchemaError(f"Cannot drop table {table.name} with indices: {','.join(indexes)}.")
     return replace(schema, tables=tuple(t for t in schema.tables if t is not table))
-
-
-@apply_by_type.register
-def rename_tables(step: steps.RenameTables, schema: Schema) -> Schema:
-    """RENAME TABLE: whatever refers to a table has its new name, but for views."""
-    for old, new in step.renames:
-        table = require_table(schema, old)
-        check_name_is_free(schema, new)
-        if table.interleave is not None and table.column(new) is not None:
-            raise SchemaError(
-                f"Cannot rename table {table.name} to {new}: it has a column of that name and is"
-                " interleaved."
-            )
-        schema = rename_table(schema, table.name, new)
-    return schema
-
-
-@reverse_by_type.register
-def reverse_rename_tables(step: steps.RenameTables, before: Schema) -> tuple[Step, ...]:
-    return (steps.RenameTables(tuple((new, old) for old, new in reversed(step.renames))),)
-
-
-def rename_table(schema: Schema, old: str, new: str) -> Schema:
-    """The schema with another name for a table."""
-
-    def rename(name: str) -> str:
-        return new if same_name(name, old) else name
-
-    def rename_in(table: Table) -> Table:
-        parent, keys = table.interleave, table.foreign_keys
-        return replace(
-            table,
-            name=rename(table.name),
-            interleave=parent and replace(parent, parent=rename(parent.parent)),
-            foreign_keys=tuple(
-                replace(key, referenced_table=rename(key.referenced_table)) for key in keys
-            ),
-        )
-
-    def watches(stream: ChangeStream) -> ChangeStream:
-        watched = (replace(each, table=rename(each.table)) for each in stream.watches)
-        return replace(stream, watches=tuple(watched))
-
-    return replace(
-        schema,
-        tables=tuple(map(rename_in, schema.tables)),
-        indexes=tuple(
-            replace(
-                each,
-                table=rename(each.table),
-                interleave_in=each.interleave_in and rename(each.interleave_in),
-            )
-            for each in schema.indexes
-        ),
-        change_streams=tuple(map(watches, schema.change_streams)),
-        grants=tuple(
-            replace(each, name=rename(each.name)) if each.kind == "TABLE" else each
-            for each in schema.grants
-        ),
-    )
 
 
 @apply_by_type.register

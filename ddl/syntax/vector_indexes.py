@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ddl.model.schema import Schema
+from ddl.model.schema import Dialect, Schema
 from ddl.syntax.googlesql.parts import read_options
 from ddl.syntax.reader import TokenReader
+from ddl.syntax.render import SPELLINGS
 
 KIND = "VECTOR INDEX"
 
@@ -24,6 +25,23 @@ class VectorIndex:
     not_null: str | None
     options: tuple[tuple[str, str], ...]
     optional: bool = False
+
+    @property
+    def text(self) -> str:
+        """The statement that creates the index."""
+        spelling = SPELLINGS[Dialect.GOOGLESQL]
+        parts = [
+            f"CREATE VECTOR INDEX {spelling.quote_name(self.name)}",
+            f"ON {spelling.quote_name(self.table)}({spelling.quote_columns(self.columns)})",
+        ]
+        if self.storing:
+            parts.append(f"STORING ({spelling.quote_columns(self.storing)})")
+        if self.not_null is not None:
+            parts.append(f"WHERE {spelling.quote_column(self.not_null)} IS NOT NULL")
+        if self.options:
+            pairs = (f"{name} = {value}" for name, value in self.options)
+            parts.append(f"OPTIONS ({', '.join(pairs)})")
+        return " ".join(parts)
 
 
 @lru_cache(maxsize=1_000)

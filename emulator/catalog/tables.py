@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 
 from ddl.model.names import split_name
 from ddl.model.schema import Column, Index, KeyPart, Schema, Table, Type
 from ddl.syntax.protos import KIND as PROTO_BUNDLE
 from ddl.syntax.render import render_type
+from ddl.syntax.search_indexes import SearchIndex, list_search_indexes
 from ddl.syntax.vector_indexes import VectorIndex, list_vector_indexes
 from emulator.sql.functions.text import farm_fingerprint
 from emulator.values.columns import View
@@ -182,6 +184,22 @@ def all_indexes(schema: Schema) -> Iterator[tuple[Table, Index, str]]:
         indexed = schema.table(vectors.table)
         if indexed is not None:
             yield indexed, vector_index(vectors), "VECTOR"
+    for tokens in list_search_indexes(schema):
+        indexed = schema.table(tokens.table)
+        if indexed is not None:
+            yield indexed, search_index(tokens), "SEARCH"
+
+
+def search_index(index: SearchIndex) -> Index:
+    """A search index as the views show it: its keys are the tokens."""
+    return Index(
+        index.name,
+        index.table,
+        tuple(map(KeyPart, index.columns)),
+        index.storing,
+        where_not_null=index.where_not_null,
+        interleave_in=index.interleave_in,
+    )
 
 
 def vector_index(index: VectorIndex) -> Index:
@@ -198,6 +216,7 @@ def vector_index(index: VectorIndex) -> Index:
 def indexes(schema: Schema) -> Iterator[Row]:
     """Primary keys and secondary indexes."""
     managed = {index.name for _, index in managed_indexes(schema)}
+    searched = {index.name: index for index in list_search_indexes(schema)}
     for table, index, kind in all_indexes(schema):
         state = None if kind == "PRIMARY_KEY" else "READ_WRITE"
         where = " AND ".join(f"{name} IS NOT NULL" for name in index.where_not_null) or None
@@ -212,13 +231,22 @@ def indexes(schema: Schema) -> Iterator[Row]:
             state,
             int(index.name in managed),
             where,
+            *search_keys(searched.get(index.name)),
         )
+
+
+def search_keys(index: SearchIndex | None) -> tuple[str | None, str | None]:
+    """PARTITION BY and ORDER BY of a search index, as arrays; None of other indexes."""
+    if index is None:
+        return None, None
+    ordered = [part.column + (" DESC" if part.descending else "") for part in index.order_by]
+    return json.dumps([part.column for part in index.partition_by]), json.dumps(ordered)
 
 
 def index_columns(schema: Schema, show: Callable[[Column], str] = spanner_type) -> Iterator[Row]:
     """Key parts with their order; stored columns have none. ``show`` writes a column's type."""
     for table, index, kind in all_indexes(schema):
-        ascending = None if kind == "VECTOR" else "ASC"
+        ascending = None if kind in {"VECTOR", "SEARCH"} else "ASC"
         parts = [
             (p.column, n, "DESC" if p.descending else ascending)
             for n, p in enumerate(index.parts, 1)

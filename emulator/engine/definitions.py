@@ -1,18 +1,17 @@
-"""Statements about views, sequences, identities and placements as the step that they are for the
-schema."""
+"""Statements about objects that a schema keeps as text, and identities, as the step that they are
+for the schema."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ddl.model import steps
-from ddl.model.errors import DdlError, DuplicateNameError, NameNotFoundError, SchemaError
-from ddl.model.names import same_name
-from ddl.model.schema import Column, Identity, Schema, Table, Verbatim
-from ddl.syntax import placements, sequences, vector_indexes, views
+from ddl.model.errors import DuplicateNameError, NameNotFoundError, SchemaError
+from ddl.model.schema import Column, Identity, Schema, Table, Verbatim, find
+from ddl.syntax import placements, search_indexes, sequences, vector_indexes, views
 from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
-from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.errors import invalid_argument
 from emulator.sql.sequences import identity_counter, sequence_counter
 
@@ -26,13 +25,12 @@ def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
     if changes_bundle(step):
         return resolve_bundle(schema, step)
     if isinstance(step, steps.CreateVerbatim):
-        return create_object(schema, step.item)
+        create = CREATED.get(step.item.kind)
+        return create(schema, step.item) if create is not None else step
     if isinstance(step, steps.DropVerbatim) and step.kind == sequences.KIND:
         refuse_used_sequence(schema, step.name)
-    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER SEQUENCE":
-        return alter_sequence(schema, step.text)
-    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER IDENTITY":
-        return alter_identity(schema, step.text)
+    if isinstance(step, steps.OtherStatement) and step.kind in ALTERED:
+        return ALTERED[step.kind](schema, step.text)
     if isinstance(step, steps.AlterColumn):
         refuse_change_of_identity(schema, step)
     return step
@@ -56,55 +54,72 @@ def counters_to_restart(before: Schema, step: steps.Step) -> dict[str, int]:
     return {}
 
 
-def create_object(schema: Schema, item: Verbatim) -> steps.Step | None:
-    """CREATE VIEW, SEQUENCE, PLACEMENT, VECTOR INDEX; other objects are as they are."""
-    if item.kind == views.KIND:
-        view = views.read_view(item.text, schema.dialect)
-        if view.security is None:
-            raise invalid_argument(f"View `{view.name}` is missing the SQL SECURITY clause.")
-        if not (view.replaces and views.find_view(schema, item.name)):
-            refuse_taken_name(schema, item.name)
-        return steps.CreateVerbatim(Verbatim(item.kind, item.name, view.text))
-    if item.kind == sequences.KIND:
-        sequence = sequences.read_sequence(item.text, schema.dialect)
-        if sequence.optional and sequences.find_sequence(schema, item.name) is not None:
-            return None
+def create_view(schema: Schema, item: Verbatim) -> steps.Step:
+    """CREATE [OR REPLACE] VIEW."""
+    view = views.read_view(item.text, schema.dialect)
+    if view.security is None:
+        raise invalid_argument(f"View `{view.name}` is missing the SQL SECURITY clause.")
+    if not (view.replaces and views.find_view(schema, item.name)):
         refuse_taken_name(schema, item.name)
-        if sequence.kind is None and "default_sequence_kind" not in schema.options:
-            raise invalid_argument(
-                "The sequence does not have a valid sequence kind. Please specify the sequence "
-                "kind explicitly or set the database option `default_sequence_kind`."
-            )
-        return steps.CreateVerbatim(Verbatim(item.kind, item.name, sequence.text))
-    if item.kind == placements.KIND:
-        placement = placements.read_placement(item.text)
-        if placement.optional and placements.find_placement(schema, item.name) is not None:
-            return None
-        if placement.name.casefold() == placements.DEFAULT:
-            raise DuplicateNameError("Placement", item.name)
-        refuse_taken_name(schema, item.name)
-        return steps.CreateVerbatim(Verbatim(item.kind, item.name, placement.text))
-    if item.kind == vector_indexes.KIND:
-        index = read_new_index(item.text)
-        if index.optional and schema_has(schema, item):
-            return None
-        refuse_taken_name(schema, item.name)
-        text = IF_NOT_EXISTS.sub("", item.text, count=1) if index.optional else item.text
-        return steps.CreateVerbatim(Verbatim(item.kind, item.name, text))
-    return steps.CreateVerbatim(item)
+    return steps.CreateVerbatim(Verbatim(item.kind, item.name, view.text))
 
 
-def read_new_index(text: str) -> vector_indexes.VectorIndex:
-    """Reads a CREATE VECTOR INDEX. Raises INVALID_ARGUMENT with the place of the error."""
-    try:
-        return vector_indexes.read_vector_index(text)
-    except DdlError as error:
-        raise refuse_syntax(text, error) from error
+def create_sequence(schema: Schema, item: Verbatim) -> steps.Step | None:
+    """CREATE SEQUENCE [IF NOT EXISTS]."""
+    sequence = sequences.read_sequence(item.text, schema.dialect)
+    if sequence.optional and sequences.find_sequence(schema, item.name) is not None:
+        return None
+    refuse_taken_name(schema, item.name)
+    if sequence.kind is None and "default_sequence_kind" not in schema.options:
+        raise invalid_argument(
+            "The sequence does not have a valid sequence kind. Please specify the sequence "
+            "kind explicitly or set the database option `default_sequence_kind`."
+        )
+    return steps.CreateVerbatim(Verbatim(item.kind, item.name, sequence.text))
 
 
-def schema_has(schema: Schema, item: Verbatim) -> bool:
-    """Whether there is an object of the same kind and name."""
-    return any(v.kind == item.kind and same_name(v.name, item.name) for v in schema.verbatim)
+def create_placement(schema: Schema, item: Verbatim) -> steps.Step | None:
+    """CREATE PLACEMENT [IF NOT EXISTS]."""
+    placement = placements.read_placement(item.text)
+    if placement.optional and placements.find_placement(schema, item.name) is not None:
+        return None
+    if placement.name.casefold() == placements.DEFAULT:
+        raise DuplicateNameError("Placement", item.name)
+    refuse_taken_name(schema, item.name)
+    return steps.CreateVerbatim(Verbatim(item.kind, item.name, placement.text))
+
+
+def create_vector_index(schema: Schema, item: Verbatim) -> steps.Step | None:
+    """CREATE VECTOR INDEX [IF NOT EXISTS]."""
+    index = vector_indexes.read_vector_index(item.text)
+    if index.optional and find_kept(schema, item.kind, item.name) is not None:
+        return None
+    refuse_taken_name(schema, item.name)
+    text = IF_NOT_EXISTS.sub("", item.text, count=1) if index.optional else item.text
+    return steps.CreateVerbatim(Verbatim(item.kind, item.name, text))
+
+
+def create_search_index(schema: Schema, item: Verbatim) -> steps.Step:
+    """CREATE SEARCH INDEX."""
+    index = search_indexes.read_search_index(item.text, schema.dialect)
+    refuse_taken_name(schema, item.name)
+    return steps.CreateVerbatim(Verbatim(item.kind, item.name, index.text))
+
+
+def alter_search_index(schema: Schema, text: str) -> steps.Step:
+    """ALTER SEARCH INDEX as a new CREATE SEARCH INDEX."""
+    name = search_indexes.read_altered_name(text, schema.dialect)
+    item = find_kept(schema, search_indexes.KIND, name)
+    if item is None:
+        raise NameNotFoundError("Index", name)
+    before = search_indexes.read_search_index(item.text, schema.dialect)
+    after = search_indexes.alter_search_index(before, text)
+    return steps.CreateVerbatim(replace(item, text=after.text))
+
+
+def find_kept(schema: Schema, kind: str, name: str) -> Verbatim | None:
+    """The object of this kind and name that the schema keeps as text."""
+    return find(tuple(item for item in schema.verbatim if item.kind == kind), name)
 
 
 def refuse_taken_name(schema: Schema, name: str) -> None:
@@ -184,3 +199,19 @@ def refuse_change_of_identity(schema: Schema, step: steps.AlterColumn) -> None:
                 f"Cannot alter an identity column {where} to a generated or default column."
             )
         raise invalid_argument(f"Cannot alter column {where} to drop the identity property.")
+
+
+CREATED: Mapping[str, Callable[[Schema, Verbatim], steps.Step | None]] = {
+    views.KIND: create_view,
+    sequences.KIND: create_sequence,
+    placements.KIND: create_placement,
+    vector_indexes.KIND: create_vector_index,
+    search_indexes.KIND: create_search_index,
+}
+"""What becomes of CREATE of an object that is kept as text; others are as they are."""
+ALTERED: Mapping[str, Callable[[Schema, str], steps.Step | None]] = {
+    "ALTER SEQUENCE": alter_sequence,
+    "ALTER IDENTITY": alter_identity,
+    search_indexes.ALTER: alter_search_index,
+}
+"""What becomes of ALTER of such an object, and of an identity."""

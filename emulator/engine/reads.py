@@ -14,6 +14,7 @@ from emulator.engine.refusals import (
     unknown_table,
 )
 from emulator.sql.statements import TableSource
+from emulator.sql.token_calls import refuse_token_lists
 from emulator.storage.layout import filter_columns
 from emulator.values.requests import KeyRange, KeySet, ResultColumn, Stored
 from emulator.values.sqlite_text import quote_name
@@ -107,6 +108,7 @@ def result_column(table: Table, index: Index | None, name: str) -> ResultColumn:
         kept |= {c.casefold() for c in index.storing}
         if column.name.casefold() not in kept:
             raise column_not_in_index(index.name, column.name)
+    refuse_token_lists([column.type])
     return ResultColumn(column.name, column.type)
 
 

@@ -19,13 +19,9 @@ from ddl.model.errors import (
 from ddl.model.schema import Column, Dialect, Schema, Table
 from ddl.rules.evolve import apply_step
 from ddl.rules.limits import check_counts, check_names_and_keys
-from ddl.syntax.parse import parse_statement
-from ddl.syntax.placements import KIND as PLACEMENT
-from ddl.syntax.protos import KIND as PROTO_BUNDLE
-from ddl.syntax.protos import list_bundle_types
-from ddl.syntax.vector_indexes import KIND as VECTOR_INDEX
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
+from emulator.engine.ddl_statements import language, parse_step
 from emulator.engine.definitions import counters_to_restart, resolve_step
 from emulator.engine.refusals import translate_error
 from emulator.engine.schema_rules import (
@@ -49,7 +45,6 @@ from emulator.errors import (
     failed_precondition,
     invalid_argument,
     not_found,
-    unimplemented,
 )
 from emulator.sql.compile import compile_expression
 from emulator.sql.sequences import identity_counter
@@ -66,19 +61,6 @@ from emulator.values.sqlite_text import quote_name, quote_text
 
 Checked = TypeVar("Checked")
 LOCK_WAIT_SECONDS = 600.0
-RECORDED_KINDS = {
-    "ROLE",
-    "CHANGE STREAM",
-    "VIEW",
-    "SEQUENCE",
-    PROTO_BUNDLE,
-    PLACEMENT,
-    VECTOR_INDEX,
-}
-ALTERATIONS = {
-    *("GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"),
-    *(proto_bundle.ALTER, placements.ALTER, placements.ALTER_KEY),
-}
 
 
 def change_schema(
@@ -171,71 +153,6 @@ def replay_statements(
         schema = evolve_schema(schema, step, statement.descriptors, checked=False)
         versions.append(SchemaVersion(statement.micros, schema))
     return versions
-
-
-def language(schema: Schema) -> tuple[Dialect, tuple[str, ...]]:
-    """What statements over a schema are written in: its dialect, and the types of its bundle."""
-    return schema.dialect, list_bundle_types(schema)
-
-
-def parse_step(
-    text: str, dialect: Dialect, type_names: tuple[str, ...], *, strict: bool = False
-) -> steps.Step:
-    """The step that a statement says. Raises INVALID_ARGUMENT with the place of the error."""
-    try:
-        step = parse_statement(text, dialect, type_names, strict=strict)
-    except DdlError as error:
-        raise refuse_syntax(text, error) from error
-    if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:
-        raise unimplemented(f"CREATE {step.item.kind}")
-    if strict and isinstance(step, steps.CreateTable) and step.table.synonyms:
-        raise unimplemented("A SYNONYM of a table")
-    if dialect is Dialect.POSTGRESQL:
-        refuse_missing(step)
-    inner = step.step if isinstance(step, steps.AlterTableIfExists) else step
-    if isinstance(inner, steps.OtherStatement) and inner.kind not in ALTERATIONS:
-        raise unimplemented(inner.kind)
-    return step
-
-
-def refuse_missing(step: steps.Step) -> None:
-    """Raises UNIMPLEMENTED for what the PostgreSQL dialect has of objects kept as text, and this
-    server has not."""
-    if isinstance(step, steps.OtherStatement) and step.kind == "ALTER VIEW":
-        raise failed_precondition("Object type is not supported in <ALTER> statement.")
-    what = name_missing(step)
-    if what is not None:
-        raise unimplemented(f"{what} in the PostgreSQL dialect")
-    for name in list_storage_options(step):
-        words = name.upper().replace("_", " ")
-        raise unimplemented(f"The option {words} in the PostgreSQL dialect")
-
-
-def name_missing(step: steps.Step) -> str | None:
-    """What this server has not, of a step of the PostgreSQL dialect."""
-    match step:
-        case steps.OtherStatement() if step.kind not in ALTERATIONS:
-            return step.kind
-        case steps.CreateVerbatim() if step.item.kind not in {"ROLE", "VIEW", "SEQUENCE"}:
-            return f"CREATE {step.item.kind}"
-        case steps.CreateTable() if step.table.placement_key is not None:
-            return "A PLACEMENT KEY"
-        case _:
-            return None
-
-
-def list_storage_options(step: steps.Step) -> list[str]:
-    """The options of tables, columns and indexes that a statement has."""
-    match step:
-        case steps.CreateTable():
-            given = [step.table.options, *(column.options for column in step.table.columns)]
-        case steps.CreateIndex():
-            given = [step.index.options]
-        case steps.AddColumn():
-            given = [step.column.options]
-        case _:
-            given = []
-    return [name for options in given for name, _ in options]
 
 
 def evolve_schema(

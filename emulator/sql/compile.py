@@ -33,6 +33,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.sequences import refuse_in_conditions
 from emulator.sql.size_limits import check_size
 from emulator.sql.statements import CompiledQuery, Expression, Statement, TableSource
+from emulator.sql.token_calls import refuse_token_lists
 from emulator.sql.types import Columns, Typed, drop_length, name_of
 from emulator.values.postgres_tables import POSTGRES_VIEWS
 from emulator.values.requests import ResultColumn
@@ -196,6 +197,7 @@ def compile_tree(parsed: Parsed, sql: str, context: Context) -> Statement:
     queries = POSTGRES_QUERIES if postgres else QUERIES
     text, columns = queries.query(tree, None, context)
     refuse_structs(columns)
+    refuse_token_lists(each.type for each in columns)
     if context.uses_commit:
         raise errors.invalid_argument(
             "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or"

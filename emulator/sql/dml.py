@@ -19,6 +19,7 @@ from emulator.sql.schema_texts import read_schema_expression
 from emulator.sql.scope import Context, Relation, Scope
 from emulator.sql.set_operations import outer_columns
 from emulator.sql.statements import Delete, Insert, OnConflict, Returning, Update
+from emulator.sql.token_calls import refuse_token_lists
 from emulator.sql.types import Typed, drop_length
 from emulator.values.requests import ResultColumn
 from emulator.values.types import STRING
@@ -262,6 +263,7 @@ class DmlCompiler:
                 typed = self._expressions.compile(each, scope, context)
                 name = each.alias if isinstance(each, exp.Alias) else typed.column
                 items = [(name, typed)]
+            refuse_token_lists(typed.type for _, typed in items if typed.type is not None)
             for name, typed in items:
                 check_returned(typed, table)
                 columns.append(ResultColumn(name, drop_length(typed.type or STRING)))

@@ -11,6 +11,7 @@ from ddl.model.schema import Index, Schema, Table, Type, TypeCode, Verbatim
 from ddl.syntax import views
 from ddl.syntax.dialect import HINTS, OFFSET
 from ddl.syntax.protos import list_bundle_types
+from ddl.syntax.search_indexes import list_search_indexes
 from ddl.syntax.vector_indexes import list_vector_indexes
 from emulator import errors
 from emulator.limits import JOINS_MAX
@@ -341,7 +342,7 @@ def find_forced_index(node: exp.Table, table: Table, context: Context) -> Index 
         return None
     qualified = name if "." in name else join_name(split_name(table.name)[0], name)
     index = context.schema.index(qualified)
-    if index is None and is_vector_index(context.schema, table, qualified):
+    if index is None and is_kept_index(context.schema, table, qualified):
         return None
     if index is None or index.table.casefold() != table.name.casefold():
         raise errors.invalid_argument(
@@ -350,12 +351,12 @@ def find_forced_index(node: exp.Table, table: Table, context: Context) -> Index 
     return index
 
 
-def is_vector_index(schema: Schema, table: Table, name: str) -> bool:
-    """Whether a hint names a vector index: distances are exact here, from the table itself."""
-    return any(
-        same_name(index.name, name) and same_name(index.table, table.name)
-        for index in list_vector_indexes(schema)
-    )
+def is_kept_index(schema: Schema, table: Table, name: str) -> bool:
+    """Whether a hint names a vector index or a search index. Distances are exact here, from the
+    table itself, and functions that search are refused."""
+    kept = [(index.name, index.table) for index in list_vector_indexes(schema)]
+    kept += [(index.name, index.table) for index in list_search_indexes(schema)]
+    return any(same_name(i, name) and same_name(t, table.name) for i, t in kept)
 
 
 def relation_columns(relation: Relation) -> list[Typed]:

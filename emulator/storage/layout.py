@@ -126,10 +126,7 @@ def table_layout(part: Schema) -> TableLayout:
 
 def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
     """One column: type, generation expression, NOT NULL and length."""
-    served = SERVED_TYPES.get(column.type.code)
-    if served is None or served.storage is None:
-        raise unimplemented(f"The type {column.type.code.value} of {table.name}.{column.name}")
-    storage_class = served.storage
+    storage_class = storage_class_of(column, table)
     parts = [quote_name(column.name), storage_class]
     generated = None
     if column.generated is not None:
@@ -159,6 +156,16 @@ def column_layout(column: Column, table: Table, schema: Schema) -> ColumnLayout:
         column.stored,
         "IDENTITY" if column.identity is not None else column.default,
     )
+
+
+def storage_class_of(column: Column, table: Table) -> str:
+    """The storage class of SQLite that keeps a column; of a TOKENLIST only whether it is NULL."""
+    if column.type.code is TypeCode.TOKENLIST:
+        return "TEXT"
+    served = SERVED_TYPES.get(column.type.code)
+    if served is None or served.storage is None:
+        raise unimplemented(f"The type {column.type.code.value} of {table.name}.{column.name}")
+    return served.storage
 
 
 def evaluate_subqueries(expression: Expression) -> str:

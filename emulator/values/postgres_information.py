@@ -74,7 +74,7 @@ INFORMATION_TABLES: dict[str, View] = {
     "INFORMATION_SCHEMA.INDEXES": parse_columns(
         "table_catalog S, table_schema S, table_name S, index_name S, index_type S, "
         "parent_table_name S, is_unique S, is_null_filtered S, index_state S, "
-        "spanner_is_managed S, filter S"
+        "spanner_is_managed S, filter S, search_partition_by SS, search_order_by SS"
     ),
     "INFORMATION_SCHEMA.INFORMATION_SCHEMA_CATALOG_NAME": parse_columns("catalog_name S"),
     "INFORMATION_SCHEMA.KEY_COLUMN_USAGE": parse_columns(

@@ -134,7 +134,7 @@ SERVED_TYPES: Mapping[TypeCode, ServedType] = {
     ),
     TypeCode.PG_OID: ServedType(2, str, None, PgType(26, "oid", 4, "N", 1028), annotation=4),
 }
-"""All but TOKENLIST, which the server has not: full-text search is its one use."""
+"""All but TOKENLIST, whose values never leave the server, and which no parameter has."""
 LENGTHS_MAX = {
     code: served.length_max
     for code, served in SERVED_TYPES.items()

@@ -83,7 +83,6 @@ def test_an_index_that_exists_stays_as_it_is(database: Database) -> None:
         ("CREATE VECTOR INDEX W ON T", "Syntax error"),
         ("ALTER TABLE T DROP COLUMN E", "used by index V"),
         ("ALTER TABLE T DROP COLUMN S", "used by index V"),
-        ("RENAME TABLE T TO U", "RENAME of a table with a vector index"),
         ("DROP TABLE T", "Cannot drop table T with indices: V"),
     ],
 )
@@ -93,6 +92,12 @@ def test_what_spanner_refuses_is_refused(database: Database, statement: str, mes
     assert message in str(refused.value)
     database.reload()
     assert len(database.ddl_statements) == 2
+
+
+def test_an_index_goes_with_its_table(database: Database) -> None:
+    change(database, "RENAME TABLE T TO U")
+    database.reload()
+    assert database.ddl_statements[1] == INDEX.replace("ON T", "ON U")
 
 
 def test_an_embedding_stays_what_its_index_needs(database: Database) -> None:

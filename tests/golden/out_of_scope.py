@@ -33,8 +33,6 @@ FOLDERS: dict[str, str] = {}
 
 SCHEMA_CHANGES = {
     r"\b(CREATE|ALTER|DROP)\s+(OR\s+REPLACE\s+)?MODEL\b": "models need a remote endpoint",
-    r"\bSEARCH\s+INDEX\b": "full-text search is not served",
-    r"\bTOKENLIST\b": "full-text search is not served",
 }
 """By a regular expression that one of a case's statements matches."""
 

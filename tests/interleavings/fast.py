@@ -12,6 +12,7 @@ from typing import Any
 
 import ddl.migration.apply
 import ddl.rules.evolve
+import emulator.engine.ddl_statements
 import emulator.engine.schema_changes
 import emulator.engine.snapshots
 from ddl.model.schema import Dialect
@@ -34,7 +35,7 @@ def parse_schema_once(statements: tuple[str, ...], *more: Any) -> Any:
 PARSE_SCHEMA = ddl.rules.evolve.parse_schema
 
 
-PARSE_STATEMENT = emulator.engine.schema_changes.parse_step
+PARSE_STATEMENT = emulator.engine.ddl_statements.parse_step
 
 
 @lru_cache(maxsize=256)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ddl.model.names import same_name
 from ddl.model.schema import Column, Schema, Table, TypeCode
-from ddl.model.steps import CreateVerbatim, DropTable, RenameTables
+from ddl.model.steps import CreateVerbatim, DropTable
 from ddl.syntax.vector_indexes import KIND, VectorIndex, list_vector_indexes, read_vector_index
 from emulator.engine.schema_rules.change import SchemaChange
-from emulator.errors import failed_precondition, invalid_argument, not_found, unimplemented
+from emulator.errors import failed_precondition, invalid_argument, not_found
 
 DISTANCE_OPTION = "distance_type"
 DISTANCES = {"COSINE", "EUCLIDEAN", "DOT_PRODUCT"}
@@ -21,8 +21,6 @@ def check_vector_indexes(change: SchemaChange) -> None:
     step = change.step
     if isinstance(step, CreateVerbatim) and step.item.kind == KIND:
         check_index(change.after, read_vector_index(step.item.text))
-    if isinstance(step, RenameTables):
-        refuse_renames(change.before, step)
     if isinstance(step, DropTable) or any(True for _ in change.tables()):
         for index in list_vector_indexes(change.after):
             refuse_drops(change, index)
@@ -76,13 +74,6 @@ def find_column(table: Table, name: str) -> Column:
     if column is None:
         raise not_found(f"Column not found in table {table.name}: {name}")
     return column
-
-
-def refuse_renames(schema: Schema, step: RenameTables) -> None:
-    """Raises UNIMPLEMENTED for a table with a vector index, which is kept as text."""
-    for index in list_vector_indexes(schema):
-        if any(same_name(old, index.table) for old, _ in step.renames):
-            raise unimplemented(f"RENAME of a table with a vector index ({index.name})")
 
 
 def refuse_drops(change: SchemaChange, index: VectorIndex) -> None:

@@ -15,6 +15,7 @@ from emulator.sql.functions.served import Signature, merge_signatures
 from emulator.sql.postgres import array_calls, casts, json_calls, operators
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
+from emulator.sql.token_calls import POSTGRES_CALLS as TOKEN_CALLS
 from emulator.sql.types import Typed
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import (
@@ -30,9 +31,8 @@ from emulator.values.types import (
 UNSUPPORTED = """
 spanner.ml_predict_row spanner.approx_cosine_distance
 spanner.approx_dot_product spanner.approx_euclidean_distance spanner.search spanner.search_ngrams
-spanner.search_substring spanner.score spanner.score_ngrams spanner.snippet spanner.token
-spanner.tokenize_bool spanner.tokenize_fulltext spanner.tokenize_jsonb spanner.tokenize_ngrams
-spanner.tokenize_number spanner.tokenize_substring spanner.tokenlist_concat spanner.debug_tokenlist
+spanner.search_substring spanner.score spanner.score_ngrams spanner.snippet
+spanner.debug_tokenlist
 """
 """Functions that Spanner has in this dialect and this server has not."""
 
@@ -265,6 +265,7 @@ CALLS: dict[str, Call] = {
     **dict.fromkeys(("CONCAT", "CONCAT_WS"), compile_concat),
     **array_calls.CALLS,
     **json_calls.CALLS,
+    **TOKEN_CALLS,
     "MAKE_INTERVAL": compile_make_interval,
     **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP"), compile_now),
     "CURRENT_DATE": compile_today,

@@ -1,0 +1,90 @@
+"""Other names for tables: whatever refers to a table follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ddl.model import steps
+from ddl.model.errors import SchemaError
+from ddl.model.names import check_name_is_free, require_table, same_name
+from ddl.model.schema import ChangeStream, Dialect, Schema, Table, Verbatim
+from ddl.model.steps import Step
+from ddl.rules.dispatch import apply_by_type, reverse_by_type
+from ddl.syntax import search_indexes, vector_indexes
+
+
+@apply_by_type.register
+def rename_tables(step: steps.RenameTables, schema: Schema) -> Schema:
+    """RENAME TABLE: whatever refers to a table has its new name, but for views."""
+    for old, new in step.renames:
+        table = require_table(schema, old)
+        check_name_is_free(schema, new)
+        if table.interleave is not None and table.column(new) is not None:
+            raise SchemaError(
+                f"Cannot rename table {table.name} to {new}: it has a column of that name and is"
+                " interleaved."
+            )
+        schema = rename_table(schema, table.name, new)
+    return schema
+
+
+@reverse_by_type.register
+def reverse_rename_tables(step: steps.RenameTables, before: Schema) -> tuple[Step, ...]:
+    return (steps.RenameTables(tuple((new, old) for old, new in reversed(step.renames))),)
+
+
+def rename_table(schema: Schema, old: str, new: str) -> Schema:
+    """The schema with another name for a table."""
+
+    def rename(name: str) -> str:
+        return new if same_name(name, old) else name
+
+    def rename_in(table: Table) -> Table:
+        parent, keys = table.interleave, table.foreign_keys
+        return replace(
+            table,
+            name=rename(table.name),
+            interleave=parent and replace(parent, parent=rename(parent.parent)),
+            foreign_keys=tuple(
+                replace(key, referenced_table=rename(key.referenced_table)) for key in keys
+            ),
+        )
+
+    def watches(stream: ChangeStream) -> ChangeStream:
+        watched = (replace(each, table=rename(each.table)) for each in stream.watches)
+        return replace(stream, watches=tuple(watched))
+
+    return replace(
+        schema,
+        tables=tuple(map(rename_in, schema.tables)),
+        indexes=tuple(
+            replace(
+                each,
+                table=rename(each.table),
+                interleave_in=each.interleave_in and rename(each.interleave_in),
+            )
+            for each in schema.indexes
+        ),
+        change_streams=tuple(map(watches, schema.change_streams)),
+        grants=tuple(
+            replace(each, name=rename(each.name)) if each.kind == "TABLE" else each
+            for each in schema.grants
+        ),
+        verbatim=tuple(rename_in_text(each, rename, schema.dialect) for each in schema.verbatim),
+    )
+
+
+def rename_in_text(item: Verbatim, rename: Callable[[str], str], dialect: Dialect) -> Verbatim:
+    """An index that is kept as text, with other names of tables; other objects as they are."""
+    if item.kind == vector_indexes.KIND:
+        vectors = vector_indexes.read_vector_index(item.text)
+        renamed = replace(vectors, table=rename(vectors.table))
+        return item if renamed == vectors else replace(item, text=renamed.text)
+    if item.kind == search_indexes.KIND:
+        tokens = search_indexes.read_search_index(item.text, dialect)
+        parent = tokens.interleave_in and rename(tokens.interleave_in)
+        return replace(
+            item, text=replace(tokens, table=rename(tokens.table), interleave_in=parent).text
+        )
+    return item
