@@ -119,8 +119,8 @@ SUPPORTED = (
     "REVOKE reader FROM boss",
     "REVOKE SELECT, INSERT ON TABLE parent, other FROM boss",
     # SEARCH INDEX
-    "CREATE TABLE found (id bigint PRIMARY KEY, n bigint NOT NULL, v varchar, words spanner.tokenlist"
-    " GENERATED ALWAYS AS (spanner.tokenize_fulltext(v)) VIRTUAL HIDDEN)",
+    "CREATE TABLE found (id bigint PRIMARY KEY, n bigint NOT NULL, v varchar,"
+    " words spanner.tokenlist GENERATED ALWAYS AS (spanner.tokenize_fulltext(v)) VIRTUAL HIDDEN)",
     "CREATE SEARCH INDEX i4 ON found(words) INCLUDE (v) PARTITION BY id ORDER BY n DESC"
     " WITH (sort_order_sharding = true)",
     "ALTER SEARCH INDEX i4 DROP INCLUDE COLUMN v",
