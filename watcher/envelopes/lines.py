@@ -31,8 +31,10 @@ class JsonLines:
         """The lines of a batch, each with its newline; None where they are to be written change by
         change, as ``try_by_column``."""
         messages = try_by_column(rows, database, self.envelope)
-        if messages is None:
-            return None
+        return None if messages is None else self.join(messages)
+
+    def join(self, messages: pa.RecordBatch) -> bytes:
+        """The lines of messages, rows of ``watcher.envelopes.batches.MESSAGE``."""
         value = pc.fill_null(messages.column("value"), b"null")
         if not self.envelope.has_key:
             return join_lines(value)

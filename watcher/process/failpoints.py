@@ -21,6 +21,7 @@ NAMES = (
     "after-repair-commit",
     "after-repair-tables",
     "after-repair-cut",
+    "after-file",
     "before-tables-commit",
     "after-tables-commit",
     "after-proved-ranges",

@@ -17,6 +17,10 @@ from watcher.replica.stored_files import (
 )
 
 NAME = "_owner.json"
+TAKE_OVER = (
+    "use another folder, or take it over with 'spanner-watcher replicate --take-over', which loads"
+    " every table again"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +52,12 @@ class Owner:
 
 
 class OwnerFile:
-    """The file in the replica's folder that names its owner."""
+    """The file in the folder of a replica, or of files of changes, that names its owner."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, advice: str = TAKE_OVER) -> None:
+        """``advice``: what somebody can do whose folder it is not."""
         self._address = folder
+        self._advice = advice
         self._files, base = open_file_system(folder)
         self._folder = PurePosixPath(base)
         self._path = str(self._folder / NAME)
@@ -73,8 +79,7 @@ class OwnerFile:
     def refuse(self, there: Owner, owner: Owner) -> ConfigurationError:
         """The error of somebody who is not the owner."""
         return ConfigurationError(
-            f"{self._folder} is the replica of {there}, not of {owner}: use another folder, or take"
-            " it over with 'spanner-watcher replicate --take-over', which loads every table again"
+            f"{self._folder} belongs to {there}, not to {owner}: {self._advice}"
         )
 
     def take(self, owner: Owner) -> None:

@@ -15,7 +15,12 @@ from ddl.model.suggestions import suggest_name
 from watcher.model.errors import ConfigurationError
 from watcher.replica.formats import FORMATS, SPELLINGS, split_copies
 from watcher.replica.object_stores import SCHEMES
-from watcher.settings.destinations import DESTINATIONS, EXAMPLE_TABLE, Destination
+from watcher.settings.destinations import (
+    DESTINATIONS,
+    EXAMPLE_TABLE,
+    Destination,
+    FilesDestination,
+)
 from watcher.settings.secret_values import hide_credentials
 
 STANDARD_OUTPUT = "-"
@@ -136,6 +141,8 @@ def parse_queue(text: str, kind: type[Destination], rest: str) -> Destination:
             if rest.startswith("//")
             else f"is not whole: write {kind.spelling}, or {as_file(text)} for a file of this name",
         )
+    if isinstance(queue, FilesDestination):
+        check_folder(text, queue.scheme, queue.folder)
     queue.name_topic(EXAMPLE_TABLE)
     return queue
 
@@ -146,6 +153,12 @@ def parse_copies(text: str) -> CopiesDestination:
     assert format_ is not None, "the caller has looked"
     if not folder.strip("/"):
         raise refuse(text, f"does not name a folder: write {format_}:FOLDER")
+    check_folder(text, format_, folder)
+    return CopiesDestination(format_, folder)
+
+
+def check_folder(text: str, format_: str, folder: str) -> None:
+    """A folder behind a scheme. Raises ConfigurationError for what is nearly one."""
     if folder.startswith("//") and not folder.startswith("///"):
         raise refuse(
             text,
@@ -157,7 +170,6 @@ def parse_copies(text: str) -> CopiesDestination:
         raise refuse(text, f"names two destinations: write {format_}:FOLDER, or {folder} alone")
     if nested is not None:
         check_address(text, format_, *nested.groups())
-    return CopiesDestination(format_, folder)
 
 
 def check_address(text: str, format_: str, scheme: str, rest: str) -> None:

@@ -15,6 +15,7 @@ from watcher.model.errors import ConfigurationError
 from watcher.settings.destinations import (
     DESTINATIONS,
     TABLE_FIELD,
+    Destination,
     KafkaDestination,
     TableDestination,
     name_subject,
@@ -238,18 +239,20 @@ def check_queue(config: WatchConfig) -> None:
         )
     for options in delivery.list_queue_options().values():
         options.check(config.consumer)
-    if isinstance(queue, TableDestination):
-        check_tables(config, queue)
+    if queue is not None and queue.one_writer:
+        check_one_writer(config, queue)
 
 
-def check_tables(config: WatchConfig, destination: TableDestination) -> None:
-    """Checks what does not work with tables of a database. Raises ConfigurationError."""
+def check_one_writer(config: WatchConfig, destination: Destination) -> None:
+    """Checks what does not work with a destination that takes whole windows of one instance.
+    Raises ConfigurationError."""
     if config.consumer is None:
         raise ConfigurationError(
             f"delivery.to = '{destination}' needs 'consumer', a name for this watcher: an instance"
             " that was replaced is refused by it"
         )
-    if config.delivery.envelope != "plain" or config.delivery.envelope_options:
+    takes_columns = isinstance(destination, TableDestination)
+    if takes_columns and (config.delivery.envelope != "plain" or config.delivery.envelope_options):
         raise ConfigurationError(
             f"delivery.to = '{destination}' takes columns, not messages: remove delivery.envelope"
             " and its options"
@@ -315,7 +318,7 @@ def check_envelope(config: WatchConfig) -> None:
             " itself: remove it, and call watcher.envelopes.encode in the callback"
         )
     queue = delivery.queue
-    if envelope.binary and queue is None:
+    if envelope.binary and (queue is None or queue.as_lines):
         raise ConfigurationError(
             f"the envelope '{name}' is binary and cannot be written as lines: use 'datastream', or"
             " a queue, or call watcher.envelopes.encode in a callback"

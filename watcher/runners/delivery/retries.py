@@ -19,6 +19,7 @@ from watcher.model.errors import (
     FileWriteError,
     OutputClosedError,
     OutputWriteError,
+    ReplicaError,
     SinkUnavailableError,
 )
 from watcher.model.log_events.delivery import CALLBACK_RETRIED, CHANGE_SKIPPED
@@ -107,7 +108,13 @@ class RetryingSink:
                 return self._give_up(find_change(), error)
             except RefusedChangesError as error:
                 return self._skip_refused(error)
-            except (DeliveryError, FileWriteError, SinkUnavailableError):
+            except (
+                ConfigurationError,
+                DeliveryError,
+                FileWriteError,
+                ReplicaError,
+                SinkUnavailableError,
+            ):
                 # It is not about this change: what was taken before it is concerned, too.
                 raise
             except Exception as error:  # noqa: BLE001 (the callback is the user's own)

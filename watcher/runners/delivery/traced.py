@@ -74,7 +74,7 @@ def trace_sink(sink: Sink, config: WatchConfig) -> Sink:
 def describe_sink(config: WatchConfig) -> dict[str, Value]:
     """The attributes of a sink: of a queue or a database, as OpenTelemetry names them."""
     queue = config.delivery.queue
-    if queue is None:
+    if queue is None or queue.as_lines:
         return {f"{OWN}envelope": config.delivery.envelope}
     if isinstance(queue, TableDestination):
         served = {"server.address": queue.server_address} if queue.server_address else {}

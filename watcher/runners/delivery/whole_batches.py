@@ -69,6 +69,36 @@ class EachLine(EachBatch):
         return text is not None
 
 
+@runtime_checkable
+class FileSink(ChangeSink, Protocol):
+    """A ``ChangeSink`` of lines that has to know of which tables and times they are."""
+
+    @property
+    def lines(self) -> JsonLines:
+        """How a change is written."""
+        ...
+
+    def write_messages(self, messages: pa.RecordBatch, backfill: bool) -> None:
+        """Takes the messages of a batch, whether they are rows of a backfill."""
+        ...
+
+
+class EachFile(EachBatch):
+    """An ``EachBatch`` whose sink gets the messages of a batch."""
+
+    def __init__(self, retrying: RetryingSink, file_sink: FileSink, database: str) -> None:
+        """``retrying`` takes single changes for ``file_sink``."""
+        super().__init__(retrying, database)
+        self._file_sink = file_sink
+
+    def _write_batch(self, rows: Changed) -> bool:
+        messages = try_by_column(rows, self._database, self._file_sink.lines.envelope)
+        if messages is not None:
+            backfill = isinstance(rows, TableRows) and rows.backfill
+            self._file_sink.write_messages(messages, backfill)
+        return messages is not None
+
+
 class Taken(Protocol):
     """A change that a queue has taken; it holds as little as it can until the queue has it."""
 
@@ -191,6 +221,8 @@ def choose_each(retrying: RetryingSink, sink: ChangeSink, database: str) -> Each
     """The ``Sink`` that hands what changed to ``sink``, for which ``retrying`` takes changes."""
     if isinstance(sink, LineSink):
         return EachLine(retrying, sink, database)
+    if isinstance(sink, FileSink):
+        return EachFile(retrying, sink, database)
     if isinstance(sink, MessageSink):
         return EachMessage(retrying, sink, database)
     if isinstance(sink, TableBatchSink):

@@ -9,6 +9,8 @@ from watcher.settings.destinations.destination import Destination as Destination
 from watcher.settings.destinations.destination import QueueOptions as QueueOptions
 from watcher.settings.destinations.duckdb import DuckDbDestination as DuckDbDestination
 from watcher.settings.destinations.duckdb import DuckDbOptions as DuckDbOptions
+from watcher.settings.destinations.files import FilesDestination as FilesDestination
+from watcher.settings.destinations.files import FilesOptions as FilesOptions
 from watcher.settings.destinations.kafka import KafkaDestination as KafkaDestination
 from watcher.settings.destinations.kafka import KafkaOptions as KafkaOptions
 from watcher.settings.destinations.kafka import name_subject as name_subject
@@ -27,6 +29,7 @@ DESTINATIONS: dict[str, type[Destination]] = {
         KafkaDestination,
         PubSubDestination,
         WebhookDestination,
+        FilesDestination,
         PostgresDestination,
         DuckDbDestination,
     )
@@ -42,6 +45,8 @@ class QueueSections(Section):
     """How to write to Pub/Sub."""
     webhook: WebhookOptions = WebhookOptions()
     """How to post to a webhook."""
+    files: FilesOptions = FilesOptions()
+    """How to write files by table and time."""
     postgresql: PostgresOptions = PostgresOptions()
     """How to write to tables of PostgreSQL."""
     duckdb: DuckDbOptions = DuckDbOptions()

@@ -51,6 +51,10 @@ class Destination(ABC):
     """Whether a topic may keep the last message of each key alone: then keys of two tables in it
     must differ."""
     options: ClassVar[type[QueueOptions]]
+    one_writer: ClassVar[bool] = False
+    """Whether one instance at a time writes, whole windows of a consumer with a name."""
+    as_lines: ClassVar[bool] = False
+    """Whether it takes an envelope as lines."""
     needs_client: ClassVar[bool] = True
     """Whether it needs a library, which is in the extra of its scheme."""
 

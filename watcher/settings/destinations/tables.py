@@ -27,6 +27,7 @@ class TableDestination(Destination):
 
     ordered = False
     compacted = False
+    one_writer = True
     name_bytes_max: ClassVar[int] = 1_000
     """How long a name may be, in UTF-8."""
 

@@ -1,0 +1,54 @@
+"""Files by table and time as a destination: a folder of this machine or of an object store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Self
+from urllib.parse import quote
+
+from watcher.settings.destinations.destination import TABLE_FIELD, Destination, QueueOptions
+
+
+class FilesOptions(QueueOptions):
+    """How to write files by table and time."""
+
+    partition_by: Literal["hour", "day"] = "hour"
+    """How long the time is whose changes have a folder: the folder is that of the commit timestamp,
+    in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesDestination(Destination):
+    """A folder with one of each table in it, which has one of each hour or day."""
+
+    scheme = "files"
+    spelling = "files:FOLDER"
+    service = "A folder"
+    messaging_system = "files"
+    ordered = True
+    compacted = False
+    options = FilesOptions
+    needs_client = False
+    one_writer = True
+    as_lines = True
+
+    folder: str
+    topic: str = TABLE_FIELD
+
+    def __str__(self) -> str:
+        return f"files:{self.folder}"
+
+    @classmethod
+    def read(cls, rest: str) -> Self | None:
+        """As ``Destination.read``."""
+        return cls(rest) if rest.strip("/") else None
+
+    @classmethod
+    def parse(cls, place: str, topic: str) -> Self | None:
+        """As ``Destination.parse``."""
+        return cls.read(f"//{place}/{topic}")
+
+    def name_topic(self, table: str) -> str:
+        """As ``Destination.name_topic``: the table's folder. What not every store takes in a name
+        is its code in it."""
+        return quote(table, safe="").replace("~", "%7E").replace("%", "~")
