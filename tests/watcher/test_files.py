@@ -385,7 +385,7 @@ def test_readers_find_the_changes_and_their_hours(tmp_path: Path) -> None:
     write(sink, [make_change(6, NOON + 3 * HOUR)])
     sink.flush()
     expected = [(f"Singers-{n}", f"2023-11-14-{12 + n // 2}") for n in range(7)]
-    rows = duckdb.sql(
+    rows = duckdb.connect().execute(
         f"SELECT id, hour FROM read_json('{tmp_path}/*/*/*.jsonl.gz', hive_partitioning = true)"
         " ORDER BY id"
     )
