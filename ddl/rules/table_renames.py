@@ -11,7 +11,7 @@ from ddl.model.names import check_name_is_free, require_table, same_name
 from ddl.model.schema import ChangeStream, Dialect, Schema, Table, Verbatim
 from ddl.model.steps import Step
 from ddl.rules.dispatch import apply_by_type, reverse_by_type
-from ddl.syntax import search_indexes, vector_indexes
+from ddl.syntax import property_graphs, search_indexes, vector_indexes
 
 
 @apply_by_type.register
@@ -76,7 +76,8 @@ def rename_table(schema: Schema, old: str, new: str) -> Schema:
 
 
 def rename_in_text(item: Verbatim, rename: Callable[[str], str], dialect: Dialect) -> Verbatim:
-    """An index that is kept as text, with other names of tables; other objects as they are."""
+    """An index or a graph that is kept as text, with other names of tables; other objects as they
+    are."""
     if item.kind == vector_indexes.KIND:
         vectors = vector_indexes.read_vector_index(item.text)
         renamed = replace(vectors, table=rename(vectors.table))
@@ -87,4 +88,11 @@ def rename_in_text(item: Verbatim, rename: Callable[[str], str], dialect: Dialec
         return replace(
             item, text=replace(tokens, table=rename(tokens.table), interleave_in=parent).text
         )
+    if item.kind == property_graphs.KIND:
+        graph = property_graphs.read_property_graph(item.text)
+        nodes, edges = (
+            tuple(replace(each, table=rename(each.table)) for each in elements)
+            for elements in (graph.nodes, graph.edges)
+        )
+        return replace(item, text=replace(graph, nodes=nodes, edges=edges).text)
     return item

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import apsw
 
 from ddl.model.schema import Dialect, Schema, Type
-from emulator.catalog import constraints, objects, routines, tables
+from emulator.catalog import constraints, objects, property_graphs, routines, tables
 from emulator.catalog.postgres import POSTGRES_CONTENTS, user_view_columns
 from emulator.sql.functions import register
 from emulator.values.columns import View
@@ -36,6 +36,7 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "SEQUENCE_OPTIONS": objects.sequence_option_rows,
         "PLACEMENTS": objects.placement_rows,
         "PLACEMENT_OPTIONS": objects.placement_option_rows,
+        "PROPERTY_GRAPHS": property_graphs.property_graph_rows,
         "CHANGE_STREAMS": objects.change_streams,
         "CHANGE_STREAM_OPTIONS": objects.change_stream_options,
         "CHANGE_STREAM_TABLES": objects.change_stream_tables,

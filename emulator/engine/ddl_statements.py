@@ -8,6 +8,7 @@ from ddl.model.schema import Dialect, Schema
 from ddl.syntax import search_indexes
 from ddl.syntax.parse import parse_statement
 from ddl.syntax.placements import KIND as PLACEMENT
+from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
 from ddl.syntax.protos import KIND as PROTO_BUNDLE
 from ddl.syntax.protos import list_bundle_types
 from ddl.syntax.vector_indexes import KIND as VECTOR_INDEX
@@ -25,6 +26,7 @@ RECORDED_KINDS = {
     PLACEMENT,
     VECTOR_INDEX,
     search_indexes.KIND,
+    PROPERTY_GRAPH,
 }
 POSTGRES_KINDS = {"ROLE", "VIEW", "SEQUENCE", search_indexes.KIND}
 """Those of the PostgreSQL dialect."""

@@ -11,8 +11,11 @@ from ddl.model import steps
 from ddl.model.errors import DuplicateNameError, NameNotFoundError, SchemaError
 from ddl.model.schema import Column, Identity, Schema, Table, Verbatim, find
 from ddl.syntax import placements, search_indexes, sequences, vector_indexes, views
+from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
+from ddl.syntax.property_graphs import read_property_graph
 from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
 from emulator.errors import invalid_argument
+from emulator.sql.property_graphs import complete_graph
 from emulator.sql.sequences import identity_counter, sequence_counter
 
 NEXTVAL = re.compile(r"\bnextval\s*\(\s*'\"?([^'\"]+)", re.IGNORECASE)
@@ -104,6 +107,17 @@ def create_search_index(schema: Schema, item: Verbatim) -> steps.Step:
     index = search_indexes.read_search_index(item.text, schema.dialect)
     refuse_taken_name(schema, item.name)
     return steps.CreateVerbatim(Verbatim(item.kind, item.name, index.text))
+
+
+def create_property_graph(schema: Schema, item: Verbatim) -> steps.Step | None:
+    """CREATE [OR REPLACE] PROPERTY GRAPH [IF NOT EXISTS], with everything written out."""
+    graph = read_property_graph(item.text)
+    exists = find_kept(schema, item.kind, item.name) is not None
+    if graph.optional and exists:
+        return None
+    if not (graph.replaces and exists):
+        refuse_taken_name(schema, item.name)
+    return steps.CreateVerbatim(replace(item, text=complete_graph(schema, graph).text))
 
 
 def alter_search_index(schema: Schema, text: str) -> steps.Step:
@@ -207,6 +221,7 @@ CREATED: Mapping[str, Callable[[Schema, Verbatim], steps.Step | None]] = {
     placements.KIND: create_placement,
     vector_indexes.KIND: create_vector_index,
     search_indexes.KIND: create_search_index,
+    PROPERTY_GRAPH: create_property_graph,
 }
 """What becomes of CREATE of an object that is kept as text; others are as they are."""
 ALTERED: Mapping[str, Callable[[Schema, str], steps.Step | None]] = {

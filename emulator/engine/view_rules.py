@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ddl.model import steps
 from ddl.model.schema import Dialect, Schema, Type, Verbatim
+from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
 from ddl.syntax.protos import list_bundle_types
 from ddl.syntax.render import quote_name
 from ddl.syntax.views import KIND, find_view, list_views
@@ -175,7 +176,7 @@ def check_types(before: Schema, step: steps.Step, view: Verbatim, columns: Colum
 
 
 def order_views(items: tuple[Verbatim, ...], uses: dict[str, set[str]]) -> tuple[Verbatim, ...]:
-    """The same objects; a view comes after those that it reads."""
+    """The same objects; a view comes after those that it reads, a graph after all views."""
     waiting = [item for item in items if item.kind == KIND]
     placed: list[Verbatim] = []
     while waiting:
@@ -183,4 +184,6 @@ def order_views(items: tuple[Verbatim, ...], uses: dict[str, set[str]]) -> tuple
         ready = next(item for item in waiting if uses[item.name.casefold()] <= ready_names)
         waiting.remove(ready)
         placed.append(ready)
-    return (*(item for item in items if item.kind != KIND), *placed)
+    graphs = [item for item in items if item.kind == PROPERTY_GRAPH]
+    others = (item for item in items if item.kind not in {KIND, PROPERTY_GRAPH})
+    return (*others, *placed, *graphs)

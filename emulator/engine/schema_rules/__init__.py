@@ -11,6 +11,7 @@ from emulator.engine.schema_rules.foreign_keys import (
 )
 from emulator.engine.schema_rules.names import check_names, name_constraints
 from emulator.engine.schema_rules.placements import check_placements
+from emulator.engine.schema_rules.property_graphs import check_property_graphs
 from emulator.engine.schema_rules.protos import check_protos, resolve_types
 from emulator.engine.schema_rules.search_indexes import check_search_indexes
 from emulator.engine.schema_rules.tables import check_tables
@@ -36,3 +37,4 @@ def check_change(change: SchemaChange) -> None:
     check_placements(change)
     check_vector_indexes(change)
     check_search_indexes(change)
+    check_property_graphs(change)

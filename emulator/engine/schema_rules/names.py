@@ -105,6 +105,9 @@ def check_names(change: SchemaChange) -> None:
             refuse_missing_schema(change.after, item.name)
         case steps.CreateVerbatim(item) if item.kind == "PLACEMENT":
             check_placement_name(item.name)
+        case steps.CreateVerbatim(item) if item.kind == "PROPERTY GRAPH":
+            check_object_name("Property Graph", item.name)
+            refuse_missing_schema(change.after, item.name)
         case steps.CreateVerbatim(item) if item.kind == "VIEW":
             refuse_function_name(item.name)
             refuse_missing_schema(change.after, item.name)
@@ -196,8 +199,10 @@ def refuse_drop_of_used_schema(schema: Schema, name: str) -> None:
     kinds = {
         "tables": [table.name for table in schema.tables],
         "views": [item.name for item in schema.verbatim if item.kind == "VIEW"],
-        "indexes": [index.name for index in schema.indexes],
+        "indexes": [index.name for index in schema.indexes]
+        + [item.name for item in schema.verbatim if item.kind.endswith(" INDEX")],
         "sequences": [item.name for item in schema.verbatim if item.kind == "SEQUENCE"],
+        "property graphs": [i.name for i in schema.verbatim if i.kind == "PROPERTY GRAPH"],
     }
     prefix = f"{name.casefold()}."
     lines = []
