@@ -15,7 +15,9 @@ from unittest.mock import patch
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
+from fixtures import everything as table_of_everything
 from fixtures.commands import run_watch_to
 from fixtures.documented import change_of
 from fixtures.object_stores import BrokenNetwork, Fault
@@ -29,47 +31,73 @@ from pyarrow.fs import FileSelector
 
 from ddl.model.schema import Type, TypeCode
 from watcher import Watcher
-from watcher.envelopes.lines import JsonLines
 from watcher.model.change import Change, Operation, Shape
-from watcher.model.errors import ConfigurationError, SinkUnavailableError
+from watcher.model.errors import ConfigurationError, DeliveryError, SinkUnavailableError
 from watcher.process.failpoints import VARIABLE
 from watcher.process.gzip_texts import GzipText, read_name
-from watcher.replica.owner import Owner
 from watcher.replica.stored_files import create_new, open_file_system
-from watcher.runners.delivery import files as module
+from watcher.runners.delivery import timed_files as module
 from watcher.runners.delivery import whole_batches
-from watcher.runners.delivery.files import FilesSink
+from watcher.runners.delivery.line_files import LineFiles
+from watcher.runners.delivery.parquet_files import ParquetFiles
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.sink_check import check_sink
 from watcher.settings.destination_grammar import parse_changes_destination
-from watcher.settings.destinations import FilesDestination
 from watcher.settings.watcher import parse_watch_config
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 HOUR = 3_600_000_000
 NOON = 1_700_000_000_000_000 // (24 * HOUR) * 24 * HOUR + 12 * HOUR
 INT64 = Type(TypeCode.INT64)
 DATABASE = "projects/my-project/instances/my-instance/databases/my-database"
+KNOWN = {"database": f"spanner://{DATABASE}", "tables": ["Singers"], "consumer": "mine"}
 
 
-def make_sink(folder: str, consumer: str = "mine", partition_by: str = "hour") -> FilesSink:
+@pytest.fixture(params=["lines", "parquet"])
+def file_format(request: pytest.FixtureRequest) -> str:
+    chosen: str = request.param
+    return chosen
+
+
+def make_sink(folder: str, consumer: str = "mine", **options: str) -> LineFiles | ParquetFiles:
     """The sink of an instance that has its lease."""
-    owner = Owner(DATABASE, consumer, "changes")
-    sink = FilesSink(FilesDestination(folder), partition_by, JsonLines(), owner)
-    sink.check()
+    delivery = {"to": f"files:{folder}", "files": options}
+    config = parse_watch_config(KNOWN | {"consumer": consumer, "delivery": delivery})
+    sink = open_queue(config)
+    assert isinstance(sink, LineFiles | ParquetFiles)
     sink.open()
     return sink
 
 
 def read_files(folder: str) -> dict[str, list[dict[str, Any]]]:
-    """The changes in each file, by its path in the folder."""
+    """The changes in each file, by its path in the folder: of Parquet with the fields of lines."""
     files, base = open_file_system(folder)
     found = {}
     for info in files.get_file_info(FileSelector(base, recursive=True, allow_not_found=True)):
-        if info.path.endswith(".gz"):
+        path = info.path.removeprefix(base).strip("/")
+        if path.endswith(".gz"):
             with files.open_input_stream(info.path, compression=None) as stream:
                 lines = gzip.decompress(stream.read()).splitlines()
-            found[info.path.removeprefix(base).strip("/")] = [json.loads(line) for line in lines]
+            found[path] = [json.loads(line) for line in lines]
+        elif path.endswith(".parquet"):
+            with files.open_input_file(info.path) as file:
+                found[path] = [as_line(path, row) for row in pq.read_table(file).to_pylist()]
     return dict(sorted(found.items()))
+
+
+def as_line(path: str, row: dict[str, Any]) -> dict[str, Any]:
+    """A row of Singers, or of a table of ``make_change``, as a line says it."""
+    names = ("_change_id", "_commit_timestamp", "_change_type")
+    id_, commit, kind = (row.pop(name) for name in names)
+    at = format_timestamp(to_micros(commit))
+    key = {next(iter(row)): next(iter(row.values()))}
+    common = {
+        "id": id_,
+        "commit_timestamp": at,
+        "kind": kind,
+        "table": path.split("/", maxsplit=1)[0],
+    }
+    return common | {"key": key, "values": row}
 
 
 def read_ids(folder: str) -> list[str]:
@@ -79,11 +107,11 @@ def read_ids(folder: str) -> list[str]:
 
 def make_change(number: int, at: int, table: str = "Singers") -> Change:
     shape = Shape(table, (("Id", INT64), ("N", INT64)), ("Id",))
-    made = change_of(shape, Operation.UPDATE, at, {"Id": number % 3}, {"N": number}, {})
+    made: Change = change_of(shape, Operation.UPDATE, at, {"Id": number % 3}, {"N": number}, {})
     return replace(made, id=f"{table}-{number}", origin=None)
 
 
-def write(sink: FilesSink, changes: list[Change]) -> None:
+def write(sink: LineFiles | ParquetFiles, changes: list[Change]) -> None:
     for change in changes:
         sink.write_change(change)
 
@@ -96,7 +124,7 @@ def test_pieces_of_text_are_one_gzip_file_with_a_name(pieces: list[bytes], numbe
     text = GzipText()
     for piece in pieces:
         text.append(piece)
-    content = text.finish(f"{number}.jsonl")
+    content = text.finish_as(f"{number}.jsonl")
     assert gzip.decompress(content) == b"".join(pieces)
     assert read_name(content) == f"{number}.jsonl"
     assert text.is_empty == (not b"".join(pieces))
@@ -105,7 +133,7 @@ def test_pieces_of_text_are_one_gzip_file_with_a_name(pieces: list[bytes], numbe
 def test_files_of_others_have_no_name() -> None:
     assert read_name(gzip.compress(b"x")) is None
     assert read_name(b"") is None
-    assert read_name(GzipText().finish("abc")[:12]) is None
+    assert read_name(GzipText().finish_as("abc")[:12]) is None
 
 
 def test_changes_are_in_the_folder_of_their_table_and_hour(tmp_path: Path) -> None:
@@ -137,8 +165,8 @@ def test_a_day_is_a_folder_where_that_is_chosen(tmp_path: Path) -> None:
     assert list(read_files(str(tmp_path))) == ["Singers/day=2023-11-14/00000000.jsonl.gz"]
 
 
-def test_the_sink_keeps_what_every_sink_promises(lake: str) -> None:
-    check_sink(lambda: make_sink(lake), lambda: read_ids(lake))
+def test_the_sink_keeps_what_every_sink_promises(lake: str, file_format: str) -> None:
+    check_sink(lambda: make_sink(lake, format=file_format), lambda: read_ids(lake))
 
 
 # Once.
@@ -204,6 +232,7 @@ def test_every_change_is_there_once_whatever_happens(
     """Windows over several tables and hours; any of them fails anywhere and comes again, with the
     same end or a later one, from this instance, another one, or both by turns."""
     folder = str(tmp_path_factory.mktemp("files"))
+    file_format = data.draw(st.sampled_from(["lines", "parquet"]))
     gaps = data.draw(st.lists(st.sampled_from([0, 1, HOUR // 2]), min_size=1, max_size=25))
     moments = [NOON + sum(gaps[: place + 1]) for place in range(len(gaps))]
     tables = data.draw(st.lists(st.sampled_from("AB"), min_size=len(gaps), max_size=len(gaps)))
@@ -211,7 +240,7 @@ def test_every_change_is_there_once_whatever_happens(
         make_change(number, at, table)
         for number, (at, table) in enumerate(zip(moments, tables, strict=True))
     ]
-    sinks, start = [make_sink(folder), make_sink(folder)], 0
+    sinks, start = [make_sink(folder, format=file_format) for _ in range(2)], 0
     last = moments[-1]
     while start < last:
         end = data.draw(st.sampled_from([at for at in moments if at > start]))
@@ -224,12 +253,12 @@ def test_every_change_is_there_once_whatever_happens(
         except (CrashError, SinkUnavailableError) as error:
             sink.discard()
             if isinstance(error, CrashError) and data.draw(st.booleans()):
-                sinks[sinks.index(sink)] = make_sink(folder)
+                sinks[sinks.index(sink)] = make_sink(folder, format=file_format)
             continue
         start = end
     assert Counter(read_ids(folder)) == Counter(change.id for change in changes)
     for found in read_files(folder).values():
-        assert_in_order(json.dumps(each).encode() for each in found)
+        assert_in_order(json.dumps(each, default=str).encode() for each in found)
 
 
 @pytest.fixture(params=[True, False], ids=["by column", "by change"])
@@ -237,7 +266,9 @@ def by_column(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(whole_batches, "ROWS_BY_COLUMN", 0 if request.param else sys.maxsize)
 
 
-def make_watcher(database: Database, folder: str, **more: Any) -> Watcher:
+def make_watcher(
+    database: Database, folder: str, file_format: str = "lines", **more: Any
+) -> Watcher:
     watcher = Watcher(
         **{
             "database": str(address_of(database)),
@@ -245,7 +276,7 @@ def make_watcher(database: Database, folder: str, **more: Any) -> Watcher:
             "consumer": "to-files",
             "start": "earliest",
             "interval": "20ms",
-            "delivery": {"to": f"files:{folder}"},
+            "delivery": {"to": f"files:{folder}", "files": {"format": file_format}},
         }
         | more
     )
@@ -254,9 +285,11 @@ def make_watcher(database: Database, folder: str, **more: Any) -> Watcher:
 
 
 @pytest.mark.usefixtures("by_column")
-def test_files_tell_the_truth_while_others_write(singers: Database, tmp_path: Path) -> None:
+def test_files_tell_the_truth_while_others_write(
+    singers: Database, tmp_path: Path, file_format: str
+) -> None:
     writer = SingersWriter(singers, 7, 12)
-    watcher = make_watcher(singers, str(tmp_path))
+    watcher = make_watcher(singers, str(tmp_path), file_format)
 
     def poll() -> Iterator[None]:
         for _ in range(5):
@@ -269,8 +302,8 @@ def test_files_tell_the_truth_while_others_write(singers: Database, tmp_path: Pa
             pass
     watcher.run_once()
     changes = [change for found in read_files(str(tmp_path)).values() for change in found]
-    assert_tells_the_truth((json.dumps(each).encode() for each in changes), writer)
-    assert_in_order(json.dumps(each).encode() for each in changes)
+    assert_tells_the_truth((json.dumps(each, default=str).encode() for each in changes), writer)
+    assert_in_order(json.dumps(each, default=str).encode() for each in changes)
     assert max(Counter(each["id"] for each in changes).values()) == 1
 
 
@@ -307,10 +340,12 @@ def test_a_lost_answer_of_the_store_repeats_nothing(
 
 
 @pytest.mark.usefixtures("by_column")
-def test_a_backfill_is_beside_the_hours(singers: Database, tmp_path: Path) -> None:
+def test_a_backfill_is_beside_the_hours(
+    singers: Database, tmp_path: Path, file_format: str
+) -> None:
     write_singers(singers, range(7), "before")
     settings_ = {"start": "latest", "backfill": ["*"], "backfill_rows": 3}
-    watcher = make_watcher(singers, str(tmp_path), **settings_)
+    watcher = make_watcher(singers, str(tmp_path), file_format, **settings_)
     watcher.run_once()
     assert len(read_ids(str(tmp_path))) == 7
     assert {path.split("/")[1] for path in read_files(str(tmp_path))} == {"hour=backfill"}
@@ -343,18 +378,22 @@ def test_a_file_of_somebody_else_is_named(tmp_path: Path) -> None:
             {"capture": "change-stream", "stream": {"name": "S", "push": True}},
             "remove stream.push",
         ),
+        (
+            {
+                "delivery": {
+                    "to": "files:x",
+                    "envelope": "debezium",
+                    "files": {"format": "parquet"},
+                }
+            },
+            "takes columns, not messages",
+        ),
         ({"delivery": {"to": "files:x", "files": {"partition_by": "week"}}}, "'hour' or 'day'"),
     ],
 )
 def test_what_does_not_work_with_files_is_refused(more: dict[str, Any], words: str) -> None:
-    known = {
-        "database": f"spanner://{DATABASE}",
-        "tables": ["Singers"],
-        "consumer": "mine",
-        "delivery": {"to": "files:x"},
-    }
     with pytest.raises(ConfigurationError, match=words):
-        parse_watch_config(known | more)
+        parse_watch_config(KNOWN | {"delivery": {"to": "files:x"}} | more)
 
 
 @pytest.mark.parametrize(
@@ -372,6 +411,19 @@ def test_what_does_not_work_with_files_is_refused(more: dict[str, Any], words: s
 def test_what_is_nearly_a_folder_is_refused(text: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         parse_changes_destination(text)
+
+
+def test_a_folder_has_one_format(tmp_path: Path) -> None:
+    make_sink(str(tmp_path), format="lines")
+    with pytest.raises(ConfigurationError, match=r"changes.jsonl.gz, not to .* changes.parquet"):
+        make_sink(str(tmp_path), format="parquet")
+
+
+def test_a_column_with_the_name_of_one_of_ours_is_refused(tmp_path: Path) -> None:
+    change = make_change(1, NOON)
+    shape = Shape("T", (("Id", INT64), ("_change_id", INT64)), ("Id",))
+    with pytest.raises(DeliveryError, match="T has a column _change_id"):
+        make_sink(str(tmp_path), format="parquet").write_change(replace(change, shape=shape))
 
 
 # Readers of other people's.
@@ -393,3 +445,39 @@ def test_readers_find_the_changes_and_their_hours(tmp_path: Path) -> None:
     partitioning = ds.partitioning(pa.schema([("hour", pa.string())]), flavor="hive")
     table = ds.dataset(tmp_path / "Singers", format="json", partitioning=partitioning).to_table()
     assert sorted(zip(table["id"].to_pylist(), table["hour"].to_pylist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("capture", ["poll", "change-stream"])
+def test_parquet_has_the_columns_of_its_table(
+    tmp_path: Path, everything: Database, capture: str
+) -> None:
+    """Cell by cell, whatever the type and the way a change came; and others read as many."""
+    more: dict[str, Any] = {"tables": ["Everything"]}
+    if capture == "change-stream":
+        stream = "CREATE CHANGE STREAM S FOR Everything OPTIONS (value_capture_type = 'NEW_ROW')"
+        everything.update_ddl([stream]).result()
+        more |= {"capture": capture, "stream": {"name": "S"}, "start": "latest"}
+    watcher = make_watcher(everything, str(tmp_path), "parquet", **more)
+    watcher.run_once()
+    table_of_everything.write(everything, table_of_everything.rows())
+    watcher.run_once()
+    written = {row["Id"]: row for row in table_of_everything.rows()}
+    (path,) = tmp_path.rglob("*.parquet")
+    found = pq.read_table(path).to_pylist()
+    assert len(found) == len(written)
+    for row in found:
+        assert row["_change_type"] == ("upsert" if capture == "poll" else "insert")
+        for name, value in as_arrow(written[row["Id"]]).items():
+            assert repr(row[name]) == repr(value), name
+    count = f"SELECT count(*), count(DISTINCT _change_id) FROM read_parquet('{path}')"
+    assert duckdb.connect().execute(count).fetchall() == [(len(written), len(written))]
+
+
+def as_arrow(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its cells in the form of Arrow: FLOAT32 and times."""
+    arrow = {"Ti": pa.timestamp("us", "UTC"), "Fs": pa.float32(), "Nu": pa.decimal128(38, 9)}
+    cells = dict(row)
+    for name, type_ in arrow.items():
+        cells[name] = pa.scalar(row[name], type_).as_py()
+        cells[f"{name}s"] = pa.scalar(row[f"{name}s"], pa.list_(type_)).as_py()
+    return cells

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from benchmarks.shaped_rows import make_polled_rows, make_streamed_rows
 from ddl.model.schema import Type, TypeCode
 from watcher.captures import Changed, StreamRows, TableRows
+from watcher.captures.change_types import CHANGE_FIELDS
 from watcher.captures.changes import compute_change_ids, iterate_changes, to_json
 from watcher.envelopes import EnvelopeOptions, make_envelope
 from watcher.envelopes.batches import MESSAGE, encode_by_change, encode_by_column
@@ -30,7 +31,6 @@ from watcher.envelopes.templates import JsonEnvelope
 from watcher.envelopes.values import PLAIN_CELLS
 from watcher.model.change import ValueCapture
 from watcher.model.errors import EnvelopeError
-from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.shapes import (
     ENVELOPE,
     STREAM_ENVELOPE,

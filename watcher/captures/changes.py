@@ -6,6 +6,7 @@ import json
 import math
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import cast
@@ -71,11 +72,22 @@ def iterate_row_changes(rows: TableRows, database: str) -> Iterator[Change]:
         )
 
 
+def stamp_rows(rows: TableRows) -> TableRows:
+    """The same rows; one that was never stamped has its snapshot's timestamp."""
+    commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
+    if not commits.null_count:
+        return rows
+    unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
+    place = rows.batch.schema.get_field_index(COMMIT_TIMESTAMP_COLUMN)
+    stamped = pc.fill_null(commits, unstamped)
+    return replace(rows, batch=rows.batch.set_column(place, COMMIT_TIMESTAMP_COLUMN, stamped))
+
+
 def list_commits(rows: TableRows) -> list[int]:
     """The commit timestamps of rows, in microseconds; of one that was never stamped, its
     snapshot's."""
-    commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN).cast(pa.int64())
-    stamped: list[int] = pc.fill_null(commits, rows.window.end).to_pylist()
+    commits = stamp_rows(rows).batch.column(COMMIT_TIMESTAMP_COLUMN)
+    stamped: list[int] = commits.cast(pa.int64()).to_pylist()
     return stamped
 
 
@@ -109,9 +121,7 @@ def convert_cell(value: object) -> Value:
 def compute_change_ids(rows: TableRows) -> pa.Array:
     """Digests of table, key and commit timestamp of each row: the same on every delivery of a
     version, however nanoseconds are converted elsewhere."""
-    commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
-    unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
-    texts = format_timestamps(pc.fill_null(commits, unstamped))
+    texts = format_timestamps(stamp_rows(rows).batch.column(COMMIT_TIMESTAMP_COLUMN))
     keys = [render_keys(rows, name) for name in rows.table.primary_key]
     key = pc.binary_join_element_wise(*keys, ", ") if keys else pa.repeat("", len(texts))
     table = json.dumps(rows.table.name, ensure_ascii=False)

@@ -38,7 +38,7 @@ class GzipText:
         self._checksum = zlib.crc32(text, self._checksum)
         self._size += len(text)
 
-    def finish(self, name: str) -> bytes:
+    def finish_as(self, name: str) -> bytes:
         """The file, with a name of ASCII in its head; nothing is added any more."""
         head = MAGIC + bytes([HAS_NAME]) + NO_TIME + FLAGS + name.encode("ascii") + b"\0"
         tail = self._checksum.to_bytes(4, "little") + (self._size % 2**32).to_bytes(4, "little")

@@ -95,6 +95,12 @@ class DeliveryConfig(QueueSections):
         return found if isinstance(found, Destination) else None
 
     @property
+    def takes_columns(self) -> bool:
+        """Whether ``to`` takes whole rows in columns, not messages."""
+        queue = self.queue
+        return queue is not None and self.list_queue_options()[queue.scheme].takes_columns
+
+    @property
     def file(self) -> Path | None:
         """The file that ``to`` names, if it names one and no callback takes its place."""
         found = self.destination

@@ -13,7 +13,7 @@ from watcher.envelopes import Envelope, EnvelopeOptions, Known, make_envelope
 from watcher.envelopes.table_keys import TableKeys
 from watcher.model.errors import ConfigurationError
 from watcher.planning.limits import WindowLimit
-from watcher.settings.destinations import TABLE_FIELD, TableDestination
+from watcher.settings.destinations import TABLE_FIELD
 from watcher.settings.fields import (
     LATEST,
     Duration,
@@ -142,7 +142,7 @@ class WatchConfig(SharedSettings):
         """Checks that a capture can fill the envelope, and has one schema for the records of a
         table where a registry keeps it. Raises ConfigurationError."""
         self.format.check(known)
-        if isinstance(self.delivery.queue, TableDestination) and not known.whole_rows:
+        if self.delivery.takes_columns and not known.whole_rows:
             raise ConfigurationError(
                 f"{known} has only the columns that change, and a row of {self.delivery.queue} has"
                 " all: use value_capture_type NEW_ROW or NEW_ROW_AND_OLD_VALUES, or"

@@ -17,7 +17,6 @@ from watcher.settings.destinations import (
     TABLE_FIELD,
     Destination,
     KafkaDestination,
-    TableDestination,
     name_subject,
 )
 from watcher.settings.fields import (
@@ -251,8 +250,8 @@ def check_one_writer(config: WatchConfig, destination: Destination) -> None:
             f"delivery.to = '{destination}' needs 'consumer', a name for this watcher: an instance"
             " that was replaced is refused by it"
         )
-    takes_columns = isinstance(destination, TableDestination)
-    if takes_columns and (config.delivery.envelope != "plain" or config.delivery.envelope_options):
+    delivery = config.delivery
+    if delivery.takes_columns and (delivery.envelope != "plain" or delivery.envelope_options):
         raise ConfigurationError(
             f"delivery.to = '{destination}' takes columns, not messages: remove delivery.envelope"
             " and its options"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ddl.model.schema import Type, TypeCode
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, TableRows
+from watcher.captures import TableRows
+from watcher.captures.changes import stamp_rows
 from watcher.model.change import Change, Operation, Shape, Value
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.replica.rows import arrange_rows, build_column, reduce_changes
@@ -54,14 +54,7 @@ class HeldWindow:
     def add_rows(self, rows: TableRows) -> None:
         """Takes a batch. A row that was never stamped counts as of its snapshot's timestamp."""
         self._arrange_changes()
-        commits = rows.batch.column(COMMIT_TIMESTAMP_COLUMN)
-        unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
-        place = rows.batch.schema.get_field_index(COMMIT_TIMESTAMP_COLUMN)
-        stamped = rows.batch.set_column(
-            place, COMMIT_TIMESTAMP_COLUMN, pc.fill_null(commits, unstamped)
-        )
-        table = rows.table
-        arranged = arrange_rows(TableRows(table, rows.window, stamped, rows.backfill))
+        table, arranged = rows.table, arrange_rows(stamp_rows(rows))
         self._pieces[table.name].append(Piece(table.primary_key, dict(table.columns), arranged))
 
     def add_change(self, change: Change) -> None:

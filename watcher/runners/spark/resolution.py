@@ -18,13 +18,13 @@ from watcher.captures.change_stream import (
     list_streamed_columns,
     use_placements,
 )
+from watcher.captures.change_types import CHANGE_FIELDS
 from watcher.captures.poll import PollCapture
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.envelopes.batches import MESSAGE
 from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.overview.probe.stored import refuse_unsafe
-from watcher.runners.spark.change_columns import CHANGE_FIELDS
 from watcher.runners.spark.scan import Scan, narrow_capture
 from watcher.runners.spark.shapes import (
     ENVELOPE,

@@ -12,11 +12,11 @@ from pyspark.sql.types import StructType
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, StreamRows
 from watcher.captures.change_stream import ChangeStreamCapture
+from watcher.captures.change_types import COMMIT_VERSION_COLUMN
 from watcher.captures.poll import PollCapture
 from watcher.envelopes.batches import CHANGE_ID_COLUMN
 from watcher.model.errors import ConfigurationError, SchemaChangedError
 from watcher.process.spark.arrow_schemas import convert_to_arrow_schema
-from watcher.runners.spark.change_columns import COMMIT_VERSION_COLUMN
 from watcher.runners.spark.shapes import (
     resolve_format,
     shape_messages,

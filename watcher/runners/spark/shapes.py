@@ -11,11 +11,7 @@ from watcher.captures import (
     StreamRows,
     TableRows,
 )
-from watcher.captures.changes import compute_change_ids
-from watcher.envelopes import EnvelopeOptions, make_envelope
-from watcher.envelopes.batches import CHANGE_ID_COLUMN, encode_batch
-from watcher.model.errors import ConfigurationError
-from watcher.runners.spark.change_columns import (
+from watcher.captures.change_types import (
     CHANGE_TYPE_COLUMN,
     COMMIT_VERSION_COLUMN,
     describe_rows,
@@ -23,6 +19,10 @@ from watcher.runners.spark.change_columns import (
     number_commits,
     number_commits_of_rows,
 )
+from watcher.captures.changes import compute_change_ids
+from watcher.envelopes import EnvelopeOptions, make_envelope
+from watcher.envelopes.batches import CHANGE_ID_COLUMN, encode_batch
+from watcher.model.errors import ConfigurationError
 from watcher.runners.spark.conversions import convert_column
 from watcher.runners.spark.typed_changes import decode_own_columns
 from watcher.runners.spark.uniform import ORIGIN_COLUMNS

@@ -7,6 +7,12 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed
+from watcher.captures.change_types import (
+    CHANGE_TYPE_COLUMN,
+    CHANGE_TYPES,
+    COMMIT_VERSION_COLUMN,
+    number_commits,
+)
 from watcher.envelopes.batches import CHANGE_ID_COLUMN
 from watcher.envelopes.by_column.changes import ChangeColumns
 from watcher.envelopes.by_column.parts import render_parts
@@ -14,12 +20,6 @@ from watcher.envelopes.leaves import Cells, describe_key
 from watcher.envelopes.plain import describe_old_values, describe_values
 from watcher.envelopes.templates import Template
 from watcher.envelopes.values import PLAIN_CELLS
-from watcher.runners.spark.change_columns import (
-    CHANGE_TYPE_COLUMN,
-    CHANGE_TYPES,
-    COMMIT_VERSION_COLUMN,
-    number_commits,
-)
 
 ORIGIN_COLUMNS = {
     "_transaction_id": "transaction_id",

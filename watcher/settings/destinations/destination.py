@@ -23,6 +23,11 @@ class QueueOptions(Section):
         of this name; None is one without a name."""
 
     @property
+    def takes_columns(self) -> bool:
+        """Whether it takes whole rows in columns, not messages."""
+        return False
+
+    @property
     def one_owner(self) -> str | None:
         """The option that lets one instance at a time write, if it is given."""
         return None

@@ -12,9 +12,17 @@ from watcher.settings.destinations.destination import TABLE_FIELD, Destination, 
 class FilesOptions(QueueOptions):
     """How to write files by table and time."""
 
+    format: Literal["lines", "parquet"] = "lines"
+    """``lines`` of ``delivery.envelope``, compressed by gzip, or ``parquet``: the columns of the
+    table, after the type of the change, its commit timestamp and its id."""
     partition_by: Literal["hour", "day"] = "hour"
     """How long the time is whose changes have a folder: the folder is that of the commit timestamp,
     in UTC."""
+
+    @property
+    def takes_columns(self) -> bool:
+        """As ``QueueOptions.takes_columns``."""
+        return self.format == "parquet"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,11 @@ IDENTIFIER = re.compile(r"[^\x00-\x1f\"{}%]+\Z")
 class TableOptions(QueueOptions):
     """The options of a database."""
 
+    @property
+    def takes_columns(self) -> bool:
+        """As ``QueueOptions.takes_columns``."""
+        return True
+
 
 class TableDestination(Destination):
     """A database. ``topic`` is the name of a table there, and ``schema`` where those go that are in
