@@ -24,7 +24,7 @@ from emulator.errors import (
     resource_not_found,
 )
 from emulator.faults import FaultInjector
-from emulator.services.registry import HostedDatabase, Registry
+from emulator.services.registry import DATABASE_TYPE, HostedDatabase, Registry
 from emulator.values.requests import Committed
 from emulator.wire.messages import Message
 
@@ -32,6 +32,7 @@ MARK = b"swtx"
 """Every transaction id begins with this, then comes the run of the server."""
 
 SESSION_TYPE = "google.spanner.v1.Session"
+SESSION_ID_CHARACTERS = 32
 Engine = ReadOnlyTransaction | ReadWriteTransaction | PartitionedDmlTransaction
 
 
@@ -131,7 +132,7 @@ class Sessions:
         database.engine.rights(template.creator_role)
         self._make_room()
         session = Session(
-            f"{database_name}/sessions/{secrets.token_hex(16)}",
+            f"{database_name}/sessions/{make_session_id(database)}",
             database,
             dict(template.labels),
             template.creator_role,
@@ -159,7 +160,8 @@ class Sessions:
     def get(self, name: str) -> Session:
         """A session whose database is still there.
 
-        Raises NOT_FOUND as Spanner does: for its instance, its database, and then itself.
+        Raises NOT_FOUND as Spanner does: for its instance, its database, and then itself. The
+        session of a database that was dropped is never one of another with its name.
         """
         session = self._sessions.get(name)
         if session is None or self._faults.loses_session():
@@ -168,8 +170,7 @@ class Sessions:
         database = session.database
         if self._registry.databases.get(database.name) is not database:
             self.delete(name)
-            self._registry.database(database.name)
-            raise resource_not_found("Session", SESSION_TYPE, name)
+            raise resource_not_found("Database", DATABASE_TYPE, database.name)
         session.last_use_micros = wall_micros()
         return session
 
@@ -178,7 +179,9 @@ class Sessions:
         database, separator, identifier = name.rpartition("/sessions/")
         if not separator or not identifier or "/" in identifier:
             raise invalid_argument(f"Invalid session uri: {name}")
-        self._registry.database(database)
+        mark = mark_database(self._registry.database(database))
+        if len(identifier) == SESSION_ID_CHARACTERS and not identifier.startswith(mark):
+            raise resource_not_found("Database", DATABASE_TYPE, database)
 
     def list_sessions(self, database_name: str) -> list[Session]:
         """The sessions of a database, by name; multiplexed ones are not listed."""
@@ -243,6 +246,17 @@ class Sessions:
         """Whether another run of the server began a transaction. Spanner answers ABORTED for a lost
         transaction, so that clients retry it."""
         return identifier.startswith(MARK) and not identifier.startswith(self._run)
+
+
+def mark_database(database: HostedDatabase) -> str:
+    """What the ids of its sessions begin with: another database of the same name has another."""
+    return f"{database.create_time_micros:014x}"
+
+
+def make_session_id(database: HostedDatabase) -> str:
+    """An id for a new session."""
+    mark = mark_database(database)
+    return mark + secrets.token_hex((SESSION_ID_CHARACTERS - len(mark)) // 2)
 
 
 def foreign_transaction(identifier: bytes) -> SpannerError:

@@ -18,7 +18,6 @@ from fixtures.pace import allow
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable
 from fixtures.watcher_threads import ChangeCollector, run_in_thread, run_without_error
-from google.api_core.exceptions import NotFound
 from google.cloud.spanner_v1 import ExecuteSqlRequest
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
@@ -29,6 +28,7 @@ from watcher.captures import statements
 from watcher.captures.change_stream.lineage import Lineage
 from watcher.captures.change_stream.record_values import ChildPartition, DataRecord
 from watcher.captures.change_stream.records import decode_records
+from watcher.model.errors import DatabaseNotFoundError
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.requests import build_read_only, build_statement
 from watcher.spanner.sessions import get_shared_session
@@ -131,9 +131,10 @@ def test_a_watcher_whose_database_is_dropped_ends_with_one_line(
         assert began.wait(allow(SECONDS_MAX))
         write(own, 1)
         wait_for(caplog, "stopping")
-    assert [type(error) for error in raised] == [NotFound]
+    assert [type(error) for error in raised] == [DatabaseNotFoundError]
     (line,) = find_lines(caplog, "stopping")
-    assert "check the name of the database" in line
+    assert "does not exist" in line
+    assert "check its name" in line
 
 
 def run_once(database: Database, **more: object) -> list[object]:

@@ -18,13 +18,13 @@ from fixtures.replicas import open_table, read_delta
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
 from fixtures.watcher_threads import ChangeCollector, run_without_error
-from google.api_core.exceptions import NotFound
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
 from ddl.migration.apply import read_schema
 from emulator.process import ServerProcess
 from watcher import Watcher
+from watcher.model.errors import DatabaseNotFoundError
 
 STREAM = "CREATE CHANGE STREAM Everything FOR Singers"
 ALL, CHANGED = range(60), range(40, 60)
@@ -215,7 +215,7 @@ def test_a_watcher_whose_database_is_dropped_ends_and_says_so(
     write_singers(database, [1], OLD)
     watcher = Watcher(**options(database, tables=["Singers"], consumer="orders"))
     watcher.on_change(lambda _: database.drop())
-    with pytest.raises(NotFound, match="Database not found"):
+    with pytest.raises(DatabaseNotFoundError, match="Database not found"):
         watcher.run()
     (line,) = [each.getMessage() for each in caplog.records if "stopping" in each.getMessage()]
-    assert "check the name of the database" in line
+    assert "check its name" in line

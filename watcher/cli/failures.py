@@ -24,7 +24,7 @@ from watcher.model.errors import (
 )
 from watcher.process.terminal.commands import explain_system_error
 from watcher.spanner.address import EMULATOR_HOST
-from watcher.spanner.failures import FailureKind, classify_error, suggest_fix
+from watcher.spanner.failures import FailureKind, classify_error, is_place_gone, suggest_fix
 
 
 def explain_error(error: Exception) -> WatcherError | None:
@@ -41,6 +41,8 @@ def explain_answer(error: GoogleAPICallError | RetryError) -> WatcherError:
     message = f"{text}; {hint}" if hint else text
     if isinstance(error, Forbidden | Unauthenticated):
         return AccessDeniedError(message)
+    if is_place_gone(error):
+        return DatabaseNotFoundError(message)
     if classify_error(error) is FailureKind.SESSION:
         return UnavailableError(f"the session was lost, run the command again: {message}")
     if isinstance(error, ResourceExhausted):

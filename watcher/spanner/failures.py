@@ -63,11 +63,14 @@ TRANSIENT = (
 
 # Spanner has no codes of their own for these; its messages have been the same for years.
 # assumes: missing-objects-named
-SESSION_GONE = re.compile(r"session not found", re.IGNORECASE)
+SESSION_GONE = re.compile(r"(session|database) not found", re.IGNORECASE)
+"""How messages begin where a session is gone. Of one whose database was dropped Spanner says that
+the database is not found, also when there is another with its name by then."""
 TRANSACTION_GONE = re.compile(r"transaction not found", re.IGNORECASE)
 INDEX_GONE = re.compile(r"secondary index|index not found|null.filtered index", re.IGNORECASE)
 ROLE_REFUSED = re.compile(r"Role (?:not found: )?\w+")
 """How Spanner refuses what the role of a session may not do, or a role that is not there."""
+# A table that is missing may have any name: these two are the beginnings of a message.
 PLACE_GONE = re.compile(r"(database|instance|project) not found", re.IGNORECASE)
 SCHEMA_GONE = re.compile(
     r"unrecognized name|(table|column) not found|not found: (table|column)|column .* not found"
@@ -80,7 +83,8 @@ class FailureKind(StrEnum):
     """What to do about an error."""
 
     SESSION = "session"
-    """The session is gone and the client keeps it: connect again."""
+    """The session is gone and the client keeps it: connect again, which fails for good where the
+    database is gone, too."""
     RETRY = "retry"
     """It may go away: retry after a pause, without limit."""
     SCHEMA = "schema"
@@ -121,9 +125,9 @@ def is_schema_refusal(error: BaseException) -> bool:
 def classify_refusal(error: GoogleAPICallError) -> FailureKind:
     """What to do about a statement that Spanner refuses although it was once correct."""
     message = str(error.message)
-    if SESSION_GONE.search(message):
+    if SESSION_GONE.match(message):
         return FailureKind.SESSION
-    if PLACE_GONE.search(message):
+    if PLACE_GONE.match(message):
         return FailureKind.PERMANENT
     if TRANSACTION_GONE.search(message):
         return FailureKind.RETRY
@@ -132,6 +136,11 @@ def classify_refusal(error: GoogleAPICallError) -> FailureKind:
     if SCHEMA_GONE.search(message):
         return FailureKind.SCHEMA
     return FailureKind.PERMANENT
+
+
+def is_place_gone(error: BaseException) -> bool:
+    """Whether Spanner says that the database, its instance or its project does not exist."""
+    return isinstance(error, NotFound) and PLACE_GONE.match(str(error.message)) is not None
 
 
 def suggest_fix(error: BaseException) -> str:
@@ -151,6 +160,6 @@ def suggest_fix(error: BaseException) -> str:
             "a table or a column is not what it was: compare the tables and columns that are"
             " configured with the schema, and restart"
         )
-    if isinstance(error, NotFound) and PLACE_GONE.search(str(error.message)):
+    if is_place_gone(error):
         return "check the name of the database"
     return ""

@@ -18,6 +18,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.database import open_database
 from watcher.spanner.dialects import SqlDialect
+from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.results.wire import ResultPart, parse_result_part
 
 SERVICE = "/google.spanner.v1.Spanner/"
@@ -64,8 +65,9 @@ class SharedSession:
 
     def forget(self, name: str, error: NotFound) -> None:
         """Replaces a session that is gone, once for all streams that were under way in it. Raises
-        the error for anything else that is gone."""
-        if "session" not in error.message.lower():
+        the error for anything else that is gone, and where no session could be created: then its
+        database is gone."""
+        if not name or classify_error(error) is not FailureKind.SESSION:
             raise error
         with self._lock:
             if name == self._name:

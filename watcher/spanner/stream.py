@@ -125,6 +125,7 @@ class QueryStream:
         """Makes a unary call in the session, again and again while nothing answers."""
         retries = CallRetries(self._outages)
         while True:
+            request.session = ""
             try:
                 request.session = self._session.name
                 answer = method(
