@@ -42,6 +42,7 @@ def test_the_configurations_of_queues_in_the_documentation_are_valid(tmp_path: P
         *("kafka://broker1:9092,broker2:9092", "kafka://broker1:9092,broker2:9092"),
         "pubsub://my-project",
         "webhook://hooks.example.com",
+        "files:s3://bucket/changes",
     ]
 
 
