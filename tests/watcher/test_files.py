@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from fixtures.queue_records import assert_in_order, assert_tells_the_truth
 from fixtures.singers import address_of, write_singers
 from fixtures.writing import SingersWriter, run_beside
 from google.cloud.spanner_v1.database import Database
+from google.cloud.spanner_v1.transaction import Transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow.fs import FileSelector
@@ -39,13 +41,14 @@ from watcher.replica.stored_files import create_new, open_file_system
 from watcher.runners.delivery import timed_files as module
 from watcher.runners.delivery import whole_batches
 from watcher.runners.delivery.line_files import LineFiles
-from watcher.runners.delivery.parquet_files import ParquetFiles
+from watcher.runners.delivery.parquet_files import OWN_FIELDS, ParquetFiles
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.sink_check import check_sink
 from watcher.settings.destination_grammar import parse_changes_destination
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
+SINKS = Path(__file__).parents[2] / "docs/sinks.md"
 HOUR = 3_600_000_000
 NOON = 1_700_000_000_000_000 // (24 * HOUR) * 24 * HOUR + 12 * HOUR
 INT64 = Type(TypeCode.INT64)
@@ -87,8 +90,8 @@ def read_files(folder: str) -> dict[str, list[dict[str, Any]]]:
 
 def as_line(path: str, row: dict[str, Any]) -> dict[str, Any]:
     """A row of Singers, or of a table of ``make_change``, as a line says it."""
-    names = ("_change_id", "_commit_timestamp", "_change_type")
-    id_, commit, kind = (row.pop(name) for name in names)
+    names = (field.name for field in OWN_FIELDS)
+    kind, commit, id_, *_ = (row.pop(name) for name in names)
     at = format_timestamp(to_micros(commit))
     key = {next(iter(row)): next(iter(row.values()))}
     common = {
@@ -481,3 +484,32 @@ def as_arrow(row: dict[str, Any]) -> dict[str, Any]:
         cells[name] = pa.scalar(row[name], type_).as_py()
         cells[f"{name}s"] = pa.scalar(row[f"{name}s"], pa.list_(type_)).as_py()
     return cells
+
+
+def test_the_query_of_the_documentation_gives_the_rows_as_they_are(
+    tmp_path: Path, singers: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a change stream, with rows that one transaction changes more than once."""
+    everything = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
+    singers.update_ddl([everything]).result()
+    more = {"capture": "change-stream", "stream": {"name": "S"}, "start": "latest"}
+    watcher = make_watcher(singers, str(tmp_path / "changes"), "parquet", **more)
+    watcher.run_once()
+    write_singers(singers, range(6), "first")
+    watcher.run_once()
+
+    def change(transaction: Transaction) -> None:
+        transaction.execute_update("UPDATE Singers SET LastName = 'second' WHERE SingerId < 3")
+        transaction.execute_update("UPDATE Singers SET LastName = 'third' WHERE SingerId = 1")
+        transaction.execute_update("DELETE FROM Singers WHERE SingerId IN (2, 5)")
+
+    singers.run_in_transaction(change)
+    watcher.run_once()
+    monkeypatch.chdir(tmp_path)
+    (query,) = re.findall(r"```sql\n(SELECT.*?read_parquet.*?)```", SINKS.read_text(), re.DOTALL)
+    found = duckdb.connect().execute(query)
+    names = [column[0] for column in found.description or ()]
+    rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    newest = {row["SingerId"]: row["LastName"] for row in rows}
+    assert newest == {0: "second", 1: "third", 3: "first", 4: "first"}
+    assert len(rows) == 4

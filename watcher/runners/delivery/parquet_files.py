@@ -35,8 +35,10 @@ OWN_FIELDS = (
     pa.field(CHANGE_TYPE_COLUMN, pa.string()),
     pa.field(COMMIT_TIMESTAMP_COLUMN, TIMESTAMP),
     pa.field(CHANGE_ID_COLUMN, pa.string()),
+    pa.field("_transaction_id", pa.string()),
+    pa.field("_record_sequence", pa.string()),
 )
-"""Before the columns of the table."""
+"""Before the columns of the table; polling does not know the last two."""
 WRITTEN = b"spanner-watcher.written"
 """The key of a file's metadata that says how far its folder is written."""
 
@@ -102,7 +104,8 @@ class ParquetFiles(TimedFiles[Rows]):
         cells = stamped.batch.drop_columns([COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN])
         deleted = find_deleted(stamped.batch, rows.table.deleted)
         types = pc.if_else(deleted, CHANGE_TYPES[Operation.DELETE], describe_rows(rows))
-        own = [types, commits.cast(TIMESTAMP), compute_change_ids(rows)]
+        unknown = pa.nulls(rows.batch.num_rows, pa.string())
+        own = [types, commits.cast(TIMESTAMP), compute_change_ids(rows), unknown, unknown]
         described = put_before(own, pa.Table.from_batches([cells]))
         names = pa.repeat(pa.scalar(table), described.num_rows)
         for following, inside in self._find_places(names, commits, rows.backfill):
@@ -129,9 +132,17 @@ class ParquetFiles(TimedFiles[Rows]):
 
 def describe(changes: Sequence[Change], commits: pa.ChunkedArray) -> list[pa.Array]:
     """The own fields of changes."""
-    operations = pa.array([str(change.operation) for change in changes], pa.string())
-    ids = pa.array([change.id for change in changes], pa.string())
-    return [name_change_types(operations), commits, ids]
+    origins = [change.origin for change in changes]
+    operations, *others = (
+        pa.array(values, pa.string())
+        for values in (
+            [str(change.operation) for change in changes],
+            [change.id for change in changes],
+            [None if origin is None else origin.transaction_id for origin in origins],
+            [None if origin is None else origin.record_sequence for origin in origins],
+        )
+    )
+    return [name_change_types(operations), commits, *others]
 
 
 def put_before(own: Sequence[pa.Array], cells: pa.Table) -> pa.Table:
