@@ -61,7 +61,7 @@ def require_column(table: Table, name: str) -> Column:
 
 def check_name_is_free(schema: Schema, name: str) -> None:
     """Raises DuplicateNameError: tables, indexes, change streams and views share their names."""
-    lookups = (schema.table, schema.index, schema.change_stream)
+    lookups = (schema.find_table, schema.index, schema.change_stream)
     if any(look_up(name) for look_up in lookups) or any(
         same_name(item.name, name) for item in schema.verbatim if item.kind != "ROLE"
     ):

@@ -368,6 +368,14 @@ class Schema:
         """The table of this name (without regard to case), or None."""
         return self._lookups.tables.find(self.tables, name)
 
+    def find_table(self, name: str) -> Table | None:
+        """The table that has this name or this synonym, as what is no DDL may call it."""
+        table = self.table(name)
+        if table is not None:
+            return table
+        folded = name.casefold()
+        return next((t for t in self.tables if folded in map(str.casefold, t.synonyms)), None)
+
     def index(self, name: str) -> Index | None:
         """The index of this name (without regard to case), or None."""
         return self._lookups.indexes.find(self.indexes, name)

@@ -43,9 +43,11 @@ class DropTable:
 @dataclass(frozen=True, slots=True)
 class RenameTables:
     """RENAME TABLE a TO b, ...; in the PostgreSQL dialect ALTER TABLE a RENAME TO b, .... Each name
-    is that of a table after the renames before it: so two tables swap their names."""
+    is that of a table after the renames before it: so two tables swap their names. A ``synonym`` is
+    for a table that is renamed alone."""
 
     renames: tuple[tuple[str, str], ...]
+    synonym: str | None = None
 
     def find_origins(self) -> dict[str, str]:
         """What each table that has another name now was called before, both in lower case."""
@@ -53,6 +55,22 @@ class RenameTables:
         for old, new in self.renames:
             origins[new.casefold()] = origins.pop(old.casefold(), old.casefold())
         return {new: old for new, old in origins.items() if new != old}
+
+
+@dataclass(frozen=True, slots=True)
+class AddSynonym:
+    """ALTER TABLE t ADD SYNONYM s."""
+
+    table: str
+    synonym: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropSynonym:
+    """ALTER TABLE t DROP SYNONYM s."""
+
+    table: str
+    synonym: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +308,8 @@ Step = (
     CreateTable
     | DropTable
     | RenameTables
+    | AddSynonym
+    | DropSynonym
     | AddColumn
     | DropColumn
     | AlterColumn

@@ -58,6 +58,8 @@ def list_new_names(step: steps.Step) -> Iterator[tuple[str, str]]:
         yield from (("Column", column.name) for column in step.table.columns)
     elif isinstance(step, steps.RenameTables):
         yield from (("Table", new) for _, new in step.renames)
+    elif isinstance(step, steps.AddSynonym):
+        yield "Synonym", step.synonym
     elif isinstance(step, steps.AddColumn):
         yield "Column", step.column.name
     elif isinstance(step, steps.CreateIndex):

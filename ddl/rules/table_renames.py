@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ddl.model import steps
-from ddl.model.errors import SchemaError
+from ddl.model.errors import InvalidDefinitionError, SchemaError
 from ddl.model.names import check_name_is_free, require_table, same_name
 from ddl.model.schema import ChangeStream, Dialect, Schema, Table, Verbatim
 from ddl.model.steps import Step
 from ddl.rules.dispatch import apply_by_type, reverse_by_type
+from ddl.rules.table_changes import replace_table
 from ddl.syntax import property_graphs, search_indexes, vector_indexes
 
 
@@ -26,12 +27,51 @@ def rename_tables(step: steps.RenameTables, schema: Schema) -> Schema:
                 " interleaved."
             )
         schema = rename_table(schema, table.name, new)
+    if step.synonym is not None:
+        schema = add_synonym(steps.AddSynonym(step.renames[-1][1], step.synonym), schema)
     return schema
 
 
 @reverse_by_type.register
 def reverse_rename_tables(step: steps.RenameTables, before: Schema) -> tuple[Step, ...]:
-    return (steps.RenameTables(tuple((new, old) for old, new in reversed(step.renames))),)
+    renames = steps.RenameTables(tuple((new, old) for old, new in reversed(step.renames)))
+    if step.synonym is None:
+        return (renames,)
+    return (steps.DropSynonym(step.renames[-1][1], step.synonym), renames)
+
+
+@apply_by_type.register
+def add_synonym(step: steps.AddSynonym, schema: Schema) -> Schema:
+    """ADD SYNONYM: a table has one at most."""
+    table = require_table(schema, step.table)
+    if table.synonyms:
+        raise InvalidDefinitionError(
+            f"Cannot add a synonym to table {table.name} because the table already has a synonym"
+            f" {table.synonyms[0]}."
+        )
+    check_name_is_free(schema, step.synonym)
+    return replace_table(schema, replace(table, synonyms=(step.synonym,)))
+
+
+@reverse_by_type.register
+def reverse_add_synonym(step: steps.AddSynonym, before: Schema) -> tuple[Step, ...]:
+    return (steps.DropSynonym(step.table, step.synonym),)
+
+
+@apply_by_type.register
+def drop_synonym(step: steps.DropSynonym, schema: Schema) -> Schema:
+    """DROP SYNONYM."""
+    table = require_table(schema, step.table)
+    if not any(same_name(each, step.synonym) for each in table.synonyms):
+        raise InvalidDefinitionError(
+            f"SYNONYM {step.synonym} does not exist on table {table.name}."
+        )
+    return replace_table(schema, replace(table, synonyms=()))
+
+
+@reverse_by_type.register
+def reverse_drop_synonym(step: steps.DropSynonym, before: Schema) -> tuple[Step, ...]:
+    return (steps.AddSynonym(step.table, step.synonym),)
 
 
 def rename_table(schema: Schema, old: str, new: str) -> Schema:

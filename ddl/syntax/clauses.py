@@ -33,9 +33,6 @@ VERBATIM_KINDS = (
     "STATISTICS",
 )
 ALTERATIONS_AS_TEXT = (
-    ("RENAME", "WITH", "SYNONYM"),
-    ("ADD", "SYNONYM"),
-    ("DROP", "SYNONYM"),
     ("SET", "OPTIONS"),
     ("SET", "LOCALITY", "GROUP"),
     ("SET", "COLUMNAR", "POLICY"),
@@ -128,11 +125,12 @@ def read_rename(reader: TokenReader, table: str) -> tuple[str, str]:
 
 
 def read_table_renames(reader: TokenReader, table: str) -> Step | None:
-    """RENAME TO a name, and the same of other tables, after ALTER TABLE and a name. With a synonym
-    it is kept as text."""
-    if not reader.peek("RENAME", "TO"):
+    """RENAME TO a name, and the same of other tables, or RENAME of one with a synonym, after ALTER
+    TABLE and a name."""
+    if not reader.accept("RENAME"):
         return None
-    reader.expect("RENAME")
+    if reader.dialect is Dialect.POSTGRESQL and reader.accept("WITH", "SYNONYM"):
+        return steps.RenameTables((read_rename(reader, table),), table)
     renames = [read_rename(reader, table)]
     while reader.accept(",", "ALTER", "TABLE"):
         reader.accept("IF", "EXISTS")
@@ -140,10 +138,17 @@ def read_table_renames(reader: TokenReader, table: str) -> Step | None:
         other = reader.read_path("a table name")
         reader.expect("RENAME")
         renames.append(read_rename(reader, other))
-    if reader.peek(","):
-        reader.read_rest()
-        return steps.OtherStatement("RENAME TO", reader.text)
-    return steps.RenameTables(tuple(renames))
+    added = len(renames) == 1 and reader.accept(",", "ADD", "SYNONYM")
+    return steps.RenameTables(tuple(renames), reader.read_path("a synonym") if added else None)
+
+
+def read_synonym_change(reader: TokenReader, table: str) -> Step | None:
+    """ADD SYNONYM s or DROP SYNONYM s, after ALTER TABLE and a name."""
+    if reader.accept("ADD", "SYNONYM"):
+        return steps.AddSynonym(table, reader.read_path("a synonym"))
+    if reader.accept("DROP", "SYNONYM"):
+        return steps.DropSynonym(table, reader.read_path("a synonym"))
+    return None
 
 
 def read_alteration_as_text(reader: TokenReader) -> Step | None:

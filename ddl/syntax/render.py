@@ -109,7 +109,24 @@ def render_create_table(step: steps.CreateTable, spelling: Spelling) -> str:
 @render_by_type.register
 def render_rename_tables(step: steps.RenameTables, spelling: Spelling) -> str:
     """RENAME TABLE."""
-    return spelling.rename_tables(step.renames)
+    if step.synonym is None:
+        return spelling.rename_tables(step.renames)
+    ((old, new),) = step.renames
+    return render_alter_table(old, spelling.rename_with_synonym(new, step.synonym), spelling)
+
+
+@render_by_type.register
+def render_add_synonym(step: steps.AddSynonym, spelling: Spelling) -> str:
+    """ADD SYNONYM."""
+    action = f"ADD SYNONYM {spelling.quote_name(step.synonym)}"
+    return render_alter_table(step.table, action, spelling)
+
+
+@render_by_type.register
+def render_drop_synonym(step: steps.DropSynonym, spelling: Spelling) -> str:
+    """DROP SYNONYM."""
+    action = f"DROP SYNONYM {spelling.quote_name(step.synonym)}"
+    return render_alter_table(step.table, action, spelling)
 
 
 @render_by_type.register

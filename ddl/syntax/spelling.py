@@ -113,6 +113,10 @@ class Spelling(ABC):
         """Other names for tables, one after another."""
 
     @abstractmethod
+    def rename_with_synonym(self, new: str, synonym: str) -> str:
+        """What follows ALTER TABLE to give a table another name, and a synonym."""
+
+    @abstractmethod
     def redefine_column(self, column: Column) -> str:
         """What follows ALTER COLUMN to give a column's whole definition."""
 

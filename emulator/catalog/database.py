@@ -21,6 +21,7 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "SCHEMATA": tables.schemata,
         "DATABASE_OPTIONS": tables.database_options,
         "TABLES": tables.tables,
+        "TABLE_SYNONYMS": tables.table_synonyms,
         "COLUMNS": tables.columns,
         "COLUMN_OPTIONS": tables.column_options,
         "INDEXES": tables.indexes,

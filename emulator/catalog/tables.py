@@ -50,11 +50,24 @@ def tables(schema: Schema) -> Iterator[Row]:
         policy = table.row_deletion_policy
         rule = f"OLDER_THAN({policy.column}, INTERVAL {policy.days} DAY)" if policy else None
         yield "", owner, name, "BASE TABLE", parent, action, "COMMITTED", kind, rule
+    for _, synonym in list_synonyms(schema):
+        yield "", *split_name(synonym), "SYNONYM", None, None, None, None, None
     for item in schema.verbatim:
         if item.kind == "VIEW":
             yield "", *split_name(item.name), "VIEW", None, None, None, None, None
     for name in VIEWS:
         yield "", *split_name(name), "VIEW", None, None, None, None, None
+
+
+def list_synonyms(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Each table that has a synonym, and the synonym."""
+    return ((table.name, synonym) for table in schema.tables for synonym in table.synonyms)
+
+
+def table_synonyms(schema: Schema) -> Iterator[Row]:
+    """The synonyms of tables."""
+    for table, synonym in list_synonyms(schema):
+        yield "", *split_name(table), "", *split_name(synonym)
 
 
 def columns(schema: Schema) -> Iterator[Row]:

@@ -51,8 +51,6 @@ def parse_step(
         raise refuse_syntax(text, error) from error
     if isinstance(step, steps.CreateVerbatim) and step.item.kind not in RECORDED_KINDS:
         raise unimplemented(f"CREATE {step.item.kind}")
-    if strict and isinstance(step, steps.CreateTable) and step.table.synonyms:
-        raise unimplemented("A SYNONYM of a table")
     if dialect is Dialect.POSTGRESQL:
         refuse_missing(step)
     inner = step.step if isinstance(step, steps.AlterTableIfExists) else step

@@ -84,7 +84,8 @@ class Rights:
 
     def columns(self, privilege: str, kind: str, name: str) -> frozenset[str]:
         """The columns, in lower case, for which the role has a privilege; or EVERY_COLUMN."""
-        folded = name.casefold()
+        table = self._schema.find_table(name) if kind == TABLE else None
+        folded = (table.name if table is not None else name).casefold()
         owner = f"{split_name(folded)[0] or 'default'}."
         found = (self._columns.get((privilege, kind, key), frozenset()) for key in (folded, owner))
         return frozenset().union(*found)

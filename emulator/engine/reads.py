@@ -77,7 +77,7 @@ def plan_read(
     within: KeyRange | None = None,
 ) -> ReadPlan:
     """Resolves the names of a read; ``within`` is its partition. Raises for unknown names."""
-    table = schema.table(table_name)
+    table = schema.find_table(table_name)
     if table is None:
         raise unknown_table(table_name)
     index = None

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.names import split_name
 from ddl.model.schema import Column, Schema, Table
 from ddl.syntax.dialect import Parsed
 from ddl.syntax.upserts import ConflictClause
@@ -167,7 +166,7 @@ class DmlCompiler:
         table = target_table(node, context)
         assert isinstance(node, exp.Table)
         index = find_forced_index(node, table, context)
-        return table, node.alias or split_name(table.name)[1], index.name if index else None
+        return table, node.alias or node.name, index.name if index else None
 
     def _where(self, node: exp.Expr, scope: Scope, context: Context, word: str) -> str:
         where = node.args.get("where")

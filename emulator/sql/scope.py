@@ -244,9 +244,11 @@ class Context:
         return INT64 if self.conversions is None else STRING
 
     def find_table(self, name: str) -> Table | None:
-        """The table of this name; in the PostgreSQL dialect case matters."""
-        table = self.schema.table(name)
-        return table if table is not None and self.means(table.name, name) else None
+        """The table of this name or synonym; in the PostgreSQL dialect case matters."""
+        table = self.schema.find_table(name)
+        if table is None:
+            return None
+        return table if any(self.means(n, name) for n in (table.name, *table.synonyms)) else None
 
     def table_not_found(self, name: str) -> errors.SpannerError:
         """The refusal of a name that is no table's, in the words of the dialect."""

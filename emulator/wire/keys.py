@@ -16,7 +16,7 @@ from emulator.wire.values import Decoder, decoder
 
 def key_decoders(schema: Schema, table_name: str, index_name: str = "") -> list[Decoder]:
     """How the parts of a table's key, or of an index key, are read."""
-    table = schema.table(table_name)
+    table = schema.find_table(table_name)
     if table is None:
         raise unknown_table(table_name)
     index: Index | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddl.model.schema import Schema
+from ddl.model.schema import Schema, Table
 from emulator.engine.refusals import unknown_column, unknown_table
 from emulator.errors import (
     SpannerError,
@@ -26,6 +26,8 @@ KINDS = {
     "replace": MutationKind.REPLACE,
 }
 SHAPES_MAX = 10_000
+Shape = tuple[str, tuple[str, ...]]
+"""A table and columns, as mutations name them."""
 
 
 class MutationReader:
@@ -33,7 +35,7 @@ class MutationReader:
 
     def __init__(self) -> None:
         self._schema: Schema | None = None
-        self._decoders: dict[tuple[str, tuple[str, ...]], list[Decoder]] = {}
+        self._decoders: dict[Shape, tuple[str, list[Decoder]]] = {}
 
     def read(self, schema: Schema, protos: Sequence[Message]) -> list[Mutation]:
         """The mutations of a commit, in order. Raises SpannerError for values that do not fit.
@@ -62,7 +64,7 @@ class MutationReader:
     def _mutation(
         self,
         schema: Schema,
-        decoders_by_shape: dict[tuple[str, tuple[str, ...]], list[Decoder]],
+        decoders_by_shape: dict[Shape, tuple[str, list[Decoder]]],
         proto: Message,
     ) -> Mutation:
         operation = proto.WhichOneof("operation")
@@ -71,11 +73,13 @@ class MutationReader:
             return read_delete(schema, proto, operation)
         write = getattr(proto, operation)
         shape = (write.table, tuple(write.columns))
-        decoders = decoders_by_shape.get(shape)
-        if decoders is None:
-            decoders = decoders_by_shape[shape] = column_decoders(schema, *shape)
+        known = decoders_by_shape.get(shape)
+        if known is None:
+            table = find_table(schema, write.table)
+            known = decoders_by_shape[shape] = table.name, column_decoders(schema, table, shape[1])
+        name, decoders = known
         rows = [decode_row(decoders, values.values, write) for values in write.values]
-        return RowWrite(kind, shape[0], shape[1], rows)
+        return RowWrite(kind, name, shape[1], rows)
 
 
 def decode_row(
@@ -105,11 +109,16 @@ def wrong_value(decoders: list[Decoder], values: Sequence[Message], write: Messa
     return failed_precondition(f"Invalid value in a row of table {write.table}.")
 
 
-def column_decoders(schema: Schema, table_name: str, names: tuple[str, ...]) -> list[Decoder]:
-    """The decoders of some columns of a table."""
-    table = schema.table(table_name)
+def find_table(schema: Schema, name: str) -> Table:
+    """The table that a mutation names, maybe by its synonym."""
+    table = schema.find_table(name)
     if table is None:
-        raise unknown_table(table_name)
+        raise unknown_table(name)
+    return table
+
+
+def column_decoders(schema: Schema, table: Table, names: tuple[str, ...]) -> list[Decoder]:
+    """The decoders of some columns of a table."""
     decoders: list[Decoder] = []
     for name in names:
         column = table.column(name)
@@ -129,7 +138,7 @@ def read_delete(schema: Schema, proto: Message, operation: str | None) -> KeyDel
     keys = read_key_set(types, proto.delete.key_set)
     for each in keys.ranges:
         refuse_wide(each)
-    return KeyDelete(proto.delete.table, keys)
+    return KeyDelete(find_table(schema, proto.delete.table).name, keys)
 
 
 def refuse_wide(keys: KeyRange) -> None:

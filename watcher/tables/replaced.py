@@ -12,9 +12,8 @@ from itertools import chain
 
 from ddl.model.errors import DdlSyntaxError
 from ddl.model.schema import Dialect
-from ddl.model.steps import DropTable, OtherStatement, RenameTables
+from ddl.model.steps import DropTable, RenameTables
 from ddl.syntax.parse import parse_statement
-from ddl.syntax.reader import TokenReader
 from watcher.model.log_events.reading import DROP_NOT_UNDERSTOOD
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.schema_changes import SchemaChange, read_schema_changes
@@ -59,18 +58,3 @@ def list_gone(statement: str, dialect: Dialect) -> Iterator[str]:
         yield step.name
     elif isinstance(step, RenameTables):
         yield from chain.from_iterable(step.renames)
-    elif isinstance(step, OtherStatement) and step.kind.startswith("RENAME"):
-        yield from read_renamed(TokenReader(step.text, dialect))
-
-
-def read_renamed(reader: TokenReader) -> Iterator[str]:
-    """Both names of a table that gets a synonym as well: ALTER TABLE a RENAME TO b, ADD SYNONYM a,
-    or RENAME WITH SYNONYM TO b."""
-    reader.expect("ALTER", "TABLE")
-    reader.accept("IF", "EXISTS")
-    reader.accept("ONLY")
-    yield reader.read_path()
-    reader.expect("RENAME")
-    reader.accept("WITH", "SYNONYM")
-    reader.expect("TO")
-    yield reader.read_path()

@@ -139,6 +139,9 @@ class GoogleSqlSpelling(Spelling):
         pairs = (f"{self.quote_name(old)} TO {self.quote_name(new)}" for old, new in renames)
         return f"RENAME TABLE {', '.join(pairs)}"
 
+    def rename_with_synonym(self, new: str, synonym: str) -> str:
+        return f"RENAME TO {self.quote_name(new)}, ADD SYNONYM {self.quote_name(synonym)}"
+
     def redefine_column(self, column: Column) -> str:
         return self.write_column(column)
 

@@ -24,6 +24,7 @@ from ddl.syntax.clauses import (
     read_foreign_key,
     read_interleave,
     read_on_delete,
+    read_synonym_change,
     read_table_renames,
     starts_constraint,
 )
@@ -58,7 +59,7 @@ class TableBody:
 
     def _read_item(self, reader: TokenReader) -> None:
         if reader.accept("SYNONYM", "("):
-            self.synonyms.append(reader.read_name())
+            self.synonyms.append(reader.read_path("a synonym"))
             reader.expect(")")
         elif starts_constraint(reader):
             constraint = read_constraint(reader)
@@ -143,6 +144,8 @@ def read_alter_table(reader: TokenReader) -> Step:
     table = reader.read_path("a table name")
     if (renames := read_table_renames(reader, table)) is not None:
         return renames
+    if (synonym := read_synonym_change(reader, table)) is not None:
+        return synonym
     if (other := read_alteration_as_text(reader)) is not None:
         return other
     if reader.accept("ADD"):

@@ -199,6 +199,9 @@ class PostgreSqlSpelling(Spelling):
         quote = self.quote_name
         return ", ".join(f"ALTER TABLE {quote(o)} RENAME TO {quote(n)}" for o, n in renames)
 
+    def rename_with_synonym(self, new: str, synonym: str) -> str:
+        return f"RENAME WITH SYNONYM TO {self.quote_name(new)}"
+
     def redefine_column(self, column: Column) -> str:
         raise DdlError(
             "the PostgreSQL dialect has no ALTER COLUMN with a whole definition (column"

@@ -14,6 +14,7 @@ from ddl.syntax.clauses import (
     read_foreign_key,
     read_interleave,
     read_on_delete,
+    read_synonym_change,
     read_table_renames,
     starts_constraint,
 )
@@ -67,7 +68,7 @@ class PostgreSqlTableBody:
         elif name is not None:
             reader.fail("CHECK or FOREIGN KEY")
         elif reader.accept("SYNONYM", "("):
-            self.synonyms.append(reader.read_name())
+            self.synonyms.append(reader.read_path("a synonym"))
             reader.expect(")")
         else:
             self._read_column(reader)
@@ -128,6 +129,8 @@ def read_alter_table(reader: TokenReader) -> Step:
     table = reader.read_path("a table name")
     if (renames := read_table_renames(reader, table)) is not None:
         return renames
+    if (synonym := read_synonym_change(reader, table)) is not None:
+        return synonym
     if (other := read_alteration_as_text(reader)) is not None:
         return other
     if reader.peek("ADD", "TTL") or reader.peek("ALTER", "TTL"):

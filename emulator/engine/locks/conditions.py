@@ -78,13 +78,13 @@ def statement_conditions(
     reader = ConditionReader(schema, types, exact_strings="\\" not in sql)
     places: list[TableConditions] = []
     for node in tree.find_all(exp.Table):
-        table = schema.table(".".join(part.name for part in node.parts))
+        table = schema.find_table(".".join(part.name for part in node.parts))
         written = isinstance(node.parent, exp.Schema | exp.Insert)
         if table is not None and table.name.casefold() not in hidden and not written:
             places.append(reader.table_conditions(node, table))
     shown = {each.table for each in places}
     views = any(
-        schema.table(".".join(part.name for part in node.parts)) is None
+        schema.find_table(".".join(part.name for part in node.parts)) is None
         for node in tree.find_all(exp.Table)
     )
     rest = names if views or names & hidden else names - shown

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ddl.model import steps
 from ddl.model.names import same_name, split_name
-from ddl.model.schema import Check, ForeignKey, Schema, Table
+from ddl.model.schema import Check, ForeignKey, Schema, Table, Verbatim
 from ddl.rules.limits import NAME_CHARACTERS_MAX
 from ddl.syntax.placements import list_read_functions
 from emulator.catalog.constraint_names import name_check, name_foreign_key
@@ -29,6 +29,8 @@ RESERVED_SCHEMAS = frozenset(
     }
 )
 RESERVED_SCHEMA_PREFIXES = ("spanner_", "pg_")
+OBJECT_KINDS = {"SEQUENCE": "Sequence", "PROPERTY GRAPH": "Property Graph"}
+"""Objects, kept as text, whose names are like those of tables; what messages call them."""
 UNNAMED_KINDS = frozenset({"ROLE", "PROTO BUNDLE"})
 """Objects whose names are a matter of their own, or that have none."""
 
@@ -72,6 +74,7 @@ def list_global_names(schema: Schema) -> Iterator[str]:
         yield from (item.name for item in items)
     yield from (item.name for item in schema.verbatim if item.kind not in UNNAMED_KINDS)
     for table in schema.tables:
+        yield from table.synonyms
         yield from list_constraint_names(table)
 
 
@@ -87,8 +90,13 @@ def check_names(change: SchemaChange) -> None:
     refuse_repeated_functions(change.after)
     step = change.step
     match step:
+        case steps.AddSynonym(_, synonym) | steps.RenameTables(_, str(synonym)):
+            check_synonym(change.after, synonym)
         case steps.CreateTable(table):
             check_object_name("Table", table.name)
+            for synonym in table.synonyms:
+                check_synonym(change.after, synonym)
+            refuse_second_synonym(table)
             check_constraint_names(table, None)
             refuse_missing_schema(change.after, table.name)
         case steps.CreateIndex(index):
@@ -100,17 +108,8 @@ def check_names(change: SchemaChange) -> None:
                 raise unimplemented(f"A Change Stream in a named schema ({stream.name})")
         case steps.CreateNamedSchema(name):
             check_schema_name(name)
-        case steps.CreateVerbatim(item) if item.kind == "SEQUENCE":
-            check_object_name("Sequence", item.name)
-            refuse_missing_schema(change.after, item.name)
-        case steps.CreateVerbatim(item) if item.kind == "PLACEMENT":
-            check_placement_name(item.name)
-        case steps.CreateVerbatim(item) if item.kind == "PROPERTY GRAPH":
-            check_object_name("Property Graph", item.name)
-            refuse_missing_schema(change.after, item.name)
-        case steps.CreateVerbatim(item) if item.kind == "VIEW":
-            refuse_function_name(item.name)
-            refuse_missing_schema(change.after, item.name)
+        case steps.CreateVerbatim(item):
+            check_kept_name(change.after, item)
         case _:
             pass
     if isinstance(step, steps.DropNamedSchema):
@@ -118,6 +117,18 @@ def check_names(change: SchemaChange) -> None:
     for old, table in change.tables():
         check_constraint_names(table, old)
         check_column_names(table, old)
+
+
+def check_kept_name(schema: Schema, item: Verbatim) -> None:
+    """The name of an object that the schema keeps as text."""
+    if item.kind == "PLACEMENT":
+        check_placement_name(item.name)
+    elif item.kind == "VIEW":
+        refuse_function_name(item.name)
+    elif item.kind in OBJECT_KINDS:
+        check_object_name(OBJECT_KINDS[item.kind], item.name)
+    if item.kind == "VIEW" or item.kind in OBJECT_KINDS:
+        refuse_missing_schema(schema, item.name)
 
 
 def refuse_repeated_names(change: SchemaChange) -> None:
@@ -146,6 +157,21 @@ def check_object_name(kind: str, name: str) -> None:
     last = split_name(name)[1]
     if not OBJECT_NAME.match(last) or len(last) > NAME_CHARACTERS_MAX:
         raise invalid_argument(f"{kind} name not valid: {name}.")
+
+
+def check_synonym(schema: Schema, synonym: str) -> None:
+    """A synonym is called as a table may be."""
+    check_object_name("Synonym", synonym)
+    refuse_missing_schema(schema, synonym)
+
+
+def refuse_second_synonym(table: Table) -> None:
+    """A table has one synonym at most."""
+    if len(table.synonyms) > 1:
+        raise invalid_argument(
+            f"Cannot add a synonym to table {table.name} because the table already has a synonym"
+            f" {table.synonyms[0]}."
+        )
 
 
 def check_constraint_names(table: Table, old: Table | None) -> None:

@@ -367,7 +367,7 @@ class QueryTrees:
 
     def _all_columns(self, node: exp.Table, *, generated: bool = False) -> list[str]:
         """The columns of INSERT without a list; with those that are ``generated``, of ``*``."""
-        table = self._schema.table(".".join(part.name for part in node.parts))
+        table = self._schema.find_table(".".join(part.name for part in node.parts))
         if table is None:
             return []
         return [
@@ -376,7 +376,7 @@ class QueryTrees:
 
     def _expect_columns(self, node: exp.Table, names: list[str]) -> None:
         """Raises INVALID_ARGUMENT for a column that has another name, if only by its case."""
-        table = self._schema.table(".".join(part.name for part in node.parts))
+        table = self._schema.find_table(".".join(part.name for part in node.parts))
         if table is None:
             return
         known = {column.name for column in table.columns}
