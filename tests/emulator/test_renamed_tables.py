@@ -101,12 +101,6 @@ def test_names_are_still_changed_after_a_restart(tmp_path: Path) -> None:
         ("RENAME TABLE A RENAME TO C", exceptions.InvalidArgument, "RENAME"),
         ("RENAME TABLE Parts TO N", exceptions.FailedPrecondition, "has a column of that name"),
         ("RENAME TABLE A TO Seen, B TO A", exceptions.FailedPrecondition, "Seen"),
-        ("ALTER TABLE A RENAME TO C, ADD SYNONYM A", exceptions.MethodNotImplemented, "RENAME TO"),
-        (
-            "CREATE TABLE N (Id INT64, SYNONYM (M)) PRIMARY KEY (Id)",
-            exceptions.MethodNotImplemented,
-            "A SYNONYM of a table",
-        ),
     ],
 )
 @pytest.mark.ddl(*TABLES, "CREATE VIEW Seen SQL SECURITY INVOKER AS SELECT A.V FROM A")
