@@ -486,7 +486,7 @@ def as_arrow(row: dict[str, Any]) -> dict[str, Any]:
     return cells
 
 
-def test_the_query_of_the_documentation_gives_the_rows_as_they_are(
+def test_the_queries_of_the_documentation_give_rows_and_their_history(
     tmp_path: Path, singers: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a change stream, with rows that one transaction changes more than once."""
@@ -506,10 +506,24 @@ def test_the_query_of_the_documentation_gives_the_rows_as_they_are(
     singers.run_in_transaction(change)
     watcher.run_once()
     monkeypatch.chdir(tmp_path)
-    (query,) = re.findall(r"```sql\n(SELECT.*?read_parquet.*?)```", SINKS.read_text(), re.DOTALL)
-    found = duckdb.connect().execute(query)
+    newest, history = re.findall(r"```sql\n(.*?read_parquet.*?)```", SINKS.read_text(), re.DOTALL)
+    assert {row["SingerId"]: row["LastName"] for row in query(newest)} == {
+        0: "second",
+        1: "third",
+        3: "first",
+        4: "first",
+    }
+    versions = sorted(
+        (row["SingerId"], row["LastName"], row["valid_to"] is None) for row in query(history)
+    )
+    assert versions == [
+        *((0, "first", False), (0, "second", True), (1, "first", False), (1, "third", True)),
+        *((2, "first", False), (3, "first", True), (4, "first", True), (5, "first", False)),
+    ]
+
+
+def query(sql: str) -> list[dict[str, Any]]:
+    """What DuckDB answers."""
+    found = duckdb.connect().execute(sql)
     names = [column[0] for column in found.description or ()]
-    rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-    newest = {row["SingerId"]: row["LastName"] for row in rows}
-    assert newest == {0: "second", 1: "third", 3: "first", 4: "first"}
-    assert len(rows) == 4
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
