@@ -148,6 +148,22 @@ class SetColumnOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class SetTableOptions:
+    """ALTER TABLE t SET OPTIONS (...): None removes an option."""
+
+    table: str
+    options: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetIndexOptions:
+    """ALTER INDEX i SET OPTIONS (...): None removes an option."""
+
+    index: str
+    options: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AddForeignKey:
     """ALTER TABLE t ADD [CONSTRAINT n] FOREIGN KEY."""
 
@@ -318,6 +334,8 @@ Step = (
     | SetDefault
     | SetOnUpdate
     | SetColumnOptions
+    | SetTableOptions
+    | SetIndexOptions
     | AddForeignKey
     | AddCheck
     | DropConstraint

@@ -15,6 +15,7 @@ from ddl.model.schema import Dialect, Schema
 from ddl.model.steps import Step
 from ddl.rules.dispatch import apply_by_type, reverse_by_type
 from ddl.rules.refusals import check_change_stream, check_index
+from ddl.rules.table_changes import change_options
 from ddl.syntax.grants import PRIVILEGE_STATEMENTS, change_grants
 from ddl.syntax.parse import parse_statement
 from ddl.syntax.protos import list_bundle_types
@@ -101,6 +102,24 @@ def alter_index_storing(step: steps.AlterIndexStoring, schema: Schema) -> Schema
 @reverse_by_type.register
 def reverse_alter_index_storing(step: steps.AlterIndexStoring, before: Schema) -> tuple[Step, ...]:
     return (steps.AlterIndexStoring(step.index, step.column, not step.add),)
+
+
+@apply_by_type.register
+def set_index_options(step: steps.SetIndexOptions, schema: Schema) -> Schema:
+    """ALTER INDEX SET OPTIONS."""
+    old = schema.index(step.index)
+    if old is None:
+        raise NameNotFoundError("Index", step.index)
+    new = replace(old, options=change_options(old.options, step.options))
+    return replace(schema, indexes=tuple(new if i is old else i for i in schema.indexes))
+
+
+@reverse_by_type.register
+def reverse_set_index_options(step: steps.SetIndexOptions, before: Schema) -> tuple[Step, ...]:
+    index = before.index(step.index)
+    old = dict(index.options) if index is not None else {}
+    options = tuple((name, old.get(name)) for name, _ in step.options)
+    return (steps.SetIndexOptions(step.index, options),)
 
 
 @apply_by_type.register

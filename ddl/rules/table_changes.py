@@ -21,6 +21,7 @@ from ddl.rules.refusals import (
 )
 
 COMMIT_OPTION = "allow_commit_timestamp"
+COLUMN_OPTIONS = frozenset({COMMIT_OPTION, "locality_group", "cassandra_type"})
 
 
 def replace_table(schema: Schema, table: Table) -> Schema:
@@ -207,26 +208,52 @@ def reverse_set_on_update(step: steps.SetOnUpdate, before: Schema) -> tuple[Step
 
 @apply_by_type.register
 def set_column_options(step: steps.SetColumnOptions, schema: Schema) -> Schema:
-    """SET OPTIONS of a column: Spanner has allow_commit_timestamp alone."""
+    """SET OPTIONS of a column."""
     table = require_table(schema, step.table)
     column = require_column(table, step.column)
     for name, value in step.options:
-        if name != COMMIT_OPTION:
+        if name not in COLUMN_OPTIONS:
             raise InvalidDefinitionError(f"Option: {name} is unknown.")
-        others = tuple(option for option in column.options if option[0] != COMMIT_OPTION)
-        column = replace(column, allow_commit_timestamp=False, options=others)
-        if value is not None and value.lower() == "true":
-            column = replace(column, allow_commit_timestamp=True)
-        elif value is not None:
-            column = replace(column, options=(*others, (name, value)))
+        is_commit = name == COMMIT_OPTION
+        commits = is_commit and value is not None and value.lower() == "true"
+        options = change_options(column.options, ((name, None if commits else value),))
+        column = replace(column, options=options)
+        if is_commit:
+            column = replace(column, allow_commit_timestamp=commits)
     return replace_column(schema, table, column)
 
 
 @reverse_by_type.register
 def reverse_set_column_options(step: steps.SetColumnOptions, before: Schema) -> tuple[Step, ...]:
     old = require_column(require_table(before, step.table), step.column)
-    value = "true" if old.allow_commit_timestamp else None
-    return (steps.SetColumnOptions(step.table, step.column, (("allow_commit_timestamp", value),)),)
+    before_step = dict(old.options)
+    if old.allow_commit_timestamp:
+        before_step[COMMIT_OPTION] = "true"
+    options = tuple((name, before_step.get(name)) for name, _ in step.options)
+    return (steps.SetColumnOptions(step.table, step.column, options),)
+
+
+def change_options(
+    options: tuple[tuple[str, str], ...], changes: tuple[tuple[str, str | None], ...]
+) -> tuple[tuple[str, str], ...]:
+    """Options after others were set; None removes one."""
+    after = dict(options) | dict(changes)
+    return tuple((name, value) for name, value in after.items() if value is not None)
+
+
+@apply_by_type.register
+def set_table_options(step: steps.SetTableOptions, schema: Schema) -> Schema:
+    """SET OPTIONS of a table."""
+    table = require_table(schema, step.table)
+    options = change_options(table.options, step.options)
+    return replace_table(schema, replace(table, options=options))
+
+
+@reverse_by_type.register
+def reverse_set_table_options(step: steps.SetTableOptions, before: Schema) -> tuple[Step, ...]:
+    old = dict(require_table(before, step.table).options)
+    options = tuple((name, old.get(name)) for name, _ in step.options)
+    return (steps.SetTableOptions(step.table, options),)
 
 
 @apply_by_type.register

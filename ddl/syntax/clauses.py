@@ -32,16 +32,13 @@ VERBATIM_KINDS = (
     "PLACEMENT",
     "STATISTICS",
 )
-ALTERATIONS_AS_TEXT = (
-    ("SET", "OPTIONS"),
-    ("SET", "LOCALITY", "GROUP"),
-    ("SET", "COLUMNAR", "POLICY"),
-)
-"""What ALTER TABLE and ALTER INDEX may say that the model does not look into."""
+OPTION_WORDS = {("LOCALITY", "GROUP"): "locality_group", ("COLUMNAR", "POLICY"): "columnar_policy"}
+"""Options that have keywords of their own in the PostgreSQL dialect."""
 OTHER_KINDS = ("GRANT", "REVOKE", "ANALYZE", "RENAME")
 EXPECTED_KIND = "TABLE, INDEX, CHANGE STREAM, SCHEMA, VIEW, SEQUENCE or another kind of object"
 
 Options = tuple[tuple[str, str], ...]
+NullableOptions = tuple[tuple[str, str | None], ...]
 
 
 def accept_verbatim_kind(reader: TokenReader) -> str | None:
@@ -51,6 +48,8 @@ def accept_verbatim_kind(reader: TokenReader) -> str | None:
 
 def read_verbatim_name(reader: TokenReader, kind: str) -> str:
     """The name of an object that is kept as text; a proto bundle has none."""
+    if kind == "LOCALITY GROUP" and reader.accept("DEFAULT"):
+        return "default"
     return "" if kind == "PROTO BUNDLE" else reader.read_path()
 
 
@@ -151,13 +150,19 @@ def read_synonym_change(reader: TokenReader, table: str) -> Step | None:
     return None
 
 
-def read_alteration_as_text(reader: TokenReader) -> Step | None:
-    """A synonym, options or where data is stored, after the name of a table or an index."""
-    for words in ALTERATIONS_AS_TEXT:
-        if reader.peek(*words):
-            reader.read_rest()
-            return steps.OtherStatement(" ".join(words), reader.text)
-    return None
+def read_set_options(reader: TokenReader) -> NullableOptions | None:
+    """SET OPTIONS (...), in PostgreSQL SET LOCALITY GROUP g or SET COLUMNAR POLICY p; None where
+    none of them follows. null, which removes an option, is None."""
+    if reader.dialect is Dialect.POSTGRESQL:
+        for words, name in OPTION_WORDS.items():
+            if reader.accept("SET", *words):
+                value = reader.advance().text
+                return ((name, None if value.upper() == "NULL" else value),)
+        return None
+    if not reader.accept("SET", "OPTIONS"):
+        return None
+    options = read_option_list(reader)
+    return tuple((name, None if value.upper() == "NULL" else value) for name, value in options)
 
 
 def read_alter_index(reader: TokenReader, stored_column: tuple[str, ...]) -> Step:
@@ -166,8 +171,8 @@ def read_alter_index(reader: TokenReader, stored_column: tuple[str, ...]) -> Ste
     ``stored_column`` holds the keywords before the column's name.
     """
     name = reader.read_path("an index name")
-    if (other := read_alteration_as_text(reader)) is not None:
-        return other
+    if (options := read_set_options(reader)) is not None:
+        return steps.SetIndexOptions(name, options)
     add = reader.accept("ADD")
     if not add:
         reader.expect("DROP")

@@ -196,6 +196,18 @@ def render_set_column_options(step: steps.SetColumnOptions, spelling: Spelling) 
 
 
 @render_by_type.register
+def render_set_table_options(step: steps.SetTableOptions, spelling: Spelling) -> str:
+    """SET OPTIONS of a table."""
+    return render_alter_table(step.table, spelling.set_options(step.options), spelling)
+
+
+@render_by_type.register
+def render_set_index_options(step: steps.SetIndexOptions, spelling: Spelling) -> str:
+    """SET OPTIONS of an index."""
+    return f"ALTER INDEX {spelling.quote_name(step.index)} {spelling.set_options(step.options)}"
+
+
+@render_by_type.register
 def render_add_foreign_key(step: steps.AddForeignKey, spelling: Spelling) -> str:
     """ADD FOREIGN KEY."""
     action = f"ADD {spelling.write_foreign_key(step.foreign_key)}"

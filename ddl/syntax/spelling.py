@@ -125,6 +125,10 @@ class Spelling(ABC):
         """What follows ALTER COLUMN c to set options."""
 
     @abstractmethod
+    def set_options(self, options: Options) -> str:
+        """What follows ALTER TABLE t or ALTER INDEX i to set options."""
+
+    @abstractmethod
     def set_not_null(self, not_null: bool) -> str:
         """What follows ALTER COLUMN c to make it NOT NULL, or NULL."""
 

@@ -38,6 +38,7 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "PLACEMENTS": objects.placement_rows,
         "PLACEMENT_OPTIONS": objects.placement_option_rows,
         "PROPERTY_GRAPHS": property_graphs.property_graph_rows,
+        "LOCALITY_GROUP_OPTIONS": objects.locality_group_option_rows,
         "CHANGE_STREAMS": objects.change_streams,
         "CHANGE_STREAM_OPTIONS": objects.change_stream_options,
         "CHANGE_STREAM_TABLES": objects.change_stream_tables,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ddl.model.names import split_name
 from ddl.model.schema import Schema
 from ddl.syntax import placements, sequences, views
+from ddl.syntax.locality_groups import list_locality_groups
 from emulator.values.system_tables import Row
 
 
@@ -45,6 +46,13 @@ def placement_option_rows(schema: Schema) -> Iterator[Row]:
     for placement in placements.read_placements(schema):
         for name, value in placement.options:
             yield placement.name, name, "STRING(MAX)", placements.strip_quotes(value)
+
+
+def locality_group_option_rows(schema: Schema) -> Iterator[Row]:
+    """The options that are set for each locality group."""
+    for group in list_locality_groups(schema):
+        for name, value in group.options:
+            yield group.name, name.upper(), value.strip("'\"")
 
 
 def change_streams(schema: Schema) -> Iterator[Row]:

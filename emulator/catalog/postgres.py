@@ -359,6 +359,7 @@ INFORMATION: dict[str, Callable[[Schema], Iterator[Fields]]] = {
             "CONSTRAINT_COLUMN_USAGE": constraints.constraint_column_usage,
             "CHECK_CONSTRAINTS": constraints.check_constraints,
             "COLUMN_COLUMN_USAGE": routines.column_column_usage,
+            "LOCALITY_GROUP_OPTIONS": objects.locality_group_option_rows,
             "PLACEMENTS": objects.placement_rows,
             "PLACEMENT_OPTIONS": objects.placement_option_rows,
             "CHANGE_STREAMS": objects.change_streams,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ddl.model import steps
 from ddl.model.errors import DdlError
 from ddl.model.schema import Dialect, Schema
-from ddl.syntax import search_indexes
+from ddl.syntax import locality_groups, search_indexes
+from ddl.syntax.clauses import OPTION_WORDS
 from ddl.syntax.parse import parse_statement
 from ddl.syntax.placements import KIND as PLACEMENT
 from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
@@ -27,12 +28,14 @@ RECORDED_KINDS = {
     VECTOR_INDEX,
     search_indexes.KIND,
     PROPERTY_GRAPH,
+    locality_groups.KIND,
 }
-POSTGRES_KINDS = {"ROLE", "VIEW", "SEQUENCE", search_indexes.KIND}
+POSTGRES_KINDS = {"ROLE", "VIEW", "SEQUENCE", search_indexes.KIND, locality_groups.KIND}
 """Those of the PostgreSQL dialect."""
 ALTERATIONS = {
     *("GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"),
     *(proto_bundle.ALTER, placements.ALTER, placements.ALTER_KEY, search_indexes.ALTER),
+    locality_groups.ALTER,
 }
 
 
@@ -96,4 +99,5 @@ def list_storage_options(step: steps.Step) -> list[str]:
             given = [step.column.options]
         case _:
             given = []
-    return [name for options in given for name, _ in options]
+    kept = OPTION_WORDS.values()
+    return [name for options in given for name, _ in options if name not in kept]

@@ -9,12 +9,13 @@ from dataclasses import replace
 
 from ddl.model import steps
 from ddl.model.errors import DuplicateNameError, NameNotFoundError, SchemaError
+from ddl.model.names import same_name
 from ddl.model.schema import Column, Identity, Schema, Table, Verbatim, find
-from ddl.syntax import placements, search_indexes, sequences, vector_indexes, views
+from ddl.syntax import locality_groups, placements, search_indexes, sequences, vector_indexes, views
 from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
 from ddl.syntax.property_graphs import read_property_graph
 from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
-from emulator.errors import invalid_argument
+from emulator.errors import failed_precondition, invalid_argument
 from emulator.sql.property_graphs import complete_graph
 from emulator.sql.sequences import identity_counter, sequence_counter
 
@@ -32,6 +33,8 @@ def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
         return create(schema, step.item) if create is not None else step
     if isinstance(step, steps.DropVerbatim) and step.kind == sequences.KIND:
         refuse_used_sequence(schema, step.name)
+    if isinstance(step, steps.DropVerbatim) and step.kind == locality_groups.KIND:
+        refuse_default_group(step.name)
     if isinstance(step, steps.OtherStatement) and step.kind in ALTERED:
         return ALTERED[step.kind](schema, step.text)
     if isinstance(step, steps.AlterColumn):
@@ -107,6 +110,42 @@ def create_search_index(schema: Schema, item: Verbatim) -> steps.Step:
     index = search_indexes.read_search_index(item.text, schema.dialect)
     refuse_taken_name(schema, item.name)
     return steps.CreateVerbatim(Verbatim(item.kind, item.name, index.text))
+
+
+def create_locality_group(schema: Schema, item: Verbatim) -> steps.Step | None:
+    """CREATE LOCALITY GROUP [IF NOT EXISTS]."""
+    group = locality_groups.read_locality_group(item.text, schema.dialect)
+    if same_name(group.name, locality_groups.DEFAULT):
+        raise failed_precondition("Default locality group cannot be created.")
+    if find_kept(schema, item.kind, item.name) is not None:
+        if group.optional:
+            return None
+        raise DuplicateNameError("Object", item.name)
+    return steps.CreateVerbatim(replace(item, text=replace(group, optional=False).text))
+
+
+def refuse_default_group(name: str) -> None:
+    """The group of what names none stays."""
+    if same_name(name, locality_groups.DEFAULT):
+        raise failed_precondition("Default locality group cannot be dropped.")
+
+
+def alter_locality_group(schema: Schema, text: str) -> steps.Step | None:
+    """ALTER LOCALITY GROUP [IF EXISTS] as a new definition of the group."""
+    change = locality_groups.read_locality_group(text, schema.dialect)
+    item = find_kept(schema, locality_groups.KIND, change.name)
+    if item is None and same_name(change.name, locality_groups.DEFAULT):
+        before = locality_groups.LocalityGroup(locality_groups.DEFAULT, dialect=schema.dialect)
+    elif item is not None:
+        before = locality_groups.read_locality_group(item.text, schema.dialect)
+    elif change.optional:
+        return None
+    else:
+        raise NameNotFoundError("Locality group", change.name)
+    if not change.options:
+        raise failed_precondition("Alter Locality Group must have options.")
+    after = locality_groups.alter_locality_group(before, change)
+    return steps.CreateVerbatim(Verbatim(locality_groups.KIND, before.name, after.text))
 
 
 def create_property_graph(schema: Schema, item: Verbatim) -> steps.Step | None:
@@ -222,11 +261,13 @@ CREATED: Mapping[str, Callable[[Schema, Verbatim], steps.Step | None]] = {
     vector_indexes.KIND: create_vector_index,
     search_indexes.KIND: create_search_index,
     PROPERTY_GRAPH: create_property_graph,
+    locality_groups.KIND: create_locality_group,
 }
 """What becomes of CREATE of an object that is kept as text; others are as they are."""
 ALTERED: Mapping[str, Callable[[Schema, str], steps.Step | None]] = {
     "ALTER SEQUENCE": alter_sequence,
     "ALTER IDENTITY": alter_identity,
     search_indexes.ALTER: alter_search_index,
+    locality_groups.ALTER: alter_locality_group,
 }
 """What becomes of ALTER of such an object, and of an identity."""

@@ -148,6 +148,9 @@ class GoogleSqlSpelling(Spelling):
     def set_column_options(self, options: Options) -> str:
         return f"SET {write_options(options)}"
 
+    def set_options(self, options: Options) -> str:
+        return f"SET {write_options(options)}"
+
     def set_not_null(self, not_null: bool) -> str:
         raise DdlError(
             f"GoogleSQL has no {'SET' if not_null else 'DROP'} NOT NULL: use ALTER COLUMN with the"

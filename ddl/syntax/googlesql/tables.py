@@ -20,10 +20,10 @@ from ddl.model.schema import (
 from ddl.model.steps import Step
 from ddl.syntax.clauses import (
     Options,
-    read_alteration_as_text,
     read_foreign_key,
     read_interleave,
     read_on_delete,
+    read_set_options,
     read_synonym_change,
     read_table_renames,
     starts_constraint,
@@ -146,8 +146,8 @@ def read_alter_table(reader: TokenReader) -> Step:
         return renames
     if (synonym := read_synonym_change(reader, table)) is not None:
         return synonym
-    if (other := read_alteration_as_text(reader)) is not None:
-        return other
+    if (options := read_set_options(reader)) is not None:
+        return steps.SetTableOptions(table, options)
     if reader.accept("ADD"):
         return read_add(reader, table)
     if reader.accept("DROP"):

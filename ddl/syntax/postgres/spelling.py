@@ -209,11 +209,17 @@ class PostgreSqlSpelling(Spelling):
         )
 
     def set_column_options(self, options: Options) -> str:
+        if all(name in STORAGE for name, _ in options):
+            return self.set_options(options)
         names = ", ".join(name for name, _ in options)
         raise DdlError(
             f"the PostgreSQL dialect has no options of a column ({names}): for commit timestamps"
             " create the column with the type SPANNER.COMMIT_TIMESTAMP"
         )
+
+    def set_options(self, options: Options) -> str:
+        ((name, value),) = options
+        return f"SET {STORAGE[name]} {'NULL' if value is None else value}"
 
     def set_not_null(self, not_null: bool) -> str:
         return "SET NOT NULL" if not_null else "DROP NOT NULL"

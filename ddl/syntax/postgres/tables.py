@@ -10,10 +10,10 @@ from ddl.model.names import split_name
 from ddl.model.schema import Check, Column, ForeignKey, KeyPart, OnDelete, Table, add_rowid
 from ddl.model.steps import Step
 from ddl.syntax.clauses import (
-    read_alteration_as_text,
     read_foreign_key,
     read_interleave,
     read_on_delete,
+    read_set_options,
     read_synonym_change,
     read_table_renames,
     starts_constraint,
@@ -131,8 +131,8 @@ def read_alter_table(reader: TokenReader) -> Step:
         return renames
     if (synonym := read_synonym_change(reader, table)) is not None:
         return synonym
-    if (other := read_alteration_as_text(reader)) is not None:
-        return other
+    if (options := read_set_options(reader)) is not None:
+        return steps.SetTableOptions(table, options)
     if reader.peek("ADD", "TTL") or reader.peek("ALTER", "TTL"):
         replaces = reader.advance().text.upper() == "ALTER"
         return steps.SetRowDeletionPolicy(table, read_ttl(reader), replaces)
@@ -189,9 +189,8 @@ def read_alter_column(reader: TokenReader, table: str) -> Step:
         return steps.SetNotNull(table, name, True)
     if reader.accept("DROP", "NOT", "NULL"):
         return steps.SetNotNull(table, name, False)
-    if reader.accept("SET", "LOCALITY", "GROUP"):
-        reader.read_rest()
-        return steps.OtherStatement("ALTER COLUMN SET LOCALITY GROUP", reader.text)
+    if (options := read_set_options(reader)) is not None:
+        return steps.SetColumnOptions(table, name, options)
     if any(reader.peek(*words) for words in IDENTITY_CHANGES):
         reader.read_rest()
         return steps.OtherStatement("ALTER IDENTITY", reader.text)

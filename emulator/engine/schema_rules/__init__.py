@@ -9,6 +9,7 @@ from emulator.engine.schema_rules.foreign_keys import (
     check_foreign_keys,
     refuse_drop_of_managed_index,
 )
+from emulator.engine.schema_rules.locality_groups import check_locality_groups
 from emulator.engine.schema_rules.names import check_names, name_constraints
 from emulator.engine.schema_rules.placements import check_placements
 from emulator.engine.schema_rules.property_graphs import check_property_graphs
@@ -35,6 +36,7 @@ def check_change(change: SchemaChange) -> None:
     check_foreign_keys(change)
     check_tables(change)
     check_placements(change)
+    check_locality_groups(change)
     check_vector_indexes(change)
     check_search_indexes(change)
     check_property_graphs(change)

@@ -6,14 +6,12 @@ from ddl.model import steps
 from ddl.model.names import require_table, same_name
 from ddl.model.schema import Column, Index, Table, Type, TypeCode
 from ddl.rules.refusals import is_in_primary_key, name_type
+from ddl.rules.table_changes import COLUMN_OPTIONS, COMMIT_OPTION
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument
 from emulator.sql.compile import compile_expression
 from emulator.values.served_types import LENGTHS_MAX
 from emulator.values.types import FLOATS
-
-COLUMN_OPTIONS = frozenset({"allow_commit_timestamp", "locality_group", "cassandra_type"})
-COMMIT_OPTION = "allow_commit_timestamp"
 
 
 def check_columns(change: SchemaChange) -> None:
