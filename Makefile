@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-all test-spark constraints soak endurance explore conformance test-cloud schemas any-schema reference lint format bench docs dist clean
+.PHONY: help setup demo check test test-all test-spark constraints soak endurance explore conformance test-cloud schemas any-schema reference clients lint format bench docs dist clean
 
 # Hundreds of processes import the product in the tests: each would compile it.
 unexport PYTHONDONTWRITEBYTECODE
@@ -69,6 +69,9 @@ any-schema: $(STAMP) ## random schemas, watched and copied in random ways: ANY_S
 
 reference: $(STAMP) ## random SQL against GoogleSQL's reference: REFERENCE_ARGS="--expressions 20000 --queries 5000 --list"
 	@PYTHONPATH=.:tests $(BIN)/python -m reference.run $(REFERENCE_ARGS)
+
+clients: $(STAMP) ## test suites of other people's clients on the embedded server, minutes each: SUITE="go python" CLIENTS_ARGS=--json
+	@PYTHONPATH=.:tests $(BIN)/python -m clients.run $(SUITE) $(CLIENTS_ARGS)
 
 lint: $(STAMP) ## ruff and mypy --strict
 	@$(BIN)/ruff check .

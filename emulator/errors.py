@@ -47,7 +47,8 @@ class SpannerError(Exception):
     """An answer other than OK.
 
     ``retry_delay_seconds`` is sent as RetryInfo (ABORTED), ``resource`` (its type and its name) as
-    ResourceInfo. Long messages are shortened: clients refuse an answer whose headers are too long.
+    ResourceInfo, ``link`` (a description and an address) as Help. Long messages are shortened:
+    clients refuse an answer whose headers are too long.
     """
 
     def __init__(
@@ -57,12 +58,14 @@ class SpannerError(Exception):
         *,
         retry_delay_seconds: float | None = None,
         resource: tuple[str, str] | None = None,
+        link: tuple[str, str] | None = None,
     ) -> None:
         self.message = shorten(message, ERROR_BYTES_MAX)
         super().__init__(self.message)
         self.code = code
         self.retry_delay_seconds = retry_delay_seconds
         self.resource = resource
+        self.link = link
 
 
 def invalid_argument(message: str) -> SpannerError:

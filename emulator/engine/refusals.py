@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 
 import apsw
+import grpc
 
 from ddl.model.schema import ForeignKey, Schema, Table
 from ddl.rules.limits import KEY_BYTES_MAX
@@ -25,6 +26,11 @@ from emulator.values.requests import Stored
 from emulator.wrong import Wrong, is_wrong
 
 LOG = logging.getLogger("emulator")
+LIMITS_LINK = (
+    "Cloud Spanner limits documentation.",
+    "https://cloud.google.com/spanner/docs/limits",
+)
+"""By this link clients know that a transaction is too large, and may use partitioned DML."""
 
 
 def format_key(key: Sequence[Stored]) -> str:
@@ -107,11 +113,13 @@ def commit_timestamp_not_allowed(column: str) -> SpannerError:
 
 def too_many_mutations() -> SpannerError:
     """A commit changes more than Spanner takes at once."""
-    return invalid_argument(
+    return SpannerError(
+        grpc.StatusCode.INVALID_ARGUMENT,
         "The transaction contains too many mutations. Insert and update operations count with the "
         "multiplicity of the number of columns they affect, and of the index entries that they "
         f"change. Split the transaction into several commits of at most {MUTATIONS_MAX} mutations, "
-        "or use partitioned DML."
+        "or use partitioned DML.",
+        link=LIMITS_LINK,
     )
 
 

@@ -29,6 +29,7 @@ from emulator.services.calls import Call, RpcContext
 from emulator.services.database_admin import (
     DIALECT_NUMBERS,
     DIALECTS,
+    GOOGLE_DEFAULT_ENCRYPTION,
     SERVICE,
     check_database_id,
     database_message,
@@ -91,6 +92,8 @@ class Backups:
             state=CREATING,
             database_dialect=DIALECT_NUMBERS[database.engine.schema.dialect],
         )
+        proto.encryption_info.encryption_type = GOOGLE_DEFAULT_ENCRYPTION
+        proto.encryption_information.add(encryption_type=GOOGLE_DEFAULT_ENCRYPTION)
         proto.expire_time.CopyFrom(request.backup.expire_time)
         times.fill_timestamp(proto.create_time, now)
         times.fill_timestamp(proto.max_expire_time, now + EXPIRY_MICROS_MAX)
@@ -155,8 +158,12 @@ class Backups:
         return backup.proto
 
     def delete(self, request: Message, context: RpcContext) -> Message:
-        """Deletes a backup that nobody restores or copies; databases that were restored stay."""
-        proto = self._find(request.name).proto
+        """Deletes a backup that nobody restores or copies; databases that were restored stay. One
+        that is gone is no error."""
+        backup = self._look_up(request.name)
+        if backup is None:
+            return Empty()
+        proto = backup.proto
         users = [*proto.referencing_databases, *proto.referencing_backups]
         if users:
             raise failed_precondition(
@@ -225,13 +232,20 @@ class Backups:
 
     def _find(self, name: str) -> StoredBackup:
         """A backup. Raises NOT_FOUND: for its instance first."""
+        backup = self._look_up(name)
+        if backup is None:
+            raise resource_not_found("Backup", BACKUP_TYPE, name)
+        return backup
+
+    def _look_up(self, name: str) -> StoredBackup | None:
+        """A backup of an instance, None where the instance has none of this name. Raises NOT_FOUND
+        where there is no instance."""
         backup = self._store.find(name)
         if backup is None:
             match = BACKUP_NAME.fullmatch(name)
             if match is None:
                 raise invalid_argument(f"Invalid backup uri: {name}")
             self._registry.instance(match[1])
-            raise resource_not_found("Backup", BACKUP_TYPE, name)
         return backup
 
     def _ready(self, name: str) -> StoredBackup:

@@ -34,6 +34,8 @@ from emulator.wrong import Wrong, is_wrong
 
 SERVICE = "/google.spanner.admin.database.v1.DatabaseAdmin/"
 READY = 2
+GOOGLE_DEFAULT_ENCRYPTION = 1
+"""The type of encryption, of databases and backups: keys of one's own are not served."""
 SLOW_REPORT_SECONDS = 0.1
 """How often a statement that a fault makes slow reports its progress."""
 DIALECTS = {0: Dialect.GOOGLESQL, 1: Dialect.GOOGLESQL, 2: Dialect.POSTGRESQL}
@@ -165,8 +167,11 @@ class DatabaseAdmin:
         )
 
     def drop(self, request: Message, context: RpcContext) -> Message:
-        """Deletes a database, unless it is protected."""
-        if self._registry.database(request.database).drop_protection:
+        """Deletes a database, unless it is protected. One that is gone is no error."""
+        dropped = self._registry.find_database(request.database)
+        if dropped is None:
+            return Empty()
+        if dropped.drop_protection:
             raise failed_precondition(
                 f"Database {request.database} has drop protection enabled and cannot be dropped."
             )
@@ -299,6 +304,7 @@ def database_message(database: HostedDatabase) -> Message:
         version_retention_period=text_option(database, "version_retention_period", "1h"),
         default_leader=text_option(database, "default_leader", ""),
     )
+    proto.encryption_info.add(encryption_type=GOOGLE_DEFAULT_ENCRYPTION)
     if database.restore_info is not None:
         proto.restore_info.CopyFrom(database.restore_info)
     times.fill_timestamp(proto.create_time, database.create_time_micros)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from ddl.model.resource_ids import IdRules
 from emulator.engine.clock import wall_micros
@@ -26,7 +27,9 @@ CONFIG_ID = "emulator-config"
 READY = 2
 PROJECT = re.compile(r"projects/[^/]+\Z")
 UNITS_PER_NODE = 1000
-CHANGEABLE = {"config", "display_name", "labels", "node_count", "processing_units"}
+KEPT = ("autoscaling_config", "default_backup_schedule_type", "edition")
+"""Fields that are kept as they are given."""
+CHANGEABLE = {"config", "display_name", "labels", "node_count", "processing_units", *KEPT}
 
 
 class InstanceAdmin:
@@ -124,6 +127,10 @@ class InstanceAdmin:
         if "labels" in paths:
             proto.labels.clear()
             proto.labels.update(request.instance.labels)
+        kept = sorted(paths.intersection(KEPT))
+        for name in kept:
+            proto.ClearField(name)
+        FieldMask(paths=kept).MergeMessage(request.instance, proto)
         if "node_count" in paths:
             set_size(proto, request.instance.node_count, 0)
         elif "processing_units" in paths:

@@ -179,13 +179,20 @@ class Registry:
 
     def database(self, name: str) -> HostedDatabase:
         """A database. Raises NOT_FOUND as Spanner does: for its instance first."""
+        hosted = self.find_database(name)
+        if hosted is None:
+            raise resource_not_found("Database", DATABASE_TYPE, name)
+        return hosted
+
+    def find_database(self, name: str) -> HostedDatabase | None:
+        """A database of an instance, None where the instance has none of this name. Raises
+        NOT_FOUND where there is no instance."""
         hosted = self.databases.get(name)
         if hosted is None:
             match = DATABASE_NAME.fullmatch(name)
             if match is None:
                 raise invalid_argument(f"Invalid database uri: {name}")
             self.instance(match[1])
-            raise resource_not_found("Database", DATABASE_TYPE, name)
         return hosted
 
     def databases_of(self, instance: str) -> list[HostedDatabase]:

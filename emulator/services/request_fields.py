@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from google.protobuf.message import Message as ProtoMessage
+
 from emulator.errors import unimplemented
 from emulator.wire.messages import Message
 
@@ -46,6 +48,11 @@ def is_own_message(field: Any) -> bool:
     return bool(inner and field.has_presence and inner.file.package.startswith("google.spanner"))
 
 
+def says(value: Any) -> bool:
+    """Whether the value of a field asks for anything: clients send messages without a field."""
+    return not isinstance(value, ProtoMessage) or bool(value.ListFields())
+
+
 def refuse_fields(request: Message, paths: tuple[Path, ...]) -> None:
     """Raises UNIMPLEMENTED where one of the fields is set."""
     for path in paths:
@@ -55,5 +62,5 @@ def refuse_fields(request: Message, paths: tuple[Path, ...]) -> None:
                 break
             message = getattr(message, name)
         else:
-            if any(field.name == path[-1] for field, _ in message.ListFields()):
+            if any(field.name == path[-1] and says(value) for field, value in message.ListFields()):
                 raise unimplemented(f"The field {'.'.join(path)} of {request.DESCRIPTOR.name}")

@@ -7,7 +7,7 @@ from typing import NoReturn
 import grpc
 from google.protobuf.any_pb2 import Any as AnyProto
 from google.protobuf.duration_pb2 import Duration
-from google.rpc.error_details_pb2 import ResourceInfo, RetryInfo
+from google.rpc.error_details_pb2 import Help, ResourceInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from emulator.errors import SpannerError
@@ -24,7 +24,7 @@ def code_number(code: grpc.StatusCode) -> int:
 
 
 def error_details(error: SpannerError) -> list[Message]:
-    """RetryInfo and ResourceInfo, where they belong."""
+    """RetryInfo, ResourceInfo and Help, where they belong."""
     messages: list[Message] = []
     if error.retry_delay_seconds is not None:
         delay = Duration(nanos=int(error.retry_delay_seconds * 1e9))
@@ -38,6 +38,9 @@ def error_details(error: SpannerError) -> list[Message]:
                 description=f"{kind.rpartition('.')[2]} does not exist.",
             )
         )
+    if error.link is not None:
+        description, url = error.link
+        messages.append(Help(links=[Help.Link(description=description, url=url)]))
     return messages
 
 

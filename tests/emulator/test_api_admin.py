@@ -38,6 +38,25 @@ def test_instances_are_made_changed_and_deleted(instance: Instance) -> None:
     assert not created.exists()
 
 
+def test_an_instance_changes_in_the_fields_that_a_mask_names(instance: Instance) -> None:
+    api = instance._client.instance_admin_api
+    created = instance._client.instance("masked", instance.configuration_name, node_count=1)
+    created.create().result(10)
+    autoscaling = {"autoscaling_limits": {"min_nodes": 1, "max_nodes": 3}}
+    change = {"name": created.name, "edition": "ENTERPRISE", "autoscaling_config": autoscaling}
+    for mask, expected in (
+        (["edition"], ("ENTERPRISE", 0)),
+        (["edition", "autoscaling_config"], ("ENTERPRISE", 3)),
+    ):
+        api.update_instance(instance=change, field_mask={"paths": mask}).result(10)
+        changed = api.get_instance(name=created.name)
+        scaled = changed.autoscaling_config.autoscaling_limits.max_nodes
+        assert (changed.edition.name, scaled) == expected
+    with pytest.raises(exceptions.InvalidArgument, match="the mask may name"):
+        api.update_instance(instance=change, field_mask={"paths": ["create_time"]})
+    created.delete()
+
+
 def test_the_one_configuration_is_listed(instance: Instance) -> None:
     configs = list(instance._client.list_instance_configs())
     assert [c.name.rpartition("/")[2] for c in configs] == ["emulator-config"]
@@ -58,6 +77,17 @@ def test_a_database_that_is_not_there_is_not_found(instance: Instance) -> None:
     snapshot = instance.database("no-such-database").snapshot()
     with pytest.raises(exceptions.NotFound, match="Database not found"), snapshot as opened:
         list(opened.execute_sql("SELECT 1"))
+
+
+def test_a_database_that_is_gone_can_be_dropped_again(instance: Instance) -> None:
+    database = instance.database("dropped-twice", ddl_statements=[TABLE])
+    for _ in range(2):
+        database.create().result(10)
+        database.reload()  # the client sends an empty encryption_config from here on
+        database.drop()
+        database.drop()
+    with pytest.raises(exceptions.NotFound, match="Instance not found"):
+        instance._client.instance("no-such-instance").database("some-database").drop()
 
 
 def test_nothing_is_left_of_a_database_whose_schema_is_refused(instance: Instance) -> None:

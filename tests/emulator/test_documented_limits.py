@@ -15,8 +15,10 @@ from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
 from emulator import limits
+from emulator.engine.refusals import too_many_mutations
 from emulator.services.calls import check_bytes, find_bytes_max
 from emulator.wire import messages as m
+from emulator.wire.status import error_details
 
 SCHEMA = (
     "CREATE TABLE T (Id INT64, S STRING(MAX), B BYTES(MAX), J JSON) PRIMARY KEY (Id)",
@@ -122,6 +124,13 @@ def send_text(database: Database, size: int) -> None:
                 param_types={"p": param_types.BYTES},
             )
         )
+
+
+def test_too_many_mutations_have_the_link_by_which_clients_know_them() -> None:
+    (help_,) = error_details(too_many_mutations())
+    (link,) = help_.links
+    assert link.description == "Cloud Spanner limits documentation."
+    assert link.url == "https://cloud.google.com/spanner/docs/limits"
 
 
 LIMITS = {

@@ -1,0 +1,20 @@
+"""The suites, by the names that ``make clients SUITE=NAME`` takes."""
+
+from __future__ import annotations
+
+from clients import go_client, go_sql_driver, gorm, python_client, sqlalchemy_dialect, wrench
+from clients.suite import Suite
+
+ALL: dict[str, Suite] = {
+    suite.name: suite
+    for suite in (
+        python_client.GOOGLESQL,
+        python_client.POSTGRESQL,
+        go_client.GOOGLESQL,
+        go_client.POSTGRESQL,
+        go_sql_driver.SUITE,
+        sqlalchemy_dialect.SUITE,
+        gorm.SUITE,
+        wrench.SUITE,
+    )
+}
