@@ -25,6 +25,7 @@ pytest_plugins = [
     "fixtures.pubsub",
     "fixtures.webhook",
     "fixtures.table_targets",
+    "fixtures.redis_server",
     "fixtures.schema_registry",
     "fixtures.apicurio",
     "fixtures.small_disk",

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from fixtures.same_values import Key, Row, key_of, read_copied_cell, read_line_cell, read_row
+import duckdb
+from fixtures.same_values import (
+    Key,
+    Row,
+    compare_rows,
+    key_of,
+    read_copied_cell,
+    read_line_cell,
+    read_row,
+    truncate_timestamps,
+)
 from fixtures.table_facts import TableFacts
 
 from watcher.cli.watch import make_sink
 from watcher.model.change import Change
+from watcher.runners.delivery.table_store import quote_place
 from watcher.runners.watcher import Watcher
+from watcher.settings.destinations import DuckDbDestination
 from watcher.settings.watcher import parse_watch_config
 
 
 class SinkKind(StrEnum):
-    """Where changes go: a file of plain lines, one of Debezium's, or a function."""
+    """Where changes go: a file of plain lines, one of Debezium's, a function, or tables of another
+    database, of DuckDB."""
 
     PLAIN = "plain"
     DEBEZIUM = "debezium"
     CALLBACK = "callback"
+    TABLES = "tables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +60,10 @@ def deliver(
         watcher.on_change(changes.append)
         watcher.run_once()
         return [read_change(change, by_name[change.table]) for change in changes]
+    if kind is SinkKind.TABLES:
+        delivered = deliver(settings, SinkKind.PLAIN, path, by_name.values())
+        compare_tables(settings, path.with_name("tables.duckdb"), by_name.values(), delivered)
+        return delivered
     config = parse_watch_config({"delivery": {"to": str(path), "envelope": kind.value}} | settings)
     watcher = Watcher(config)
     watcher.deliver_to(make_sink(config))
@@ -53,6 +71,44 @@ def deliver(
     text = path.read_text() if path.exists() else ""
     read = read_plain_line if kind is SinkKind.PLAIN else read_debezium_line
     return [each for line in text.splitlines() for each in read(json.loads(line), by_name)]
+
+
+def compare_tables(
+    settings: dict[str, Any], path: Path, tables: Iterable[TableFacts], changes: Sequence[Delivered]
+) -> None:
+    """Raises AssertionError unless the tables of a second watcher have the newest of these
+    changes."""
+    alone = {"consumer": "tables", "positions": {"keep": "memory"}}
+    config = parse_watch_config({"delivery": {"to": f"duckdb:{path}"}} | settings | alone)
+    watcher = Watcher(config)
+    watcher.deliver_to(make_sink(config))
+    watcher.run_once()
+    queue = config.delivery.queue
+    assert isinstance(queue, DuckDbDestination)
+    with duckdb.connect(path) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for table in tables:
+            changed = apply_changes(table, {}, changes)
+            expected = {key: truncate_row(table, row) for key, row in changed.items()}
+            place = quote_place(queue.place(table.name))
+            names = {name for each in changes if each.table == table.name for name in each.cells}
+            rows = (
+                connection.sql(f"SELECT * FROM {place}").to_arrow_table().to_pylist()
+                if names
+                else []
+            )
+            found = [read_row(table.columns, row, read_copied_cell) for row in rows]
+            left_out = frozenset(table.columns) - names
+            problems = compare_rows(table, expected, found, left_out)
+            assert not problems, problems
+
+
+def truncate_row(table: TableFacts, row: Row) -> Row:
+    """A row in microseconds, but for its key."""
+    return {
+        name: cell if name in table.key else truncate_timestamps(table.columns[name].type, cell)
+        for name, cell in row.items()
+    }
 
 
 def read_change(change: Change, table: TableFacts) -> Delivered:

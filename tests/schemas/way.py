@@ -18,7 +18,6 @@ from fixtures.same_values import (
     key_of,
     read_copied_cell,
     read_row,
-    truncate_timestamps,
 )
 from fixtures.singers import address_of, fetch_now
 from fixtures.table_facts import TableFacts, quote, quote_table
@@ -33,7 +32,7 @@ from ddl.model.selection import select_tables
 from ddl.syntax.render import render_schema
 from ddl.tracking.lint import lint_schema
 from ddl.tracking.status import list_statuses
-from schemas.delivered import SinkKind, apply_changes, deliver
+from schemas.delivered import SinkKind, apply_changes, deliver, truncate_row
 from schemas.facts import is_own
 from schemas.outcomes import SchemaOutcome
 from watcher.consumers.clearing import Clearing, Method
@@ -247,7 +246,7 @@ class Way:
         kind, path = self._subject.choice.sink, self._subject.folder / "changes.jsonl"
         start = format_timestamp(self._stream_start) if self._streams else "earliest"
         settings = self._settings("watcher") | {"start": start}
-        if self._streams and kind is SinkKind.DEBEZIUM:
+        if self._streams and kind in (SinkKind.DEBEZIUM, SinkKind.TABLES):
             settings["stream"] = {"name": STREAM, "whole_rows": True}
         changes = deliver(settings, kind, path, self._watched)
         self._outcome.counts["changes delivered"] += len(changes)
@@ -407,14 +406,6 @@ def drop_sign(cell: Any) -> Any:
 def show_rows(table: TableFacts, rows: Mapping[Key, Row]) -> dict[Key, Row]:
     """Rows as lines and copies have them: microseconds, but all digits of a key."""
     return {key: truncate_row(table, row) for key, row in rows.items()}
-
-
-def truncate_row(table: TableFacts, row: Row) -> Row:
-    """One of them."""
-    return {
-        name: cell if name in table.key else truncate_timestamps(table.columns[name].type, cell)
-        for name, cell in row.items()
-    }
 
 
 def list_differences(before: Schema, after: Schema) -> list[str]:

@@ -34,7 +34,7 @@ SECRET = {
     *("delivery.kafka.properties", "delivery.kafka.schema_registry_properties"),
     *("delivery.webhook.headers", "delivery.webhook.secret", "replica.spark"),
     *("delivery.postgresql.password", "delivery.postgresql.properties"),
-    "delivery.duckdb.properties",
+    *("delivery.duckdb.properties", "delivery.redis.password"),
 }
 """The settings that may hold a secret."""
 NOT_SECRET = {
@@ -113,6 +113,7 @@ ADDRESSES = {
     "webhook": "webhook://h",
     "postgresql": "postgresql://h/d",
     "duckdb": "duckdb:a.db",
+    "redis": "redis://h",
 }
 """Where changes go, by the section that is for it."""
 
@@ -176,7 +177,7 @@ WRONG = [
 ]
 
 
-ONE_VALUE = {"delivery.webhook.secret", "delivery.postgresql.password"}
+ONE_VALUE = {"delivery.webhook.secret", "delivery.postgresql.password", "delivery.redis.password"}
 """Settings that are a secret themselves: a text is right there."""
 
 
@@ -208,6 +209,7 @@ def test_the_error_says_what_to_write() -> None:
         f"postgresql://user:{MARKER}@h/d",
         f"postgresql://user:a/{MARKER}@h/d",
         f"postgresql://h/d?password={MARKER}",
+        f"redis://user:{MARKER}@h",
         f"postgres://user:a/{MARKER}@h/d",
     ],
 )

@@ -113,9 +113,9 @@ def command(
             metavar="DESTINATION",
             help="Where changes go: - (the standard output, the default), a file (a path with"
             " / or ., or file:PATH), kafka://BROKER:PORT,BROKER:PORT/TOPIC, pubsub://PROJECT/TOPIC,"
-            " webhook://HOST:PORT/PATH, files:FOLDER (by table and hour), or tables:"
-            " postgresql://USER@HOST:PORT/DATABASE or duckdb:FILE. {table} in TOPIC or PATH is the"
-            " table's name, and what it is when left out.",
+            " redis://HOST:PORT/DATABASE?stream=NAME, webhook://HOST:PORT/PATH, files:FOLDER (by"
+            " table and hour), or tables: postgresql://USER@HOST:PORT/DATABASE or duckdb:FILE."
+            " {table} in TOPIC, NAME or PATH is the table's name, and what it is when left out.",
         ),
     ] = None,
     envelope: Annotated[

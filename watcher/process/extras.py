@@ -21,6 +21,7 @@ EXTRAS = {
     "kafka": ("confluent_kafka",),
     "postgresql": ("psycopg",),
     "pubsub": ("google.cloud.pubsub_v1",),
+    "redis": ("redis",),
     "registry": ("authlib", "cachetools", "confluent_kafka", "httpx2"),
     "spark": ("pyspark",),
     "stores": ("obstore",),

@@ -24,6 +24,8 @@ NAMES = (
     "after-file",
     "before-tables-commit",
     "after-tables-commit",
+    "before-redis-exec",
+    "after-redis-exec",
     "after-proved-ranges",
     "after-rewrite",
     "after-rewrite-files",

@@ -13,6 +13,7 @@ from ddl.model.schema import Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.changes import stamp_rows
 from watcher.model.change import Change, Operation, Shape, Value
+from watcher.model.errors import DeliveryError
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.replica.rows import arrange_rows, build_column, reduce_changes
 from watcher.spanner.key_values import identify_column
@@ -66,18 +67,38 @@ class HeldWindow:
         self._arrange_changes()
         for table, pieces in self._pieces.items():
             types = {name: each for piece in pieces for name, each in piece.types.items()}
-            parts = unify([piece.rows for piece in pieces])
+            parts = unify(table, [piece.rows for piece in pieces])
             key = pieces[-1].key
             yield NewestRows(table, key, types, normalize_keys(reduce_changes(parts, key), key))
 
     def _arrange_changes(self) -> None:
-        """Changes of one table and shape that follow one another become a piece."""
+        """Changes of one table with the same columns that follow one another become a piece."""
         changes, self._changes = self._changes, []
-        for _, group in groupby(changes, lambda change: (change.table, change.shape)):
-            some = list(group)
-            shape = some[0].shape
-            rows = arrange_changes(some, shape, self._nanoseconds)
-            self._pieces[shape.table].append(Piece(shape.primary_key, dict(shape.columns), rows))
+        tables: dict[str, list[Change]] = defaultdict(list)
+        for change in changes:
+            tables[change.table].append(change)
+        for table, those in tables.items():
+            shapes = choose_shapes(those)
+            for shape, group in groupby(zip(shapes, those, strict=True), lambda pair: pair[0]):
+                rows = arrange_changes([each for _, each in group], shape, self._nanoseconds)
+                piece = Piece(shape.primary_key, dict(shape.columns), rows)
+                self._pieces[table].append(piece)
+
+
+def choose_shapes(changes: Sequence[Change]) -> list[Shape]:
+    """The columns of each change of a table. A delete has the key alone: the others are those of
+    another change, because a stream may describe them in another way."""
+    whole = next((each.shape for each in changes if each.operation is not Operation.DELETE), None)
+    return [
+        (whole or keep_key(each.shape)) if each.operation is Operation.DELETE else each.shape
+        for each in changes
+    ]
+
+
+def keep_key(shape: Shape) -> Shape:
+    """The columns of the key alone."""
+    key = tuple((name, type_) for name, type_ in shape.columns if name in shape.primary_key)
+    return Shape(shape.table, key, shape.primary_key)
 
 
 def arrange_changes(
@@ -108,10 +129,18 @@ def convert_cells(
     return build_column(values, type_, target)
 
 
-def unify(tables: Sequence[pa.Table]) -> list[pa.Table]:
-    """Tables with all columns of each: a column that came within the window is NULL before."""
-    schema = pa.unify_schemas([table.schema for table in tables])
-    return [fill(table, schema) for table in tables]
+def unify(name: str, parts: Sequence[pa.Table]) -> list[pa.Table]:
+    """Rows of a table with all columns of each part: one that came within the window is NULL
+    before. Raises DeliveryError where a column has changed its type."""
+    try:
+        schema = pa.unify_schemas([part.schema for part in parts])
+    except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+        raise DeliveryError(
+            f"a column of {name} has changed its type within a window ({error}): leave it out"
+            " (exclude_columns), or drop the table that has its rows and start a consumer of"
+            " another name"
+        ) from error
+    return [fill(part, schema) for part in parts]
 
 
 def fill(table: pa.Table, schema: pa.Schema) -> pa.Table:

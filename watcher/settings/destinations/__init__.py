@@ -18,6 +18,8 @@ from watcher.settings.destinations.postgresql import PostgresDestination as Post
 from watcher.settings.destinations.postgresql import PostgresOptions as PostgresOptions
 from watcher.settings.destinations.pubsub import PubSubDestination as PubSubDestination
 from watcher.settings.destinations.pubsub import PubSubOptions as PubSubOptions
+from watcher.settings.destinations.redis import RedisDestination as RedisDestination
+from watcher.settings.destinations.redis import RedisOptions as RedisOptions
 from watcher.settings.destinations.tables import TableDestination as TableDestination
 from watcher.settings.destinations.webhook import WebhookDestination as WebhookDestination
 from watcher.settings.destinations.webhook import WebhookOptions as WebhookOptions
@@ -32,6 +34,7 @@ DESTINATIONS: dict[str, type[Destination]] = {
         FilesDestination,
         PostgresDestination,
         DuckDbDestination,
+        RedisDestination,
     )
 }
 
@@ -51,6 +54,8 @@ class QueueSections(Section):
     """How to write to tables of PostgreSQL."""
     duckdb: DuckDbOptions = DuckDbOptions()
     """How to write to tables of DuckDB."""
+    redis: RedisOptions = RedisOptions()
+    """How to write to streams of Redis."""
 
     def list_queue_options(self) -> dict[str, QueueOptions]:
         """The options of each queue by its scheme."""

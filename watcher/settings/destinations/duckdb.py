@@ -12,8 +12,8 @@ from watcher.settings.destinations.tables import (
     PLACES,
     TableDestination,
     TableOptions,
-    check_one_table,
     read_parameters,
+    read_places,
 )
 from watcher.settings.secret_values import Secret
 
@@ -54,6 +54,5 @@ class DuckDbDestination(TableDestination):
             path = path[2:]
         if not path or path.startswith(("//", *NO_FILES)) or "\0" in path or path.endswith("/"):
             return None
-        given = read_parameters(query, PLACES)
-        schema, table = given.get("schema", "main"), given.get("table", TABLE_FIELD)
-        return cls(Path(path), schema, check_one_table(table))
+        schema, table = read_places(read_parameters(query, PLACES), "main")
+        return cls(Path(path), schema, table)

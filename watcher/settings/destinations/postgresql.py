@@ -13,8 +13,8 @@ from watcher.settings.destinations.tables import (
     PLACES,
     TableDestination,
     TableOptions,
-    check_one_table,
     read_parameters,
+    read_places,
 )
 from watcher.settings.secret_values import Secret
 
@@ -81,15 +81,9 @@ class PostgresDestination(TableDestination):
         match = PLACE.match(place)
         if match is None or DATABASE.match(database) is None:
             return None
-        schema, table = given.pop("schema", "public"), given.pop("table", TABLE_FIELD)
-        return cls(
-            match["user"],
-            match["hosts"] or "",
-            database,
-            schema,
-            check_one_table(table),
-            tuple(given.items()),
-        )
+        schema, table = read_places(given, "public")
+        others = tuple((name, value) for name, value in given.items() if name not in PLACES)
+        return cls(match["user"], match["hosts"] or "", database, schema, table, others)
 
     @property
     def server_address(self) -> str | None:

@@ -11,8 +11,8 @@ from ddl.model.names import split_name
 from watcher.model.errors import ConfigurationError
 from watcher.settings.destinations.destination import TABLE_FIELD, Destination, QueueOptions
 
-IDENTIFIER = re.compile(r"[^\x00-\x1f\"{}%]+\Z")
-"""What the names of schemas and tables may have: their owners quote them."""
+WRITTEN = re.compile(r"[^\x00-\x1f\"{}%]+\Z")
+"""What names in an address may have. Those of Spanner may have more: they are quoted."""
 
 
 class TableOptions(QueueOptions):
@@ -49,11 +49,10 @@ class TableDestination(Destination):
         named, name = split_name(table)
         found = (named or self.schema, self.topic.replace(TABLE_FIELD, name))
         for each in found:
-            if IDENTIFIER.match(each) is None or len(each.encode()) > self.name_bytes_max:
+            if len(each.encode()) > self.name_bytes_max:
                 raise ConfigurationError(
-                    f"{self.service} does not allow the name '{each}': use at most"
-                    f" {self.name_bytes_max} bytes without quotes, braces and %, with 'schema' and"
-                    f" 'table' in delivery.to, where {TABLE_FIELD} stands for the name of the table"
+                    f"{self.service} does not allow the name '{each}': it has more than"
+                    f" {self.name_bytes_max} bytes; leave the table out, with exclude"
                 )
         return found
 
@@ -86,11 +85,19 @@ PLACES = {
 }
 
 
-def check_one_table(template: str) -> str:
-    """The template of names. Raises ConfigurationError for one that would be one table for all."""
-    if TABLE_FIELD not in template:
+def read_places(given: Mapping[str, str], schema: str) -> tuple[str, str]:
+    """The schema of tables that are in none, and the template of names. Raises ConfigurationError
+    for names that cannot be, and for a template that would be one table for all."""
+    places = (given.get("schema", schema), given.get("table", TABLE_FIELD))
+    for name, text in zip(PLACES, places, strict=True):
+        if WRITTEN.match(text.replace(TABLE_FIELD, "t") if name == "table" else text) is None:
+            raise ConfigurationError(
+                f"'{name}' in delivery.to cannot be '{text}': use a name without quotes, % and"
+                f" braces, but for {TABLE_FIELD} in 'table'"
+            )
+    if TABLE_FIELD not in places[1]:
         raise ConfigurationError(
-            f"'table' in delivery.to would put the rows of all tables into '{template}': write"
+            f"'table' in delivery.to would put the rows of all tables into '{places[1]}': write"
             f" {TABLE_FIELD} in it, such as table=copy_{TABLE_FIELD}"
         )
-    return template
+    return places
