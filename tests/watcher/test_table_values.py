@@ -15,8 +15,10 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from fixtures import everything as table_of_everything
 from fixtures.any_batch import polled_batches
+from fixtures.everything import row as make_row
+from fixtures.everything import rows as make_rows
+from fixtures.everything import write
 from fixtures.singers import address_of
 from fixtures.table_targets import TableTarget
 from google.cloud.spanner_v1.database import Database
@@ -133,13 +135,12 @@ def test_every_type_has_its_values(
     everything: Database, dialect: Dialect, table_target: TableTarget
 ) -> None:
     postgresql = not table_target.null_texts
-    expected = table_of_everything.rows(Dialect.POSTGRESQL if postgresql else dialect)
+    expected = make_rows(Dialect.POSTGRESQL if postgresql else dialect)
     if postgresql and dialect is Dialect.GOOGLESQL:
         expected = [
-            row | {name: table_of_everything.row(row["Id"])[name] for name in ("Js", "Jss")}
-            for row in expected
+            row | {name: make_row(row["Id"])[name] for name in ("Js", "Jss")} for row in expected
         ]
-    table_of_everything.write(everything, expected)
+    write(everything, expected)
     watcher = Watcher(
         database=str(address_of(everything)),
         consumer="types",
