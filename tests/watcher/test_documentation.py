@@ -10,6 +10,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import pytest
 from fixtures.warm_python import WARM_PYTHON
 
 import watcher
@@ -30,20 +31,31 @@ def test_the_configuration_in_the_documentation_is_valid() -> None:
     assert config.table["Events"].shard == "time"
 
 
-def test_the_configurations_of_queues_in_the_documentation_are_valid(tmp_path: Path) -> None:
-    for name in ("kafka-password", "registry", "hook"):
+@pytest.mark.parametrize(
+    ("page", "queues"),
+    [
+        (
+            "sinks.md",
+            [
+                *("kafka://broker1:9092,broker2:9092", "kafka://broker1:9092,broker2:9092"),
+                *("pubsub://my-project", "redis://redis.example.com:6379/0"),
+                *("webhook://hooks.example.com", "files:s3://bucket/changes"),
+            ],
+        ),
+        ("databases.md", ["postgresql://db.example.com:5432/music", "duckdb:/data/music.duckdb"]),
+    ],
+)
+def test_the_configurations_of_queues_in_the_documentation_are_valid(
+    page: str, queues: list[str], tmp_path: Path
+) -> None:
+    for name in ("kafka-password", "registry", "hook", "redis", "postgres"):
         (tmp_path / name).write_text("secret")
-    text = (DOCS / "sinks.md").read_text().replace("/run/secrets", str(tmp_path))
+    text = (DOCS / page).read_text().replace("/run/secrets", str(tmp_path))
     configs = [
         parse_watch_config(tomllib.loads(listing))
         for listing in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     ]
-    assert [str(config.delivery.queue) for config in configs] == [
-        *("kafka://broker1:9092,broker2:9092", "kafka://broker1:9092,broker2:9092"),
-        "pubsub://my-project",
-        "webhook://hooks.example.com",
-        "files:s3://bucket/changes",
-    ]
+    assert [str(config.delivery.queue) for config in configs] == queues
 
 
 def list_errors(base: type[Exception]) -> set[type[Exception]]:

@@ -24,7 +24,7 @@ from watcher.model.change import Change, Operation
 from watcher.model.errors import DeliveryError
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.replica.rows import find_deleted
-from watcher.runners.delivery.table_rows import arrange_changes, unify
+from watcher.runners.delivery.table_rows import arrange_changes, choose_shapes, unify
 from watcher.runners.delivery.timed_files import TimedFiles
 from watcher.settings.destinations import FilesDestination
 from watcher.settings.watcher import WatchConfig
@@ -68,7 +68,7 @@ class Rows:
     def finish(self, written: int) -> bytes:
         """As ``Content.finish``."""
         self._arrange()
-        rows = pa.concat_tables(unify(self._tables))
+        rows = pa.concat_tables(unify(self._tables, "the rows of a file"))
         rows = rows.replace_schema_metadata({WRITTEN: str(written)})
         file = io.BytesIO()
         pq.write_table(rows, file, compression="zstd")
@@ -77,8 +77,9 @@ class Rows:
     def _arrange(self) -> None:
         """Changes of one shape that follow one another become a table."""
         changes, self._changes = self._changes, []
-        for shape, group in groupby(changes, lambda change: change.shape):
-            some = list(group)
+        pairs = zip(choose_shapes(changes), changes, strict=True)
+        for shape, group in groupby(pairs, lambda pair: pair[0]):
+            some = [change for _, change in group]
             rows = arrange_changes(some, shape, self._nanoseconds)
             commits = rows.column(STAMP_COLUMN)
             cells = rows.drop_columns([STAMP_COLUMN, DELETED_COLUMN])

@@ -67,7 +67,7 @@ class HeldWindow:
         self._arrange_changes()
         for table, pieces in self._pieces.items():
             types = {name: each for piece in pieces for name, each in piece.types.items()}
-            parts = unify(table, [piece.rows for piece in pieces])
+            parts = unify([piece.rows for piece in pieces], table)
             key = pieces[-1].key
             yield NewestRows(table, key, types, normalize_keys(reduce_changes(parts, key), key))
 
@@ -129,7 +129,7 @@ def convert_cells(
     return build_column(values, type_, target)
 
 
-def unify(name: str, parts: Sequence[pa.Table]) -> list[pa.Table]:
+def unify(parts: Sequence[pa.Table], name: str) -> list[pa.Table]:
     """Rows of a table with all columns of each part: one that came within the window is NULL
     before. Raises DeliveryError where a column has changed its type."""
     try:
