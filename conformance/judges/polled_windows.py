@@ -26,6 +26,20 @@ class Named(Protocol):
     def at(self) -> int: ...
 
 
+class Versioned(Protocol):
+    """A version of a row."""
+
+    @property
+    def row(self) -> Row:
+        """Whose."""
+        ...
+
+    @property
+    def at(self) -> int:
+        """Its commit timestamp."""
+        ...
+
+
 class Span(Protocol):
     """A window."""
 
@@ -131,9 +145,9 @@ def find_invented(lines: Sequence[Line], history: History) -> Iterator[str]:
             yield f"{line.row} at {line.at} lies outside of ({line.start}, {line.end}]"
 
 
-def find_disordered(lines: Sequence[Line]) -> Iterator[str]:
+def find_disordered(lines: Sequence[Versioned]) -> Iterator[str]:
     """The versions of a row never go back."""
-    newest: dict[Row, Line] = {}
+    newest: dict[Row, Versioned] = {}
     for line in lines:
         before = newest.get(line.row)
         if before is not None and line.at < before.at:

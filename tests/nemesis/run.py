@@ -137,7 +137,7 @@ class World:
         self.randomness = random.Random(seed)
         self.struck: Counter[str] = Counter()
         self.disk = self._mount()
-        self.output = (self.disk.path if self.disk is not None else folder) / "changes.jsonl"
+        self.output = self._place_output(self.disk.path if self.disk is not None else folder)
         churn = allow(CHURN_SECONDS) if capture == "change-stream" else 0.0
         self.spanner = EmbeddedSpanner(
             folder / "data", "nemesis", churn, spawn=spawn, dialect=dialect
@@ -202,13 +202,25 @@ class World:
             lease = "1s"
             standby = true
             [delivery]
-            to = "{self.output}"
+            to = "{self.destination}"
+            {self._destination_settings()}
             {self._clear_settings()}
             {self._stream_settings()}
             {self._page_settings()}
             """
         )
         return config
+
+    @property
+    def destination(self) -> str:
+        """What ``delivery.to`` is."""
+        return str(self.output)
+
+    def _place_output(self, base: Path) -> Path:
+        return base / "changes.jsonl"
+
+    def _destination_settings(self) -> str:
+        return ""
 
     def _choose_page_port(self) -> int:
         return find_port()
@@ -312,16 +324,17 @@ class World:
     def start_other(self) -> None:
         """Another consumer with the same file, by mistake."""
         config = self.folder / "other.toml"
-        config.write_text(
-            f"""
+        config.write_text(self._configure_other())
+        self._end_twin(self._start(config), TWIN_ENDS)
+
+    def _configure_other(self) -> str:
+        return f"""
             database = "{self.database().name}"
             tables = ["Aside"]
             consumer = "other"
             [delivery]
-            to = "{self.output}"
+            to = "{self.destination}"
             """
-        )
-        self._end_twin(self._start(config), TWIN_ENDS)
 
     def _end_twin(self, twin: WarmProcess, ends: Collection[int]) -> None:
         """A twin that is not refused is stopped soon."""

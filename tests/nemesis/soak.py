@@ -29,6 +29,7 @@ from fixtures.shifted_clock import NoShiftedClockError, compile_library  # noqa:
 from fixtures.warm_python import LIBRARY, WARM_PYTHON, warm_python  # noqa: E402
 
 from ddl.model.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
+from nemesis.files import run_files  # noqa: E402
 from nemesis.replica import BUCKET, run_replica  # noqa: E402
 from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402
@@ -48,6 +49,7 @@ class Kind:
     dialect: Dialect
     shared: bool
     replica: bool
+    files: bool
 
 
 def run_once(seed: int, kind: Kind, keep: Path | None) -> dict[str, Any]:
@@ -69,6 +71,8 @@ def run_kind(folder: Path, seed: int, kind: Kind) -> Report:
     """A run of this kind."""
     if kind.replica:
         return run_replica(folder, seed, kind.seconds)
+    if kind.files:
+        return run_files(folder, seed, kind.seconds, kind.capture)
     if kind.shared:
         return run_shared(folder, seed, kind.seconds, kind.dialect)
     return run(
@@ -87,6 +91,7 @@ def run_in_process(seed: int, kind: Kind, keep: Path) -> dict[str, Any]:
     command += ["--capture", kind.capture, "--partition-mode", kind.mode]
     command += ["--dialect", kind.dialect.value, *(["--shared"] if kind.shared else [])]
     command += ["--replica"] if kind.replica else []
+    command += ["--files"] if kind.files else []
     command += ["--keep", str(keep)]
     try:
         done = subprocess.run(
@@ -126,6 +131,7 @@ def main() -> int:
     parser.add_argument(
         "--replica", action="store_true", help="copies by delta-rs, of a change stream"
     )
+    parser.add_argument("--files", action="store_true", help="into files by table and time")
     parser.add_argument(
         "--s3", action="store_true", help="the copies are in a bucket, of a server by moto"
     )
@@ -144,9 +150,13 @@ def main() -> int:
         dialect,
         options.shared,
         options.replica,
+        options.files,
     )
-    if kind.replica and (kind.shared or dialect is not Dialect.GOOGLESQL):
-        parser.error("--replica goes with no other kind")
+    for one in ("replica", "files"):
+        if getattr(kind, one) and (kind.shared or dialect is not Dialect.GOOGLESQL):
+            parser.error(f"--{one} goes with no other kind")
+    if kind.replica and kind.files:
+        parser.error("--replica and --files are two kinds")
     if options.s3 and not kind.replica:
         parser.error("--s3 goes with --replica")
     if kind.shared and kind.capture != "poll":

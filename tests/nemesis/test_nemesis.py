@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance.truth import Commit, Truth, Write
 from ddl.model.schema import Dialect
+from nemesis.files import FileLine, find_problems, run_files
 from nemesis.replica import run_replica
-from nemesis.run import PartitionMode, run
+from nemesis.run import Capture, PartitionMode, run
 from nemesis.shared import run_shared
 
 
@@ -35,6 +37,31 @@ def test_exact_cuts_of_a_replica_are_exact_whatever_strikes(tmp_path: Path) -> N
     assert report.problems == []
     assert report.commits > 20
     assert report.fingerprints > 0
+
+
+@pytest.mark.parametrize("capture", ["poll", "change-stream"])
+def test_files_have_every_change_once_whatever_strikes(tmp_path: Path, capture: Capture) -> None:
+    report = run_files(tmp_path, 4, 4, capture)
+    assert report.problems == []
+    assert report.commits > 20
+    assert report.lines > 0
+
+
+def test_the_judge_of_files_finds_what_is_wrong() -> None:
+    row, truth = ("Events", ("a",)), Truth()
+    for at, version in ((10, "first"), (20, "second"), (30, None)):
+        truth.add(Commit(at, (Write(row, version),)))
+    right = [FileLine(row, 10, "first"), FileLine(row, 20, "second"), FileLine(row, 30, None)]
+    for capture in ("poll", "change-stream"):
+        assert find_problems(right, truth, capture) == []
+        (doubled,) = find_problems([right[0], *right], truth, capture)
+        assert "is there 2 times" in doubled
+        (other,) = find_problems([FileLine(row, 10, "other"), *right[1:]], truth, capture)
+        assert "'other' was never written" in other
+        (back,) = find_problems([right[1], right[0], right[2]], truth, capture)
+        assert "10 after 20" in back
+    (lost,) = find_problems(right[1:], truth, "change-stream")
+    assert "at 10 is lost" in lost
 
 
 def test_nothing_comes_twice_when_nothing_strikes(tmp_path: Path) -> None:
