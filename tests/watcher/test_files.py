@@ -429,6 +429,23 @@ def test_a_column_with_the_name_of_one_of_ours_is_refused(tmp_path: Path) -> Non
         make_sink(str(tmp_path), format="parquet").write_change(replace(change, shape=shape))
 
 
+def test_a_type_that_changes_within_a_window_is_one_of_both_or_said(tmp_path: Path) -> None:
+    def write_types(*types: tuple[TypeCode, Any]) -> None:
+        sink = make_sink(str(tmp_path), format="parquet")
+        for number, (code, value) in enumerate(types):
+            shape = Shape("T", (("Id", INT64), ("V", Type(code))), ("Id",))
+            at = NOON + len(list(tmp_path.rglob("*.parquet"))) * 10 + number
+            change = change_of(shape, Operation.UPDATE, at, {"Id": 1}, {"V": value}, {})
+            sink.write_change(change)
+        sink.flush()
+
+    write_types((TypeCode.STRING, "a"), (TypeCode.BYTES, b"\xff"))
+    (path,) = tmp_path.rglob("*.parquet")
+    assert pq.read_table(path)["V"].to_pylist() == [b"a", b"\xff"]
+    with pytest.raises(DeliveryError, match="deliver it with --max-rows 1"):
+        write_types((TypeCode.STRING, "a"), (TypeCode.STRING, "b"), (TypeCode.BOOL, True))
+
+
 # Readers of other people's.
 
 

@@ -24,7 +24,7 @@ from watcher.model.change import Change, Operation
 from watcher.model.errors import DeliveryError
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.replica.rows import find_deleted
-from watcher.runners.delivery.table_rows import arrange_changes, choose_shapes, unify
+from watcher.runners.delivery.table_rows import arrange_changes, choose_shapes
 from watcher.runners.delivery.timed_files import TimedFiles
 from watcher.settings.destinations import FilesDestination
 from watcher.settings.watcher import WatchConfig
@@ -66,9 +66,17 @@ class Rows:
         self._changes.append(change)
 
     def finish(self, written: int) -> bytes:
-        """As ``Content.finish``."""
+        """As ``Content.finish``: a column that came within the window is NULL before. Raises
+        DeliveryError for one whose types before and after have none in common."""
         self._arrange()
-        rows = pa.concat_tables(unify(self._tables, "the rows of a file"))
+        try:
+            rows = pa.concat_tables(self._tables, promote_options="permissive")
+        except pa.ArrowTypeError as error:
+            raise DeliveryError(
+                f"a column has changed its type within one window ({error}), and has one type in a"
+                " file of Parquet: deliver it with --max-rows 1 (max_rows = 1), so that a window"
+                " ends before the change, and go on as before then"
+            ) from error
         rows = rows.replace_schema_metadata({WRITTEN: str(written)})
         file = io.BytesIO()
         pq.write_table(rows, file, compression="zstd")
