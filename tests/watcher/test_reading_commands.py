@@ -64,6 +64,8 @@ READING = (
     read("status", "--consumer", "me", codes=(NOT_FOUND, OK)),
     read("status", "--watch", "--json", "--staleness", "0s", endless=True),
     read("page", "--port", "0", "--staleness", "0s", endless=True),
+    read("ctl audit"),
+    read("ctl audit", "--consumer", "me", "--limit", "3", "--json"),
     read("ctl forget", "me", "--dry-run", codes=(NOT_FOUND, OK)),
     read("ctl merge", "shared", "--dry-run", codes=(NOT_FOUND, OK)),
     read("clear", "-t", "Singers", "--dry-run", codes=(USAGE, OK)),

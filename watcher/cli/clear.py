@@ -23,6 +23,7 @@ from watcher.cli.output import CONSOLE, print_json
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
+    from watcher.consumers.audit import DONE, Audit
     from watcher.consumers.clearing import Cleared, Clearing, Explanation, Method
     from watcher.consumers.positions import SpannerPositions
     from watcher.runners.schedule import Schedule
@@ -139,8 +140,15 @@ def clear_index(request: ClearRequest, every: str | None) -> None:
     if not request.dry_run:
         positions.create()
 
+    audit = Audit(positions.database, request.positions_table)
+
     def clear_once() -> None:
-        result = clearing.count() if request.dry_run else clearing.clear()
+        if request.dry_run:
+            print_result(table, request, clearing.count())
+            return
+        with audit.record("clear", "", table=table, method=request.method) as outcome:
+            result = clearing.clear()
+            outcome.result = f"{DONE}: {result.rows} rows"
         print_result(table, request, result)
 
     if pause is None:

@@ -10,8 +10,8 @@ from watcher.model.errors import ConfigurationError
 
 POSITIONS = "Positions"
 CONSUMERS, ERRORS, BACKFILLS = "Consumers", "ConsumerErrors", "Backfills"
-CLEARED, MEMBERS, DIVISIONS = "Cleared", "Members", "Divisions"
-LONGEST = max(map(len, (CONSUMERS, ERRORS, BACKFILLS, CLEARED, MEMBERS, DIVISIONS)))
+CLEARED, MEMBERS, DIVISIONS, AUDIT = "Cleared", "Members", "Divisions", "Audit"
+LONGEST = max(map(len, (CONSUMERS, ERRORS, BACKFILLS, CLEARED, MEMBERS, DIVISIONS, AUDIT)))
 OBJECT = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -91,3 +91,8 @@ def members_table(positions_table: str) -> str:
 def divisions_table(positions_table: str) -> str:
     """The table that says how the tables of shared consumers are divided."""
     return derive_name(positions_table, DIVISIONS)
+
+
+def audit_table(positions_table: str) -> str:
+    """The table of what operators did."""
+    return derive_name(positions_table, AUDIT)

@@ -16,6 +16,7 @@ from ddl.model.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
 from ddl.model.steps import AddColumn, CreateTable, redefine_column
 from ddl.syntax.render import render_step
 from watcher.consumers.positions.own_names import (
+    audit_table,
     backfills_table,
     check_positions_table,
     check_spelling,
@@ -27,7 +28,7 @@ from watcher.consumers.positions.own_names import (
 )
 from watcher.consumers.positions.reader import RowReader
 from watcher.model.errors import ConfigurationError, WatcherError
-from watcher.model.log_events.running import OWN_TABLES_NARROW
+from watcher.model.log_events.running import OWN_TABLE_NOT_MADE, OWN_TABLES_NARROW
 from watcher.spanner.dialects import Bound, SqlDialect, find_dialect
 from watcher.spanner.failures import FailureKind, classify_error
 
@@ -46,12 +47,14 @@ Columns = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class OwnTable:
-    """A table of the product's own. ``added`` are columns that earlier releases did not make."""
+    """A table of the product's own. ``added`` are columns that earlier releases did not make.
+    Without one that is ``optional`` consumers work."""
 
     name: str
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...]
     added: tuple[Column, ...] = ()
+    optional: bool = False
 
     def statements(self, known: Columns, dialect: Dialect) -> list[str]:
         """The DDL for what is missing, given the columns that exist."""
@@ -166,6 +169,20 @@ def define_tables(positions_table: str) -> tuple[OwnTable, ...]:
             (key("Consumer"), watched_table(), text("Division", not_null=True), updated_at),
             ("Consumer", "WatchedTable"),
         ),
+        OwnTable(
+            audit_table(positions_table),
+            (
+                key("Consumer"),
+                key("AuditId", 36),
+                time("At", not_null=True, commit=True),
+                text("Who"),
+                text("Action", 64),
+                text("Details"),
+                text("Result"),
+            ),
+            ("Consumer", "AuditId"),
+            optional=True,
+        ),
     )
 
 
@@ -182,21 +199,29 @@ def create_own_tables(database: Database, positions_table: str) -> None:
     known = frozenset((each.table, each.name) for each in found)
     statements = list_missing(known, positions_table, sql.dialect)
     if statements:
-        change_own_tables(database, positions_table, statements)
+        try:
+            change_own_tables(database, positions_table, statements)
+        except WatcherError as error:
+            if not is_complete(known, positions_table, sql.dialect):
+                raise
+            OWN_TABLE_NOT_MADE.log(LOG, error=error)
     narrow = [each.table for each in found if each.is_narrow]
     if narrow:
         widen_names(database, narrow, sql.dialect)
 
 
-def list_missing(known: Columns, positions_table: str, dialect: Dialect) -> list[str]:
+def list_missing(
+    known: Columns, positions_table: str, dialect: Dialect, optional: bool = True
+) -> list[str]:
     """The statements that make what is missing of the product's own tables."""
-    tables = define_tables(positions_table)
+    tables = [each for each in define_tables(positions_table) if optional or not each.optional]
     return [each for table in tables for each in table.statements(known, dialect)]
 
 
 def is_complete(known: Columns, positions_table: str, dialect: Dialect) -> bool:
-    """Whether the product's own tables have everything, whatever room for names."""
-    return not list_missing(known, positions_table, dialect)
+    """Whether the product's own tables have everything that consumers need, whatever room for
+    names."""
+    return not list_missing(known, positions_table, dialect, optional=False)
 
 
 def change_own_tables(database: Database, positions_table: str, statements: Sequence[str]) -> None:

@@ -35,6 +35,20 @@ ERROR_NOT_STORED = Event(
     "What went wrong could not be written for `status` and the page. The log has it; look at the"
     " connection to Spanner.",
 )
+OWN_TABLE_NOT_MADE = Event(
+    "own_table_not_made",
+    INFO,
+    "consumers work without it: %(error)s",
+    "A table that only operators use could not be made. Run `ddl grants --apply`, or `ctl`, once"
+    " with an account that may change the schema.",
+)
+AUDIT_NOT_WRITTEN = Event(
+    "audit_not_written",
+    WARNING,
+    "what was done is not in table %(table)s: %(error)s",
+    "A command took its course, and `ctl audit` does not have it. Give the role the privileges of"
+    " `ddl grants --for control`.",
+)
 OWN_TABLES_NARROW = Event(
     "own_tables_narrow",
     INFO,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from google.cloud.spanner_v1.database import Database
 
+from watcher.consumers.audit import Audit, describe_operator
 from watcher.consumers.leases import Consumers
 from watcher.consumers.states import Command
 from watcher.model.errors import ConfigurationError
@@ -149,8 +150,10 @@ def hide_token(link: str) -> tuple[str, str | None]:
 def make_sender(database: Database, positions_table: str) -> SendCommand:
     """What sends a command to a consumer, as ``ctl`` does."""
     consumers = Consumers(database, positions_table)
+    audit = Audit(database, positions_table, f"page of {describe_operator()}")
 
     def send(consumer: str, command: Command) -> None:
-        consumers.ask(consumer, command)
+        with audit.record(str(command), consumer):
+            consumers.ask(consumer, command)
 
     return send

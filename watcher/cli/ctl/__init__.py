@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -20,6 +21,7 @@ from watcher.process.terminal.commands import CommandApp
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
+    from watcher.consumers.audit import Audit
     from watcher.consumers.leases import Consumers, not_found
     from watcher.consumers.merging import merge_parts
     from watcher.consumers.positions import SpannerPositions
@@ -30,6 +32,7 @@ if to_run(__name__):
     from watcher.spanner.timestamps import format_timestamp
 
 app = CommandApp(
+    {"audit": "watcher.cli.ctl.audit:command"},
     help="Pause, resume, drain or stop a running consumer.\n\n"
     "Works from any machine. The consumer obeys when it renews its lease, within seconds.",
 )
@@ -129,7 +132,8 @@ def send_command(
     client = connect(DatabaseAddress.parse_for_writes(database))
     consumers = Consumers(client, positions_table)
     consumers.create()
-    asked = list(consumers.ask(consumer, command))
+    with Audit(client, positions_table).record(str(command), consumer):
+        asked = list(consumers.ask(consumer, command))
     if json_output:
         print_json({"command": str(command), "consumers": asked})
         return
@@ -147,9 +151,11 @@ def unregister_consumer(
 ) -> None:
     """Removes the positions of a consumer, or of all parts of a shared one, or shows them."""
     client = connect(DatabaseAddress.parse_for_writes(database))
-    removed = unregister(client, positions_table, consumer, tables, dry_run)
-    if not removed:
-        raise not_found(consumer, list_names(client, positions_table))
+    audit = Audit(client, positions_table)
+    with nullcontext() if dry_run else audit.record("forget", consumer, tables=tables):
+        removed = unregister(client, positions_table, consumer, tables, dry_run)
+        if not removed:
+            raise not_found(consumer, list_names(client, positions_table))
     if json_output:
         positions = {name: sorted(gone) for name, gone in removed.items()}
         print_json({"dry_run": dry_run, "removed": positions})
@@ -166,10 +172,10 @@ def merge_consumer(
     database: str, consumer: str, positions_table: str, dry_run: bool, json_output: bool = False
 ) -> None:
     """Merges the parts of a shared consumer, or shows where it would be."""
-    positions = SpannerPositions(
-        connect(DatabaseAddress.parse_for_writes(database)), positions_table
-    )
-    merged = merge_parts(positions, consumer, dry_run)
+    client = connect(DatabaseAddress.parse_for_writes(database))
+    audit = Audit(client, positions_table)
+    with nullcontext() if dry_run else audit.record("merge", consumer):
+        merged = merge_parts(SpannerPositions(client, positions_table), consumer, dry_run)
     if json_output:
         at = {table: format_timestamp(micros) for table, micros in sorted(merged.items())}
         print_json({"consumer": consumer, "dry_run": dry_run, "positions": at})
