@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, param_types
 from google.cloud.spanner_v1.database import Database
 
@@ -20,6 +19,7 @@ from watcher.consumers.positions.own_names import audit_table
 from watcher.consumers.positions.tables import create_own_tables, read_own_columns
 from watcher.model.log_events.running import AUDIT_NOT_WRITTEN
 from watcher.spanner.dialects import Values, find_dialect
+from watcher.spanner.failures import CALL_ERRORS
 from watcher.spanner.timestamps import to_micros
 
 LOG = logging.getLogger("watcher.audit")
@@ -100,7 +100,7 @@ class Audit:
         try:
             with self._database.batch() as batch:
                 (batch.insert if columns is COLUMNS else batch.update)(table, columns, [row])
-        except GoogleAPICallError as error:
+        except CALL_ERRORS as error:
             AUDIT_NOT_WRITTEN.log(LOG, table=table, error=error.message)
 
 
