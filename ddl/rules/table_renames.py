@@ -119,7 +119,7 @@ def rename_in_text(item: Verbatim, rename: Callable[[str], str], dialect: Dialec
     """An index or a graph that is kept as text, with other names of tables; other objects as they
     are."""
     if item.kind == vector_indexes.KIND:
-        vectors = vector_indexes.read_vector_index(item.text)
+        vectors = vector_indexes.read_vector_index(item.text, dialect)
         renamed = replace(vectors, table=rename(vectors.table))
         return item if renamed == vectors else replace(item, text=renamed.text)
     if item.kind == search_indexes.KIND:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from ddl.model import steps
 from ddl.model.errors import DdlError
 from ddl.model.schema import Dialect, Schema
-from ddl.syntax import locality_groups, search_indexes
+from ddl.syntax import locality_groups, search_indexes, vector_indexes
 from ddl.syntax.clauses import OPTION_WORDS
 from ddl.syntax.parse import parse_statement
 from ddl.syntax.placements import KIND as PLACEMENT
 from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
 from ddl.syntax.protos import KIND as PROTO_BUNDLE
 from ddl.syntax.protos import list_bundle_types
-from ddl.syntax.vector_indexes import KIND as VECTOR_INDEX
 from emulator.engine import proto_bundle
 from emulator.engine.schema_rules import placements
 from emulator.engine.schema_rules.syntax import refuse_syntax
@@ -25,17 +24,20 @@ RECORDED_KINDS = {
     "SEQUENCE",
     PROTO_BUNDLE,
     PLACEMENT,
-    VECTOR_INDEX,
+    vector_indexes.KIND,
     search_indexes.KIND,
     PROPERTY_GRAPH,
     locality_groups.KIND,
 }
-POSTGRES_KINDS = {"ROLE", "VIEW", "SEQUENCE", search_indexes.KIND, locality_groups.KIND}
+POSTGRES_KINDS = {
+    *("ROLE", "VIEW", "SEQUENCE"),
+    *(search_indexes.KIND, vector_indexes.KIND, locality_groups.KIND),
+}
 """Those of the PostgreSQL dialect."""
 ALTERATIONS = {
     *("GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"),
     *(proto_bundle.ALTER, placements.ALTER, placements.ALTER_KEY, search_indexes.ALTER),
-    locality_groups.ALTER,
+    *(locality_groups.ALTER, vector_indexes.ALTER),
 }
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ddl.model import steps
 from ddl.model.errors import DuplicateNameError, NameNotFoundError, SchemaError
 from ddl.model.names import same_name
-from ddl.model.schema import Column, Identity, Schema, Table, Verbatim, find
+from ddl.model.schema import Column, Dialect, Identity, Schema, Table, Verbatim, find
 from ddl.syntax import locality_groups, placements, search_indexes, sequences, vector_indexes, views
 from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
 from ddl.syntax.property_graphs import read_property_graph
@@ -37,6 +37,8 @@ def resolve_step(schema: Schema, step: steps.Step) -> steps.Step | None:
         refuse_default_group(step.name)
     if isinstance(step, steps.OtherStatement) and step.kind in ALTERED:
         return ALTERED[step.kind](schema, step.text)
+    if isinstance(step, steps.AlterIndexStoring):
+        return alter_storing(schema, step)
     if isinstance(step, steps.AlterColumn):
         refuse_change_of_identity(schema, step)
     return step
@@ -96,13 +98,37 @@ def create_placement(schema: Schema, item: Verbatim) -> steps.Step | None:
 
 
 def create_vector_index(schema: Schema, item: Verbatim) -> steps.Step | None:
-    """CREATE VECTOR INDEX [IF NOT EXISTS]."""
-    index = vector_indexes.read_vector_index(item.text)
+    """CREATE VECTOR INDEX [IF NOT EXISTS], in PostgreSQL CREATE INDEX ... USING scann."""
+    index = vector_indexes.read_vector_index(item.text, schema.dialect)
     if index.optional and find_kept(schema, item.kind, item.name) is not None:
         return None
     refuse_taken_name(schema, item.name)
     text = IF_NOT_EXISTS.sub("", item.text, count=1) if index.optional else item.text
+    if schema.dialect is Dialect.POSTGRESQL:
+        text = index.text
     return steps.CreateVerbatim(Verbatim(item.kind, item.name, text))
+
+
+def alter_vector_index(schema: Schema, text: str) -> steps.Step:
+    """ALTER VECTOR INDEX as a new CREATE VECTOR INDEX."""
+    name = vector_indexes.read_altered_name(text)
+    item = find_kept(schema, vector_indexes.KIND, name)
+    if item is None:
+        raise NameNotFoundError("Index", name)
+    before = vector_indexes.read_vector_index(item.text)
+    return steps.CreateVerbatim(
+        replace(item, text=vector_indexes.alter_vector_index(before, text).text)
+    )
+
+
+def alter_storing(schema: Schema, step: steps.AlterIndexStoring) -> steps.Step:
+    """ALTER INDEX ADD | DROP a stored column, in PostgreSQL also of a vector index."""
+    item = find_kept(schema, vector_indexes.KIND, step.index)
+    if item is None or schema.dialect is not Dialect.POSTGRESQL:
+        return step
+    before = vector_indexes.read_vector_index(item.text, schema.dialect)
+    after = vector_indexes.store_column(before, step.column, adds=step.add)
+    return steps.CreateVerbatim(replace(item, text=after.text))
 
 
 def create_search_index(schema: Schema, item: Verbatim) -> steps.Step:
@@ -268,6 +294,7 @@ ALTERED: Mapping[str, Callable[[Schema, str], steps.Step | None]] = {
     "ALTER SEQUENCE": alter_sequence,
     "ALTER IDENTITY": alter_identity,
     search_indexes.ALTER: alter_search_index,
+    vector_indexes.ALTER: alter_vector_index,
     locality_groups.ALTER: alter_locality_group,
 }
 """What becomes of ALTER of such an object, and of an identity."""

@@ -131,6 +131,11 @@ SUPPORTED = (
     "ALTER TABLE parent SET COLUMNAR POLICY disabled",
     "ALTER TABLE other ADD COLUMN n varchar LOCALITY GROUP g",
     "ALTER TABLE other ALTER COLUMN v SET LOCALITY GROUP g",
+    # vector indexes
+    "CREATE INDEX i7 ON parent USING scann(e) INCLUDE (v) WITH (distance_type = 'COSINE')"
+    " WHERE e IS NOT NULL",
+    "ALTER INDEX i7 ADD INCLUDE COLUMN at",
+    "ALTER INDEX i7 DROP INCLUDE COLUMN v",
     # SYNONYM
     "CREATE TABLE named (id bigint PRIMARY KEY, SYNONYM (other_name))",
     "ALTER TABLE named DROP SYNONYM other_name",
@@ -154,8 +159,6 @@ MISSING = {
     "DROP SCHEMA s1, s2": "DROP SCHEMA of several schemas",
     "CREATE PLACEMENT europe WITH (instance_partition='p', default_leader='e')": "CREATE PLACEMENT",
     "CREATE TABLE t (id bigint PRIMARY KEY, place varchar NOT NULL PLACEMENT KEY)": "PLACEMENT KEY",
-    "CREATE INDEX i ON parent USING scann(e) INCLUDE (v) WITH (distance_type = 'COSINE')"
-    " WHERE e IS NOT NULL": "CREATE VECTOR INDEX",
     'ALTER STATISTICS spanner."auto_2019" SET OPTIONS (allow_gc = false)': "ALTER STATISTICS",
     "CREATE TABLE t (id varchar PRIMARY KEY) WITH (type = 'fulltext_dictionary')": "option TYPE",
 }

@@ -20,7 +20,7 @@ def check_vector_indexes(change: SchemaChange) -> None:
     """Checks a new vector index, and that the columns of the others stay."""
     step = change.step
     if isinstance(step, CreateVerbatim) and step.item.kind == KIND:
-        check_index(change.after, read_vector_index(step.item.text))
+        check_index(change.after, read_vector_index(step.item.text, change.after.dialect))
     if isinstance(step, DropTable) or any(True for _ in change.tables()):
         for index in list_vector_indexes(change.after):
             refuse_drops(change, index)
@@ -36,6 +36,7 @@ def check_index(schema: Schema, index: VectorIndex) -> None:
     options = dict(index.options)
     for name in options.keys() - OPTIONS:
         raise invalid_argument(f"Option: {name} is unknown.")
+    refuse_repetitions(index)
     distance = options.get(DISTANCE_OPTION, "").strip("'\"")
     if distance not in DISTANCES:
         raise invalid_argument(
@@ -44,6 +45,20 @@ def check_index(schema: Schema, index: VectorIndex) -> None:
         )
     if options.get("tree_depth", "2") not in TREE_DEPTHS:
         raise invalid_argument(f"The option tree_depth of {index.name} must be 2 or 3.")
+
+
+def refuse_repetitions(index: VectorIndex) -> None:
+    """No column is stored twice, or stored though it is a key."""
+    stored = [name.casefold() for name in index.storing]
+    keys = {name.casefold() for name in index.columns}
+    for name in index.storing:
+        if name.casefold() in keys:
+            raise invalid_argument(
+                f"Index {index.name} specifies stored column {name} already specified as primary"
+                " key."
+            )
+        if stored.count(name.casefold()) > 1:
+            raise invalid_argument(f"Index {index.name} specifies stored column {name} twice.")
 
 
 def check_embedding(index: VectorIndex, column: Column) -> None:

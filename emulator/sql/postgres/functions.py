@@ -29,8 +29,7 @@ from emulator.values.types import (
 )
 
 UNSUPPORTED = """
-spanner.ml_predict_row spanner.approx_cosine_distance
-spanner.approx_dot_product spanner.approx_euclidean_distance spanner.search spanner.search_ngrams
+spanner.ml_predict_row spanner.search spanner.search_ngrams
 spanner.search_substring spanner.score spanner.score_ngrams spanner.snippet
 spanner.debug_tokenlist
 """
@@ -158,6 +157,7 @@ def concatenated_text(item: Typed, context: Context) -> Typed | None:
     return casts.assign(item, STRING, context)
 
 
+APPROXIMATE = "APPROX_"
 INTERVAL_PARTS = ("years", "months", "weeks", "days", "hours", "mins", "secs")
 
 
@@ -179,6 +179,25 @@ def compile_make_interval(
     zero = Typed("0", INT64)
     listed = ", ".join(given.get(name, zero).sql for name in INTERVAL_PARTS)
     return Typed(f"pg_make_interval({listed})", INTERVAL)
+
+
+def compile_approximate(
+    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
+) -> Typed:
+    """spanner.approx_cosine_distance and its like: exact here; options change no exact distance."""
+    vectors = [
+        compiler.compile(each, scope, context)
+        for each in node.expressions
+        if not isinstance(each, exp.Kwarg)
+    ]
+    for each in node.expressions:
+        if isinstance(each, exp.Kwarg):
+            if each.this.name != "options":
+                raise errors.invalid_argument(
+                    f"function {node.name.lower()} has no argument {each.this.name}"
+                )
+            compiler.compile(each.expression, scope, context)
+    return choose_overload(node.name.replace(APPROXIMATE, ""), vectors, context)
 
 
 def compile_now(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
@@ -267,6 +286,10 @@ CALLS: dict[str, Call] = {
     **json_calls.CALLS,
     **TOKEN_CALLS,
     "MAKE_INTERVAL": compile_make_interval,
+    **{
+        f"SPANNER.{APPROXIMATE}{name}": compile_approximate
+        for name in ("COSINE_DISTANCE", "EUCLIDEAN_DISTANCE", "DOT_PRODUCT")
+    },
     **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP"), compile_now),
     "CURRENT_DATE": compile_today,
     **dict.fromkeys(CONSTANTS, compile_constant),
