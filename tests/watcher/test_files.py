@@ -403,6 +403,7 @@ def test_what_does_not_work_with_files_is_refused(more: dict[str, Any], words: s
     ("text", "words"),
     [
         ("files:", "write files:FOLDER"),
+        ("files: ", "write files:FOLDER"),
         ("files", "write files:FOLDER"),
         ("files:s3:bucket/a", "does not name a bucket: write files:s3://BUCKET/PREFIX"),
         ("files:s3://bucket/a?region=b", "has one of"),
@@ -414,6 +415,12 @@ def test_what_does_not_work_with_files_is_refused(more: dict[str, Any], words: s
 def test_what_is_nearly_a_folder_is_refused(text: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         parse_changes_destination(text)
+
+
+def test_a_folder_in_one_that_is_missing_is_not_made(singers: Database, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"no folder .*: make it, or use --create"):
+        make_watcher(singers, str(tmp_path / "mistyped/changes")).run_once()
+    assert not (tmp_path / "mistyped").exists()
 
 
 def test_a_folder_has_one_format(tmp_path: Path) -> None:

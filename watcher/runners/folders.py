@@ -11,6 +11,7 @@ from pathlib import Path
 
 from watcher.model.errors import ConfigurationError
 from watcher.process.private_files import explain, make_folder
+from watcher.settings.destinations import FilesDestination
 from watcher.settings.watcher import WatchConfig
 
 ADVICE = "make it, or use --create-folders (create_folders = true)"
@@ -24,7 +25,9 @@ def prepare_folders(config: WatchConfig) -> None:
             raise ConfigurationError(f"{option}: {path} is a folder: name a file in it")
         prepare_folder(option, path.parent, config.create_folders)
     if config.replica is not None:
-        prepare_copies_folder("replica.to", config.replica.folder, config.create_folders)
+        prepare_any_folder("replica.to", config.replica.folder, config.create_folders)
+    if isinstance(files := config.delivery.queue, FilesDestination):
+        prepare_any_folder("delivery.to", files.folder, config.create_folders)
 
 
 def list_files(config: WatchConfig) -> Iterator[tuple[str, Path]]:
@@ -38,7 +41,7 @@ def list_files(config: WatchConfig) -> Iterator[tuple[str, Path]]:
     yield from ((option, path) for option, path in files.items() if path is not None)
 
 
-def prepare_copies_folder(option: str, folder: str, create: bool) -> None:
+def prepare_any_folder(option: str, folder: str, create: bool) -> None:
     """As ``prepare_folder``; an object store has no folders that are missing."""
     if "://" not in folder:
         prepare_folder(option, Path(folder), create)

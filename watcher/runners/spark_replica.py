@@ -31,7 +31,7 @@ from watcher.replica.stored_files import remove_folder
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.window_reads import is_readable
 from watcher.runners.callbacks import Callback
-from watcher.runners.folders import prepare_copies_folder
+from watcher.runners.folders import prepare_any_folder
 from watcher.runners.replica_settings import name_consumer
 from watcher.runners.spark.newest import select_newest
 from watcher.runners.spark.registration import register_source
@@ -316,7 +316,7 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     settings = request.resolve()
     consumer = settings.source.consumer
     assert consumer is not None, "a request names the consumer"
-    prepare_copies_folder("to", settings.folder, request.create_folders)
+    prepare_any_folder("to", settings.folder, request.create_folders)
     copies = make_open_copy(spark, settings.format, settings.folder, consumer, request.merge)
     register_source(spark)
     replica = SparkReplica(settings, copies)

@@ -49,7 +49,7 @@ class FilesDestination(Destination):
     @classmethod
     def read(cls, rest: str) -> Self | None:
         """As ``Destination.read``."""
-        return cls(rest) if rest.strip("/") else None
+        return cls(rest) if rest.strip("/ ") else None
 
     @classmethod
     def parse(cls, place: str, topic: str) -> Self | None:
