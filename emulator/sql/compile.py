@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-import grpc
 from sqlglot import exp
 
 from ddl.model.errors import DdlSyntaxError
@@ -254,13 +253,23 @@ def unread_statement(sql: str) -> SpannerError:
 
 
 def refuse_structs(columns: Columns) -> None:
-    """Spanner returns structs inside arrays only."""
+    """Spanner returns structs inside arrays only, and no array of them that may be NULL, as a
+    parameter may."""
     if any(each.type.code is TypeCode.STRUCT for each in columns):
-        raise errors.SpannerError(
-            grpc.StatusCode.UNIMPLEMENTED,
+        raise errors.unsupported(
             "Unsupported query shape: A struct value cannot be returned as a column value. "
-            "Rewrite the query to flatten the struct fields in the result.",
+            "Rewrite the query to flatten the struct fields in the result."
         )
+    if any(is_array_of_structs(each.type) and each.typed.parameter for each in columns):
+        raise errors.unsupported(
+            "Unsupported query shape: This query can return a null-valued array of struct, which"
+            " is not supported by Spanner."
+        )
+
+
+def is_array_of_structs(type_: Type) -> bool:
+    """Whether the elements of a type are structs."""
+    return type_.element is not None and type_.element.code is TypeCode.STRUCT
 
 
 def compile_expression(

@@ -175,9 +175,10 @@ def test_statements_of_the_reference_run(create_postgres: CreatePostgres) -> Non
         change(database, statement)
     database.reload()
     told = [each for each in database.ddl_statements if not each.startswith("ALTER DATABASE")]
-    again = create_postgres(*told)
+    kind = "ALTER DATABASE d SET spanner.default_sequence_kind = 'bit_reversed_positive'"
+    again = create_postgres(kind, *told)  # identities of a serial column have it
     again.reload()
-    assert list(again.ddl_statements) == told
+    assert [each for each in again.ddl_statements if each in told] == told
 
 
 def test_statements_that_are_missing_are_refused_by_name(create_postgres: CreatePostgres) -> None:

@@ -196,7 +196,7 @@ def read_column(reader: TokenReader) -> tuple[Column, ColumnClauses]:
     name = reader.read_name("a column name")
     clauses = ColumnClauses()
     if any(reader.accept(word) for word in SERIALS):
-        clauses.identity, clauses.not_null = Identity(), True
+        clauses.identity, clauses.not_null = Identity(default_kind=True), True
         type_, commit_timestamp = Type(TypeCode.INT64), False
     else:
         type_, commit_timestamp = read_type(reader)
@@ -233,10 +233,11 @@ def accept_defaults(reader: TokenReader) -> bool:
 
 
 def read_identity(reader: TokenReader) -> Identity:
-    """(BIT_REVERSED_POSITIVE [SKIP RANGE a b] [START COUNTER [WITH] n])."""
+    """([BIT_REVERSED_POSITIVE] [SKIP RANGE a b] [START COUNTER [WITH] n]); without the kind it is
+    that of the database."""
     if not reader.accept("("):
-        return Identity()
-    start_counter, skip_range = None, None
+        return Identity(default_kind=True)
+    start_counter, skip_range, default_kind = None, None, True
     while not reader.accept(")"):
         if reader.accept("SKIP", "RANGE"):
             skip_range = (reader.read_number(), reader.read_number())
@@ -245,7 +246,8 @@ def read_identity(reader: TokenReader) -> Identity:
             start_counter = reader.read_number()
         elif not accept_defaults(reader):
             reader.expect("BIT_REVERSED_POSITIVE")
-    return Identity(start_counter, skip_range)
+            default_kind = False
+    return Identity(start_counter, skip_range, default_kind)
 
 
 def read_ttl(reader: TokenReader) -> RowDeletionPolicy:
