@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -377,3 +378,31 @@ def test_what_does_not_work_with_tables_is_refused(options: dict[str, Any], word
         parse_watch_config(values)
     assert "pw" not in str(caught.value)
     assert "p/w" not in str(caught.value)
+
+
+def test_a_delete_whose_columns_are_described_in_another_way_is_a_delete(
+    table_target: TableTarget,
+) -> None:
+    """A change stream describes as numeric what is read as text where rows are whole."""
+    key = ("Id", Type(TypeCode.INT64))
+    read = Shape("Numbers", (key, ("N", Type(TypeCode.STRING))), ("Id",))
+    streamed = Shape("Numbers", (key, ("N", Type(TypeCode.PG_NUMERIC))), ("Id",))
+    with closing(table_target.open_sink()) as sink:
+        write(sink, change_of(streamed, 1, {"Id": 7}, None))
+        sink.flush()
+        write(
+            sink,
+            change_of(streamed, 2, {"Id": 1}, None),
+            change_of(read, 3, {"Id": 1}, {"N": "1e400"}),
+            change_of(read, 3, {"Id": 2}, {"N": "2"}),
+            change_of(streamed, 4, {"Id": 2}, None),
+        )
+        sink.flush()
+        assert [(row["Id"], row["N"]) for row in table_target.read("Numbers")] == [(1, "1e400")]
+        write(
+            sink,
+            change_of(read, 5, {"Id": 1}, {"N": "1"}),
+            change_of(streamed, 6, {"Id": 1}, {"N": Decimal(1)}),
+        )
+        with pytest.raises(DeliveryError, match="a column of Numbers has changed its type"):
+            sink.flush()
