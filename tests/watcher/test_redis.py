@@ -67,6 +67,7 @@ def make_watcher(database: Database, server: RedisServer, **options: Any) -> Wat
     return watcher
 
 
+@pytest.mark.essential
 @pytest.mark.both_dialects
 def test_a_stream_tells_what_was_written(singers: Database, redis_server: RedisServer) -> None:
     writer = SingersWriter(singers, seed=1, keys=20)

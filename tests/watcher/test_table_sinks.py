@@ -56,6 +56,7 @@ def make_watcher(database: Database, target: TableTarget, **options: Any) -> Wat
     return watcher
 
 
+@pytest.mark.essential
 @pytest.mark.both_dialects
 def test_a_table_has_the_newest_rows(singers: Database, table_target: TableTarget) -> None:
     write_singers(singers, range(3), "first")

@@ -109,10 +109,11 @@ def has_single(type_: pa.DataType) -> bool:
     return pa.float32() in (type_, getattr(type_, "value_type", None))
 
 
+@pytest.mark.essential
 def test_any_batch_is_the_newest_rows(table_target: TableTarget) -> None:
     sink = table_target.open_sink()
 
-    @settings(max_examples=60)
+    @settings(max_examples=30)
     @given(polled_batches().filter(has_possible_key))
     def check(drawn: TableRows) -> None:
         rows = replace(drawn, table=replace(drawn.table, name=f"T{next(TABLES)}"))
@@ -130,6 +131,7 @@ def test_any_batch_is_the_newest_rows(table_target: TableTarget) -> None:
         check()
 
 
+@pytest.mark.essential
 @pytest.mark.both_dialects
 def test_every_type_has_its_values(
     everything: Database, dialect: Dialect, table_target: TableTarget
