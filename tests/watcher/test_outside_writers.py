@@ -197,10 +197,10 @@ def test_snapshots_of_iceberg_are_judged_by_their_lineage() -> None:
 def test_two_replicators_do_not_share_a_folder(singers: Database, tmp_path: Path) -> None:
     write_singers(singers, range(3), "name")
     replicate(singers, tmp_path, consumer="one")
-    with pytest.raises(ConfigurationError, match=r"'one'.*not of.*'two'"):
+    with pytest.raises(ConfigurationError, match=r"'one'.*not to.*'two'"):
         replicate(singers, tmp_path, consumer="two")
     (tmp_path / "_owner.json").unlink()  # as an earlier release has left it
-    with pytest.raises(ConfigurationError, match=r"'one'.*not of.*'two'"):
+    with pytest.raises(ConfigurationError, match=r"'one'.*not to.*'two'"):
         replicate(singers, tmp_path, consumer="two")
     replicate(singers, tmp_path, consumer="one")
     assert (tmp_path / "_owner.json").exists()
@@ -230,7 +230,7 @@ def test_of_two_that_create_a_folder_at_once_one_has_it(
     monkeypatch.setattr(second, "find_owner", lambda: None)
     monkeypatch.setattr(second.owner, "read", lambda: next(looked, None) or read())
     first.claim(one)
-    with pytest.raises(ConfigurationError, match=r"of d by consumer 'one'.*not of d by consumer"):
+    with pytest.raises(ConfigurationError, match=r"to d by consumer 'one'.*not to d by consumer"):
         second.claim(two)
     assert first.owner.read() == one
 
@@ -250,5 +250,5 @@ def test_a_folder_is_taken_over(singers: Database, tmp_path: Path) -> None:
     assert json.loads(taken.stdout.splitlines()[0])["loaded"] == {"Singers": 3}
     assert last_cut(tmp_path).consumer == "two"
     assert_equal(singers, tmp_path)
-    with pytest.raises(ConfigurationError, match=r"'two'.*not of.*'one'"):
+    with pytest.raises(ConfigurationError, match=r"'two'.*not to.*'one'"):
         replicate(singers, tmp_path, consumer="one")

@@ -88,7 +88,7 @@ def test_copies_of_another_database_are_refused(singers: Database, tmp_path: Pat
     write(singers, 1)
     replicate(singers, tmp_path, tables=["Singers"])
     restored = restore(singers, back_up(singers).name)
-    with pytest.raises(ConfigurationError, match=r"is the replica of .* not of"):
+    with pytest.raises(ConfigurationError, match=r"belongs to .* not to"):
         replicate(restored, tmp_path, tables=["Singers"])
 
 
