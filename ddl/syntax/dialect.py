@@ -20,6 +20,7 @@ from ddl.syntax.tokens import Token, TokenKind, locate, tokenize
 from ddl.syntax.upserts import (
     ConflictClause,
     blank_out,
+    cut_asserted_rows,
     cut_mode,
     cut_on_conflict,
     cut_returning,
@@ -226,7 +227,7 @@ class Parsed:
     ``conflict`` is "" (plain INSERT), "update" or "ignore". ``returning`` is None where THEN RETURN
     is missing; ``action`` is the name of its column WITH ACTION. ``on_conflict_update`` is the
     UPDATE of ``on_conflict``. ``keyword_hints`` are those behind a keyword or a call, which stands
-    with them.
+    with them. ``asserted_rows`` is the number of ASSERT_ROWS_MODIFIED.
     """
 
     tree: exp.Expr
@@ -237,6 +238,7 @@ class Parsed:
     on_conflict: ConflictClause | None = None
     on_conflict_update: exp.Expr | None = None
     keyword_hints: KeywordHints = field(default_factory=list)
+    asserted_rows: int | None = None
 
 
 def parse_query(sql: str) -> Parsed:
@@ -250,6 +252,7 @@ def parse_query(sql: str) -> Parsed:
     text, hints, others = cut_hints(sql[: tokens[-2].end if len(tokens) > 1 else 0], tokens)
     text = cut_sequences(text, tokens)
     text, conflict = cut_mode(text, tokens)
+    text, asserted_rows = cut_asserted_rows(text, tokens)
     text, returned, action = cut_returning(text, tokens)
     text, clause = cut_on_conflict(text, tokens) if is_insert(tokens) else (text, None)
     text = adapt_names(text, tokens)
@@ -259,7 +262,7 @@ def parse_query(sql: str) -> Parsed:
         select = parse_one("SELECT " + returned, sql)
         returning = tuple(select.expressions)
     update = parse_update(clause, sql)
-    return Parsed(tree, conflict, returning, hints, action, clause, update, others)
+    return Parsed(tree, conflict, returning, hints, action, clause, update, others, asserted_rows)
 
 
 def adapt_names(text: str, tokens: list[Token]) -> str:

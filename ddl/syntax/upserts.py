@@ -42,6 +42,17 @@ def cut_mode(text: str, tokens: list[Token]) -> tuple[str, str]:
     return text, ""
 
 
+def cut_asserted_rows(text: str, tokens: list[Token]) -> tuple[str, int | None]:
+    """Blanks out ASSERT_ROWS_MODIFIED n, also among the tokens; returns the number."""
+    for place, (first, second) in enumerate(pairwise(tokens)):
+        if first.kind is TokenKind.WORD and first.text.upper() == "ASSERT_ROWS_MODIFIED":
+            if second.kind is not TokenKind.NUMBER or not second.text.isdigit():
+                raise DdlSyntaxError(*locate(text, second.start), "a number", second.text)
+            del tokens[place : place + 2]
+            return blank_out(text, first.start, second.end), int(second.text)
+    return text, None
+
+
 def cut_returning(text: str, tokens: list[Token]) -> tuple[str, str | None, str | None]:
     """Splits the text at THEN RETURN [WITH ACTION [AS name]].
 

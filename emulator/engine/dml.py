@@ -12,6 +12,7 @@ from emulator.engine.conflicts import excluded_values, find_conflict, update_of_
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
 from emulator.engine.refusals import (
     future_timestamp,
+    other_row_count,
     pending_read,
     too_many_mutations,
     unknown_index,
@@ -85,12 +86,16 @@ class DmlExecutor:
             bindings["rows_"] = rows
         if isinstance(statement, Insert):
             self.changed.add(table.name.casefold())
-            return self.insert(statement, table, bindings, moment)
-        if isinstance(statement, Update):
+            result = self.insert(statement, table, bindings, moment)
+        elif isinstance(statement, Update):
             self.changed.add(table.name.casefold())
-            return self.update(statement, table, bindings, moment)
-        self.changed |= self.state.tables_changed_by_delete(table.name)
-        return self.delete(statement, table, bindings)
+            result = self.update(statement, table, bindings, moment)
+        else:
+            self.changed |= self.state.tables_changed_by_delete(table.name)
+            result = self.delete(statement, table, bindings)
+        if statement.asserted_rows not in {None, result.row_count}:
+            raise other_row_count(statement.asserted_rows, result.row_count)
+        return result
 
     def insert(
         self,

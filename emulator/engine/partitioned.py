@@ -56,6 +56,8 @@ class PartitionedDmlTransaction:
         """
         state = self._writer.state
         change = refuse_others(state.recompile(statement).plain, state)
+        if change.asserted_rows is not None:
+            raise invalid_argument("ASSERT_ROWS_MODIFIED is not supported in partitioned DML.")
         rows, scanned = self._find_rows(state, count_scans(change) if counted else change, params)
         count = sum(
             self._execute_part(statement, params, rows[start : start + ROWS_AT_ONCE])

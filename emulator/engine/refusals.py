@@ -59,6 +59,13 @@ def column_not_in_index(index: str, name: str) -> SpannerError:
     return not_found(f"Column not found in index {index}: {name}")
 
 
+def other_row_count(expected: int | None, count: int) -> SpannerError:
+    """ASSERT_ROWS_MODIFIED of another number than that of the rows."""
+    return out_of_range(
+        f"ASSERT_ROWS_MODIFIED expected {expected} rows modified, but found {count}"
+    )
+
+
 def generated_column_written(table: str, name: str) -> SpannerError:
     """A write names a generated column."""
     return failed_precondition(f"Cannot write into generated column `{table}.{name}`.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -176,6 +177,8 @@ def compile_read(parsed: Parsed, sql: str, context: Context) -> Statement:
     check_size(nodes)
     statement = compile_tree(parsed, sql, context)
     refuse_unread(nodes)
+    if parsed.asserted_rows is not None and not isinstance(statement, CompiledQuery):
+        return replace(statement, asserted_rows=parsed.asserted_rows)
     return statement
 
 

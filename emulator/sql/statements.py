@@ -79,7 +79,8 @@ class Insert:
     """``mode`` is "insert", "update" (OR UPDATE) or "ignore" (OR IGNORE).
 
     ``rows_sql`` is a SQLite SELECT or VALUES that gives ``columns`` in order; DEFAULT in VALUES is
-    already replaced by the column's expression.
+    already replaced by the column's expression. ``asserted_rows``: the statement fails unless it
+    modifies so many.
     """
 
     table: str
@@ -90,6 +91,7 @@ class Insert:
     tables: tuple[str, ...] = ()
     returning: Returning | None = None
     on_conflict: OnConflict | None = None
+    asserted_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Update:
     tables: tuple[str, ...] = ()
     index: str | None = None
     returning: Returning | None = None
+    asserted_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,7 @@ class Delete:
     tables: tuple[str, ...] = ()
     index: str | None = None
     returning: Returning | None = None
+    asserted_rows: int | None = None
 
 
 Statement = CompiledQuery | Insert | Update | Delete

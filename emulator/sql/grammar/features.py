@@ -6,7 +6,6 @@ from emulator import errors
 from emulator.sql.grammar.outline import FeatureError, Outline
 
 FEATURES = {
-    "assert_rows": "ASSERT_ROWS_MODIFIED",
     "clamped": "CLAMPED BETWEEN",
     "argument_alias": "An alias of an argument",
     "aggregate_group": "GROUP BY in an aggregate function",
