@@ -26,6 +26,9 @@ from google.cloud.spanner_v1.database import Database
 from ddl.model.schema import Dialect
 from watcher import Watcher
 from watcher.cli import app
+from watcher.consumers.backups import Backup, format_backup
+from watcher.consumers.moving import WholeConsumer
+from watcher.consumers.positions import TABLE
 
 SECONDS = 60
 ROWS = 3
@@ -65,6 +68,9 @@ READING = (
     read("status", "--watch", "--json", "--staleness", "0s", endless=True),
     read("page", "--port", "0", "--staleness", "0s", endless=True),
     read("ctl audit"),
+    Reading("ctl backup", ("{backup}", *DATABASE, "--consumer", "me"), codes=(NOT_FOUND, OK)),
+    Reading("ctl restore", ("{saved}", *DATABASE, "--other-database", "--dry-run")),
+    read("ctl move", "me", "you", "--dry-run", codes=(NOT_FOUND, OK)),
     read("ctl audit", "--consumer", "me", "--limit", "3", "--json"),
     read("ctl forget", "me", "--dry-run", codes=(NOT_FOUND, OK)),
     read("ctl merge", "shared", "--dry-run", codes=(NOT_FOUND, OK)),
@@ -124,6 +130,10 @@ def test_every_preview_is_among_those_that_read(command: str) -> None:
         assert any(r.command == command and option in r.arguments for r in READING), option
 
 
+SAVED = Backup("projects/p/instances/i/databases/d", TABLE, 0, WholeConsumer("saved", (), {}))
+"""A consumer without a position."""
+
+
 @dataclass(frozen=True)
 class Scene:
     """What the commands are given."""
@@ -137,6 +147,8 @@ class Scene:
             "database": str(address_of(self.database)),
             "lake": str(self.lake),
             "letters": str(self.letters),
+            "backup": str(self.letters.with_name("backup.json")),
+            "saved": str(self.letters.with_name("saved.json")),
         }
         arguments = [*reading.command.split(), *reading.arguments]
         return [each.format(**values) for each in arguments]
@@ -146,6 +158,7 @@ def prepare(create: CreateDatabase, folder: Path, dialect: Dialect, watched: boo
     database = create(SINGERS, "CREATE CHANGE STREAM Everything FOR ALL")
     scene = Scene(database, folder / "lake", folder / "letters.jsonl")
     scene.letters.write_text('{"table": "Singers", "key": {"SingerId": 1}, "error": "x"}\n')
+    scene.letters.with_name("saved.json").write_text(format_backup(SAVED))
     make_watchable(database)
     write_singers(database, range(ROWS), "name")
     if watched:

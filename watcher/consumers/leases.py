@@ -12,15 +12,22 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.model.suggestions import suggest_name
+from watcher.consumers.arrivals import finish_arrival
 from watcher.consumers.positions import (
     check_owner,
     consumers_table,
     create_own_tables,
     errors_table,
 )
+from watcher.consumers.positions.fences import NameFence, check_name, is_alive
 from watcher.consumers.positions.rows import StoredRows
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State
-from watcher.model.errors import ConsumerNotFoundError, LeaseHeldError, LeaseLostError
+from watcher.model.errors import (
+    ConsumerMovedError,
+    ConsumerNotFoundError,
+    LeaseHeldError,
+    LeaseLostError,
+)
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.timestamps import to_micros
 from watcher.spanner.transactions import run_optimistically
@@ -60,6 +67,7 @@ class LeaseHolder:
     alive: bool
     owner: str | None
     command: Command | None
+    fence: NameFence | None
 
 
 def not_found(consumer: str, known: Iterable[str]) -> ConsumerNotFoundError:
@@ -102,8 +110,8 @@ class Consumers:
 
         ``owner`` is the token of this acquisition; asking again with it gives the same lease. A
         command of an operator stays. Raises LeaseHeldError while another instance holds the name,
-        ConfigurationError for a consumer that is divided into parts, and DivisionChangedError for
-        a part of one that is not, or in another way.
+        ConfigurationError for a consumer that is divided into parts, DivisionChangedError for a
+        part of one that is not, or in another way, and ConsumerMovedError for one that was moved.
         """
         lease = Lease(consumer, owner or str(uuid.uuid4()), seconds, lease_clock())
         values: Values = {
@@ -116,6 +124,7 @@ class Consumers:
         def take(transaction: Transaction) -> bool:
             StoredRows(transaction, self._positions, self._sql).check_division(consumer)
             row = self._read_holder(transaction, consumer)
+            check_name(consumer, None if row is None else row.fence)
             if row is not None and row.alive and row.owner != lease.owner:
                 return False
             lease.command = row.command if row is not None else None
@@ -123,7 +132,13 @@ class Consumers:
             transaction.execute_update(*self._sql.bind(sql, values))
             return True
 
-        if not run_optimistically(self._database, take):
+        try:
+            taken = run_optimistically(self._database, take)
+        except ConsumerMovedError:
+            if not finish_arrival(self._database, self._positions, consumer):
+                raise
+            taken = run_optimistically(self._database, take)
+        if not taken:
             raise LeaseHeldError(
                 f"another instance runs as consumer '{consumer}': choose another name, stop it"
                 f" (spanner-watcher ctl stop {consumer}), or wait until it has ended"
@@ -134,16 +149,21 @@ class Consumers:
         """Who holds a consumer's name, or held it last."""
         q = self._sql.quote
         sql = (
-            f"SELECT {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > CURRENT_TIMESTAMP,"  # noqa: S608
-            f" {self._sql.quote_all(('Owner', 'Command'))} FROM {q(self._name)}"
+            f"SELECT {is_alive(self._sql)},"  # noqa: S608 (quoted)
+            f" {self._sql.quote_all(('Owner', 'Command', 'Reason'))} FROM {q(self._name)}"
             f" WHERE {q('Consumer')} = @consumer"
         )
         rows = transaction.execute_sql(
             *self._sql.bind(sql, {"consumer": (consumer, param_types.STRING)})
         )
         holders = [
-            LeaseHolder(bool(alive), owner, Command(command) if command else None)
-            for alive, owner, command in rows
+            LeaseHolder(
+                bool(alive),
+                owner,
+                Command(command) if command else None,
+                NameFence.parse(owner, reason),
+            )
+            for alive, owner, command, reason in rows
         ]
         return holders[0] if holders else None
 
@@ -264,7 +284,7 @@ class Consumers:
 
     def ask(self, consumer: str, command: Command) -> tuple[str, ...]:
         """Stores a command for a consumer, or for all parts of a shared one, in one transaction;
-        for whom. Raises ConsumerNotFoundError."""
+        for whom. Raises ConsumerNotFoundError, and ConsumerMovedError."""
         value = None if command is Command.RESUME else str(command)
 
         def write(transaction: Transaction) -> tuple[str, ...]:
@@ -272,6 +292,8 @@ class Consumers:
             names = find_parts(consumer, known) or (consumer,)
             if not known.issuperset(names):
                 raise not_found(consumer, known)
+            row = self._read_holder(transaction, consumer)
+            check_name(consumer, None if row is None else row.fence)
             rows = [(name, value) for name in names]
             transaction.update(self._name, ("Consumer", "Command"), rows)
             return names
@@ -295,7 +317,7 @@ class Consumers:
             shown = ("Windows", "DeliveredRows", "RowsPerSecond", "DeadLetters", "Reason")
             rows = snapshot.execute_sql(
                 f"SELECT {self._sql.quote_all(('Consumer', 'State', 'Command'))},"  # noqa: S608
-                f" {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > CURRENT_TIMESTAMP,"
+                f" {is_alive(self._sql)},"
                 f" {q('UpdatedAt')}, {self._sql.quote_all(shown)} FROM {q(self._name)}"
                 f" ORDER BY {q('Consumer')}"
             )

@@ -3,7 +3,8 @@
     WatcherError
     ├── ConfigurationError     an option, flag or file is wrong; nothing was read or changed
     │   ├── AddressError           the text does not name a database
-    │   └── ConsumerNotFoundError  no consumer of this name is registered
+    │   ├── ConsumerNotFoundError  no consumer of this name is registered
+    │   └── ConsumerMovedError     the consumer has another name now, or another database
     ├── UnavailableError       no server answers at the address
     ├── DatabaseNotFoundError  the instance or the database does not exist
     ├── AccessDeniedError      the caller may not read or write there
@@ -101,6 +102,12 @@ class ConsumerNotFoundError(ConfigurationError):
     """No consumer of this name is registered, or it has no position in a table."""
 
     exit_code = 4
+
+
+class ConsumerMovedError(ConfigurationError):
+    """The consumer was moved to another name or database, or is on its way."""
+
+    exit_code = 6
 
 
 class NotWatchableError(WatcherError):

@@ -16,6 +16,7 @@ from watcher.consumers.positions import (
     errors_table,
     own_tables,
 )
+from watcher.consumers.positions.fences import is_alive
 from watcher.consumers.positions.selections import parse_selection
 from watcher.consumers.positions.tables import find_own_columns
 from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
@@ -75,7 +76,7 @@ def read_status_rows(
     q = reader.sql.quote
     shown = ", ".join(q(name) if name in columns else "NULL" for name in STATUS_COLUMNS)
     text = (
-        f"SELECT {shown}, {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > @at"  # noqa: S608
+        f"SELECT {shown}, {is_alive(reader.sql, '@at')}"  # noqa: S608
         f" FROM {q(table)} ORDER BY {q('Consumer')}"
     )
     at = (to_datetime(reader.at), param_types.TIMESTAMP)

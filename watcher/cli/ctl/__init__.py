@@ -32,8 +32,13 @@ if to_run(__name__):
     from watcher.spanner.timestamps import format_timestamp
 
 app = CommandApp(
-    {"audit": "watcher.cli.ctl.audit:command"},
-    help="Pause, resume, drain or stop a running consumer.\n\n"
+    {
+        "audit": "watcher.cli.ctl.audit:command",
+        "backup": "watcher.cli.ctl.backups:backup",
+        "restore": "watcher.cli.ctl.backups:restore",
+        "move": "watcher.cli.ctl.move:command",
+    },
+    help="Pause, resume, drain or stop a running consumer; back up, restore or move one.\n\n"
     "Works from any machine. The consumer obeys when it renews its lease, within seconds.",
 )
 ConsumerArgument = Annotated[str, typer.Argument(metavar="CONSUMER", help="The consumer's name.")]

@@ -10,6 +10,7 @@ from typing import Any
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeyRange, KeySet, param_types
 from google.cloud.spanner_v1.transaction import Transaction
 
+from watcher.consumers.positions.fences import FOREVER, NameFence, check_name, is_alive
 from watcher.consumers.positions.own_names import (
     backfills_table,
     consumers_table,
@@ -27,8 +28,8 @@ from watcher.consumers.states import Command, State
 from watcher.model.errors import ConfigurationError, DivisionChangedError, LeaseHeldError
 from watcher.model.window import BEGINNING
 from watcher.spanner.dialects import SqlDialect
-from watcher.spanner.timestamps import to_micros
-from watcher.tables.parts import count_parts, parse_part_name
+from watcher.spanner.timestamps import to_datetime, to_micros
+from watcher.tables.parts import count_parts, find_parts, parse_part_name
 from watcher.tables.selection import Selection
 
 STRICTEST = (Command.STOP, Command.PAUSE, Command.DRAIN)
@@ -47,7 +48,7 @@ class StoredPosition:
 class StoredConsumer:
     """A consumer: its positions by table, which tables it polls, as text, what operators ask of it,
     and whether an instance holds its name. ``exists``: it has a state; ``ours`` are the product's
-    own tables, which nobody polls."""
+    own tables, which nobody polls; ``fence`` keeps instances from its name."""
 
     name: str
     positions: Mapping[str, StoredPosition] = field(default_factory=dict)
@@ -56,6 +57,7 @@ class StoredConsumer:
     alive: bool = False
     exists: bool = False
     ours: tuple[str, ...] = ()
+    fence: NameFence | None = None
 
     def read_selection(self) -> Selection | None:
         """Which tables it polls. Raises CheckpointError for what cannot be read."""
@@ -122,17 +124,26 @@ class StoredRows:
         if not self._has(self._consumers, "Owner"):
             return StoredConsumer(consumer, positions)
         q = self._sql.quote
-        selection = q(SELECTION_COLUMN) if self._has(self._consumers, SELECTION_COLUMN) else "NULL"
+        added = (SELECTION_COLUMN, "Reason")
+        selection, reason = (q(n) if self._has(self._consumers, n) else "NULL" for n in added)
         text = (
-            f"SELECT {q('Owner')} IS NOT NULL AND {q('LeaseUntil')} > CURRENT_TIMESTAMP,"  # noqa: S608
-            f" {selection}, {q('Command')} FROM {q(self._consumers)}"
-            f" WHERE {q('Consumer')} = @consumer"
+            f"SELECT {is_alive(self._sql)}, {selection}, {q('Command')}, {q('Owner')}, {reason}"  # noqa: S608
+            f" FROM {q(self._consumers)} WHERE {q('Consumer')} = @consumer"
         )
         bound = self._sql.bind(text, {"consumer": (consumer, param_types.STRING)})
-        for alive, selected, command in self._reader.execute_sql(*bound):
+        for alive, selected, command, owner, why in self._reader.execute_sql(*bound):
             asked, ours = Command(command) if command else None, own_tables(self._table)
-            return StoredConsumer(consumer, positions, selected, asked, bool(alive), True, ours)
+            fence = NameFence.parse(owner, why)
+            return StoredConsumer(
+                consumer, positions, selected, asked, bool(alive), True, ours, fence
+            )
         return StoredConsumer(consumer, positions)
+
+    def read_group(self, consumer: str) -> tuple[StoredConsumer, ...]:
+        """What is stored of a consumer, and of its parts; nothing where there is none."""
+        known = self.read_names()
+        names = (*({consumer} & known), *find_parts(consumer, known))
+        return tuple(map(self.read, names))
 
     def read_divisions(self, shared: str) -> dict[str, str]:
         """How the tables of a shared consumer are divided; empty for one that is whole."""
@@ -167,12 +178,18 @@ class StoredRows:
 
     def check_ended(self, stored: StoredConsumer) -> None:
         """Raises LeaseHeldError while an instance runs as a consumer, or a backfill of it is not
-        done: its positions cannot be moved to other names."""
+        done: its positions cannot be moved to other names; ConsumerMovedError where they are
+        already."""
+        check_name(stored.name, stored.fence)
         if stored.alive:
             raise LeaseHeldError(
                 f"an instance runs as consumer '{stored.name}'; stop it first: spanner-watcher ctl"
                 f" stop {stored.name}"
             )
+        self.check_filled(stored)
+
+    def check_filled(self, stored: StoredConsumer) -> None:
+        """Raises LeaseHeldError while a backfill of a consumer is not done."""
         if self._select(self._backfills, ("WatchedTable",), stored.name):
             raise LeaseHeldError(
                 f"a backfill of consumer '{stored.name}' is not done; start it as before and let"
@@ -204,6 +221,41 @@ class MovedRows(StoredRows):
         rows = [(name, *values) for name in consumers]
         if rows:
             self._transaction.insert_or_update(self._consumers, columns, rows)
+
+    def write_positions(self, consumer: str, positions: Mapping[str, StoredPosition]) -> None:
+        """Gives a consumer positions, with how far rows were handed over above them."""
+        columns = ("Consumer", "WatchedTable", "Position", "PlannedEnd", "UpdatedAt")
+        rows = [
+            (
+                consumer,
+                table,
+                to_datetime(each.position),
+                None if each.reached is None else to_datetime(each.reached),
+                COMMIT_TIMESTAMP,
+            )
+            for table, each in positions.items()
+        ]
+        if rows:
+            self._transaction.insert_or_update(self._table, columns, rows)
+
+    def write_divisions(self, shared: str, divisions: Mapping[str, str]) -> None:
+        """How the tables of a shared consumer are divided."""
+        columns = ("Consumer", "WatchedTable", "Division", "UpdatedAt")
+        rows = [(shared, table, each, COMMIT_TIMESTAMP) for table, each in divisions.items()]
+        if rows:
+            self._transaction.insert_or_update(self._divisions, columns, rows)
+
+    def fence(self, consumer: str, fence: NameFence) -> None:
+        """From now on no instance can take a name, or go on with it."""
+        columns = ("Consumer", "State", "Owner", "LeaseUntil", "Reason", "UpdatedAt")
+        row = (consumer, str(State.STOPPED), fence.kind, FOREVER, fence.to_text(), COMMIT_TIMESTAMP)
+        self._transaction.insert_or_update(self._consumers, columns, [row])
+
+    def open_name(self, consumer: str) -> None:
+        """Instances may take a name that was fenced."""
+        columns = ("Consumer", "State", "Owner", "LeaseUntil", "Reason")
+        row = (consumer, str(State.NOT_STARTED), None, None, None)
+        self._transaction.update(self._consumers, columns, [row])
 
     def remove(self, consumer: str, tables: Sequence[str], whole: bool) -> None:
         """Removes positions and backfills in these tables; as a ``whole``, all backfills and the

@@ -8,11 +8,11 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.model.suggestions import suggest_name
+from watcher.consumers.positions.fences import MOVED, check_name
 from watcher.consumers.positions.rows import MovedRows, StoredConsumer, StoredRows
 from watcher.consumers.positions.tables import read_own_columns
 from watcher.model.errors import ConsumerNotFoundError, LeaseHeldError
 from watcher.spanner.dialects import find_dialect
-from watcher.tables.parts import find_parts
 
 
 def unregister(
@@ -35,10 +35,8 @@ def unregister(
         return {}  # nobody was ever registered here
     sql = find_dialect(database)
 
-    def find(rows: StoredRows) -> tuple[list[StoredConsumer], dict[str, tuple[str, ...]]]:
-        known = rows.read_names()
-        names = (*({consumer} & known), *find_parts(consumer, known))
-        stored = [rows.read(name) for name in names]
+    def find(rows: StoredRows) -> tuple[Sequence[StoredConsumer], dict[str, tuple[str, ...]]]:
+        stored = rows.read_group(consumer)
         removed = choose_removed(stored, consumer, tables)
         for each in stored:
             check_not_alive(each, None if tables is None else removed[each.name])
@@ -90,7 +88,10 @@ def resolve_names(known: Sequence[str], consumer: str, tables: Sequence[str]) ->
 
 
 def check_not_alive(stored: StoredConsumer, tables: Sequence[str] | None) -> None:
-    """Raises LeaseHeldError when a live consumer would lose a position that it needs."""
+    """Raises LeaseHeldError when a live consumer would lose a position that it needs, and
+    ConsumerMovedError for a name that has to stay closed."""
+    if stored.fence is not None and stored.fence.kind == MOVED:
+        check_name(stored.name, stored.fence)
     if not stored.alive:
         return
     selection = stored.read_selection()
