@@ -100,6 +100,8 @@ GUARDS = (
     Guard(f"{DELIVERY}backfill:BackfillDelivery._deliver_page", "check", "frozen-pages", Holding),
 )
 
+MOVES = "moves and backups are not explored: test_moves.py, test_consumer_backups.py"
+
 NOT_EXPLORED: dict[tuple[str, str], str] = {
     (f"{POSITIONS}content:WholePositions.save_all", "check_backfills"): (
         "positions of one process, in a file or in memory: nobody takes them over"
@@ -120,5 +122,22 @@ NOT_EXPLORED: dict[tuple[str, str], str] = {
     ("watcher.runners.spark.consumer:QueryConsumer._hold", "check"): (
         "a query's sink is its own: test_a_query_that_was_suspended_renews_its_lease_or_ends"
     ),
+    ("watcher.consumers.backups:back_up", "check_filled"): MOVES,
+    ("watcher.consumers.backups:check_replaceable", "check_ended"): MOVES,
+    ("watcher.consumers.backups:restore.look", "check_replaceable"): MOVES,
+    ("watcher.consumers.leases:Consumers.acquire.take", "check_name"): MOVES,
+    ("watcher.consumers.leases:Consumers.ask.write", "check_name"): MOVES,
+    ("watcher.consumers.moving:check_room", "check_name"): MOVES,
+    ("watcher.consumers.moving:move_across.arrive", "check_kept"): MOVES,
+    ("watcher.consumers.moving:move_across.arrive", "check_room"): MOVES,
+    ("watcher.consumers.moving:move_consumer", "check_kept"): MOVES,
+    ("watcher.consumers.moving:move_consumer", "check_room"): MOVES,
+    ("watcher.consumers.moving:move_within.move", "check_kept"): MOVES,
+    ("watcher.consumers.moving:move_within.move", "check_room"): MOVES,
+    ("watcher.consumers.moving:read_movable", "check_ended"): MOVES,
+    ("watcher.consumers.moving:read_whole", "check_name"): MOVES,
+    ("watcher.consumers.positions.rows:StoredRows.check_ended", "check_filled"): MOVES,
+    ("watcher.consumers.positions.rows:StoredRows.check_ended", "check_name"): MOVES,
+    ("watcher.consumers.positions.unregister:check_not_alive", "check_name"): MOVES,
 }
 """Calls of checks that no schedule needs, and why."""

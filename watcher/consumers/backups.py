@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from google.cloud.spanner_v1.transaction import Transaction
@@ -26,7 +27,7 @@ from watcher.consumers.positions.rows import StoredConsumer, StoredPosition, Sto
 from watcher.consumers.positions.tables import create_own_tables, own_tables
 from watcher.consumers.states import Command
 from watcher.model.errors import CheckpointError, ClearedError, ConfigurationError
-from watcher.process.private_files import replace_file
+from watcher.process.private_files import explain, replace_file
 from watcher.process.text_files import read_text_file
 from watcher.spanner.timestamps import format_timestamp, to_micros
 from watcher.spanner.transactions import run_optimistically
@@ -142,6 +143,15 @@ def parse_moment(text: str) -> int:
 # Backup.
 
 
+def prove_writable(path: Path) -> None:
+    """Raises ConfigurationError, or FileWriteError, for a file that cannot be written."""
+    with explain(path):
+        if path.is_dir():
+            raise ConfigurationError(f"{path} is a folder: name a file in it")
+        with TemporaryFile(dir=path.parent):
+            return
+
+
 def back_up(end: End, path: Path) -> Backup:
     """Writes the state of a consumer, which may run, as of now. Raises ConsumerNotFoundError, and
     LeaseHeldError while a backfill is not done: what it has delivered could not be told later."""
@@ -182,7 +192,7 @@ def restore(
     ConsumerMovedError for a name that was moved away.
     """
 
-    def check(reader: RowReader, rows: StoredRows) -> dict[str, int]:
+    def look(reader: RowReader, rows: StoredRows) -> dict[str, int]:
         check_replaceable(rows, backup.consumer.name, replaces)
         lost = find_lost(reader, end, backup.consumer)
         if lost and not accepts_loss:
@@ -195,7 +205,7 @@ def restore(
 
     def write(transaction: Transaction) -> dict[str, int]:
         rows = end.open_rows(transaction)
-        lost = check(transaction, rows)
+        lost = look(transaction, rows)
         there = WholeConsumer(backup.consumer.name, rows.read_group(backup.consumer.name), {})
         remove_whole(rows, there)
         raised = raise_ends(backup.consumer, read_now(transaction))
@@ -204,7 +214,7 @@ def restore(
 
     if dry_run:
         with end.open_snapshot() as (snapshot, rows):
-            return check(snapshot, rows)
+            return look(snapshot, rows)
     create_own_tables(end.database, end.place.positions_table)
     return run_optimistically(end.database, write)
 

@@ -45,6 +45,7 @@ def backup(
     of yours. The consumer may run. Replaces the file.
     """
     address = DatabaseAddress.parse(database)
+    backups.prove_writable(file)
     end = End(connect(address), Place(consumer, str(address), positions_table))
     saved = backups.back_up(end, file)
     report = describe(saved, file)
@@ -83,8 +84,8 @@ def restore(
     It delivers again what it has delivered since. Fails while an instance runs, and for a consumer
     that was moved away.
     """
-    saved = backups.load_backup(file)
     address = DatabaseAddress.parse_for_writes(database)
+    saved = backups.load_backup(file)
     if saved.database != address.path and not other_database:
         raise ConfigurationError(
             f"{file} is a backup of a consumer of {saved.database}, whose timestamps mean nothing"
