@@ -249,7 +249,7 @@ def test_commands_take_an_address(singers: Database, bucket: str) -> None:
     assert as_of(target).read("Singers").num_rows == 30
     other = run_command("replicate", *source[:-1], "other", "--to", target, "--once")
     assert other.returncode == 2, other.stderr
-    assert "is the replica of" in other.stderr
+    assert "belongs to" in other.stderr
 
 
 def test_a_copy_in_parquet_is_read_where_spark_has_put_it(singers: Database, bucket: str) -> None:
