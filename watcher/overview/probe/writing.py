@@ -93,7 +93,8 @@ def probe_upserts(context: ProbeContext) -> Observation:
 def probe_key_only(context: ProbeContext) -> Observation:
     """Names a row that is there by its key alone, by mutation and by DML."""
     key, sql, table = context.take_key(), context.sql, context.rows.name
-    before = context.insert(key)
+    context.insert(key)
+    before = context.read_timestamp(key)  # whether it has one is another probe's question
     context.write(lambda batch: batch.insert_or_update(table, (KEY,), [(key,)]))
     by_mutation = context.read_timestamp(key)
     if by_mutation == before:
