@@ -146,8 +146,9 @@ def probe_end(context: ProbeContext) -> Observation:
 
 
 def probe_open_queries(context: ProbeContext) -> Observation:
-    """Commits while queries are open whose end is to come."""
-    start = context.queries.fetch_read_timestamp()
+    """Commits while queries are open whose end is to come. Commits say what time it is: what strong
+    reads say is another probe's question."""
+    start = context.insert(context.take_key()) + 1
     end = start + OPEN_MICROS
     heard = threading.Event()
 
@@ -157,7 +158,7 @@ def probe_open_queries(context: ProbeContext) -> Observation:
     listening = Listening(query, lambda _: True, start, heard.set)
     context.insert(context.take_key())
     heard.wait(2 * OPEN_MICROS / 1_000_000)
-    now = context.queries.fetch_read_timestamp()
+    now = context.insert(context.take_key())
     listening.close()
     if listening.futile:
         raise CannotTryError("the queries failed, or the stream has too many partitions")
