@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from fixtures.pace import allow
 from fixtures.warm_python import WARM_PYTHON
 
 import watcher
@@ -92,7 +93,7 @@ def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(program.replace("watcher.run()", "watcher.run_once()"))
     script = RUN_README + "\n".join(
         [
-            trial.replace("try --seconds 10", "try --seconds 3"),
+            trial.replace("try --seconds 10", f"try --seconds {allow(3):.0f}"),
             "echo == server",
             server.replace("9010", port).replace(" &\n", ' > "$FOLDER/log" & SERVER=$!\n'),
             "trap 'kill $(pgrep -P $SERVER) $SERVER' EXIT",
