@@ -256,7 +256,7 @@ class DmlCompiler:
         scope = table_scope(table, alias)
         columns, expressions = [], []
         for each in parsed.returning:
-            if isinstance(each, exp.Star):
+            if isinstance(each, exp.Star) or is_row_of(each, alias):
                 items = [(i.column, i) for i in relation_columns(scope.relations[0])]
             else:
                 typed = self._expressions.compile(each, scope, context)
@@ -344,6 +344,14 @@ def assignable_column(table: Table, name: str) -> Column:
     if column.generated is not None:
         raise errors.invalid_argument(f"Cannot write into generated column `{table.name}.{name}`.")
     return column
+
+
+def is_row_of(node: exp.Expr, alias: str) -> bool:
+    """Whether an expression is t.*, of the table that is written."""
+    if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Star):
+        return False
+    others = any(node.this.args.get(name) for name in ("except_", "replace", "rename"))
+    return not others and node.table.casefold() == alias.casefold()
 
 
 def check_returned(typed: Typed, table: Table) -> None:

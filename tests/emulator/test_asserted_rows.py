@@ -48,3 +48,12 @@ def test_another_number_fails_and_changes_nothing(database: Database, statement:
 def test_partitioned_dml_asserts_nothing(database: Database) -> None:
     with pytest.raises(InvalidArgument, match="not supported in partitioned DML"):
         database.execute_partitioned_dml("DELETE FROM T WHERE TRUE ASSERT_ROWS_MODIFIED 1")
+
+
+@pytest.mark.ddl(TABLE)
+def test_the_whole_row_is_returned_by_the_name_of_its_table(database: Database) -> None:
+    assert run(database, "INSERT INTO T (K) VALUES (1) THEN RETURN T.*") == [[1, None]]
+    update = "UPDATE T AS t SET V = 'a' WHERE TRUE THEN RETURN WITH ACTION AS done t.*, 7"
+    assert run(database, update) == [[1, "a", 7, "UPDATE"]]
+    with pytest.raises(InvalidArgument):
+        run(database, "DELETE FROM T AS t WHERE TRUE THEN RETURN u.*")
