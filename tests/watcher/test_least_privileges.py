@@ -114,7 +114,7 @@ def test_the_first_start_needs_no_right_to_change_the_schema(
     watched: Database, tmp_path: Path
 ) -> None:
     statements = grant(watched, "Watcher", "--for", "watch", "-t", "Singers")
-    assert sum(each.startswith("CREATE TABLE") for each in statements) == 7
+    assert sum(each.startswith("CREATE TABLE") for each in statements) == 8
     code, shown = run(watched, "Watcher", *WATCH, lake=tmp_path)
     assert code == OK, shown
     assert shown.count('"operation"') == 2
