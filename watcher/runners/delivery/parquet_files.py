@@ -107,7 +107,7 @@ class ParquetFiles(TimedFiles[Rows]):
     def write_rows(self, rows: TableRows) -> bool:
         """As ``TableBatchSink.write_rows``."""
         table = rows.table.name
-        check_names(table, (name for name, _ in rows.table.columns))
+        refuse_own_names(table, (name for name, _ in rows.table.columns))
         stamped = stamp_rows(rows)
         commits = stamped.batch.column(COMMIT_TIMESTAMP_COLUMN)
         cells = stamped.batch.drop_columns([COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN])
@@ -124,7 +124,7 @@ class ParquetFiles(TimedFiles[Rows]):
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``. Raises DeliveryError for a table with a column that has
         the name of one of the own fields."""
-        check_names(change.table, (name for name, _ in change.shape.columns))
+        refuse_own_names(change.table, (name for name, _ in change.shape.columns))
         if (following := self._find_place(change)) is not None:
             following.content.add_change(change)
 
@@ -160,7 +160,7 @@ def put_before(own: Sequence[pa.Array], cells: pa.Table) -> pa.Table:
     return pa.Table.from_arrays([*own, *cells.columns], schema=schema)
 
 
-def check_names(table: str, columns: Iterable[str]) -> None:
+def refuse_own_names(table: str, columns: Iterable[str]) -> None:
     """Raises DeliveryError."""
     taken = {field.name for field in OWN_FIELDS} & set(columns)
     if taken:

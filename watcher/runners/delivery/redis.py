@@ -156,7 +156,7 @@ class RedisSink:
     # Writing.
 
     def _execute(self, window: Window) -> None:
-        self._check_streams({entry.stream for entry in window.entries})
+        self._refuse_other_keys({entry.stream for entry in window.entries})
         ids = [entry.change_id for entry in window.entries if entry.change_id is not None]
         pipeline: Any = self._client.pipeline(transaction=True)
         with pipeline as pipe:
@@ -185,7 +185,7 @@ class RedisSink:
         """The ids of the last window that was executed."""
         return {each.decode() for each in pipe.smembers(self._ids)}
 
-    def _check_streams(self, streams: set[str]) -> None:
+    def _refuse_other_keys(self, streams: set[str]) -> None:
         """Redis does not take a transaction back in which one command fails."""
         new = sorted(streams - self._streams)
         for stream in new:

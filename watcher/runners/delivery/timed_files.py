@@ -110,7 +110,7 @@ class TimedFiles(ABC, Generic[AnyContent]):
 
     # As ``HeldSink``.
 
-    def check(self) -> None:
+    def refuse_others(self) -> None:
         """Raises ConfigurationError for the folder of another consumer, and ReplicaError for one
         that cannot be read."""
         there = self._owner_file.read()
@@ -118,7 +118,7 @@ class TimedFiles(ABC, Generic[AnyContent]):
             raise self._owner_file.refuse(there, self._owner)
 
     def open(self) -> None:
-        """As ``HeldSink.open``. Raises as ``check``."""
+        """As ``HeldSink.open``. Raises as ``refuse_others``."""
         self._owner_file.claim(self._owner)
 
     def close(self) -> None:
