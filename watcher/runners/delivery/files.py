@@ -9,8 +9,8 @@ from watcher.settings.watcher import WatchConfig
 
 
 def open_sink(config: WatchConfig, destination: FilesDestination) -> LineFiles | ParquetFiles:
-    """As ``queues.open_queue``. Raises as ``TimedFiles.refuse_others``. Nothing is written before the
-    watcher has its lease."""
+    """As ``queues.open_queue``. Raises as ``TimedFiles.refuse_others``. Nothing is written before
+    the watcher has its lease."""
     kind = ParquetFiles if config.delivery.files.takes_columns else LineFiles
     sink = kind(destination, config)
     sink.refuse_others()
