@@ -405,7 +405,7 @@ def test_a_stream_of_moving_keys_is_read_as_bytes_of_messages(
     ("sql", "name"),
     [
         ("SELECT to_char(1, 'RN')", "the pattern RN of numbers"),
-        ("SELECT spanner.tokenize_number(1)", "the function spanner.tokenize_number"),
+        ("SELECT spanner.score(NULL, 'a')", "spanner.score"),
         ("SELECT 1::int2", "the type int2"),
         ("SELECT (1, 2) = (1, 2)", "The expression RowExpr"),
         ("SELECT 'a' SIMILAR TO 'b'", "An expression of the kind SIMILAR"),

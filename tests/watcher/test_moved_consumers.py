@@ -24,7 +24,7 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import read_schema
 from watcher import Watcher
-from watcher.cli.ctl import send_command, unregister_consumer
+from watcher.cli.ctl.commands import send_command, unregister_consumer
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.divisions import Beginning, Divisions
 from watcher.consumers.members import Members

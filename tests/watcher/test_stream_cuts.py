@@ -339,9 +339,9 @@ def test_windows_of_a_watcher_hold_no_more_than_max_rows(
     assert versions_by_row(delivered) == writes.truth
     stamps = sorted(Counter(change.commit_timestamp for change in delivered).items())
     sizes = [
-        int(str(record.args[1]))
+        int(str(record.args["rows"]))
         for record in caplog.records
-        if isinstance(record.args, tuple) and record.msg.startswith("window to")
+        if isinstance(record.args, dict) and record.msg.startswith("window to")
     ]
     assert [rows for rows in sizes if rows] == [
         *expect_windows([count for _, count in stamps], max_rows)
