@@ -30,7 +30,7 @@ demo: $(STAMP) ## the whole data path on this machine: Spanner -> Spark -> Parqu
 check: $(STAMP) lint ## for daily work: lint, then the tests that are quick and need no Spark
 	@$(BIN)/python -m pytest -m "not slow and not spark" -n auto --dist loadscope $(PYTEST_ARGS)
 
-test: $(STAMP) lint ## lint, then every test but the long ones, with Spark: eighteen minutes on two cores
+test: $(STAMP) lint ## lint, then every test but the long ones, with Spark: fifteen minutes on two cores
 	@$(BIN)/python -m pytest -m "not long" -n auto --dist loadscope $(PYTEST_ARGS)
 
 test-all: $(STAMP) lint ## lint, then every test: most of an hour on two cores
