@@ -7,7 +7,8 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from emulator.data_directories import StartError
@@ -52,19 +53,19 @@ def serve(
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     if log_sql:
         SQL_LOG.setLevel(logging.INFO)
-    # Every thread inherits the mask, so that the signals wait for sigwait: a handler of Python runs
-    # in the main thread only, which may not wake for a signal that another thread got.
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    with start(
-        host,
-        port,
-        data_dir,
-        faults=faults,
-        change_stream_churn_seconds=change_stream_churn_seconds,
-        count_scans_each=count_scans_each,
-        log_sql=log_sql,
-        tls=tls,
-    ) as server:
+    with (
+        hold_stop_signals(),
+        start(
+            host,
+            port,
+            data_dir,
+            faults=faults,
+            change_stream_churn_seconds=change_stream_churn_seconds,
+            count_scans_each=count_scans_each,
+            log_sql=log_sql,
+            tls=tls,
+        ) as server,
+    ):
         keep_loaded_modules()
         if prepare is not None:
             prepare(server.address)
@@ -74,6 +75,18 @@ def serve(
         if ready_file is not None:
             replace_file(ready_file, server.address + "\n")
         signal.sigwait(STOP_SIGNALS)
+
+
+@contextmanager
+def hold_stop_signals() -> Iterator[None]:
+    """The signals wait for sigwait, in every thread that begins meanwhile, which inherits the mask:
+    a handler of Python runs in the main thread only, which may not wake for a signal that another
+    thread got. Processes inherit it, too: afterwards it is what it was."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def keep_loaded_modules() -> None:

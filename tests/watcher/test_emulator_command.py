@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,9 @@ from fixtures.warm_python import WarmProcess
 from google.cloud import spanner
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
+
+from emulator import __main__ as emulator_process
+from emulator.data_directories import StartError
 
 ADDRESS = "projects/project/instances/instance/databases/database"
 MAIN = ["-u", "-c", "from watcher.cli import main; main()"]
@@ -143,3 +148,11 @@ def test_statements_are_logged_without_the_values_of_parameters(seed: Path) -> N
     assert re.search(r"\d+\.\d ms, 1 rows: DELETE FROM T WHERE Id = 1", whole)
     assert "2 rows: INSERT INTO T" in whole
     assert "secret" not in "\n".join(printed)
+
+
+def test_a_server_that_does_not_start_leaves_the_signals_as_they_are(tmp_path: Path) -> None:
+    """What is blocked here is blocked in each process that is started later: it would not end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(StartError):
+        emulator_process.serve("127.0.0.1", taken.getsockname()[1], tmp_path / "data")
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
