@@ -4,15 +4,13 @@ checked; they change no answer."""
 from __future__ import annotations
 
 import pytest
+from fixtures.ddl_steps import check_step
 from fixtures.postgres_databases import CreatePostgres, query
-from fixtures.queries import ask
+from fixtures.queries import ask, change
 from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1.database import Database
 
 from ddl.model.schema import Dialect
-from ddl.rules.evolve import apply_step, parse_schema, reverse_step
-from ddl.syntax.parse import parse_statement
-from ddl.syntax.render import render_step
 
 GROUP = "CREATE LOCALITY GROUP hot OPTIONS (storage = 'ssd', ssd_to_hdd_spill_timespan = '10d')"
 TABLE = (
@@ -21,13 +19,6 @@ TABLE = (
 )
 INDEX = "CREATE INDEX I ON T(V) OPTIONS (locality_group = 'hot')"
 pytestmark = pytest.mark.ddl(GROUP, TABLE, INDEX)
-
-
-def change(database: Database, *statements: str) -> list[str]:
-    """Changes the schema; the statements that the database tells then."""
-    database.update_ddl(list(statements)).result(60)
-    database.reload()
-    return list(database.ddl_statements)
 
 
 def test_groups_are_told_before_what_is_in_them(database: Database) -> None:
@@ -151,11 +142,4 @@ def test_each_step_is_written_as_it_was_read_and_has_a_way_back(
         Dialect.GOOGLESQL: "CREATE TABLE T (K INT64) PRIMARY KEY (K); CREATE INDEX I ON T(K)",
         Dialect.POSTGRESQL: "CREATE TABLE t (k bigint PRIMARY KEY); CREATE INDEX i ON t (k)",
     }
-    before = parse_schema(script[dialect], dialect)
-    step = parse_statement(statement, dialect)
-    assert render_step(step, dialect) == statement
-    after = apply_step(before, step)
-    assert after != before
-    for undo in reverse_step(step, before):
-        after = apply_step(after, undo)
-    assert after == before
+    check_step(script[dialect], statement, dialect)

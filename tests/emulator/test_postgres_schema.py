@@ -6,16 +6,10 @@ from typing import Any
 
 import pytest
 from fixtures.postgres_databases import CreatePostgres, query, refusal, write
+from fixtures.queries import change
 from google.api_core.exceptions import FailedPrecondition, InvalidArgument, NotFound
 from google.cloud.spanner_v1 import KeyRange, KeySet
 from google.cloud.spanner_v1.database import Database
-
-
-def change(database: Database, *statements: str) -> list[str]:
-    """Changes the schema; the statements that the database tells then."""
-    database.update_ddl(list(statements)).result(60)
-    database.reload()
-    return list(database.ddl_statements)
 
 
 def read(database: Database, index: str, keys: KeySet, limit: int = 0) -> list[Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from fixtures.postgres_databases import CreatePostgres, query, refusal
+from fixtures.queries import change
 from google.api_core.exceptions import MethodNotImplemented
-from google.cloud.spanner_v1.database import Database
 
 BEGIN = (
     "CREATE TABLE parent (id bigint PRIMARY KEY, at timestamptz, v bigint,"
@@ -162,11 +162,6 @@ MISSING = {
     'ALTER STATISTICS spanner."auto_2019" SET OPTIONS (allow_gc = false)': "ALTER STATISTICS",
     "CREATE TABLE t (id varchar PRIMARY KEY) WITH (type = 'fulltext_dictionary')": "option TYPE",
 }
-
-
-def change(database: Database, statement: str) -> None:
-    """One schema change."""
-    database.update_ddl([statement]).result(60)
 
 
 def test_statements_of_the_reference_run(create_postgres: CreatePostgres) -> None:

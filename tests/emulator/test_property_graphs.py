@@ -4,7 +4,7 @@ refused by name."""
 from __future__ import annotations
 
 import pytest
-from fixtures.queries import ask
+from fixtures.queries import ask, change
 from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1.database import Database
 
@@ -47,13 +47,6 @@ TOLD = """CREATE PROPERTY GRAPH G
         Id)
   )"""
 pytestmark = pytest.mark.ddl(*TABLES, WRITTEN)
-
-
-def change(database: Database, *statements: str) -> list[str]:
-    """Changes the schema; the statements that the database tells then."""
-    database.update_ddl(list(statements)).result(60)
-    database.reload()
-    return list(database.ddl_statements)
 
 
 def test_a_graph_is_told_with_everything_written_out(database: Database) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fixtures.queries import change
 from fixtures.server import CreateDatabase, connect, spawn
 from google.api_core import exceptions
 from google.cloud.spanner_v1 import KeySet
@@ -27,10 +28,6 @@ TABLES = (
     "CREATE ROLE reader",
     "GRANT SELECT ON TABLE A TO ROLE reader",
 )
-
-
-def change(database: Database, statement: str) -> None:
-    database.update_ddl([statement]).result(60)
 
 
 def insert(database: Database, table: str, column: str, *values: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from fixtures.postgres_databases import CreatePostgres, query
-from fixtures.queries import ask
+from fixtures.queries import ask, change
 from google.api_core.exceptions import GoogleAPICallError, InvalidArgument, MethodNotImplemented
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
@@ -29,10 +29,6 @@ INDEX = (
     " ORDER BY Year DESC WHERE N IS NOT NULL OPTIONS (sort_order_sharding = true)"
 )
 pytestmark = pytest.mark.ddl(TABLE, INDEX)
-
-
-def change(database: Database, statement: str) -> None:
-    database.update_ddl([statement]).result(60)
 
 
 def insert(database: Database, *rows: tuple[int, str | None]) -> None:

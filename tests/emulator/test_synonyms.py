@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from fixtures.ddl_steps import check_step
 from fixtures.postgres_databases import CreatePostgres, query, write
-from fixtures.queries import ask
+from fixtures.queries import ask, change
 from google.api_core.exceptions import GoogleAPICallError, PermissionDenied
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from ddl.model.schema import Dialect
-from ddl.rules.evolve import apply_step, parse_schema, reverse_step
-from ddl.syntax.parse import parse_statement
-from ddl.syntax.render import render_step
 
 TABLES = (
     "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX), SYNONYM(S)) PRIMARY KEY (K)",
     "CREATE TABLE U (K INT64 NOT NULL) PRIMARY KEY (K)",
 )
 pytestmark = pytest.mark.ddl(*TABLES)
-
-
-def change(database: Database, *statements: str) -> list[str]:
-    """Changes the schema; the statements that the database tells then."""
-    database.update_ddl(list(statements)).result(60)
-    database.reload()
-    return list(database.ddl_statements)
 
 
 def insert(database: Database, table: str, *keys: int) -> None:
@@ -142,11 +133,4 @@ def test_each_step_is_written_as_it_was_read_and_has_a_way_back(
         Dialect.GOOGLESQL: "CREATE TABLE T (K INT64) PRIMARY KEY (K)",
         Dialect.POSTGRESQL: "CREATE TABLE t (k bigint PRIMARY KEY)",
     }
-    before = parse_schema(table[dialect], dialect)
-    step = parse_statement(statement, dialect)
-    assert render_step(step, dialect) == statement
-    after = apply_step(before, step)
-    assert after != before
-    for undo in reverse_step(step, before):
-        after = apply_step(after, undo)
-    assert after == before
+    check_step(table[dialect], statement, dialect)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fixtures.postgres_databases import CreatePostgres, query, write
-from fixtures.queries import ask
+from fixtures.queries import ask, change
 from google.api_core.exceptions import GoogleAPICallError, MethodNotImplemented
 from google.cloud.spanner_v1.database import Database
 
@@ -17,10 +17,6 @@ INDEX = (
     " OPTIONS (distance_type = 'COSINE', tree_depth = 2, num_leaves = 100)"
 )
 pytestmark = pytest.mark.ddl(TABLE, INDEX)
-
-
-def change(database: Database, statement: str) -> None:
-    database.update_ddl([statement]).result(60)
 
 
 def test_the_nearest_are_found_by_exact_distances(database: Database) -> None:
