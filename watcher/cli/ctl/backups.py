@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -93,11 +94,9 @@ def restore(
         )
     client, name = connect(address), saved.consumer.name
     end = End(client, Place(name, str(address), positions_table))
-    if dry_run:
-        lost = backups.restore(end, saved, replace, accept_loss, dry_run=True)
-    else:
-        with Audit(client, positions_table).record("restore", name, file=file):
-            lost = backups.restore(end, saved, replace, accept_loss)
+    audit = Audit(client, positions_table)
+    with nullcontext() if dry_run else audit.record("restore", name, file=file):
+        lost = backups.restore(end, saved, replace, accept_loss, dry_run)
     at = {table: format_timestamp(micros) for table, micros in sorted(lost.items())}
     if json_output:
         print_json(describe(saved, file) | {"dry_run": dry_run, "lost_up_to": at})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ from watcher.model.change import Change, Operation
 from watcher.model.errors import DeliveryError
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.replica.rows import find_deleted
-from watcher.runners.delivery.table_rows import arrange_changes, choose_shapes
+from watcher.runners.delivery.table_rows import arrange_changes, group_by_shape
 from watcher.runners.delivery.timed_files import TimedFiles
 from watcher.settings.destinations import FilesDestination
 from watcher.settings.watcher import WatchConfig
@@ -83,11 +82,9 @@ class Rows:
         return file.getvalue()
 
     def _arrange(self) -> None:
-        """Changes of one shape that follow one another become a table."""
+        """Changes with the same columns that follow one another become a table."""
         changes, self._changes = self._changes, []
-        pairs = zip(choose_shapes(changes), changes, strict=True)
-        for shape, group in groupby(pairs, lambda pair: pair[0]):
-            some = [change for _, change in group]
+        for shape, some in group_by_shape(changes):
             rows = arrange_changes(some, shape, self._nanoseconds)
             commits = rows.column(STAMP_COLUMN)
             cells = rows.drop_columns([STAMP_COLUMN, DELETED_COLUMN])

@@ -78,11 +78,18 @@ class HeldWindow:
         for change in changes:
             tables[change.table].append(change)
         for table, those in tables.items():
-            shapes = choose_shapes(those)
-            for shape, group in groupby(zip(shapes, those, strict=True), lambda pair: pair[0]):
-                rows = arrange_changes([each for _, each in group], shape, self._nanoseconds)
+            for shape, group in group_by_shape(those):
+                rows = arrange_changes(group, shape, self._nanoseconds)
                 piece = Piece(shape.primary_key, dict(shape.columns), rows)
                 self._pieces[table].append(piece)
+
+
+def group_by_shape(changes: Sequence[Change]) -> Iterator[tuple[Shape, list[Change]]]:
+    """The changes of a table in their order, those together that follow one another and have the
+    same columns."""
+    pairs = zip(choose_shapes(changes), changes, strict=True)
+    for shape, group in groupby(pairs, lambda pair: pair[0]):
+        yield shape, [change for _, change in group]
 
 
 def choose_shapes(changes: Sequence[Change]) -> list[Shape]:

@@ -70,16 +70,6 @@ class NextFile(Generic[AnyContent]):
     newest: int = BEGINNING
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The rows of a batch, as a mask, that go into one folder; ``commits`` are their commit
-    timestamps."""
-
-    folder: str
-    rows: pa.Array
-    commits: pa.Array
-
-
 class TimedFiles(ABC, Generic[AnyContent]):
     """A ``HeldSink`` over such a folder; a window is held in memory."""
 
@@ -162,24 +152,28 @@ class TimedFiles(ABC, Generic[AnyContent]):
     ) -> Iterator[tuple[NextFile[AnyContent], pa.Array]]:
         """The files that the rows of a batch go into, and which rows of it, as a mask: those that
         are in one already are in none of them. ``commits`` are timestamps."""
-        for group in self._divide(tables, commits, backfill):
-            following = self._find_next(group.folder)
+        micros = commits.cast(pa.int64())
+        for folder, inside in self._divide(tables, commits, backfill):
+            following = self._find_next(folder)
             written = BEGINNING - 1 if backfill else following.written
-            lacking = pc.and_(group.rows, pc.greater(group.commits, written))
-            newest = pc.max(group.commits.filter(lacking)).as_py()
+            lacking = pc.and_(inside, pc.greater(micros, written))
+            newest = pc.max(micros.filter(lacking)).as_py()
             if newest is not None:
                 following.newest = max(following.newest, newest)
                 yield following, lacking
 
-    def _divide(self, tables: pa.Array, commits: pa.Array, backfill: bool) -> Iterator[Group]:
-        micros = commits.cast(pa.int64())
-        starts = pc.floor_temporal(commits, unit=self._partition_by).cast(pa.int64())
+    def _divide(
+        self, tables: pa.Array, commits: pa.Array, backfill: bool
+    ) -> Iterator[tuple[str, pa.Array]]:
+        """Each folder that rows of a batch belong to, and which of them, as a mask."""
         if backfill:
             starts = pa.repeat(pa.scalar(BEGINNING, pa.int64()), len(commits))
+        else:
+            starts = pc.floor_temporal(commits, unit=self._partition_by).cast(pa.int64())
         both = pa.table([tables, starts], ["table", "start"])
         for each in both.group_by(["table", "start"]).aggregate([]).to_pylist():
             inside = pc.and_(pc.equal(tables, each["table"]), pc.equal(starts, each["start"]))
-            yield Group(self._name_folder(each["table"], each["start"], backfill), inside, micros)
+            yield self._name_folder(each["table"], each["start"], backfill), inside
 
     def _name_folder(self, table: str, micros: int, backfill: bool) -> str:
         """The folder of a table and a time in it."""

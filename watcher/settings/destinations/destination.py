@@ -95,6 +95,14 @@ class Destination(ABC):
         return f"{self}, topic {self.topic}"
 
 
+def refuse_password(instead: str) -> ConfigurationError:
+    """The error for an address with a password; ``instead`` is what to set."""
+    return ConfigurationError(
+        "delivery.to has a password, which everybody on this machine can read: remove it, and set"
+        f" {instead}"
+    )
+
+
 def check_topic(topic: str, allowed: re.Pattern[str], service: str) -> str:
     """The name of a topic. Raises ConfigurationError for one that the service refuses."""
     if allowed.match(topic) is None:

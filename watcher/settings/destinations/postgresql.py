@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from watcher.model.errors import ConfigurationError
-from watcher.settings.destinations.destination import TABLE_FIELD
+from watcher.settings.destinations.destination import TABLE_FIELD, refuse_password
 from watcher.settings.destinations.tables import (
     PLACES,
     TableDestination,
@@ -71,10 +70,8 @@ class PostgresDestination(TableDestination):
             return None
         user, found, _ = address[2:].rpartition("@")
         if found and ":" in user:
-            raise ConfigurationError(
-                "delivery.to has a password, which everybody on this machine can read: remove it,"
-                " and set PGPASSWORD, ~/.pgpass, or delivery.postgresql.password ="
-                ' { file = "PATH" }'
+            raise refuse_password(
+                'PGPASSWORD, ~/.pgpass, or delivery.postgresql.password = { file = "PATH" }'
             )
         place, _, database = address[2:].partition("/")
         given = read_parameters(query, PARAMETERS)

@@ -8,12 +8,12 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from watcher.model.errors import ConfigurationError
 from watcher.settings.destinations.destination import (
     TABLE_FIELD,
     Destination,
     QueueOptions,
     check_topic,
+    refuse_password,
 )
 from watcher.settings.destinations.tables import read_parameters
 from watcher.settings.fields import Duration, Text
@@ -72,10 +72,7 @@ class RedisDestination(Destination):
         if not address.startswith("//"):
             return None
         if ":" in address[2:].rpartition("@")[0]:
-            raise ConfigurationError(
-                "delivery.to has a password, which everybody on this machine can read: remove it,"
-                ' and set delivery.redis.password = { file = "PATH" }'
-            )
+            raise refuse_password('delivery.redis.password = { file = "PATH" }')
         given = read_parameters(query, PARAMETERS)
         return cls.parse(address[2:], given.get("stream", TABLE_FIELD))
 
