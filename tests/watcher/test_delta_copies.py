@@ -70,7 +70,7 @@ def test_a_commit_carries_the_end_as_transaction_and_metadata(
     assert [(mark["kind"], mark["end"]) for mark in marks] == [("merge", 200), ("load", 100)]
     log = (tmp_path / "_delta_log" / f"{2:020d}.json").read_text().splitlines()
     kinds = sorted(next(iter(json.loads(line))) for line in log)
-    added = ["add", "add"] if DeltaCopy(str(tmp_path), "c")._uses_vectors() else ["add"]
+    added = ["add", "add"] if DeltaCopy(str(tmp_path), "c")._merges.use_vectors() else ["add"]
     assert kinds == [*added, "commitInfo", "remove", "txn"], "one commit"
 
 
@@ -131,8 +131,8 @@ def test_a_stale_writer_is_refused(copy: DeltaCopy, tmp_path: Path, kind: str, s
     frozen.read_state()
     before = [DeltaTable(str(tmp_path))] if stale else []
     copy.merge(rows_of((1, None, 15), (9, "nine", 15), deleted=(1,)), KEY, 300)
-    opened = frozen._open
-    frozen._open = lambda: before.pop() if before else opened()  # type: ignore[method-assign]
+    opened = frozen._commits.open
+    frozen._commits.open = lambda: before.pop() if before else opened()  # type: ignore[method-assign]
     writes: dict[str, Callable[[], object]] = {
         "load": lambda: frozen.load(SCHEMA, [batch_of((5, "five", None))], 200),
         "merge": lambda: frozen.merge(rows_of((1, "back", 11)), KEY, 200),
@@ -152,8 +152,8 @@ def test_a_compaction_meanwhile_is_no_conflict(copy: DeltaCopy, tmp_path: Path) 
     tables = iter([before])
     racing = DeltaCopy(str(tmp_path), "c")
     racing.read_state()
-    opened = racing._open
-    racing._open = lambda: next(tables, None) or opened()  # type: ignore[method-assign]
+    opened = racing._commits.open
+    racing._commits.open = lambda: next(tables, None) or opened()  # type: ignore[method-assign]
     racing.merge(rows_of((1, "uno", 12)), KEY, 300)
     assert content(copy) == {1: "uno", 2: "two", 3: "three"}
 

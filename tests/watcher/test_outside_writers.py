@@ -170,9 +170,9 @@ def test_rows_that_a_load_did_not_see_are_noticed(tmp_path: Path) -> None:
     copy = DeltaCopy(str(tmp_path), "c")
     first = copy.load(schema, rows.to_batches(), 100)
     write_deltalake(str(tmp_path), rows, mode="append")
-    opened = copy._open
+    opened = copy._commits.open
     stale = [DeltaTable(str(tmp_path), version=first.version)]
-    copy._open = lambda: stale.pop() if stale else opened()  # type: ignore[method-assign]
+    copy._commits.open = lambda: stale.pop() if stale else opened()  # type: ignore[method-assign]
     state = copy.load(schema, rows.to_batches(), 200)
     assert sum(batch.num_rows for batch in copy.scan(state.version)) == 1 + 1, "both are there"
     outside = copy.list_outside(None, state.version)

@@ -1,7 +1,7 @@
 """A cut: a window end, and the version of each copy that is Spanner's table at it; or the reasons
 why it is not known to be. Plain values.
 
-Where something is not known to equal Spanner, ``ReplicaWriter`` adds a ``Reason`` of a ``Cause`` (a
+Where something is not known to equal Spanner, ``CutWriter`` adds a ``Reason`` of a ``Cause`` (a
 new kind of reason is a new member of it) to the table in the cut, or to the cut. The cut is then
 not exact and says why, and readers do not use it. A reason holds for that window alone; only those
 of a cause that ``stays`` are carried from cut to cut, until the table is loaded or ``verify`` has

@@ -1,0 +1,126 @@
+"""What the commits of one writer to a Delta table say of themselves, and whether the newest one is
+still its own: another instance may have written since."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from watcher.model.errors import CopyConflictError, ReplicaError
+from watcher.replica.copies import CopyState
+from watcher.replica.cuts import FORMAT
+from watcher.replica.delta_log import METADATA, DeltaLog
+from watcher.replica.delta_snapshot import Snapshot, convert_schema
+from watcher.replica.loads import CopyLoad
+from watcher.replica.stored_files import explain_store_error
+from watcher.spanner.timestamps import format_timestamp
+
+
+class DeltaCommits:
+    """Of one table and consumer. ``known_end``: the end of the newest commit that this writer has
+    seen; None before it has looked. ``load`` is the load that is under way."""
+
+    def __init__(self, path: str, consumer: str) -> None:
+        self.path = path
+        self._consumer = consumer
+        self._application = f"spanner-watcher/{consumer}"
+        self.log = DeltaLog(path, consumer)
+        self.load = CopyLoad(path)
+        self.known_end: int | None = None
+
+    # The table, as delta-rs has it.
+
+    def open(self) -> DeltaTable | None:
+        """The table as it is now; None where there is none."""
+        try:
+            return DeltaTable(self.path)
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise self.translate(error) from error
+
+    def require(self) -> DeltaTable:
+        """The table. Raises ReplicaError where it is gone."""
+        table = self.open()
+        if table is None:
+            raise ReplicaError(f"{self.path} is not a Delta table any more: restart 'replicate'")
+        return table
+
+    def read_end(self, table: DeltaTable) -> int:
+        """The window end of the newest commit by this consumer; 0 for none."""
+        return table.transaction_version(self._application) or 0
+
+    def describe(self, table: DeltaTable) -> CopyState:
+        """The copy, as delta-rs has it."""
+        end = self.read_end(table)
+        return CopyState(table.version(), end, convert_schema(table), self.load.progress)
+
+    def describe_snapshot(self, snapshot: Snapshot) -> CopyState:
+        """The copy, as its log was read without delta-rs."""
+        end = self._end_of(snapshot)
+        return CopyState(snapshot.version, end, snapshot.schema, self.load.progress)
+
+    # What commits say.
+
+    def make_properties(self, kind: str, end: int, more: Mapping[str, Any]) -> CommitProperties:
+        """The window's end, for other writers and for people. Without the application transaction
+        an overwrite would not conflict with a merge. ``replaced``: the version that a load has
+        replaced; rows of another writer that it did not see are still there."""
+        values = self.describe_commit(kind, end) | dict(more)
+        return CommitProperties(
+            custom_metadata={METADATA: json.dumps(values)},
+            app_transactions=[Transaction(self._application, end)],
+        )
+
+    def describe_commit(self, kind: str, end: int) -> dict[str, Any]:
+        """What a commit says of itself."""
+        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
+        return values | self.load.mark
+
+    def make_transaction(self, end: int) -> dict[str, Any]:
+        """The action that names the window's end."""
+        return {"appId": self._application, "version": end}
+
+    # Whether others have written.
+
+    def check_table(self, table: DeltaTable) -> None:
+        """delta-rs does not refuse an application transaction that is older than the stored one.
+        Raises CopyConflictError."""
+        self._check(self.read_end(table), table.version())
+
+    def check_snapshot(self, snapshot: Snapshot) -> int:
+        """The same of a state that was read without delta-rs: its end."""
+        end = self._end_of(snapshot)
+        self._check(end, snapshot.version)
+        return end
+
+    def translate(self, error: Exception) -> Exception:
+        """The error of a commit: a conflict is another writer's."""
+        if isinstance(error, CommitFailedError):
+            return self.make_conflict(self.read_end(self.require()))
+        return explain_store_error(self.path, error)
+
+    def make_conflict(self, end: int | None = None) -> CopyConflictError:
+        """Another instance has written; None: the end is read."""
+        there = self.read_end(self.require()) if end is None else end
+        return CopyConflictError(
+            f"another writer has changed {self.path}, which is at window end"
+            f" {format_timestamp(there)} now: run one instance of consumer '{self._consumer}' at a"
+            " time; the window is tried again"
+        )
+
+    def _end_of(self, snapshot: Snapshot) -> int:
+        return snapshot.transactions.get(self._application, 0)
+
+    def _check(self, end: int, version: int) -> None:
+        """Raises CopyConflictError where another instance has written since. Two chunks may have
+        the same end."""
+        known = self.known_end is None or end == self.known_end
+        if known and self.load.progress is not None:
+            known = self.load.is_newest(self.log.find_mark(version))
+        if not known:
+            raise self.make_conflict(end)

@@ -1,0 +1,107 @@
+"""Merges windows into a Delta copy, on read or on write, as the table allows it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+
+import pyarrow as pa
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from watcher.model.errors import ReplicaError
+from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED, MERGE_ON_READ_IMPOSSIBLE
+from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, CopyState, Merging
+from watcher.replica.delta_commits import DeltaCommits
+from watcher.replica.delta_features import allows_vectors, list_obstacles
+from watcher.replica.delta_log import METADATA
+from watcher.replica.delta_merge import merge_files
+from watcher.replica.delta_snapshot import Snapshot
+from watcher.replica.merge_on_read import VectorTable
+from watcher.replica.stored_files import explain_store_error
+
+LOG = logging.getLogger("watcher.replica")
+TRIES_MAX = 5
+"""How often a commit is tried when somebody else has committed meanwhile."""
+
+
+class DeltaMerges:
+    """Of one table. ``merging``: how rows are merged; None: as the table allows it."""
+
+    def __init__(
+        self, commits: DeltaCommits, vectors: VectorTable, merging: Merging | None
+    ) -> None:
+        self._commits = commits
+        self._vectors = vectors
+        self._merging = merging
+        self._warned: set[str] = set()
+
+    def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
+        """As ``TableCopy.merge``."""
+        for _ in range(TRIES_MAX):
+            if self.use_vectors():
+                state = self._merge_rows(rows, key, end)
+            else:
+                state = self._merge_files(rows, key, end)
+            if state is not None:
+                self._commits.known_end = state.end
+                return state
+        raise self._commits.make_conflict()
+
+    def use_vectors(self) -> bool:
+        """Whether rows are merged by deletion vectors; lets the table have them where that is asked
+        for. Raises ReplicaError where the table cannot."""
+        if self._merging == COPY_ON_WRITE:
+            return False
+        snapshot = self._vectors.read()
+        allowed = allows_vectors(snapshot)
+        reasons = list_obstacles(snapshot)
+        if self._merging is None and not allowed:
+            reasons = ["it was made for copy-on-write; --merge merge-on-read changes that"]
+        if not reasons:
+            return allowed or self._enable_vectors(snapshot)
+        text = f"{self._vectors.path} cannot be merged on read: {'; '.join(reasons)}"
+        if self._merging == MERGE_ON_READ:
+            raise ReplicaError(f"{text}; remove that, or use --merge copy-on-write")
+        self.warn(f"{text}; every merge rewrites the files that have a row of it")
+        return False
+
+    def warn(self, text: str) -> None:
+        """Says something once."""
+        if text not in self._warned:
+            MERGE_ON_READ_IMPOSSIBLE.log(LOG, detail=text)
+            self._warned.add(text)
+
+    def _enable_vectors(self, snapshot: Snapshot) -> bool:
+        """Lets an existing table have vectors."""
+        self._commits.check_snapshot(snapshot)
+        while not allows_vectors(self._vectors.read()):
+            self._vectors.enable()
+        DELETION_VECTORS_ENABLED.log(LOG, path=self._vectors.path)
+        return True
+
+    def _merge_rows(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:
+        """Merges on read: the copy's state; None where somebody else has committed meanwhile."""
+        commits, snapshot = self._commits, self._vectors.read()
+        commits.check_snapshot(snapshot)
+        mark = {METADATA: json.dumps(commits.describe_commit("merge", end))}
+        try:
+            if not self._vectors.merge(rows, key, mark, commits.make_transaction(end)):
+                return None
+        except OSError as error:
+            raise explain_store_error(commits.path, error) from error
+        return commits.describe_snapshot(snapshot)
+
+    def _merge_files(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:
+        """The same by writing all files anew that have a row of the window."""
+        commits = self._commits
+        table = commits.require()
+        # Also on the newest version: an old row would come back that was deleted since.
+        commits.check_table(table)
+        try:
+            merge_files(table, rows, key, commits.make_properties("merge", end, {}))
+        except CommitFailedError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise commits.translate(error) from error
+        return commits.describe(table)
