@@ -29,7 +29,7 @@ COMMIT_TIMESTAMP = "spanner.commit_timestamp"
 SPANNER = "spanner"
 """The schema of the read functions of change streams."""
 SYSTEM_TYPES = {TypeCode.PG_OID: "oid", TypeCode.STRUCT: "struct"}
-OWNERS = ("public", "information_schema", "pg_catalog", "spanner", "spanner_sys")
+OWNERS = ("public", "information_schema", "pg_catalog", "spanner_sys")
 
 
 def spell(type_: Type) -> str:

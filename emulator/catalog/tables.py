@@ -11,11 +11,9 @@ from ddl.syntax.protos import KIND as PROTO_BUNDLE
 from ddl.syntax.render import render_type
 from ddl.syntax.search_indexes import SearchIndex, list_search_indexes
 from ddl.syntax.vector_indexes import VectorIndex, list_vector_indexes
-from emulator.sql.functions.text import farm_fingerprint
+from emulator.catalog.managed_indexes import all_managed_indexes
 from emulator.values.columns import View
 from emulator.values.system_tables import VIEWS, Row
-
-MANAGED_NAME_MAX = 100
 
 
 def yes_or_no(value: bool) -> str:
@@ -146,48 +144,11 @@ def primary_key(table: Table) -> Index:
     return Index("PRIMARY_KEY", table.name, table.primary_key, unique=True)
 
 
-def managed_index(table: Table, names: tuple[str, ...], *, unique: bool) -> Index:
-    """The index that Spanner keeps by itself on one side of a foreign key."""
-    code = "U" if unique else "N"
-    signature = "_".join(["IDX", split_name(table.name)[1], *names])
-    fingerprint = farm_fingerprint(f"{signature}_{code}") % (1 << 64)
-    name = f"{signature[:MANAGED_NAME_MAX]}_{code}_{fingerprint:016X}"
-    parts = tuple(KeyPart(each) for each in names)
-    return Index(name, table.name, parts, unique=unique, null_filtered=True)
-
-
-def managed_indexes(schema: Schema) -> Iterator[tuple[Table, Index]]:
-    """The indexes behind foreign keys: where the columns do not begin, or are not, the key."""
-    seen: set[str] = set()
-    for table in schema.tables:
-        for key in table.foreign_keys:
-            if not key.enforced:
-                continue
-            target = schema.table(key.referenced_table)
-            for owner, names, unique in (
-                (table, key.columns, False),
-                (target, key.referenced_columns, True),
-            ):
-                if owner is None or is_key(owner, names, whole=unique):
-                    continue
-                index = managed_index(owner, names, unique=unique)
-                if index.name not in seen:
-                    seen.add(index.name)
-                    yield owner, index
-
-
-def is_key(table: Table, names: tuple[str, ...], *, whole: bool) -> bool:
-    """Whether columns are the primary key, or its beginning."""
-    parts = [part.column.casefold() for part in table.primary_key]
-    columns = [name.casefold() for name in names]
-    return columns == (parts if whole else parts[: len(columns)])
-
-
 def all_indexes(schema: Schema) -> Iterator[tuple[Table, Index, str]]:
     """Every index with its table and INDEX_TYPE, the primary keys first."""
     for table in schema.tables:
         yield table, primary_key(table), "PRIMARY_KEY"
-    for table, index in managed_indexes(schema):
+    for table, index in all_managed_indexes(schema):
         yield table, index, "INDEX"
     for index in schema.indexes:
         indexed = schema.table(index.table)
@@ -228,7 +189,7 @@ def vector_index(index: VectorIndex) -> Index:
 
 def indexes(schema: Schema) -> Iterator[Row]:
     """Primary keys and secondary indexes."""
-    managed = {index.name for _, index in managed_indexes(schema)}
+    managed = {index.name for _, index in all_managed_indexes(schema)}
     searched = {index.name: index for index in list_search_indexes(schema)}
     for table, index, kind in all_indexes(schema):
         state = None if kind == "PRIMARY_KEY" else "READ_WRITE"

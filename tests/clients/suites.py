@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from clients import go_client, go_sql_driver, gorm, python_client, sqlalchemy_dialect, wrench
+from clients import (
+    go_client,
+    go_sql_driver,
+    gorm,
+    jdbc,
+    python_client,
+    sqlalchemy_dialect,
+    wrench,
+)
 from clients.suite import Suite
 
 ALL: dict[str, Suite] = {
@@ -16,5 +24,6 @@ ALL: dict[str, Suite] = {
         sqlalchemy_dialect.SUITE,
         gorm.SUITE,
         wrench.SUITE,
+        jdbc.SUITE,
     )
 }

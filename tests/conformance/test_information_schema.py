@@ -179,16 +179,61 @@ def test_foreign_keys_have_indexes_of_their_own(database: Database) -> None:
         " WHERE SPANNER_IS_MANAGED ORDER BY TABLE_NAME, INDEX_NAME",
     )
     assert [row[:3] for row in managed] == [
-        ["C", False, True],
-        ["C", False, True],
+        *(["C", False, True] for _ in "ABK"),
         ["P", True, True],
     ]
     assert managed[0][3].startswith("IDX_C_A_N_")
     columns = rows(
         database,
-        f"SELECT COLUMN_NAME {FROM}.INDEX_COLUMNS WHERE INDEX_NAME = '{managed[2][3]}'",
+        f"SELECT COLUMN_NAME {FROM}.INDEX_COLUMNS WHERE INDEX_NAME = '{managed[3][3]}'",
     )
     assert columns == [["B"]]
+
+
+@pytest.mark.ddl(
+    "CREATE SCHEMA S",
+    "CREATE TABLE P (A INT64 NOT NULL, B INT64 NOT NULL, C INT64 NOT NULL) PRIMARY KEY (A, B DESC)",
+    "CREATE TABLE S.P (A INT64, B INT64) PRIMARY KEY (A)",
+    "CREATE TABLE C (K INT64, X INT64, Y INT64, CONSTRAINT F FOREIGN KEY (X, Y) REFERENCES P (C, B),"
+    " CONSTRAINT G FOREIGN KEY (X, Y) REFERENCES P (B, A)) PRIMARY KEY (K)",
+    "CREATE TABLE S.C (K INT64, X INT64, Y INT64,"
+    " CONSTRAINT F FOREIGN KEY (X) REFERENCES S.P (A), CHECK (X > 0)) PRIMARY KEY (K)",
+)
+def test_a_foreign_key_refers_to_a_unique_constraint(database: Database) -> None:
+    """The primary key, in whichever order, or an index that Spanner keeps; each in its schema."""
+    keys = rows(
+        database,
+        "SELECT R.CONSTRAINT_SCHEMA, R.CONSTRAINT_NAME, C.COLUMN_NAME, P.TABLE_NAME, P.COLUMN_NAME,"
+        " STARTS_WITH(T.CONSTRAINT_NAME, 'IDX_P_B_C_U_'), T.CONSTRAINT_TYPE"
+        f" {FROM}.REFERENTIAL_CONSTRAINTS R JOIN INFORMATION_SCHEMA.KEY_COLUMN_USAGE C"
+        " ON C.CONSTRAINT_SCHEMA = R.CONSTRAINT_SCHEMA AND C.CONSTRAINT_NAME = R.CONSTRAINT_NAME"
+        " JOIN INFORMATION_SCHEMA.KEY_COLUMN_USAGE P"
+        " ON P.CONSTRAINT_SCHEMA = R.UNIQUE_CONSTRAINT_SCHEMA"
+        " AND P.CONSTRAINT_NAME = R.UNIQUE_CONSTRAINT_NAME"
+        " AND P.ORDINAL_POSITION = C.POSITION_IN_UNIQUE_CONSTRAINT"
+        " JOIN INFORMATION_SCHEMA.TABLE_CONSTRAINTS T"
+        " ON T.CONSTRAINT_SCHEMA = P.CONSTRAINT_SCHEMA AND T.CONSTRAINT_NAME = P.CONSTRAINT_NAME"
+        " ORDER BY 1, 2, C.ORDINAL_POSITION",
+    )
+    assert keys == [
+        ["", "F", "X", "P", "C", True, "UNIQUE"],
+        ["", "F", "Y", "P", "B", True, "UNIQUE"],
+        ["", "G", "X", "P", "B", False, "PRIMARY KEY"],
+        ["", "G", "Y", "P", "A", False, "PRIMARY KEY"],
+        ["S", "F", "X", "P", "A", False, "PRIMARY KEY"],
+    ]
+    names = rows(
+        database,
+        f"SELECT CONSTRAINT_NAME {FROM}.TABLE_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = 'S'"
+        " AND CONSTRAINT_TYPE = 'CHECK' AND NOT STARTS_WITH(CONSTRAINT_NAME, 'CK_IS_')",
+    )
+    assert names[0][0].startswith("CK_C_")
+    usage = rows(
+        database,
+        f"SELECT COLUMN_NAME {FROM}.CONSTRAINT_COLUMN_USAGE"
+        " WHERE STARTS_WITH(CONSTRAINT_NAME, 'IDX_P_B_C_U_') ORDER BY 1",
+    )
+    assert usage == [["B"], ["C"]]
 
 
 EMPTY = (

@@ -107,6 +107,13 @@ def test_every_system_table_is_read(described: Database) -> None:
             ],
         ),
         (
+            "SELECT schema_name FROM information_schema.schemata ORDER BY 1",
+            [
+                [name]
+                for name in ("information_schema", "pg_catalog", "public", "shop", "spanner_sys")
+            ],
+        ),
+        (
             "SELECT grantee, role_name FROM information_schema.applicable_roles",
             [["boss", "clerk"]],
         ),

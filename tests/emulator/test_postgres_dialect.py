@@ -152,6 +152,11 @@ def test_a_numeric_keeps_its_scale_and_compares_by_its_value(
     assert query(database, "SELECT max(n)::text, min(n)::text FROM t") == [["NaN", "-2"]]
 
 
+@pytest.mark.parametrize("number", ["1" * 40 + "." + "2" * 40, "9" * 131_072 + ".5"])
+def test_a_numeric_literal_keeps_every_digit(singers: Database, number: str) -> None:
+    assert query(singers, f"SELECT ({number})::text, (-{number})::text") == [[number, f"-{number}"]]
+
+
 def test_names_without_quotes_are_in_lower_case_and_others_are_exact(
     create_postgres: CreatePostgres,
 ) -> None:

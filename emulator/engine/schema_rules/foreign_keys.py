@@ -9,7 +9,7 @@ from ddl.model.column_types import COLUMN_TYPES
 from ddl.model.names import same_name
 from ddl.model.schema import Column, ForeignKey, Schema, Table, TypeCode
 from ddl.rules.refusals import name_type
-from emulator.catalog.constraint_names import name_managed_index
+from emulator.catalog.managed_indexes import managed_indexes
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, not_found
 
@@ -149,51 +149,9 @@ def refuse_drop_of_managed_index(schema: Schema, name: str) -> None:
         key.label
         for table in schema.tables
         for key in table.foreign_keys
-        if any(same_name(name, managed) for managed in managed_indexes(schema, table, key))
+        if any(same_name(name, index.name) for _, index in managed_indexes(schema, table, key))
     ]
     if labels:
         raise failed_precondition(
             f"Cannot drop index `{name}`. It is in use by foreign keys: {quote_all(labels)}."
         )
-
-
-def managed_indexes(schema: Schema, table: Table, key: ForeignKey) -> Iterator[str]:
-    """The indexes of a foreign key: a unique one of the referenced columns and one of its own
-    columns, unless the primary key of the table serves as well."""
-    target = schema.table(key.referenced_table)
-    if target is None:
-        return
-    places = order_columns(target, key.referenced_columns)
-    referenced = [key.referenced_columns[place] for place in places]
-    own = [key.columns[place] for place in places]
-    primary = [part.column.casefold() for part in target.primary_key]
-    if sorted(primary) != sorted(name.casefold() for name in referenced):
-        nullable = has_nullable(target, referenced)
-        yield name_managed_index(target.name, referenced, nullable=nullable, unique=True)
-    own_key = [part.column.casefold() for part in table.primary_key]
-    prefix = own_key[: len(own)] == [name.casefold() for name in own]
-    nullable = has_nullable(table, own)
-    if key.enforced and (nullable or not prefix):
-        yield name_managed_index(table.name, own, nullable=nullable, unique=False)
-
-
-def order_columns(table: Table, names: tuple[str, ...]) -> list[int]:
-    """The places of the names in the order of the primary key, then of the table's columns."""
-    folded = [name.casefold() for name in names]
-    order: list[int] = []
-    for part in table.primary_key:
-        if part.column.casefold() not in folded:
-            break
-        order.append(folded.index(part.column.casefold()))
-    for column in table.columns:
-        if column.name.casefold() in folded:
-            place = folded.index(column.name.casefold())
-            if place not in order:
-                order.append(place)
-    return order
-
-
-def has_nullable(table: Table, names: list[str]) -> bool:
-    """Whether one of the columns may be NULL."""
-    columns = (table.column(name) for name in names)
-    return any(column is not None and not column.not_null for column in columns)

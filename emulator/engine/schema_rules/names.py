@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ddl.model import steps
-from ddl.model.names import same_name, split_name
+from ddl.model.names import join_name, same_name, split_name
 from ddl.model.schema import Check, ForeignKey, Schema, Table, Verbatim
 from ddl.rules.limits import NAME_CHARACTERS_MAX
 from ddl.syntax.placements import list_read_functions
@@ -75,7 +75,9 @@ def list_global_names(schema: Schema) -> Iterator[str]:
     yield from (item.name for item in schema.verbatim if item.kind not in UNNAMED_KINDS)
     for table in schema.tables:
         yield from table.synonyms
-        yield from list_constraint_names(table)
+        owner = split_name(table.name)[0]
+        # A constraint is in the schema of its table, also where its name does not say so.
+        yield from (join_name(owner, split_name(name)[1]) for name in list_constraint_names(table))
 
 
 def list_constraint_names(table: Table) -> Iterator[str]:

@@ -143,7 +143,7 @@ class ExpressionTrees:
         if (integer := node.part("ival")) is not None:
             return exp.Literal.number(str(integer.get("ival") or 0))
         if (number := node.part("fval")) is not None:
-            return exp.Literal.number(number.text("fval"))
+            return number_literal(number.text("fval"))
         if (text := node.part("sval")) is not None:
             return exp.Literal.string(text.text("sval"))
         raise errors.unimplemented("A bit string")
@@ -420,6 +420,12 @@ def cast(argument: exp.Expr, type_: Type, modifiers: tuple[int, ...], written: s
     shown = "character varying" if written == "varchar" else show_type(type_)
     tree.meta.update({TYPE: (type_, modifiers), WRITTEN: shown})
     return tree
+
+
+def number_literal(text: str) -> exp.Expr:
+    """A number of any length: ``Literal.number`` rounds a negative one to 28 digits."""
+    number = exp.Literal(this=text.removeprefix("-"), is_string=False)
+    return exp.Neg(this=number) if text.startswith("-") else number
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:

@@ -1,0 +1,57 @@
+"""com.google.cloud:google-cloud-spanner-jdbc: its integration tests, which go through both
+dialects."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+
+from clients.maven_packages import compile_java, resolve, run_junit
+from clients.outcomes import Outcome
+from clients.suite import INSTANCE, PROJECT, Suite, Workplace
+
+PACKAGE, VERSION = "com.google.cloud:google-cloud-spanner-jdbc", "2.44.0"
+TESTS = "com.google.cloud.spanner.jdbc.it"
+PACKAGES = (
+    f"{PACKAGE}:{VERSION}",
+    f"{PACKAGE}:{VERSION}:tests",
+    "com.google.cloud:google-cloud-spanner:6.122.0:tests",
+    "com.google.api:gax-grpc:2.85.0:testlib",
+    "com.google.truth:truth:1.4.5",
+    "junit:junit:4.13.2",
+    "org.mockito:mockito-core:4.11.0",
+)
+
+
+def run(place: Workplace) -> list[Outcome]:
+    """Runs every test. ``EmulatorSpannerHelper`` of ours says who hears that the server is no
+    emulator."""
+    class_path = resolve(place, PACKAGES)
+    unpack_resources(place, class_path)
+    classes = compile_java(place, class_path, "EmulatorSpannerHelper.java")
+    properties = {
+        "spanner.testenv.config.class": "com.google.cloud.spanner.GceTestEnvConfig",
+        "spanner.testenv.instance": f"projects/{PROJECT}/instances/{INSTANCE}",
+    }
+    selection = [f"--select-package={TESTS}", r"--include-classname=.*\.IT.*Test"]
+    return run_junit(place, f"{classes}:{class_path}", selection, properties)
+
+
+def unpack_resources(place: Workplace, class_path: str) -> None:
+    """The files that tests open below the folder of the sources."""
+    (jar,) = (path for path in class_path.split(":") if path.endswith(f"jdbc-{VERSION}-tests.jar"))
+    folder = place.folder / "src/test/resources"
+    shutil.rmtree(folder, ignore_errors=True)
+    with zipfile.ZipFile(jar) as archive:
+        names = [name for name in archive.namelist() if Path(name).suffix == ".pb"]
+        archive.extractall(folder, names)
+
+
+BUILD = "it compiles a file of the sources, and starts the jars of a build: both are not published"
+SUITE = Suite(
+    "jdbc",
+    f"{PACKAGE} {VERSION}",
+    run,
+    {f"{TESTS}.ITSingleJarTest.{name}": BUILD for name in ("testUseShadedJar", "testUseSingleJar")},
+)

@@ -1,0 +1,70 @@
+"""Suites, and programs of ours, that run on packages of Maven: needs Maven and a JDK."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from clients.outcomes import Outcome, read_junit
+from clients.suite import Workplace
+
+JAVA = Path(__file__).with_name("java")
+PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion>
+<groupId>clients</groupId><artifactId>suite</artifactId><version>1</version>
+<dependencies>
+{}
+</dependencies>
+</project>
+"""
+CONSOLE = "org.junit.platform:junit-platform-console-standalone:1.11.4"
+"""Runs the tests of JUnit 4 and 5, and writes reports."""
+HEAP = "-Xmx1g"
+
+
+def resolve(place: Workplace, packages: Sequence[str]) -> str:
+    """The class path of packages (group:name:version, with a classifier behind it where one is
+    meant) and of what they need."""
+    listing = place.folder / "class-path.txt"
+    descriptor = PROJECT.format("\n".join(map(describe, [*packages, CONSOLE])))
+    path = place.folder / "pom.xml"
+    if not listing.exists() or path.read_text() != descriptor:
+        listing.unlink(missing_ok=True)
+        path.write_text(descriptor)
+        goal = "dependency:build-classpath"
+        place.call(["mvn", "--quiet", "--batch-mode", goal, f"-Dmdep.outputFile={listing}"])
+    return listing.read_text()
+
+
+def describe(package: str) -> str:
+    """A package as a dependency of a project."""
+    names = ("groupId", "artifactId", "version", "classifier")
+    parts = zip(names, package.split(":"), strict=False)
+    return f"<dependency>{''.join(f'<{n}>{v}</{n}>' for n, v in parts)}</dependency>"
+
+
+def compile_java(place: Workplace, class_path: str, *sources: str) -> Path:
+    """Compiles files of ours; the folder of their classes."""
+    folder = place.folder / "classes"
+    shutil.rmtree(folder, ignore_errors=True)
+    files = [JAVA / name for name in sources]
+    place.call(["javac", "-nowarn", "-cp", class_path, "-d", folder, *files])
+    return folder
+
+
+def run_junit(
+    place: Workplace,
+    class_path: str,
+    selection: Sequence[str],
+    properties: Mapping[str, str] | None = None,
+) -> list[Outcome]:
+    """The outcomes of JUnit."""
+    reports = place.folder / "reports"
+    shutil.rmtree(reports, ignore_errors=True)
+    settings = [f"-D{name}={value}" for name, value in (properties or {}).items()]
+    launcher = "org.junit.platform.console.ConsoleLauncher"
+    command = ["java", HEAP, *settings, "-cp", class_path, launcher, "execute"]
+    report = f"--reports-dir={reports}"
+    place.call([*command, "--disable-banner", report, *selection], may_fail=True)
+    return [each for path in sorted(reports.glob("*.xml")) for each in read_junit(path)]
