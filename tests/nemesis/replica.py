@@ -45,6 +45,7 @@ from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
 
 BUCKET = "NEMESIS_BUCKET"
+LEASE_SECONDS = 1.0
 
 
 class ReplicaWorld(World):
@@ -66,7 +67,7 @@ class ReplicaWorld(World):
             interval = "{chosen.choice([5, 50])}ms"
             max_rows = {chosen.choice([5, 40, 100_000])}
             refresh = "200ms"
-            lease = "1s"
+            lease = "{round(allow(LEASE_SECONDS))}s"
             CONSUMER
             [replica]
             to = "delta:{self.lake}"

@@ -25,6 +25,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
 from fixtures.object_stores import describe_store, make_bucket, run_moto  # noqa: E402
+from fixtures.pace import allow  # noqa: E402
 from fixtures.shifted_clock import NoShiftedClockError, compile_library  # noqa: E402
 from fixtures.warm_python import LIBRARY, WARM_PYTHON, warm_python  # noqa: E402
 
@@ -95,7 +96,7 @@ def run_in_process(seed: int, kind: Kind, keep: Path) -> dict[str, Any]:
     command += ["--keep", str(keep)]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS_MAX
+            command, capture_output=True, text=True, check=False, timeout=allow(RUN_SECONDS_MAX)
         )
     except subprocess.TimeoutExpired:
         return {"seed": seed, "problems": [f"it did not end within {RUN_SECONDS_MAX:.0f} s"]}

@@ -28,6 +28,7 @@ class KeyColumn:
     name: str
     type: Type
     descending: bool = False
+    not_null: bool = False
 
 
 @total_ordering
@@ -56,7 +57,10 @@ class KeyOrder:
         """That of a table of a schema."""
         columns = {column.name.casefold(): column for column in table.columns}
         parts = ((columns[each.column.casefold()], each) for each in table.primary_key)
-        key = (KeyColumn(column.name, column.type, part.descending) for column, part in parts)
+        key = (
+            KeyColumn(column.name, column.type, part.descending, column.not_null)
+            for column, part in parts
+        )
         return cls(tuple(key), dialect)
 
     @classmethod

@@ -77,16 +77,16 @@ def render_greater(bound: Bound, place: int) -> str:
 
 def list_less(bound: Bound, place: int) -> list[str]:
     """It is less: conditions of which one is true, from the greatest values to NULL."""
-    name = name_of(bound.order, place)
+    name, column = name_of(bound.order, place), bound.order.columns[place]
     if bound.key[place] is None:
         return []
     sql = bound.order.sql
+    null = [] if column.not_null else [f"{name} IS NULL"]
     if bound.is_nan(place):
         numbers = [f"NOT ({sql.is_nan(name)})"] if sql.nan_is_greatest else []
-        return [*numbers, f"{name} IS NULL"]
-    of_float = is_float(bound.order.columns[place].type)
-    nan = [sql.is_nan(name)] if of_float and not sql.nan_is_greatest else []
-    return [f"{name} < {bound.parameter(place)}", *nan, f"{name} IS NULL"]
+        return [*numbers, *null]
+    nan = [sql.is_nan(name)] if is_float(column.type) and not sql.nan_is_greatest else []
+    return [f"{name} < {bound.parameter(place)}", *nan, *null]
 
 
 def render_less(bound: Bound, place: int) -> str:
@@ -167,13 +167,14 @@ def seek(order: KeyOrder, after: Bound | None, upto: Bound | None) -> list[str]:
     conditions = []
     for place, column in enumerate(order.columns):
         least, most = (upto, after) if column.descending else (after, upto)
-        if least is None or not least.is_plain(place):
-            break  # NULL or NaN, which are below all values, may be in the range
         name = name_of(order, place)
-        if most is not None and most.key[place] == least.key[place]:
-            conditions.append(f"{name} = {least.parameter(place)}")
-            continue
-        conditions.append(f"{name} >= {least.parameter(place)}")
+        if least is not None and least.is_plain(place):
+            if most is not None and most.key[place] == least.key[place]:
+                conditions.append(f"{name} = {least.parameter(place)}")
+                continue
+            conditions.append(f"{name} >= {least.parameter(place)}")
+        elif not column.not_null or is_float(column.type):
+            break  # NULL or NaN, which are below all values, may be in the range
         if most is not None and most.is_plain(place):
             conditions.append(f"{name} <= {most.parameter(place)}")
         break
