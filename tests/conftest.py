@@ -31,6 +31,7 @@ pytest_plugins = [
     "fixtures.small_disk",
     "fixtures.object_stores",
     "fixtures.copy_histories",
+    "fixtures.own_formats",
     "fixtures.shifted_clock",
 ]
 

@@ -39,7 +39,10 @@ needs_root = pytest.mark.skipif(
 WRITERS = {
     "watcher/process/private_files.py": "outputs, dead letters, positions, locks, manifests",
     "watcher/replica/delta_files.py": "data files and vectors, for those who may read the table",
-    "watcher/replica/file_rewrites.py": "data files with random names, in those of delta_files.py",
+    "watcher/replica/iceberg_io.py": "files of Iceberg, for those who may read the table",
+    "watcher/replica/iceberg_table.py": "Parquet in memory, which iceberg_io.py writes",
+    "watcher/replica/position_deletes.py": "the same",
+    "watcher/replica/new_files.py": "data files, by delta_files.py or iceberg_io.py",
     "watcher/replica/merge_on_read.py": "Parquet in memory, which delta_files.py writes",
     "watcher/replica/parquet.py": "Parquet in memory, which stored_files.py writes",
     "watcher/runners/delivery/parquet_files.py": "the same",

@@ -744,7 +744,7 @@ def test_a_window_of_a_backlog_loads_for_a_shorter_time(monkeypatch: pytest.Monk
 
 def test_settings_of_loads_are_for_the_engine_without_spark() -> None:
     replica = {"to": "delta:/lake/music", "engine": "spark", "load_rows": 5}
-    with pytest.raises(ConfigurationError, match="Spark loads a table whole"):
+    with pytest.raises(ConfigurationError, match="which loads a table whole"):
         parse_watch_config(
             {"database": "spanner://projects/p1/instances/i1/databases/d1", "replica": replica}
         )

@@ -21,7 +21,7 @@ from fixtures.replicas import read_delta
 
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.process.failpoints import NAMES
-from watcher.replica import compactor, file_rewrites, merge_on_read, stored_files
+from watcher.replica import compactor, file_rewrites, merge_on_read, new_files, stored_files
 from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, CompactionRun, Merging, Needed
 from watcher.replica.delta import DeltaCopy
@@ -41,7 +41,7 @@ DAY = 86_400_000_000
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rewrites go on over several windows, and make several files."""
-    monkeypatch.setattr(file_rewrites, "GROUP_ROWS", 16)
+    monkeypatch.setattr(new_files, "GROUP_ROWS", 16)
     monkeypatch.setattr(stored_files, "BATCH_ROWS", 8)
     monkeypatch.setattr(compactor, "FILE_BYTES", 3_000)
 

@@ -157,7 +157,7 @@ def test_deletes_by_interleaving_are_found(singers: Database, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"engine": "spark"}, "is for engine = 'delta-rs'"),
+        ({"engine": "spark"}, "is not for engine = 'spark'"),
         ({"deletes": "none", "compare_keys": "5m"}, "add that, or remove it"),
     ],
 )

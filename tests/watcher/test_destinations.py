@@ -273,7 +273,8 @@ def test_every_format_of_copies_is_registered_as_a_whole() -> None:
     page = (ROOT / "docs/replicas-spark.md").read_text()
     reference = (ROOT / "docs/reference/commands.md").read_text()
     for name, chosen in FORMATS.items():
-        for opener in (chosen.reader, chosen.frames):
+        own = (chosen.own.opens,) if chosen.own is not None else ()
+        for opener in (chosen.reader, chosen.frames, *own):
             module, _, function = opener.partition(":")
             source = Path(find_spec(module).origin or "").read_text()  # type: ignore[union-attr]
             assert f"\ndef {function}(" in source

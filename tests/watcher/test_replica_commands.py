@@ -88,7 +88,12 @@ def test_what_is_wrong_is_said_before_anything_is_read(singers: Database, tmp_pa
     where = ("-d", str(address_of(singers)))
     cases = {
         ("replicate", *where): "use --to delta:FOLDER",
-        ("replicate", *where, "--to", "parquet:x"): "delta-rs does not write parquet: use engine =",
+        (
+            "replicate",
+            *where,
+            "--to",
+            "parquet:x",
+        ): "this process does not write parquet: use",
         (
             "replicate",
             *where,
@@ -104,7 +109,7 @@ def test_what_is_wrong_is_said_before_anything_is_read(singers: Database, tmp_pa
         (
             *("replicate", *where, "--to", "delta:x", "--engine", "spark"),
             *("--compaction", "on"),
-        ): "'compaction' is for engine = 'delta-rs'",
+        ): "'compaction' is not for engine = 'spark'",
         ("verify", "--to", "x"): "use delta:x or iceberg:x",
         ("verify", "--to", f"delta:{tmp_path}", "--at", "noon"): "invalid timestamp 'noon'",
     }

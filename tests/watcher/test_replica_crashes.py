@@ -10,13 +10,14 @@ import subprocess
 import pytest
 from fixtures.changing_schemas import STREAM_DDL, change_schema, watchable_ddl, write_everywhere
 from fixtures.consumers import expire_lease
-from fixtures.replicas import CONSUMER, assert_equal, last_cut, list_commits, read_rows
+from fixtures.replicas import CONSUMER, FORMAT, assert_equal, last_cut, list_commits, read_rows
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
 from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
 from watcher.process.failpoints import VARIABLE
+from watcher.replica.formats import ICEBERG
 from watcher.replica.manifest import Manifest
 
 TABLES = ("A", "B", "C")
@@ -38,9 +39,11 @@ def run_replicate(
     place: str | None = None,
     stream: str | None = None,
     load_rows: int | None = None,
+    format_: str = FORMAT,
 ) -> int:
     """The exit code of a run up to now, killed at a place."""
-    arguments = ["replicate", "--once", "-d", str(address_of(database)), "--to", f"delta:{folder}"]
+    target = f"{format_}:{folder}"
+    arguments = ["replicate", "--once", "-d", str(address_of(database)), "--to", target]
     arguments += [flag for name in TABLES for flag in ("-t", name)] + ["--consumer", CONSUMER]
     arguments += ["--stream", stream] if stream else []
     arguments += ["--load-rows", str(load_rows)] if load_rows else []
@@ -64,28 +67,34 @@ def versions_of(folder: str, table: str) -> dict[int, int]:
 
 
 @pytest.mark.parametrize(
-    ("place", "stream"),
-    [*((p, None) for p in PLACES + MERGE_PLACES + REWRITE_PLACES), (PLACES[0], "S")],
+    ("place", "stream", "format_"),
+    [
+        *((p, None, FORMAT) for p in PLACES + MERGE_PLACES + REWRITE_PLACES),
+        (PLACES[0], "S", FORMAT),
+        *((p, None, ICEBERG) for p in PLACES[:2] + MERGE_PLACES),
+        (MERGE_PLACES[2], "S", ICEBERG),
+    ],
 )
 def test_a_replica_is_exact_after_a_crash_at_any_place(
-    database: Database, lake: str, place: str, stream: str | None
+    database: Database, lake: str, place: str, stream: str | None, format_: str
 ) -> None:
     write_everywhere(database, TABLES, 1)
-    killed = run_replicate(database, lake, place, stream)
-    later = MERGE_PLACES + REWRITE_PLACES
+    killed = run_replicate(database, lake, place, stream, format_=format_)
+    # A load into Iceberg is a commit of the same code, and passes its places.
+    later = (*(MERGE_PLACES[:1] if format_ == ICEBERG else MERGE_PLACES), *REWRITE_PLACES)
     assert killed == (0 if place in later else -signal.SIGKILL), "during the initial load"
-    assert run_replicate(database, lake, None, stream) == 0
+    assert run_replicate(database, lake, None, stream, format_=format_) == 0
     assert_equal(database, lake)
     before, rows = last_cut(lake), versions_of(lake, "A")
     write_everywhere(database, TABLES, 2)
-    killed = run_replicate(database, lake, place, stream)
+    killed = run_replicate(database, lake, place, stream, format_=format_)
     assert killed == -signal.SIGKILL, "during the changes"
     assert_equal(database, lake)
     if place not in ("after-delivery-before-position", *REWRITE_PLACES):
         assert last_cut(lake) == before
         assert {name: versions_of(lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
     write_everywhere(database, TABLES, 3)
-    assert run_replicate(database, lake, None, stream) == 0
+    assert run_replicate(database, lake, None, stream, format_=format_) == 0
     assert_equal(database, lake)
     assert versions_of(lake, "A") == versions_of(lake, "C") != rows
 

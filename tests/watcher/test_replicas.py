@@ -51,6 +51,7 @@ def names_of(folder: Path, table: str = "Singers") -> dict[Any, Any]:
     return {row["SingerId"]: row["LastName"] for row in read_rows(folder, table)}
 
 
+@pytest.mark.usefixtures("own_format")
 def test_rows_from_before_watching_are_loaded_and_then_followed(
     create_database: CreateDatabase, tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_run_without_changes_commits_nothing_and_advances_the_cut(
     assert list_commits(tmp_path, "Singers") == commits
 
 
+@pytest.mark.usefixtures("own_format")
 def test_a_window_that_comes_again_commits_nothing(singers: Database, tmp_path: Path) -> None:
     write_singers(singers, range(5), "name")
     (first,) = replicate(singers, tmp_path)
@@ -102,6 +104,7 @@ def move_position_back(database: Database, end: int) -> None:
         batch.update("SpannerWatcherPositions", columns, [(CONSUMER, "Singers", moment)])
 
 
+@pytest.mark.usefixtures("own_format")
 def test_a_folder_that_was_lost_is_loaded_again(singers: Database, tmp_path: Path) -> None:
     write_singers(singers, range(5), "name")
     replicate(singers, tmp_path)
@@ -127,6 +130,7 @@ def test_cuts_from_before_a_copy_was_lost_are_refused(singers: Database, tmp_pat
         verify_folder(singers, tmp_path, first.cut)
 
 
+@pytest.mark.usefixtures("own_format")
 def test_a_restored_backup_is_loaded_again(singers: Database, tmp_path: Path) -> None:
     lake, backup = tmp_path / "lake", tmp_path / "backup"
     write_singers(singers, range(5), "name")
@@ -150,6 +154,7 @@ def test_a_folder_of_another_consumer_or_database_is_refused(
 
 
 @pytest.mark.parametrize("strategy", [Strategy.AUTOMATIC, Strategy.PROCESSED])
+@pytest.mark.usefixtures("own_format")
 def test_rows_whose_timestamp_was_cleared_stay_equal(
     create_database: CreateDatabase, tmp_path: Path, strategy: Strategy
 ) -> None:
@@ -209,6 +214,7 @@ def test_a_deleted_row_that_polling_does_not_see_is_found(
     ]
 
 
+@pytest.mark.usefixtures("own_format")
 def test_deletes_of_a_change_stream_are_replicated(
     create_database: CreateDatabase, tmp_path: Path
 ) -> None:
@@ -231,6 +237,7 @@ def test_deletes_of_a_change_stream_are_replicated(
     assert sorted(names_of(tmp_path)) == [0, 1, 2, 4, 5, 7, 8, 9, 10, 11]
 
 
+@pytest.mark.usefixtures("own_format")
 def test_columns_that_change_in_the_middle(create_database: CreateDatabase, tmp_path: Path) -> None:
     database = create_database(*watchable_ddl("T"))
     change_schema(database, "ALTER TABLE T ADD COLUMN Name STRING(10)")
@@ -275,6 +282,7 @@ def test_columns_that_change_while_it_runs(create_database: CreateDatabase, tmp_
         assert_equal(database, tmp_path, report.cut)
 
 
+@pytest.mark.usefixtures("own_format")
 def test_a_table_that_is_dropped_and_made_again(
     create_database: CreateDatabase, tmp_path: Path
 ) -> None:
@@ -436,6 +444,7 @@ def hand_over(sink: ReplicaSink, capture: Any, window: Window) -> None:
     sink.flush()
 
 
+@pytest.mark.usefixtures("own_format")
 def test_readers_ask_for_a_time_and_get_the_cut_before_it(
     singers: Database, tmp_path: Path
 ) -> None:

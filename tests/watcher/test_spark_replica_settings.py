@@ -206,12 +206,39 @@ def test_a_spark_without_the_format_is_refused(format_: str, version: str, messa
 
 
 @pytest.mark.parametrize("format_", ["iceberg", "parquet"])
-def test_formats_that_only_spark_writes(format_: str) -> None:
+def test_formats_that_delta_rs_does_not_write(format_: str) -> None:
     target = f"{format_}:/lake/music"
     by_spark = parse_watch_config(FILE | {"replica": {"to": target, "engine": "spark"}})
     assert make_request(by_spark, print, once=True).format == format_
-    with pytest.raises(ConfigurationError, match=f"delta-rs does not write {format_}"):
-        parse_watch_config(FILE | {"replica": {"to": target}})
+    with pytest.raises(ConfigurationError, match=f"does not write {format_}"):
+        parse_watch_config(FILE | {"replica": {"to": target, "engine": "delta-rs"}})
+
+
+@pytest.mark.parametrize(
+    ("replica", "message"),
+    [
+        ({"to": "parquet:/lake"}, "this process does not write parquet: use engine = 'spark', or"),
+        ({"to": "delta:/lake", "engine": "pyiceberg"}, "pyiceberg does not write delta"),
+        ({"to": "iceberg:/lake", "merge": "copy-on-write"}, "remove merge = 'copy-on-write'"),
+        ({"to": "iceberg:/lake", "dropped_columns": "keep"}, "'keep' is not for iceberg"),
+    ],
+)
+def test_what_this_process_does_not_write(replica: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        parse_watch_config(FILE | {"replica": replica})
+
+
+@pytest.mark.parametrize(
+    "replica",
+    [
+        *({"to": f"delta:/lake{n}"} | e for n, e in enumerate([{}, {"engine": "delta-rs"}])),
+        *({"to": f"iceberg:/lake{n}"} | e for n, e in enumerate([{}, {"engine": "pyiceberg"}])),
+    ],
+)
+def test_what_this_process_writes(replica: dict[str, str]) -> None:
+    config = parse_watch_config(FILE | {"replica": replica})
+    assert config.replica is not None
+    assert f"{config.replica.format}:{config.replica.folder}" == replica["to"]
 
 
 def test_jars_of_the_file_take_the_place_of_packages() -> None:

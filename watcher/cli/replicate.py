@@ -53,21 +53,22 @@ def command(
         str | None,
         typer.Option(
             metavar="FORMAT:FOLDER",
-            help="Where the copies are: delta:FOLDER; with Spark also iceberg: or parquet:.",
+            help="Where the copies are: delta:FOLDER or iceberg:FOLDER; with Spark also parquet:.",
         ),
     ] = None,
     engine: Annotated[
         str | None,
         typer.Option(
-            metavar="ENGINE", help="What writes: delta-rs (in this process, the default) or spark."
+            metavar="ENGINE",
+            help="What writes: this process (delta-rs or pyiceberg, the default) or spark.",
         ),
     ] = None,
     merge: Annotated[
         str | None,
         typer.Option(
             metavar="HOW",
-            help="How rows are merged: merge-on-read (by deletion vectors, the default for new"
-            " copies) or copy-on-write.",
+            help="How rows are merged: merge-on-read (the default for new copies) or"
+            " copy-on-write.",
         ),
     ] = None,
     compaction: Annotated[
@@ -205,7 +206,6 @@ def command(
     if settings.replica is not None and settings.replica.engine == SPARK and not dry_run:
         replicate_with_spark(settings, printer, once, take_over)
         return
-    require_extras("delta")
     replicator = Replicator(settings, printer, take_over)
     if dry_run:
         print_plan(replicator, json_output)

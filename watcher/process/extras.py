@@ -17,7 +17,7 @@ EXTRAS = {
     "delta": ("deltalake", "obstore", "pyroaring"),
     "duckdb": ("duckdb",),
     "emulator": ("apsw", "farmhash", "grpc_status"),
-    "iceberg": ("pyiceberg",),
+    "iceberg": ("pyiceberg", "pyroaring", "sqlalchemy"),
     "kafka": ("confluent_kafka",),
     "postgresql": ("psycopg",),
     "pubsub": ("google.cloud.pubsub_v1",),

@@ -1,5 +1,5 @@
-"""Which files of a Delta table are written anew: those that have lost many rows to deletion
-vectors, and small ones where there are many."""
+"""Which files of a copy are written anew: those that have lost many rows, and small ones where
+there are many."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from watcher.replica.delta_snapshot import LiveFile
+from watcher.replica.live_files import F
 
 SMALL_BYTES = 16 << 20
 """Files below this are small."""
@@ -40,8 +40,8 @@ class CompactionPolicy:
 
 
 def choose_files(
-    files: Iterable[LiveFile], policy: CompactionPolicy, count: Callable[[LiveFile], int]
-) -> Sequence[LiveFile]:
+    files: Iterable[F], policy: CompactionPolicy, count: Callable[[F], int]
+) -> Sequence[F]:
     """The files that are written anew next, as one; none if all is well. ``count``: the rows of a
     file, those that are gone included."""
     listed = list(files)
@@ -56,12 +56,12 @@ def choose_files(
     return choose_small([file for file in listed if file.size < SMALL_BYTES], policy.small_files)
 
 
-def choose_small(small: Sequence[LiveFile], allowed: int) -> Sequence[LiveFile]:
+def choose_small(small: Sequence[F], allowed: int) -> Sequence[F]:
     """Of small files, if they are more than is allowed, those of one size of which there are most;
     all, if there are as many sizes as files."""
     if len(small) <= max(allowed, 1):
         return []
-    sizes: dict[int, list[LiveFile]] = defaultdict(list)
+    sizes: dict[int, list[F]] = defaultdict(list)
     for file in small:
         sizes[int(math.log(max(file.size, 1), FAN))].append(file)
     fullest = max(sizes.values(), key=len)

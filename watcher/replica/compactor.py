@@ -19,15 +19,17 @@ from watcher.model.log_events.copies import COMPACTION_LOST_RACE
 from watcher.process.failpoints import failpoint
 from watcher.replica.compaction import FILE_BYTES, CompactionPolicy, choose_files
 from watcher.replica.copies import CompactionRun
-from watcher.replica.deletion_vectors import VectorFile
+from watcher.replica.deletion_vectors import VectorFile, VectorPlace
 from watcher.replica.delta_actions import add_file, add_vector, keep_rows, remove_file
 from watcher.replica.delta_features import allows_vectors
 from watcher.replica.delta_snapshot import Action, LiveFile, Snapshot
-from watcher.replica.file_rewrites import FileRewrite, NewFile, Source
+from watcher.replica.file_rewrites import FileRewrite, Source
 from watcher.replica.merge_on_read import VectorTable
+from watcher.replica.new_files import NewFile
 
 LOG = logging.getLogger("watcher.replica")
 OPTIMIZE = "OPTIMIZE"
+Rewrite = FileRewrite[LiveFile, VectorPlace]
 
 
 class Compactor:
@@ -36,7 +38,7 @@ class Compactor:
     def __init__(self, table: VectorTable, policy: CompactionPolicy) -> None:
         self._table = table
         self._policy = policy
-        self._rewrite: FileRewrite | None = None
+        self._rewrite: Rewrite | None = None
         self._steps: Iterator[tuple[NewFile, pa.Table]] = iter(())
 
     def run(self, snapshot: Snapshot, key: Sequence[str], whole: bool) -> CompactionRun:
@@ -67,7 +69,7 @@ class Compactor:
         replaced = len(rewrite.sources)
         return replace(run, replaced=replaced, version=snapshot.version, more=more)
 
-    def _write(self, rewrite: FileRewrite, key: Sequence[str], budget: float) -> bool:
+    def _write(self, rewrite: Rewrite, key: Sequence[str], budget: float) -> bool:
         """Writes for so many bytes of old files; returns whether all is written."""
         limit = rewrite.read + budget
         for new, rows in self._steps:
@@ -88,7 +90,7 @@ class Compactor:
     def _choose(self, snapshot: Snapshot) -> Sequence[LiveFile]:
         return choose_files(snapshot.files.values(), self._policy, self._table.count)
 
-    def _begin(self, snapshot: Snapshot) -> FileRewrite | None:
+    def _begin(self, snapshot: Snapshot) -> Rewrite | None:
         chosen = self._choose(snapshot)
         if not chosen:
             return None
@@ -104,7 +106,7 @@ class Compactor:
 
     # The commit.
 
-    def _commit(self, snapshot: Snapshot, rewrite: FileRewrite) -> bool:
+    def _commit(self, snapshot: Snapshot, rewrite: Rewrite) -> bool:
         """Puts the new files in the place of the old ones; returns whether it was done."""
         gone = self._find_gone(snapshot, rewrite)
         if gone is None:
@@ -127,7 +129,7 @@ class Compactor:
         self._table.checkpoint(snapshot)
         return True
 
-    def _find_gone(self, snapshot: Snapshot, rewrite: FileRewrite) -> Mapping[str, BitMap] | None:
+    def _find_gone(self, snapshot: Snapshot, rewrite: Rewrite) -> Mapping[str, BitMap] | None:
         """The rows of the old files that are gone now; None where some have come back."""
         gone = {}
         for source in rewrite.sources:
@@ -141,7 +143,7 @@ class Compactor:
                 return None
         return gone
 
-    def _add(self, rewrite: FileRewrite, gone: Mapping[str, BitMap]) -> Sequence[Action]:
+    def _add(self, rewrite: Rewrite, gone: Mapping[str, BitMap]) -> Sequence[Action]:
         """Writes the vectors of the new files, as one file: the actions that add those that have
         rows."""
         vectors = VectorFile()

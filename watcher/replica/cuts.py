@@ -24,7 +24,8 @@ from watcher.tables.values import WatchedTable
 FORMAT = 1
 DELTA = "delta"
 """The format of copies where a cut does not state it: version 1.0.0 had no other."""
-CONSUMER, END, KIND = (f"spanner-watcher.{name}" for name in ("consumer", "end", "kind"))
+PREFIX = "spanner-watcher."
+CONSUMER, END, KIND = (f"{PREFIX}{name}" for name in ("consumer", "end", "kind"))
 """Properties of a snapshot of Iceberg: who has written it, the window's end, load or merge."""
 
 

@@ -11,7 +11,7 @@ import uuid
 import zlib
 from base64 import b85decode, b85encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -66,6 +66,15 @@ class VectorPlace:
             "sizeInBytes": self.size,
             "cardinality": self.rows,
         }
+
+    def to_stored(self) -> dict[str, Any]:
+        """As ``Mark.to_stored``."""
+        return asdict(self)
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> VectorPlace:
+        """As it was stored."""
+        return cls(**stored)
 
     @property
     def path(self) -> PurePosixPath:

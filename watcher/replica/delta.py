@@ -32,9 +32,10 @@ from watcher.replica.delta_expiry import FileExpiry
 from watcher.replica.delta_features import allows_vectors, list_obstacles
 from watcher.replica.delta_loads import DeltaLoads
 from watcher.replica.delta_log import METADATA, USER_METADATA
-from watcher.replica.delta_merges import TRIES_MAX, DeltaMerges
+from watcher.replica.delta_merges import DeltaMerges
 from watcher.replica.delta_replacement import replace_rows
 from watcher.replica.delta_versions import DeltaVersions
+from watcher.replica.fences import TRIES_MAX
 from watcher.replica.loads import Chunk, WholeTable
 from watcher.replica.merge_on_read import VectorTable
 from watcher.replica.stored_files import explain_store_error
@@ -68,7 +69,7 @@ class DeltaCopy:
     def read_state(self) -> CopyState | None:
         """As ``TableCopy.read_state``; none where nothing says how far its load is."""
         table = self._commits.open()
-        self._commits.known_end = 0 if table is None else self._commits.read_end(table)
+        self._commits.fence.known = 0 if table is None else self._commits.read_end(table)
         if table is None:
             return None
         try:
@@ -136,7 +137,7 @@ class DeltaCopy:
                 )
         except OSError as error:
             raise explain_store_error(self._path, error) from error
-        self._commits.known_end = end
+        self._commits.fence.known = end
         return self._commits.describe_snapshot(snapshot)
 
     def add_columns(self, schema: pa.Schema) -> CopyState | None:

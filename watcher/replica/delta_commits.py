@@ -15,22 +15,20 @@ from watcher.replica.copies import CopyState
 from watcher.replica.cuts import FORMAT
 from watcher.replica.delta_log import METADATA, DeltaLog
 from watcher.replica.delta_snapshot import Snapshot, convert_schema
+from watcher.replica.fences import Fence
 from watcher.replica.loads import CopyLoad
 from watcher.replica.stored_files import explain_store_error
-from watcher.spanner.timestamps import format_timestamp
 
 
 class DeltaCommits:
-    """Of one table and consumer. ``known_end``: the end of the newest commit that this writer has
-    seen; None before it has looked. ``load`` is the load that is under way."""
+    """Of one table and consumer. ``load`` is the load that is under way."""
 
     def __init__(self, path: str, consumer: str) -> None:
         self.path = path
-        self._consumer = consumer
         self._application = f"spanner-watcher/{consumer}"
         self.log = DeltaLog(path, consumer)
         self.load = CopyLoad(path)
-        self.known_end: int | None = None
+        self.fence = Fence(path, consumer, self.load)
 
     # The table, as delta-rs has it.
 
@@ -78,7 +76,7 @@ class DeltaCommits:
 
     def describe_commit(self, kind: str, end: int) -> dict[str, Any]:
         """What a commit says of itself."""
-        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind}
+        values = {"format": FORMAT, "consumer": self.fence.consumer, "end": end, "kind": kind}
         return values | self.load.mark
 
     def make_transaction(self, end: int) -> dict[str, Any]:
@@ -107,20 +105,10 @@ class DeltaCommits:
     def make_conflict(self, end: int | None = None) -> CopyConflictError:
         """Another instance has written; None: the end is read."""
         there = self.read_end(self.require()) if end is None else end
-        return CopyConflictError(
-            f"another writer has changed {self.path}, which is at window end"
-            f" {format_timestamp(there)} now: run one instance of consumer '{self._consumer}' at a"
-            " time; the window is tried again"
-        )
+        return self.fence.refuse(there)
 
     def _end_of(self, snapshot: Snapshot) -> int:
         return snapshot.transactions.get(self._application, 0)
 
     def _check(self, end: int, version: int) -> None:
-        """Raises CopyConflictError where another instance has written since. Two chunks may have
-        the same end."""
-        known = self.known_end is None or end == self.known_end
-        if known and self.load.progress is not None:
-            known = self.load.is_newest(self.log.find_mark(version))
-        if not known:
-            raise self.make_conflict(end)
+        self.fence.check(end, lambda: self.log.find_mark(version))

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import FileSelector, FileType, LocalFileSystem
@@ -21,7 +20,9 @@ from watcher.replica.deletion_vectors import (
     read_stored,
     stored_size,
 )
+from watcher.replica.delta_actions import name_data_file
 from watcher.replica.delta_snapshot import LiveFile, Snapshot
+from watcher.replica.live_files import mask_rows
 from watcher.replica.stored_files import (
     PARQUET_FORMAT,
     explain_store,
@@ -33,6 +34,8 @@ from watcher.replica.stored_files import (
 
 class TableFiles:
     """Reads and writes the files in a table's folder."""
+
+    compression = "snappy"
 
     def __init__(self, path: str) -> None:
         self._files, base = open_file_system(path)
@@ -95,14 +98,17 @@ class TableFiles:
                 if folder / info.base_name not in kept and info.mtime_ns // 1_000 < before:
                     self._files.delete_file(info.path)
 
+    def name_data_file(self) -> str:
+        """As ``FileMaker.name_data_file``."""
+        return name_data_file()
+
     def open_new(self, path: str) -> pa.NativeFile:
-        """A new data file, to be written piece by piece: ``finish`` makes it safe."""
+        """As ``FileMaker.open_new``."""
         with explain_store(path):
             return self._files.open_output_stream(str(self._base / path))
 
     def finish(self, path: str) -> int:
-        """Makes a file that was written as safe as a commit that names it: its size in bytes.
-        Raises OSError where it is gone."""
+        """As ``FileMaker.finish``."""
         place = str(self._base / path)
         with explain_store(place):
             if isinstance(self._files, LocalFileSystem):
@@ -110,7 +116,7 @@ class TableFiles:
             return int(self._files.get_file_info(place).size)
 
     def remove(self, path: str) -> None:
-        """Removes a data file that no version has, if it is there."""
+        """As ``FileMaker.remove``."""
         place = str(self._base / path)
         if self._files.get_file_info(place).type == FileType.File:
             self._files.delete_file(place)
@@ -120,12 +126,3 @@ class TableFiles:
         if "://" in name or name.startswith("/"):
             raise ReplicaError(f"the data file {name} is not in the folder of its table")
         return str(self._base / name)
-
-
-def mask_rows(gone: BitMap, start: int, count: int) -> np.ndarray:
-    """Which rows of a batch are there."""
-    mask = np.ones(count, np.bool_)
-    first, last = gone.rank(start - 1) if start else 0, gone.rank(start + count - 1)
-    if last > first:
-        mask[np.array(gone[first:last].to_array(), np.int64) - start] = False
-    return mask

@@ -51,7 +51,7 @@ class DeltaLoads:
             if source.error is not None:
                 raise source.error from error
             raise self._commits.translate(error) from error
-        self._commits.known_end = end
+        self._commits.fence.known = end
         self._commits.load.settle(chunk, name)
         table = self._commits.require()
         self._commits.check_table(table)

@@ -17,12 +17,11 @@ from watcher.replica.delta_features import allows_vectors, list_obstacles
 from watcher.replica.delta_log import METADATA
 from watcher.replica.delta_merge import merge_files
 from watcher.replica.delta_snapshot import Snapshot
+from watcher.replica.fences import TRIES_MAX
 from watcher.replica.merge_on_read import VectorTable
 from watcher.replica.stored_files import explain_store_error
 
 LOG = logging.getLogger("watcher.replica")
-TRIES_MAX = 5
-"""How often a commit is tried when somebody else has committed meanwhile."""
 
 
 class DeltaMerges:
@@ -44,7 +43,7 @@ class DeltaMerges:
             else:
                 state = self._merge_files(rows, key, end)
             if state is not None:
-                self._commits.known_end = state.end
+                self._commits.fence.known = state.end
                 return state
         raise self._commits.make_conflict()
 

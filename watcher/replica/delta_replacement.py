@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 from pyroaring import BitMap
 
 from watcher.process.failpoints import failpoint
 from watcher.replica.compaction import FILE_BYTES
 from watcher.replica.copies import Replacement
+from watcher.replica.deletion_vectors import VectorPlace
 from watcher.replica.delta_actions import add_file, remove_file
 from watcher.replica.delta_features import allows_vectors
-from watcher.replica.delta_files import TableFiles
-from watcher.replica.delta_snapshot import Action, Snapshot
+from watcher.replica.delta_snapshot import Action, LiveFile, Snapshot
 from watcher.replica.file_rewrites import FileRewrite, Source
-from watcher.replica.key_sets import KeySet
-from watcher.replica.merge_on_read import VectorTable, take_columns
+from watcher.replica.live_files import find_rows
+from watcher.replica.merge_on_read import VectorTable
+from watcher.replica.merge_plan import take_columns
 
 OPERATION = "REPLACE ROWS"
 
@@ -36,7 +36,7 @@ def replace_rows(
     has committed meanwhile. What was written for nothing belongs to no version. Raises OSError,
     ReplicaError."""
     schema = snapshot.schema
-    gone = find_rows(table.files, snapshot, replacement.keys)
+    gone = find_rows(table.files, snapshot, replacement.keys.columns, replacement.keys.find)
     rows = take_columns(replacement.rows, schema, schema.names, table.path)
     if allows_vectors(snapshot):
         removed = list(table.write_vectors(snapshot, gone))
@@ -51,23 +51,6 @@ def replace_rows(
     return True
 
 
-def find_rows(files: TableFiles, snapshot: Snapshot, keys: KeySet) -> dict[str, BitMap]:
-    """The numbers of the rows of some keys in each data file that has one, together with those
-    that its vector removes."""
-    schema = snapshot.schema
-    found = {}
-    for path, file in snapshot.files.items():
-        parts = [
-            np.flatnonzero(keys.find(batch)) + start
-            for start, batch in files.iterate_rows(file, schema, keys.columns)
-        ]
-        there = BitMap(np.concatenate(parts or [np.empty(0, np.int64)]).astype(np.uint32))
-        before = files.read_vector(file.vector)
-        if there - before:
-            found[path] = there | before
-    return found
-
-
 def rewrite_files(
     table: VectorTable, snapshot: Snapshot, gone: Mapping[str, BitMap]
 ) -> Iterator[Action]:
@@ -76,7 +59,7 @@ def rewrite_files(
         return
     files = {path: snapshot.files[path] for path in gone}
     sources = [Source(file, table.count(file), gone[path]) for path, file in files.items()]
-    rewrite = FileRewrite(table.files, snapshot.schema, sources, FILE_BYTES)
+    rewrite = FileRewrite[LiveFile, VectorPlace](table.files, snapshot.schema, sources, FILE_BYTES)
     for _ in rewrite.steps():
         pass
     rewrite.check()

@@ -22,6 +22,7 @@ from pyarrow.fs import FileSelector, FileType
 from watcher.model.errors import ReplicaError
 from watcher.replica.deletion_vectors import VectorPlace
 from watcher.replica.delta_log import DIGITS, LOG, parse_entry, read_entry_text
+from watcher.replica.delta_stats import read_rows
 from watcher.replica.stored_files import explain_store, list_names, open_file_system
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
@@ -60,6 +61,11 @@ class LiveFile:
         """How many bytes it has."""
         return int(self.add["size"])
 
+    @property
+    def rows(self) -> int | None:
+        """As ``DataFile.rows``."""
+        return read_rows(self.add.get("stats"))
+
 
 @dataclass
 class Snapshot:
@@ -72,6 +78,11 @@ class Snapshot:
     protocol: Action = field(default_factory=dict)
     entry: str | None = None
     """A digest of the entry of the log that has made the version; None where it is gone."""
+
+    @property
+    def id(self) -> str:
+        """As ``TableVersion.id``."""
+        return str(self.metadata["id"])
 
     @property
     def schema(self) -> pa.Schema:

@@ -8,7 +8,14 @@ from pkgutil import resolve_name
 
 from watcher.model.errors import ConfigurationError
 from watcher.process.extras import require_extras
-from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, Merging, OpenCopy
+from watcher.replica.compaction import CompactionPolicy
+from watcher.replica.copies import (
+    COPY_ON_WRITE,
+    MERGE_ON_READ,
+    Merging,
+    OpenCopy,
+    OpenTableCopy,
+)
 from watcher.replica.cuts import DELTA
 
 ICEBERG, PARQUET = "iceberg", "parquet"
@@ -32,6 +39,19 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnWriter:
+    """How this process writes a format: the ``engine`` that settings name, and what ``opens``
+    copies, by the folder, the consumer, the ``Merging`` and the ``CompactionPolicy``:
+    ``module:function``, loaded when it is used. ``merged``: how it can merge rows.
+    ``keeps_dropped``: whether columns that were dropped can stay."""
+
+    engine: str
+    opens: str
+    merged: tuple[Merging, ...]
+    keeps_dropped: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CopyFormat:
     """A format of copies; its name is its key in ``FORMATS``.
 
@@ -39,7 +59,8 @@ class CopyFormat:
     consumer, and ``frames`` with Spark, by the folder, the same as Spark names it, the consumer and
     the ``Merging``: both are ``module:function``, loaded when they are used. ``merged``: how Spark
     can merge rows into a copy. ``extra`` brings what the reader needs. ``release``: what Spark
-    needs; None where it has the format itself. ``written_here``: this process writes it, too.
+    needs; None where it has the format itself. ``own``: how this process writes it; None: only
+    Spark does.
     """
 
     title: str
@@ -48,7 +69,7 @@ class CopyFormat:
     merged: tuple[Merging, ...]
     extra: str | None = None
     release: Release | None = None
-    written_here: bool = False
+    own: OwnWriter | None = None
 
 
 FORMATS: Mapping[str, CopyFormat] = {
@@ -69,11 +90,16 @@ FORMATS: Mapping[str, CopyFormat] = {
                 ),
             },
         ),
-        written_here=True,
+        own=OwnWriter(
+            "delta-rs",
+            "watcher.replica.delta:open_delta_copies",
+            (MERGE_ON_READ, COPY_ON_WRITE),
+            keeps_dropped=True,
+        ),
     ),
     ICEBERG: CopyFormat(
         "Iceberg",
-        "watcher.replica.iceberg:open_iceberg_copies",
+        "watcher.replica.iceberg_copies:open_iceberg_copies",
         "watcher.replica.spark_iceberg:open_iceberg_frames",
         (MERGE_ON_READ, COPY_ON_WRITE),
         extra="iceberg",
@@ -82,6 +108,12 @@ FORMATS: Mapping[str, CopyFormat] = {
             ("4.1",),
             "org.apache.iceberg:iceberg-spark-runtime-{spark}_2.13",
             {EXTENSIONS: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
+        ),
+        own=OwnWriter(
+            "pyiceberg",
+            "watcher.replica.iceberg_copies:open_written_copies",
+            (MERGE_ON_READ,),
+            keeps_dropped=False,
         ),
     ),
     PARQUET: CopyFormat(
@@ -124,6 +156,23 @@ def open_copies(name: str, folder: str, consumer: str) -> OpenCopy:
     if chosen.extra is not None:
         require_extras(chosen.extra)
     opened: OpenCopy = resolve_name(chosen.reader)(folder, consumer)
+    return opened
+
+
+def open_own_copies(
+    name: str,
+    folder: str,
+    consumer: str,
+    merging: Merging | None,
+    policy: CompactionPolicy | None,
+) -> OpenTableCopy:
+    """The copies of a replica, to write them in this process. Raises ConfigurationError where what
+    writes them is not installed."""
+    chosen = find_format(name)
+    assert chosen.own is not None, "settings allow no other"
+    if chosen.extra is not None:
+        require_extras(chosen.extra)
+    opened: OpenTableCopy = resolve_name(chosen.own.opens)(folder, consumer, merging, policy)
     return opened
 
 

@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 from pyiceberg.exceptions import NotInstalledError, ValidationError
-from pyiceberg.table import StaticTable
+from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.snapshots import Snapshot
 
 from watcher.model.errors import ReplicaError
-from watcher.replica.copies import CopyState, Needed, OpenCopy, OutsideCommit
-from watcher.replica.cuts import CONSUMER, END, KIND
-from watcher.replica.iceberg_names import name_copy
+from watcher.replica.copies import CopyState, Needed, OutsideCommit
+from watcher.replica.cuts import CONSUMER, END, KIND, PREFIX
+from watcher.replica.iceberg_schemas import plain_type
 from watcher.replica.lineage import Ancestor, list_outside
 
 
 class IcebergCopy:
     """The ``StoredCopy`` in a folder, read with Arrow."""
 
-    def __init__(self, path: str, consumer: str) -> None:
+    def __init__(self, path: str, consumer: str, load: Callable[[], Table | None]) -> None:
+        """``load``: the table as it is now; None where there is none."""
         self._path = path
         self._consumer = consumer
+        self._load_table = load
 
     def read_state(self) -> CopyState | None:
         """As ``StoredCopy.read_state``."""
-        table = self._open()
-        snapshot = table.current_snapshot()
-        while snapshot is not None:
-            if end := self._read_end(snapshot):
-                return CopyState(end, end, self.read_schema(end))
-            parent = snapshot.parent_snapshot_id
-            snapshot = table.snapshot_by_id(parent) if parent is not None else None
-        return None
+        newest = find_newest(self._open(), self._consumer)
+        if newest is None:
+            return None
+        end = newest.end
+        return CopyState(end, end, self.read_schema(end))
 
     def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
         """As ``StoredCopy.list_outside``."""
         table = self._open()
-        snapshots = [make_ancestor(each, self._consumer) for each in table.metadata.snapshots]
-        return list_outside(snapshots, after, upto)
+        return list_outside(list_ancestors(table, self._consumer), after, upto)
 
     def find_end(self, version: int) -> int:
         """As ``StoredCopy.find_end``: a version is the end of a window."""
@@ -68,20 +67,15 @@ class IcebergCopy:
     def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``: expire_snapshots is the owner's."""
 
-    def _open(self) -> StaticTable:
-        try:
-            return StaticTable.from_metadata(self._path)
-        except (OSError, ValidationError, NotInstalledError) as error:
-            raise ReplicaError(f"cannot read the Iceberg table {self._path}: {error}") from error
+    def _open(self) -> Table:
+        table = self._load_table()
+        if table is None:
+            raise ReplicaError(f"{self._path} is not an Iceberg table any more")
+        return table
 
-    def _read_end(self, snapshot: Snapshot) -> int:
-        """The window's end of a snapshot; 0 for one that is not this consumer's."""
-        values = snapshot.summary.additional_properties if snapshot.summary is not None else {}
-        return int(values[END]) if values.get(CONSUMER) == self._consumer else 0
-
-    def _find(self, table: StaticTable, version: int) -> Snapshot:
+    def _find(self, table: Table, version: int) -> Snapshot:
         for snapshot in reversed(table.metadata.snapshots):
-            if self._read_end(snapshot) == version:
+            if make_ancestor(snapshot, self._consumer).end == version:
                 return snapshot
         raise self._unreadable(version, "it has no such snapshot")
 
@@ -106,18 +100,36 @@ def make_ancestor(snapshot: Snapshot, consumer: str) -> Ancestor:
     )
 
 
-def plain_type(type_: pa.DataType) -> pa.DataType:
-    """A type as the rest of a replica knows it: those of pyiceberg are the large ones."""
-    if pa.types.is_large_string(type_):
-        return pa.string()
-    if pa.types.is_large_binary(type_):
-        return pa.binary()
-    if pa.types.is_large_list(type_) or pa.types.is_list(type_):
-        return pa.list_(plain_type(type_.value_type))
-    return type_
+def list_ancestors(table: Table, consumer: str) -> list[Ancestor]:
+    """The snapshots of a table, as they are judged."""
+    return [make_ancestor(each, consumer) for each in table.metadata.snapshots]
 
 
-def open_iceberg_copies(folder: str, consumer: str) -> OpenCopy:
-    """The copies of a replica, each in a folder of its own: ``name_copy``."""
-    base = folder.rstrip("/")
-    return lambda table: IcebergCopy(f"{base}/{name_copy(table)}", consumer)
+def find_newest(table: Table, consumer: str) -> Ancestor | None:
+    """The newest snapshot by a consumer among those that the current one goes on from."""
+    by_id = {each.id: each for each in list_ancestors(table, consumer)}
+    place = by_id.get(table.metadata.current_snapshot_id or 0)
+    while place is not None and not place.end:
+        place = by_id.get(place.parent) if place.parent is not None else None
+    return place
+
+
+def read_marks(table: Table, snapshot: int) -> dict[str, str]:
+    """What a snapshot says of itself in our words, by their names without the prefix."""
+    found = table.snapshot_by_id(snapshot)
+    summary = found.summary if found is not None else None
+    values = summary.additional_properties if summary is not None else {}
+    return {name.removeprefix(PREFIX): value for name, value in values.items()}
+
+
+def open_folder(path: str) -> Table:
+    """A table that Spark has written, without a catalog. Raises ReplicaError."""
+    try:
+        return StaticTable.from_metadata(path)
+    except (OSError, ValidationError, NotInstalledError) as error:
+        raise ReplicaError(f"cannot read the Iceberg table {path}: {error}") from error
+
+
+def open_read(path: str, consumer: str) -> IcebergCopy:
+    """A copy that Spark has written."""
+    return IcebergCopy(path, consumer, partial(open_folder, path))

@@ -3,7 +3,7 @@
 It is a cache in a folder of this machine: runs of entries in the order of the keys' hashes, which
 never change, and a list of them with the data files that they have. What it does not have is read
 from the copy's key columns; so a lost, a torn or an old one costs time, and nothing else. A row
-that a deletion vector removes keeps its entry until runs are merged.
+that is gone keeps its entry until runs are merged.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import math
 import secrets
 import time
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from watcher.process.private_files import make_folder, replace_file
-from watcher.replica.deletion_vectors import VectorPlace
 from watcher.replica.key_hashes import Words, draw_points
+from watcher.replica.live_files import M
 
 FORMAT = 1
 NAME, SUFFIX = "index.json", ".run"
@@ -40,12 +40,17 @@ NEVER = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True)
-class IndexedFile:
+class IndexedFile(Generic[M]):
     """A data file whose rows have entries, all but those of its ``vector``, if not more. Entries
     name the file by its number."""
 
     number: int
-    vector: VectorPlace | None
+    vector: M | None
+
+    def to_stored(self) -> dict[str, Any]:
+        """As it is stored."""
+        vector = None if self.vector is None else self.vector.to_stored()
+        return {"number": self.number, "vector": vector}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +113,16 @@ class Run:
     checksum: int
 
 
-class KeyIndex:
+class KeyIndex(Generic[M]):
     """The index of one copy, for keys that are described by ``key``: names and types."""
 
-    def __init__(self, folder: Path, key: str) -> None:
+    def __init__(self, folder: Path, key: str, parse: Callable[[Mapping[str, Any]], M]) -> None:
+        """``parse``: what ``Mark.to_stored`` has written."""
         self._folder = folder
+        self._parse = parse
         self.key = key
         self.points = draw_points()
-        self.files: dict[str, IndexedFile] = {}
+        self.files: dict[str, IndexedFile[M]] = {}
         self._next = 0
         self._staged: set[int] = set()
         self._runs: list[Run] = []
@@ -128,9 +135,7 @@ class KeyIndex:
         for path in paths:
             self.files.pop(path, None)
 
-    def add(
-        self, path: str, vector: VectorPlace | None, number: int, entries: Iterable[Entries]
-    ) -> None:
+    def add(self, path: str, vector: M | None, number: int, entries: Iterable[Entries]) -> None:
         """The rows of a new file, a run each; they name it by a ``number`` that ``take_number``
         gave."""
         for each in entries:
@@ -142,7 +147,7 @@ class KeyIndex:
         self._write_run(entries.sort())
         self._staged.add(number)
 
-    def adopt(self, path: str, vector: VectorPlace | None, number: int) -> None:
+    def adopt(self, path: str, vector: M | None, number: int) -> None:
         """A file all of whose rows were staged."""
         self.files[path] = IndexedFile(number, vector)
 
@@ -159,7 +164,7 @@ class KeyIndex:
         """The files by their numbers."""
         return {each.number: path for path, each in self.files.items()}
 
-    def set_vector(self, path: str, vector: VectorPlace | None) -> None:
+    def set_vector(self, path: str, vector: M | None) -> None:
         """Rows of a file have gone."""
         self.files[path] = replace(self.files[path], vector=vector)
 
@@ -187,7 +192,7 @@ class KeyIndex:
                 "key": self.key,
                 "points": self.points,
                 "next": self._next,
-                "files": {path: asdict(each) for path, each in self.files.items()},
+                "files": {path: each.to_stored() for path, each in self.files.items()},
                 "runs": [asdict(each) for each in self._runs],
             }
         )
@@ -202,13 +207,17 @@ class KeyIndex:
                 return
             runs = [Run(**each) for each in stored["runs"]]
             opened = {run.name: self._open(run) for run in runs}
-            files = {path: parse_file(each) for path, each in stored["files"].items()}
+            files = {path: self._parse_file(each) for path, each in stored["files"].items()}
             points, number = (stored["points"][0], stored["points"][1]), stored["next"]
         except (OSError, ValueError, KeyError, TypeError, IndexError):
             return
         self.points, self.files, self._next = points, files, number
         self._runs, self._opened = runs, opened
         self._known.update(opened)
+
+    def _parse_file(self, stored: Mapping[str, Any]) -> IndexedFile[M]:
+        vector = stored["vector"]
+        return IndexedFile(stored["number"], None if vector is None else self._parse(vector))
 
     def _open(self, run: Run) -> Entries:
         """A stored run, mapped. Raises ValueError for a torn one."""
@@ -299,12 +308,6 @@ def is_old(path: Path) -> bool:
         return time.time() - path.stat().st_mtime > ABANDONED_SECONDS
     except FileNotFoundError:
         return True
-
-
-def parse_file(stored: Mapping[str, Any]) -> IndexedFile:
-    """A file as the list has it."""
-    vector = stored["vector"]
-    return IndexedFile(stored["number"], None if vector is None else VectorPlace(**vector))
 
 
 def contains(rows: BitMap, wanted: NDArray[np.uint32]) -> NDArray[np.bool_]:

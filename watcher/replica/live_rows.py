@@ -1,4 +1,4 @@
-"""Which rows of a Delta table with deletion vectors are there, and where the row of a key is."""
+"""Which rows of a table that is merged on read are there, and where the row of a key is."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic
 
 import numpy as np
 import pyarrow as pa
@@ -18,44 +19,45 @@ from pyroaring import BitMap
 from watcher.model.errors import FileWriteError, ReplicaError
 from watcher.model.log_events.copies import KEY_INDEX_BEHIND, KEY_INDEX_REREAD
 from watcher.replica.copies import find_stamp
-from watcher.replica.deletion_vectors import VectorPlace
-from watcher.replica.delta_files import TableFiles
-from watcher.replica.delta_snapshot import LiveFile, Snapshot
-from watcher.replica.delta_stats import read_rows
 from watcher.replica.key_hashes import Words, hash_keys
 from watcher.replica.key_index import NEVER, RUN_ROWS_MAX, Entries, KeyIndex, contains
+from watcher.replica.live_files import F, M, RowFiles, TableVersion
 
 LOG = logging.getLogger("watcher.replica")
 FOLDER = "_keys"
 
 
 @dataclass(slots=True)
-class StagedFile:
+class StagedFile(Generic[M]):
     """A file that is being written: how many of its ``rows`` an index has, and by which number."""
 
-    index: KeyIndex
+    index: KeyIndex[M]
     number: int
     rows: int = 0
 
 
-class LiveRows:
+class LiveRows(Generic[F, M]):
     """The vectors and the index of one table, at the version that they follow."""
 
-    def __init__(self, path: str, files: TableFiles) -> None:
+    def __init__(
+        self, path: str, files: RowFiles[F, M], parse: Callable[[Mapping[str, Any]], M]
+    ) -> None:
+        """``parse``: as of ``KeyIndex``."""
         self._path = path
         self._files = files
+        self._parse = parse
         self._key: tuple[str, ...] = ()
-        self._index: KeyIndex | None = None
-        self._vectors: dict[str, tuple[VectorPlace | None, BitMap]] = {}
+        self._index: KeyIndex[M] | None = None
+        self._vectors: dict[str, tuple[M | None, BitMap]] = {}
         """The vectors that were read or written, by the path of their data file."""
-        self._staged: dict[str, StagedFile] = {}
+        self._staged: dict[str, StagedFile[M]] = {}
 
-    def follow(self, snapshot: Snapshot, key: Sequence[str]) -> None:
+    def follow(self, snapshot: TableVersion[F], key: Sequence[str]) -> None:
         """Makes the index that of a version and a key."""
         self._key = tuple(key)
         self._follow(snapshot, self._open_index(snapshot), trusted=False)
 
-    def settle(self, snapshot: Snapshot) -> None:
+    def settle(self, snapshot: TableVersion[F]) -> None:
         """The same for the version that this writer has just committed. The commit is done,
         whatever happens to the index."""
         try:
@@ -91,7 +93,7 @@ class LiveRows:
         """The rows of a file that are gone."""
         return self._vectors[path][1]
 
-    def set_gone(self, path: str, place: VectorPlace, gone: BitMap) -> None:
+    def set_gone(self, path: str, place: M, gone: BitMap) -> None:
         """The vector that a file is about to have. If it is not committed, what the version has is
         read again."""
         self._vectors[path] = (place, gone)
@@ -123,11 +125,11 @@ class LiveRows:
             return
         staged.rows += rows.num_rows
 
-    def settle_staged(self, snapshot: Snapshot) -> None:
+    def settle_staged(self, snapshot: TableVersion[F]) -> None:
         """As ``settle``, for a version with files that were staged."""
         for path, staged in self._staged.items():
             file = snapshot.files.get(path)
-            whole = file is not None and read_rows(file.add.get("stats")) == staged.rows
+            whole = file is not None and file.rows == staged.rows
             if file is not None and whole and staged.index is self._index:
                 staged.index.adopt(path, file.vector, staged.number)
         if self._index is not None:
@@ -139,19 +141,19 @@ class LiveRows:
         if self._index is not None:
             self._index.unstage()
 
-    def _require(self) -> KeyIndex:
+    def _require(self) -> KeyIndex[M]:
         assert self._index is not None, "follow comes first"
         return self._index
 
-    def _open_index(self, snapshot: Snapshot) -> KeyIndex:
+    def _open_index(self, snapshot: TableVersion[F]) -> KeyIndex[M]:
         """The index, which is read or begun when it is first used, or for another key."""
         types = [(name, str(snapshot.schema.field(name).type)) for name in self._key]
-        described = json.dumps([snapshot.metadata["id"], types])
+        described = json.dumps([snapshot.id, types])
         if self._index is None or self._index.key != described:
-            self._index = KeyIndex(index_folder(self._path), described)
+            self._index = KeyIndex(index_folder(self._path), described, self._parse)
         return self._index
 
-    def _follow(self, snapshot: Snapshot, index: KeyIndex, trusted: bool) -> None:
+    def _follow(self, snapshot: TableVersion[F], index: KeyIndex[M], trusted: bool) -> None:
         """Makes the index that of a version. Files that it does not know are read, and those in
         which rows may have come back, unless the version is ``trusted``: written by this writer."""
         stale = index.files.keys() - snapshot.files.keys()
@@ -173,12 +175,12 @@ class LiveRows:
         if changed:
             index.save({path: gone for path, (_, gone) in self._vectors.items()})
 
-    def _read_vector(self, file: LiveFile) -> None:
+    def _read_vector(self, file: F) -> None:
         known = self._vectors.get(file.path)
         if known is None or known[0] != file.vector:
             self._vectors[file.path] = (file.vector, self._files.read_vector(file.vector))
 
-    def _has_less(self, file: LiveFile, before: VectorPlace | None) -> bool:
+    def _has_less(self, file: F, before: M | None) -> bool:
         """Whether no row of a file has come back since a vector; what VACUUM has removed may have
         had any."""
         try:
@@ -187,7 +189,7 @@ class LiveRows:
             return False
 
     def _read_keys(
-        self, snapshot: Snapshot, file: LiveFile, number: int, index: KeyIndex
+        self, snapshot: TableVersion[F], file: F, number: int, index: KeyIndex[M]
     ) -> Iterator[Entries]:
         """The entries of all rows of a file, as many at a time as a run may have."""
         schema, key = snapshot.schema, self._key

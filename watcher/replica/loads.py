@@ -201,7 +201,8 @@ class LoadBudget:
 
 
 class FirstError:
-    """Batches, and what they raised: delta-rs keeps only the text of an error."""
+    """Batches, and what they raised: delta-rs keeps only the text of an error, and an error of
+    Spanner is none of the store."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = batches

@@ -11,24 +11,20 @@ import json
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
-from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import CHECKPOINT_NOT_WRITTEN
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import DELETED_COLUMN, DROPPED, find_stamp
-from watcher.replica.deletion_vectors import VectorFile
+from watcher.replica.copies import DROPPED
+from watcher.replica.deletion_vectors import VectorFile, VectorPlace
 from watcher.replica.delta_actions import (
     add_file,
     add_vector,
@@ -41,29 +37,17 @@ from watcher.replica.delta_files import TableFiles
 from watcher.replica.delta_log import LOG as LOG_FOLDER
 from watcher.replica.delta_log import name_entry
 from watcher.replica.delta_snapshot import Action, LiveFile, Snapshot, SnapshotReader
-from watcher.replica.delta_stats import COMPACT, describe_rows, read_rows
-from watcher.replica.key_hashes import Words
-from watcher.replica.key_index import NEVER
-from watcher.replica.live_rows import LiveRows, to_micros
+from watcher.replica.delta_stats import COMPACT, describe_rows
+from watcher.replica.live_rows import LiveRows
+from watcher.replica.merge_plan import plan_merge
+from watcher.replica.new_files import GROUP_ROWS
 from watcher.replica.stored_files import create_new
 
 LOG = logging.getLogger("watcher.replica")
-GROUP_ROWS = 131_072
 CHECKPOINT_INTERVAL, COMMITS_A_CHECKPOINT = "delta.checkpointInterval", 20
 ENGINE = "spanner-watcher"
 COMMIT = "txnId"
 """The name in ``commitInfo`` of what tells the commit of one writer from that of another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a merge does: the rows that it adds, with their hashes and timestamps, and the rows of
-    each file that go."""
-
-    rows: pa.Table
-    hashes: tuple[Words, Words]
-    stamps: NDArray[np.int64]
-    gone: Mapping[str, BitMap]
 
 
 class VectorTable:
@@ -74,7 +58,7 @@ class VectorTable:
         self.files = TableFiles(path)
         self.reader = SnapshotReader(path)
         self._snapshot: Snapshot | None = None
-        self.live = LiveRows(path, self.files)
+        self.live = LiveRows[LiveFile, VectorPlace](path, self.files, VectorPlace.from_stored)
 
     def read(self) -> Snapshot:
         """The table as it is now."""
@@ -132,8 +116,8 @@ class VectorTable:
         snapshot = self._snapshot
         assert snapshot is not None, "read comes first"
         self.live.follow(snapshot, key)
-        plan = self._plan(snapshot, rows, key)
-        if not plan.rows.num_rows and not plan.gone:
+        plan = plan_merge(self.live, snapshot.schema, rows, key, self.path)
+        if plan.is_empty:
             return True
         added = self.write_rows(plan.rows)
         failpoint("after-replica-rows")
@@ -152,24 +136,6 @@ class VectorTable:
         self.live.settle(snapshot)
         self.checkpoint(snapshot)
         return True
-
-    # Which rows go, and which come.
-
-    def _plan(self, snapshot: Snapshot, rows: pa.Table, key: Sequence[str]) -> Plan:
-        """A row is newer than those of its key, of which others may have added several: docs, rule
-        4. Of a key that the copy does not have, every row is."""
-        schema = snapshot.schema
-        stamp = find_stamp(rows.column_names)
-        hashes = self.live.hash(take_columns(rows, schema, key, self.path))
-        keys, there = self.live.find(hashes)
-        stamps = to_micros(rows.column(stamp).combine_chunks())
-        newest = np.full(rows.num_rows, NEVER)
-        np.maximum.at(newest, keys, there.stamps)
-        newer = (newest == NEVER) | (stamps > newest)
-        kept = newer & ~rows.column(DELETED_COLUMN).to_numpy()
-        chosen = take_columns(rows, schema, schema.names, self.path).filter(pa.array(kept))
-        gone = self.live.group(there.take(newer[keys]))
-        return Plan(chosen, (hashes[0][kept], hashes[1][kept]), stamps[kept], gone)
 
     # What is written.
 
@@ -206,8 +172,7 @@ class VectorTable:
 
     def count(self, file: LiveFile) -> int:
         """The rows of a file, those that are gone included."""
-        rows = read_rows(file.add.get("stats"))
-        return self.files.count_rows(file) if rows is None else rows
+        return self.files.count_rows(file) if file.rows is None else file.rows
 
     def commit(
         self, version: int, operation: str, actions: Sequence[Action], mark: Mapping[str, str]
@@ -248,11 +213,3 @@ class VectorTable:
 def mark_dropped(field: Mapping[str, Any]) -> dict[str, Any]:
     """A column in Delta's schema that new rows have no value for."""
     return {**field, "nullable": True, "metadata": {**(field.get("metadata") or {}), DROPPED: ""}}
-
-
-def take_columns(rows: pa.Table, schema: pa.Schema, names: Sequence[str], path: str) -> pa.Table:
-    """Columns of rows with the types of the table. Raises ReplicaError where it has others."""
-    try:
-        return rows.select(list(names)).cast(pa.schema([schema.field(name) for name in names]))
-    except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ReplicaError(f"{path} has other columns than the rows for it: {error}") from error

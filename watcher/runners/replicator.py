@@ -12,8 +12,8 @@ from watcher.consumers.states import State
 from watcher.model.errors import ConfigurationError
 from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import CopyState, TableCopy
-from watcher.replica.cuts import DELTA, Cut
-from watcher.replica.delta import open_delta_copies
+from watcher.replica.cuts import Cut
+from watcher.replica.formats import open_own_copies
 from watcher.replica.loads import ChunkLimit
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
@@ -84,19 +84,19 @@ class Replicator:
 
     @property
     def _owner(self) -> Owner:
-        return Owner(self.config.address.path, self.consumer, DELTA)
+        return Owner(self.config.address.path, self.consumer, self._replica.format)
 
     @property
     def _target(self) -> ReplicaTarget[TableCopy]:
         replica, folder = self._replica, self._replica.folder
         policy = make_policy(replica)
-        copies = open_delta_copies(folder, self.consumer, replica.merge, policy)
+        copies = open_own_copies(replica.format, folder, self.consumer, replica.merge, policy)
         manifest = Manifest(folder)
         return ReplicaTarget(
             copies,
             manifest,
             replica.keep_cuts,
-            DELTA,
+            replica.format,
             self._compact,
             lambda copy, schema: copy.add_columns(schema),
             replica.dropped_columns == "keep",

@@ -146,11 +146,12 @@ class ReplicaConfig(Section):
     """Where ``spanner-watcher replicate`` keeps copies. Without Spark it compacts them, too."""
 
     to: Annotated[Text, check_by(parse_copies_destination)]
-    """The copies: ``delta:FOLDER``; with Spark also ``iceberg:FOLDER`` or ``parquet:FOLDER``."""
+    """The copies: ``delta:FOLDER`` or ``iceberg:FOLDER``; with Spark also ``parquet:FOLDER``."""
     keep_cuts: Duration = 7 * 86_400.0
     """For how long cuts are kept."""
-    engine: Literal["delta-rs", "spark"] = "delta-rs"
-    """What writes: this process, or Spark."""
+    engine: Literal["delta-rs", "pyiceberg", "spark"] | None = None
+    """What writes: this process (``delta-rs`` for Delta, ``pyiceberg`` for Iceberg; without it, the
+    one of the format), or ``spark``."""
     merge: Literal["merge-on-read", "copy-on-write"] | None = None
     """How rows are merged into a copy: by deletion vectors (of Iceberg, position deletes), whose
     cost is that of the rows that change, or by writing all files anew that have one of them, which
@@ -189,11 +190,8 @@ class ReplicaConfig(Section):
 
     @model_validator(mode="after")
     def _check_engine(self) -> ReplicaConfig:
-        if self.engine == "delta-rs" and not FORMATS[self.format].written_here:
-            written = " or ".join(f"{n}:FOLDER" for n, each in FORMATS.items() if each.written_here)
-            raise ValueError(
-                f"delta-rs does not write {self.format}: use engine = 'spark', or {written}"
-            )
+        if self.engine != "spark":
+            self._check_own()
         if self.dropped_columns == "drop":
             raise ValueError(
                 "dropped_columns = 'drop' needs column mapping, which this release does not write:"
@@ -201,12 +199,15 @@ class ReplicaConfig(Section):
             )
         if self.engine == "spark" and "dropped_columns" in self.model_fields_set:
             raise ValueError(
-                "'dropped_columns' is for engine = 'delta-rs': Spark loads a table again whose"
-                " columns have changed"
+                "'dropped_columns' is not for engine = 'spark', which loads a table again whose"
+                " columns have changed: remove one of them"
             )
         given = sorted(self.model_fields_set & {"deletes", "compare_keys"})
         if self.engine == "spark" and given:
-            raise ValueError(f"'{given[-1]}' is for engine = 'delta-rs': Spark compares no keys")
+            raise ValueError(
+                f"'{given[-1]}' is not for engine = 'spark', which compares no keys: remove one of"
+                " them"
+            )
         if "compare_keys" in given and self.deletes == "none":
             raise ValueError("'compare_keys' is for deletes = 'compare': add that, or remove it")
         try:
@@ -216,16 +217,40 @@ class ReplicaConfig(Section):
         given = [name for name in self.model_fields_set if name.startswith("compaction")]
         if self.engine == "spark" and given:
             raise ValueError(
-                f"'{min(given)}' is for engine = 'delta-rs': OPTIMIZE and VACUUM of copies by Spark"
-                " are yours"
+                f"'{min(given)}' is not for engine = 'spark': compaction and clean-up of its copies"
+                " are yours; remove one of them"
             )
         given = [name for name in self.model_fields_set if name.startswith("load_")]
         if self.engine == "spark" and given:
             raise ValueError(
-                f"'{min(given)}' is for engine = 'delta-rs': Spark loads a table whole, at one read"
-                " timestamp"
+                f"'{min(given)}' is not for engine = 'spark', which loads a table whole, at one"
+                " timestamp: remove one of them"
             )
         return self
+
+    def _check_own(self) -> None:
+        """Raises ValueError unless this process can write the copies as it is asked to."""
+        own = FORMATS[self.format].own
+        if own is None:
+            formats = " or ".join(f"{n}:FOLDER" for n, each in FORMATS.items() if each.own)
+            raise ValueError(
+                f"this process does not write {self.format}: use engine = 'spark', or {formats}"
+            )
+        if self.engine not in (None, own.engine):
+            raise ValueError(
+                f"{self.engine} does not write {self.format}: use engine = '{own.engine}' or"
+                " 'spark', or remove it"
+            )
+        if self.merge is not None and self.merge not in own.merged:
+            raise ValueError(
+                f"{own.engine} merges rows into {self.format} by {' or '.join(own.merged)}: remove"
+                f" merge = '{self.merge}', or use engine = 'spark'"
+            )
+        if self.dropped_columns == "keep" and not own.keeps_dropped:
+            raise ValueError(
+                f"dropped_columns = 'keep' is not for {self.format}, whose tables are loaded again"
+                " when a column is dropped: remove it"
+            )
 
     @property
     def copies(self) -> CopiesDestination:

@@ -1,0 +1,218 @@
+"""Copies in Iceberg without Spark: what is read afterwards, by whom, whatever has happened."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fixtures.copied_tables import copied_tables
+from fixtures.copy_histories import live
+from fixtures.iceberg_histories import (
+    TABLE,
+    IcebergHistory,
+    open_copy,
+    open_table,
+    read_by_others,
+)
+from fixtures.named_rows import KEY, SCHEMA, load_rows, make_rows, read_content
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
+from watcher.replica import iceberg_manifests, iceberg_table, new_files, stored_files
+from watcher.replica.copies import DELETED_COLUMN
+from watcher.replica.iceberg_catalog import FILE
+from watcher.replica.iceberg_copies import IcebergTableCopy, open_written_copies
+
+EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "10"))
+ROWS = 1_000
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> IcebergTableCopy:
+    """A thousand rows, loaded at 100."""
+    copy = open_copy(tmp_path)
+    load_rows(copy, ROWS)
+    return copy
+
+
+@pytest.fixture
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads make several files."""
+    monkeypatch.setattr(new_files, "GROUP_ROWS", 2)
+    monkeypatch.setattr(stored_files, "BATCH_ROWS", 2)
+    monkeypatch.setattr(iceberg_table, "FILE_BYTES", 600)
+
+
+def content(folder: Path) -> dict[int, str]:
+    return read_content(open_copy(folder))
+
+
+# What is read afterwards.
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_random_histories_are_read_by_everyone(small_groups: None, data: st.DataObject) -> None:
+    """Plain Python, pyiceberg, polars, and the product."""
+    with tempfile.TemporaryDirectory() as folder:
+        history = IcebergHistory(folder, data.draw(copied_tables()))
+        live(data, history, ("nothing",))
+        history.check()
+
+
+def test_a_merge_costs_the_rows_that_change(tmp_path: Path) -> None:
+    """However many rows the copy has."""
+    written = {}
+    for rows in (2_000, 40_000):
+        folder = tmp_path / str(rows)
+        copy = open_copy(folder)
+        load_rows(copy, rows)
+        copy.merge(make_rows({0: "index"}, 1), KEY, 101)
+        before = measure(folder)
+        copy.merge(make_rows({n * rows // 50: "new" for n in range(50)}, 2), KEY, 102)
+        written[rows] = measure(folder) - before
+    assert written[40_000] < 1.5 * written[2_000]
+    assert written[40_000] < 32_768
+
+
+def measure(folder: Path) -> int:
+    """The bytes of all files."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_rows_without_change_make_no_snapshot(copy: IcebergTableCopy, tmp_path: Path) -> None:
+    rows = make_rows({1: "new"}, 1)
+    copy.merge(rows, KEY, 101)
+    before = open_table(tmp_path).metadata.current_snapshot_id
+    assert copy.merge(rows, KEY, 102).end == 101, "a window that comes again"
+    assert open_table(tmp_path).metadata.current_snapshot_id == before
+
+
+def test_versions_before_a_merge_are_read_after_it(copy: IcebergTableCopy) -> None:
+    copy.merge(make_rows({1: "new", 2: None}, 1), KEY, 101)
+    there = {row["Id"]: row["Name"] for batch in copy.scan(100) for row in batch.to_pylist()}
+    assert there == {number: f"n{number}" for number in range(ROWS)}
+    with pytest.raises(ReplicaError, match=r"no such snapshot.*use a later cut"):
+        next(copy.scan(99))
+
+
+def test_other_columns_are_loaded_into_the_same_table(
+    copy: IcebergTableCopy, tmp_path: Path
+) -> None:
+    """A column that has the name of an earlier one has an ID of its own."""
+    for end, type_ in ((101, pa.string()), (102, pa.int64()), (103, pa.string())):
+        schema = SCHEMA.insert(1, pa.field("More", type_))
+        rows = pa.table({name: pa.nulls(1, schema.field(name).type) for name in schema.names})
+        state = copy.load(schema, rows.cast(schema).to_batches(), end)
+        assert state.schema == schema
+    ids = [
+        each.find_field("More").field_id
+        for each in open_table(tmp_path).schemas().values()
+        if "More" in each.column_names
+    ]
+    assert len(set(ids)) == 3
+    assert copy.read_schema(100) == SCHEMA
+    assert sum(batch.num_rows for batch in copy.scan(100)) == ROWS
+    for rows in read_by_others(tmp_path):
+        assert rows.num_rows == 1
+
+
+# Conflicts and crashes.
+
+
+def test_a_stale_writer_is_refused(copy: IcebergTableCopy, tmp_path: Path) -> None:
+    other = open_copy(tmp_path)
+    other.merge(make_rows({1: "by another"}, 1), KEY, 101)
+    with pytest.raises(CopyConflictError, match="another writer has changed"):
+        copy.merge(make_rows({2: "stale"}, 1), KEY, 101)
+    with pytest.raises(CopyConflictError, match="another writer has changed"):
+        copy.load(SCHEMA, make_rows({2: "stale"}, 1).drop([DELETED_COLUMN]).to_batches(), 102)
+    assert content(tmp_path)[1] == "by another"
+    assert len(content(tmp_path)) == ROWS
+
+
+def test_a_commit_of_somebody_else_between_look_and_commit_is_built_upon(
+    copy: IcebergTableCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no instance of ours: the merge is made again on top of it."""
+
+    def append() -> None:
+        rows = make_rows({ROWS: "outside"}, 1).drop([DELETED_COLUMN])
+        open_table(tmp_path).append(rows)
+
+    race(monkeypatch, append)
+    copy.merge(make_rows({1: "ours"}, 1), KEY, 101)
+    assert content(tmp_path) == {n: f"n{n}" for n in range(ROWS)} | {1: "ours", ROWS: "outside"}
+    (outside,) = copy.list_outside(100, 101)
+    assert "append by somebody else" in outside.detail
+
+
+def test_of_two_instances_that_commit_at_once_one_is_refused(
+    copy: IcebergTableCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = open_copy(tmp_path)
+    race(monkeypatch, lambda: other.merge(make_rows({1: "other"}, 1), KEY, 101))
+    with pytest.raises(CopyConflictError, match="another writer has changed"):
+        copy.merge(make_rows({1: "ours", 2: "ours"}, 2), KEY, 101)
+    assert content(tmp_path) == {n: f"n{n}" for n in range(ROWS)} | {1: "other"}
+
+
+def race(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Does something once, when a commit has all of its files."""
+    commit = iceberg_manifests.commit_snapshot
+
+    def commit_late(*arguments: Any) -> bool:
+        monkeypatch.setattr(iceberg_table, "commit_snapshot", commit)
+        act()
+        return commit(*arguments)
+
+    monkeypatch.setattr(iceberg_table, "commit_snapshot", commit_late)
+
+
+def test_a_load_whose_rows_fail_changes_nothing(copy: IcebergTableCopy, tmp_path: Path) -> None:
+    def fail() -> Any:
+        yield from make_rows({1: "half"}, 1).drop([DELETED_COLUMN]).to_batches()
+        raise TimeoutError("no more rows")
+
+    before = sorted((tmp_path / TABLE).rglob("*.parquet"))
+    with pytest.raises(TimeoutError, match="no more rows"):
+        copy.load(SCHEMA, fail(), 101)
+    assert sorted((tmp_path / TABLE).rglob("*.parquet")) == before
+    assert len(content(tmp_path)) == ROWS
+
+
+# What is refused.
+
+
+def test_a_folder_that_spark_has_written_is_refused(tmp_path: Path) -> None:
+    metadata = tmp_path / TABLE / "metadata"
+    metadata.mkdir(parents=True)
+    (metadata / "version-hint.text").write_text("1")
+    with pytest.raises(ReplicaError, match=r"written by Spark.*engine = 'spark'"):
+        open_copy(tmp_path)
+    assert not (tmp_path / FILE).exists()
+
+
+def test_an_object_store_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="SQLite file"):
+        open_written_copies("s3://bucket/lake", "c")
+
+
+def test_a_table_that_somebody_has_partitioned_is_refused(
+    copy: IcebergTableCopy, tmp_path: Path
+) -> None:
+    with open_table(tmp_path).update_spec() as change:
+        change.add_identity("Name")
+    with pytest.raises(ReplicaError, match=r"partitions.*use engine = 'spark'"):
+        open_copy(tmp_path)

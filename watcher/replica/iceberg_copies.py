@@ -1,0 +1,197 @@
+"""Copies as Iceberg tables that this process writes. What it commits is in
+docs/replica-protocol.md."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from watcher.model.errors import CopyConflictError, ReplicaError
+from watcher.model.log_events.copies import COPY_RENAMED, LOAD_PROGRESS_MISSING
+from watcher.replica.compaction import CompactionPolicy
+from watcher.replica.copies import (
+    CompactionRun,
+    CopyState,
+    Merging,
+    OpenCopy,
+    OpenTableCopy,
+    Replacement,
+)
+from watcher.replica.cuts import CONSUMER, END, KIND, PREFIX
+from watcher.replica.fences import TRIES_MAX, Fence
+from watcher.replica.iceberg import IcebergCopy, find_newest, open_read, read_marks
+from watcher.replica.iceberg_catalog import ReplicaCatalog, has_catalog
+from watcher.replica.iceberg_names import name_copy
+from watcher.replica.iceberg_table import PositionTable
+from watcher.replica.iceberg_versions import IcebergVersion
+from watcher.replica.lineage import LOAD
+from watcher.replica.loads import CHUNK, Chunk, CopyLoad, FirstError, WholeTable, name_chunk
+from watcher.replica.stored_files import explain_store_error
+
+LOG = logging.getLogger("watcher.replica")
+
+
+class IcebergTableCopy(IcebergCopy):
+    """The ``TableCopy`` in a catalog. Compactions by others are not conflicts. It is merged on
+    read, and no column is added to it: a table whose columns change is loaded."""
+
+    def __init__(self, catalog: ReplicaCatalog, table: str, consumer: str) -> None:
+        self._table = PositionTable(catalog, table)
+        super().__init__(self._table.path, consumer, self._table.open)
+        self._name = table
+        self._load = CopyLoad(self._path)
+        self._fence = Fence(self._path, consumer, self._load)
+
+    def read_state(self) -> CopyState | None:
+        """As ``TableCopy.read_state``; none where nothing says how far its load is."""
+        version = self._table.read()
+        end = 0 if version is None else self._read_end(version)
+        self._fence.known = end
+        if version is None or not end:
+            return None
+        try:
+            self._load.read(self._find_mark(version))
+        except FileNotFoundError:
+            LOAD_PROGRESS_MISSING.log(LOG, path=self._path)
+            return None
+        return self._describe(version)
+
+    def load(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], end: int) -> CopyState:
+        """As ``TableCopy.load``."""
+        return self.load_chunk(schema, WholeTable(batches), end)
+
+    def load_chunk(self, schema: pa.Schema, chunk: Chunk, end: int) -> CopyState:
+        """As ``TableCopy.load_chunk``."""
+        version = self._table.read() or self._create(schema)
+        self._check(version)
+        name = name_chunk()
+        mark = self._describe_commit(LOAD if chunk.first else CHUNK, end) | {PREFIX + CHUNK: name}
+        source = FirstError(self._load.record(chunk, name))
+        try:
+            done = self._table.load(version, source, schema if chunk.first else None, mark)
+        except OSError as error:
+            if error is source.error:
+                raise
+            raise explain_store_error(self._path, error) from error
+        if not done:
+            raise self._refuse()
+        self._fence.known = end
+        self._load.settle(chunk, name)
+        return self._describe(self._check(self._require()))
+
+    def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
+        """As ``TableCopy.merge``."""
+        for _ in range(TRIES_MAX):
+            version = self._check(self._require())
+            mark = self._describe_commit("merge", end)
+            try:
+                done = self._table.merge(version, rows, key, mark)
+            except OSError as error:
+                raise explain_store_error(self._path, error) from error
+            if done:
+                after = self._require()
+                self._fence.known = self._read_end(after)
+                return self._describe(after)
+        raise self._refuse()
+
+    def explain_fixed(self) -> str:
+        """As ``ReplacingCopy.explain_fixed``: ``read_state`` has refused what is not known."""
+        return ""
+
+    def replace_rows(self, replacement: Replacement, end: int) -> CopyState:
+        """As ``ReplacingCopy.replace_rows``."""
+        version = self._check(self._require())
+        mark = self._describe_commit(replacement.kind, end)
+        try:
+            known = self._read_end(version) == replacement.version
+            if not known or not self._table.replace_rows(version, replacement, mark):
+                raise CopyConflictError(
+                    f"somebody else has changed {self._path}, which was at version"
+                    f" {replacement.version}: stop who writes there, and try again"
+                )
+        except OSError as error:
+            raise explain_store_error(self._path, error) from error
+        self._fence.known = end
+        return self._describe(self._require())
+
+    def add_columns(self, schema: pa.Schema) -> CopyState | None:  # noqa: ARG002 (it is loaded)
+        """As ``TableCopy.add_columns``: versions are ends of windows, and two of one end would have
+        other columns."""
+        return None
+
+    def takes_columns(self) -> bool:
+        """As ``TableCopy.takes_columns``."""
+        return False
+
+    def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:  # noqa: ARG002
+        """As ``TableCopy.compact``: the index of keys is made."""
+        version = self._check(self._require())
+        try:
+            if key:
+                # So that the first merge after a load does not wait for it.
+                self._table.live.follow(version, key)
+        except OSError as error:
+            raise explain_store_error(self._path, error) from error
+        gone = (each.vector.rows for each in version.files.values() if each.vector is not None)
+        return CompactionRun(files=len(version.files), deleted=sum(gone))
+
+    def _create(self, schema: pa.Schema) -> IcebergVersion:
+        if name_copy(self._name) != self._name:
+            COPY_RENAMED.log(LOG, table=self._name, copy=name_copy(self._name))
+        return self._table.create(schema)
+
+    def _require(self) -> IcebergVersion:
+        version = self._table.read()
+        if version is None:
+            raise ReplicaError(
+                f"{self._path} is not an Iceberg table any more: restart 'replicate'"
+            )
+        return version
+
+    def _check(self, version: IcebergVersion) -> IcebergVersion:
+        """Raises CopyConflictError where another instance has written since."""
+        self._fence.check(self._read_end(version), lambda: self._find_mark(version))
+        return version
+
+    def _refuse(self) -> CopyConflictError:
+        return self._fence.refuse(self._read_end(self._require()))
+
+    def _read_end(self, version: IcebergVersion) -> int:
+        newest = find_newest(version.table, self._consumer)
+        return 0 if newest is None else newest.end
+
+    def _find_mark(self, version: IcebergVersion) -> Mapping[str, str] | None:
+        newest = find_newest(version.table, self._consumer)
+        return None if newest is None else read_marks(version.table, newest.id)
+
+    def _describe(self, version: IcebergVersion) -> CopyState:
+        end = self._read_end(version)
+        schema = version.schema
+        fields = [pa.field(field.name, field.type) for field in schema]
+        return CopyState(end, end, pa.schema(fields), self._load.progress)
+
+    def _describe_commit(self, kind: str, end: int) -> dict[str, str]:
+        values = {CONSUMER: self._consumer, END: str(end), KIND: kind}
+        return values | {PREFIX + name: value for name, value in self._load.mark.items()}
+
+
+def open_iceberg_copies(folder: str, consumer: str) -> OpenCopy:
+    """The copies of a replica, to read them: of this process, or of Spark, each in a folder of its
+    own: ``name_copy``."""
+    base = folder.rstrip("/")
+    if has_catalog(base):
+        return open_written_copies(base, consumer)
+    return lambda table: open_read(f"{base}/{name_copy(table)}", consumer)
+
+
+def open_written_copies(
+    folder: str,
+    consumer: str,
+    merging: Merging | None = None,  # noqa: ARG001 (there is no other)
+    policy: CompactionPolicy | None = None,  # noqa: ARG001
+) -> OpenTableCopy:
+    """The copies of a replica, to write them."""
+    catalog = ReplicaCatalog(folder.rstrip("/"))
+    return lambda table: IcebergTableCopy(catalog, table, consumer)

@@ -1,0 +1,133 @@
+"""The files of an Iceberg table: data files, and files of position deletes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestEntry
+from pyroaring import BitMap
+
+from watcher.replica.iceberg_schemas import FIELD_ID
+from watcher.replica.position_deletes import DeletedRows, Gone, decode_deletes
+from watcher.replica.stored_files import BATCH_ROWS, explain_store
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergFile:
+    """A data file of a version: its entry in a manifest, and the rows that are gone."""
+
+    entry: ManifestEntry
+    vector: DeletedRows | None
+
+    @property
+    def path(self) -> str:
+        """As ``DataFile.path``."""
+        return self.entry.data_file.file_path
+
+    @property
+    def size(self) -> int:
+        """As ``DataFile.size``."""
+        return self.entry.data_file.file_size_in_bytes
+
+    @property
+    def rows(self) -> int:
+        """As ``DataFile.rows``."""
+        return self.entry.data_file.record_count
+
+
+class IcebergFiles:
+    """Reads and writes the files of one table, by pyiceberg's ``FileIO``."""
+
+    compression = "zstd"
+
+    def __init__(self) -> None:
+        self._io: FileIO | None = None
+        self._folder = ""
+        self._deletes: dict[str, Gone] = {}
+
+    def use(self, io: FileIO, folder: str) -> None:
+        """The ``FileIO`` of the table, and where its new data files are."""
+        self._io, self._folder = io, folder
+
+    @property
+    def io(self) -> FileIO:
+        """That of the table."""
+        assert self._io is not None, "use comes first"
+        return self._io
+
+    def iterate_rows(
+        self, file: IcebergFile, schema: pa.Schema, names: Sequence[str]
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """As ``RowFiles.iterate_rows``. Columns are found by their IDs; one that the file does not
+        have is NULL."""
+        wanted = pa.schema([schema.field(name) for name in names])
+        with explain_store(file.path), self.io.new_input(file.path).open() as stream:
+            parquet = pq.ParquetFile(stream)
+            there = {field.metadata[FIELD_ID]: field.name for field in parquet.schema_arrow}
+            start = 0
+            columns = [there[f.metadata[FIELD_ID]] for f in wanted if f.metadata[FIELD_ID] in there]
+            for batch in parquet.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
+                yield start, arrange(batch, wanted, there)
+                start += batch.num_rows
+
+    def read_vector(self, place: DeletedRows | None) -> BitMap:
+        """As ``RowFiles.read_vector``."""
+        gone = BitMap()
+        if place is not None:
+            for name in place.files:
+                gone |= self.read_deletes(name).get(place.path, BitMap())
+        return gone
+
+    def read_deletes(self, path: str) -> Gone:
+        """The rows that a file of deletes names."""
+        if path not in self._deletes:
+            with explain_store(path), self.io.new_input(path).open() as stream:
+                self._deletes[path] = decode_deletes(cast("IO[bytes]", stream))
+        return self._deletes[path]
+
+    def keep_deletes(self, paths: Iterable[str]) -> None:
+        """Forgets what other files of deletes have."""
+        self._deletes = {path: self._deletes[path] for path in paths if path in self._deletes}
+
+    def write(self, suffix: str, content: bytes) -> str:
+        """Writes a new file: its path."""
+        path = f"{self._folder}/{uuid.uuid4()}{suffix}"
+        with explain_store(path), self.open_new(path) as stream:
+            stream.write(content)
+        return path
+
+    def name_data_file(self) -> str:
+        """As ``FileMaker.name_data_file``."""
+        return f"{self._folder}/{uuid.uuid4()}.parquet"
+
+    def open_new(self, path: str) -> IO[bytes]:
+        """As ``FileMaker.open_new``."""
+        with explain_store(path):
+            return cast("IO[bytes]", self.io.new_output(path).create())
+
+    def finish(self, path: str) -> int:
+        """As ``FileMaker.finish``: it is safe since it was closed."""
+        with explain_store(path):
+            return len(self.io.new_input(path))
+
+    def remove(self, path: str) -> None:
+        """As ``FileMaker.remove``."""
+        if self.io.new_input(path).exists():
+            self.io.delete(path)
+
+
+def arrange(batch: pa.RecordBatch, wanted: pa.Schema, there: dict[bytes, str]) -> pa.RecordBatch:
+    """A batch with the columns that are wanted, in their order."""
+    columns = [
+        batch.column(there[field.metadata[FIELD_ID]]).cast(field.type)
+        if field.metadata[FIELD_ID] in there
+        else pa.nulls(batch.num_rows, field.type)
+        for field in wanted
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)

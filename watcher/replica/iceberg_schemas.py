@@ -1,0 +1,86 @@
+"""Columns of a copy as Iceberg has them, and as Arrow does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+import pyarrow as pa
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    TimestamptzType,
+)
+
+from watcher.model.errors import ReplicaError
+
+SIMPLE: dict[pa.DataType, IcebergType] = {
+    pa.bool_(): BooleanType(),
+    pa.int64(): LongType(),
+    pa.float32(): FloatType(),
+    pa.float64(): DoubleType(),
+    pa.string(): StringType(),
+    pa.binary(): BinaryType(),
+    pa.date32(): DateType(),
+    pa.timestamp("us", "UTC"): TimestamptzType(),
+}
+FIELD_ID = b"PARQUET:field_id"
+"""Where Arrow keeps the ID of a column in Parquet."""
+
+
+def build_schema(schema: pa.Schema, after: int = 0) -> Schema:
+    """Columns in Iceberg, with IDs above one that was given out. Raises ReplicaError for a type
+    that copies do not have."""
+    ids = count(after + 1)
+    fields = [
+        NestedField(next(ids), field.name, build_type(field.type, ids), required=False)
+        for field in schema
+    ]
+    return Schema(*fields)
+
+
+def build_type(type_: pa.DataType, ids: Iterator[int]) -> IcebergType:
+    """A type in Iceberg; the elements of lists have IDs of their own."""
+    if pa.types.is_list(type_):
+        element = next(ids)
+        return ListType(element, build_type(type_.value_type, ids), element_required=False)
+    if pa.types.is_decimal(type_):
+        return DecimalType(type_.precision, type_.scale)
+    if type_ not in SIMPLE:
+        raise ReplicaError(f"Iceberg has no type for columns of type {type_}")
+    return SIMPLE[type_]
+
+
+def convert_schema(schema: Schema) -> pa.Schema:
+    """Columns in Arrow, as the rest of a replica knows them, with their IDs."""
+    return pa.schema([convert_field(field) for field in schema.as_arrow()])
+
+
+def convert_field(field: pa.Field) -> pa.Field:
+    """A column, or the element of one."""
+    kept = {FIELD_ID: (field.metadata or {})[FIELD_ID]}
+    return pa.field(field.name, plain_type(field.type), metadata=kept)
+
+
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """A type as the rest of a replica knows it: those of pyiceberg are the large ones."""
+    if pa.types.is_large_string(type_):
+        return pa.string()
+    if pa.types.is_large_binary(type_):
+        return pa.binary()
+    if pa.types.is_large_list(type_) or pa.types.is_list(type_):
+        element = type_.value_field
+        if FIELD_ID in (element.metadata or {}):
+            return pa.list_(convert_field(element))
+        return pa.list_(plain_type(element.type))
+    return type_

@@ -1,0 +1,194 @@
+"""Merges into an Iceberg table that cost the rows that change: their old rows are removed by
+position deletes, their new ones are a new file, and the table gets one snapshot.
+
+The order is that of Iceberg: files first, then the snapshot, if the table still has the one before.
+A crash before that leaves files that no snapshot has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
+
+from watcher.process.failpoints import failpoint
+from watcher.replica.compaction import FILE_BYTES
+from watcher.replica.copies import Replacement, same_columns
+from watcher.replica.iceberg_catalog import ReplicaCatalog
+from watcher.replica.iceberg_files import IcebergFile, IcebergFiles
+from watcher.replica.iceberg_manifests import (
+    SnapshotChange,
+    commit_snapshot,
+    describe_data,
+    describe_deletes,
+)
+from watcher.replica.iceberg_schemas import build_schema, convert_schema
+from watcher.replica.iceberg_versions import IcebergVersion, VersionReader
+from watcher.replica.live_files import find_rows
+from watcher.replica.live_rows import LiveRows
+from watcher.replica.merge_plan import plan_merge, take_columns
+from watcher.replica.new_files import GROUP_ROWS, NewFiles, group_rows
+from watcher.replica.position_deletes import DeletedRows, Gone, encode_deletes
+
+Summary = Mapping[str, str]
+
+
+class PositionTable:
+    """The Iceberg table of a copy, whose rows this process replaces. It goes on from the state that
+    it knows."""
+
+    def __init__(self, catalog: ReplicaCatalog, name: str) -> None:
+        self.path = str(catalog.locate(name))
+        self._catalog = catalog
+        self._name = name
+        self.files = IcebergFiles()
+        self._reader = VersionReader(self.files)
+        self._version: IcebergVersion | None = None
+        self.live = LiveRows[IcebergFile, DeletedRows](
+            self.path, self.files, DeletedRows.from_stored
+        )
+
+    def open(self) -> Table | None:
+        """The table as it is now, for readers."""
+        return self._catalog.load(self._name)
+
+    def read(self) -> IcebergVersion | None:
+        """The table as it is now; None where there is none."""
+        table = self.open()
+        if table is None:
+            self._version = None
+        elif self._version is None or not is_same(self._version.table, table):
+            self._version = self._reader.read(table)
+        return self._version
+
+    def create(self, schema: pa.Schema) -> IcebergVersion:
+        """An empty table, unless there is one."""
+        return self._reader.read(self._catalog.create(self._name, schema))
+
+    def load(
+        self, version: IcebergVersion, rows: Iterable[pa.RecordBatch], replaces: pa.Schema | None,
+        summary: Summary,
+    ) -> bool:  # fmt: skip
+        """Adds rows to a version; ``replaces``: in the place of all that it has, with these columns
+        from then on. Returns whether nobody has committed meanwhile. What the rows raise is raised,
+        and nothing is changed."""
+        columns = None if replaces is None else choose_schema(version.table, replaces)
+        schema = version.schema if columns is None else convert_schema(columns)
+        new = NewFiles(self.files, schema, FILE_BYTES)
+        try:
+            for group in group_rows(cast_rows(rows, schema, self.path), schema):
+                new.write(group)
+            new.finish()
+        except BaseException:
+            new.abandon()
+            raise
+        removed = frozenset[str]()
+        if replaces is not None:
+            removed = frozenset([*version.files, *version.deletes])
+        change = SnapshotChange(
+            Operation.APPEND if replaces is None else Operation.OVERWRITE,
+            summary,
+            [describe_data(version.table, each.path, columns) for each in new.listed],
+            removed=removed,
+            schema=columns,
+        )
+        failpoint("after-replica-files")
+        if not commit_snapshot(version.table, version.parts, change):
+            new.abandon()
+            return False
+        failpoint("after-replica-commit")
+        return True
+
+    def merge(
+        self, version: IcebergVersion, rows: pa.Table, key: Sequence[str], summary: Summary
+    ) -> bool:
+        """Merges rows into a version, as ``TableCopy.merge``, in one snapshot, or in none if
+        nothing changes. Returns whether it was done; not if somebody else has committed
+        meanwhile."""
+        self.live.follow(version, key)
+        plan = plan_merge(self.live, version.schema, rows, key, self.path)
+        if plan.is_empty:
+            return True
+        added = self.write_rows(version, plan.rows)
+        failpoint("after-replica-rows")
+        change = SnapshotChange(Operation.OVERWRITE, summary, added, self.write_deletes(plan.gone))
+        failpoint("after-replica-files")
+        if not commit_snapshot(version.table, version.parts, change):
+            return False
+        failpoint("after-replica-commit")
+        after = self.read()
+        for file in added:
+            self.live.add(file.file_path, plan.hashes, plan.stamps)
+        if after is not None:
+            self.live.settle(after)
+        return True
+
+    def replace_rows(
+        self, version: IcebergVersion, replacement: Replacement, summary: Summary
+    ) -> bool:
+        """Replaces rows of a version in one snapshot. Returns whether nobody has committed
+        meanwhile."""
+        keys, schema = replacement.keys, version.schema
+        found = find_rows(self.files, version, keys.columns, keys.find)
+        gone = {
+            path: rows - self.files.read_vector(version.files[path].vector)
+            for path, rows in found.items()
+        }
+        rows = take_columns(replacement.rows, schema, schema.names, self.path)
+        added, deletes = self.write_rows(version, rows), self.write_deletes(gone)
+        failpoint("after-repair-files")
+        change = SnapshotChange(Operation.OVERWRITE, summary, added, deletes)
+        if not commit_snapshot(version.table, version.parts, change):
+            return False
+        failpoint("after-repair-commit")
+        return True
+
+    def write_rows(self, version: IcebergVersion, rows: pa.Table) -> list[DataFile]:
+        """Writes the rows that come as a file, if there are any."""
+        if not rows.num_rows:
+            return []
+        content = BytesIO()
+        compression = self.files.compression
+        pq.write_table(rows, content, compression=compression, row_group_size=GROUP_ROWS)
+        path = self.files.write(".parquet", content.getvalue())
+        return [describe_data(version.table, path)]
+
+    def write_deletes(self, gone: Gone) -> list[DataFile]:
+        """Writes the rows that go as a file, if there are any."""
+        if not gone:
+            return []
+        content = encode_deletes(gone)
+        path = self.files.write("-deletes.parquet", content)
+        return [describe_deletes(path, len(content), gone)]
+
+
+def is_same(table: Table, other: Table) -> bool:
+    """Whether two states of a table have the same rows and columns."""
+    return all(
+        getattr(table.metadata, name) == getattr(other.metadata, name)
+        for name in ("table_uuid", "current_snapshot_id", "current_schema_id")
+    )
+
+
+def choose_schema(table: Table, schema: pa.Schema) -> Schema | None:
+    """The columns of a table that is loaded; None: those that it has. IDs are not given twice."""
+    if same_columns(convert_schema(table.schema()), schema):
+        return None
+    fresh = build_schema(schema, table.metadata.last_column_id)
+    number = 1 + max(each.schema_id for each in table.metadata.schemas)
+    return fresh.model_copy(update={"schema_id": number})
+
+
+def cast_rows(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str
+) -> Iterable[pa.RecordBatch]:
+    """Rows with the columns of a table. Raises ReplicaError where they have others."""
+    for batch in batches:
+        rows = take_columns(pa.Table.from_batches([batch]), schema, schema.names, path)
+        yield from rows.to_batches()

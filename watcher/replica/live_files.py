@@ -1,0 +1,120 @@
+"""What the index of keys, the live rows and rewrites ask of a format's data files and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyroaring import BitMap
+
+
+class Mark(Protocol):
+    """What says which rows of a data file are gone, as a version of the table names it: a deletion
+    vector, or position deletes. Two that are equal remove the same rows."""
+
+    def to_stored(self) -> dict[str, Any]:
+        """As the list of an index has it."""
+        ...
+
+
+M = TypeVar("M", bound=Mark)
+M_co = TypeVar("M_co", bound=Mark, covariant=True)
+M_contra = TypeVar("M_contra", bound=Mark, contravariant=True)
+
+
+class DataFile(Protocol[M_co]):
+    """A data file of a version."""
+
+    @property
+    def path(self) -> str:
+        """How the version names it."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        ...
+
+    @property
+    def vector(self) -> M_co | None:
+        """The rows that are not there any more; None: all are there."""
+        ...
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has, those that are gone included; None where the version does not say
+        it."""
+        ...
+
+
+F = TypeVar("F", bound=DataFile[Any])
+F_co = TypeVar("F_co", bound=DataFile[Any], covariant=True)
+F_contra = TypeVar("F_contra", bound=DataFile[Any], contravariant=True)
+
+
+class TableVersion(Protocol[F_co]):
+    """A version of a table."""
+
+    @property
+    def id(self) -> str:
+        """What tells the table from another one in the same place."""
+        ...
+
+    @property
+    def files(self) -> Mapping[str, F_co]:
+        """The data files by their paths."""
+        ...
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        ...
+
+
+class RowFiles(Protocol[F_contra, M_contra]):
+    """Reads the files of a table."""
+
+    def iterate_rows(
+        self, file: F_contra, schema: pa.Schema, names: Sequence[str]
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """All rows of a data file in their order, in batches; with each the number of its first
+        row."""
+        ...
+
+    def read_vector(self, place: M_contra | None) -> BitMap:
+        """The rows that are gone. Raises OSError where they cannot be read any more, ReplicaError
+        where they are torn."""
+        ...
+
+
+def find_rows(
+    files: RowFiles[F, Any],
+    version: TableVersion[F],
+    names: Sequence[str],
+    choose: Callable[[pa.RecordBatch], NDArray[np.bool_]],
+) -> dict[str, BitMap]:
+    """The numbers of the rows that are chosen by some of their columns, in each data file of a
+    version that has one, together with those that are gone."""
+    found = {}
+    for path, file in version.files.items():
+        parts = [
+            np.flatnonzero(choose(batch)) + start
+            for start, batch in files.iterate_rows(file, version.schema, names)
+        ]
+        there = BitMap(np.concatenate(parts or [np.empty(0, np.int64)]).astype(np.uint32))
+        before = files.read_vector(file.vector)
+        if there - before:
+            found[path] = there | before
+    return found
+
+
+def mask_rows(gone: BitMap, start: int, count: int) -> np.ndarray:
+    """Which rows of a batch are there."""
+    mask = np.ones(count, np.bool_)
+    first, last = gone.rank(start - 1) if start else 0, gone.rank(start + count - 1)
+    if last > first:
+        mask[np.array(gone[first:last].to_array(), np.int64) - start] = False
+    return mask
