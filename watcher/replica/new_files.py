@@ -93,6 +93,8 @@ class NewFiles:
 
     def abandon(self) -> None:
         """Removes what was written, which no version has."""
+        # A writer that is given up ends its file, for which the stream must be open.
+        self._writer = None
         if self._stream is not None:
             self._stream.close()
         for new in self.listed:
