@@ -38,6 +38,7 @@ __all__ = [
     "WatcherError",
     "as_of",
     "newest_per_key",
+    "prestart",
     "progress",
     "read_table",
     "register",
@@ -63,19 +64,30 @@ def __getattr__(name: str) -> object:
     return value
 
 
+def prestart() -> None:
+    """Starts what Spark's Python processes on this machine need, before the session is made, so
+    that they do not import it one after another (docs/spark.md#a-faster-start)."""
+    require_extras("spark")
+    from watcher.process.spark.template_start import prestart  # noqa: PLC0415
+
+    prestart()
+
+
 def register(spark: SparkSession, *, prestart: bool = False) -> None:
     """Makes ``spark.readStream.format("spanner-changes")`` known to a Spark session.
 
-    With ``prestart``, Python workers of a session on this machine start in the background, so that
-    the first batch does not wait for them (docs/spark.md#a-faster-start).
+    With ``prestart``, Python workers of a session on this machine that have a Python of your own
+    choice start in the background; others need it no more (docs/spark.md#a-faster-start).
     """
     require_extras("spark")
     # PySpark takes a second to import, and is not installed where only a watcher runs.
-    from watcher.runners import spark as source  # noqa: PLC0415
+    from watcher.runners.spark.registration import register_source  # noqa: PLC0415
 
-    source.register(spark)
+    register_source(spark)
     if prestart:
-        source.prestart_workers(spark)
+        from watcher.runners.spark.prestart import prestart_workers  # noqa: PLC0415
+
+        prestart_workers(spark)
 
 
 def progress(spark: SparkSession) -> SourceProgress:

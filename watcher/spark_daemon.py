@@ -2,42 +2,33 @@
 and does not spend its first second or two on imports.
 
 It is chosen before the session is made: ``.config("spark.python.daemon.module",
-"watcher.spark_daemon")``, where the workers have the product installed. Nothing but imports happens
-before a fork: a channel of gRPC does not survive one, so each worker opens its own.
+"watcher.spark_daemon")``, on clusters whose workers have the product installed.
 """
 
 from __future__ import annotations
 
-import gc
 import sys
 from importlib import import_module
 
-from watcher.process.spark.collector_pause import pause_collector
 from watcher.process.spark.installed_spark import use_installed_spark
+from watcher.process.spark.preload import SOURCE, preload
 
 DAEMON = "pyspark.daemon"
-SOURCE = "watcher.runners.spark.source"
 WITHOUT_SOURCE = frozenset({"pyspark.sql.worker.lookup_data_sources"})
 """Worker modules of Spark's that never load the source."""
 
 
-def preload(worker_module: str | None = None) -> None:
-    """Imports what a worker needs: the source, and the module of Spark's that the worker runs."""
-    with pause_collector():
-        import_module(DAEMON)
-        if worker_module not in WITHOUT_SOURCE:
-            import_module(SOURCE)
-            if worker_module is not None:
-                import_module(worker_module)
-        # Before the collector runs: it would look at all of this, and a worker would copy from the
-        # daemon's memory what is looked at.
-        gc.freeze()
+def choose_modules(worker_module: str | None) -> tuple[str, ...]:
+    """What a worker needs: the source, and the module of Spark's that the worker runs."""
+    if worker_module in WITHOUT_SOURCE:
+        return (DAEMON,)
+    return (DAEMON, SOURCE, *filter(None, [worker_module]))
 
 
 def main() -> None:
     """Runs Spark's daemon."""
     use_installed_spark()
-    preload(sys.argv[1] if len(sys.argv) > 1 else None)
+    preload(choose_modules(sys.argv[1] if len(sys.argv) > 1 else None))
     import_module(DAEMON).manager()
 
 

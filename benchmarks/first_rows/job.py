@@ -28,6 +28,10 @@ Settings = Mapping[str, Any]
 class System(Protocol):
     """What differs between jobs. ``kind`` is ``stream`` or ``batch``."""
 
+    def prepare(self, settings: Settings) -> None:
+        """Before there is a session."""
+        ...
+
     def register(self, spark: SparkSession, settings: Settings) -> None:
         """Makes the source known to the session."""
         ...
@@ -53,6 +57,7 @@ def run_job(system: System) -> None:
     """Reads the command line (the settings, and where the moments go), runs the job."""
     settings: Settings = json.loads(sys.argv[1])
     moments = Moments()
+    system.prepare(settings)
     moments.note("imports")
     spark = make_session(settings["spark"])
     moments.note("session")

@@ -92,6 +92,9 @@ class Numbers(DataSource):
 class PythonRows:
     """Rows of that source."""
 
+    def prepare(self, settings: Settings) -> None:
+        """There is nothing to prepare."""
+
     def register(self, spark: SparkSession, settings: Settings) -> None:  # noqa: ARG002
         """As any source in Python."""
         spark.dataSource.register(Numbers)

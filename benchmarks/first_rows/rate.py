@@ -10,6 +10,9 @@ from benchmarks.first_rows.job import Settings, run_job
 class SparkRows:
     """Rows that Spark makes."""
 
+    def prepare(self, settings: Settings) -> None:
+        """There is nothing to prepare."""
+
     def register(self, spark: SparkSession, settings: Settings) -> None:
         """There is nothing to register."""
 

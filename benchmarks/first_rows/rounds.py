@@ -25,7 +25,6 @@ MODULES: dict[SystemName, str] = {
 ENVIRONMENTS: dict[SystemName, dict[str, str]] = {"python": {"PYSPARK_PYTHON": sys.executable}}
 """Our source has workers run this Python by itself."""
 QUIET = {"spark.ui.enabled": "false"}
-DAEMON = {"spark.python.daemon.module": "watcher.spark_daemon"}
 TO_FIRST_ROWS = ("imports", "session", "register", "plan", "first")
 """The phases until the first rows are in the sink."""
 
@@ -44,15 +43,14 @@ class Job:
 
     def run(self) -> Phases:
         """Runs it. Raises RunError where it fails."""
-        prestart = self.system == "ours-prestarted"
         with tempfile.TemporaryDirectory() as folder:
             settings = {
                 "job": self.job,
                 "sink": self.sink,
                 "rows": self.rows,
                 "options": dict(self.options),
-                "spark": {**QUIET, **(DAEMON if prestart else {}), **self.spark},
-                "prestart": prestart,
+                "spark": {**QUIET, **self.spark},
+                "prestart": self.system == "ours-prestarted",
                 "folder": folder,
             }
             arguments = (json.dumps(settings),)

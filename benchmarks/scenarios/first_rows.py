@@ -19,7 +19,7 @@ FROM_BEGINNING = {"startingTimestamp": "earliest"}
 class FirstRowsSettings(BaseModel):
     """``systems``: ``rate`` (Spark's rate source, or a range: the floor, always there), ``python``
     (a source in Python that does nothing but give rows), ``ours``, ``ours-prestarted`` (with
-    ``watcher.spark_daemon`` and ``prestart``). ``jobs``: ``stream``, ``batch``. ``short_run``:
+    ``watcher.prestart()`` before the session). ``jobs``: ``stream``, ``batch``. ``short_run``:
     the JVM's options for runs of a minute, for all.
 
     Each job is a process: ``imports`` (Python and what the job imports), ``session``, ``register``,

@@ -11,12 +11,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from benchmarks.first_rows.rounds import DAEMON, QUIET
+from benchmarks.first_rows.rounds import QUIET
 from benchmarks.processes import ask_module
 from benchmarks.scenario import Bench, Figure, Scenario, has_java, make_bar_chart
 from watcher.model.errors import ConfigurationError
 
 NAMED = {"PYSPARK_PYTHON": sys.executable}
+DAEMON = {"spark.python.daemon.module": "watcher.spark_daemon"}
 ONE_CORE = {"spark.master": "local[1]"}
 
 

@@ -18,9 +18,10 @@ SECONDS_MAX = 300
 
 FORK_AND_READ = """
 import json, os, sys, threading
-from watcher.spark_daemon import preload
+from watcher.process.spark.preload import preload
+from watcher.spark_daemon import choose_modules
 
-preload("pyspark.worker")
+preload(choose_modules("pyspark.worker"))
 assert [each.name for each in threading.enumerate()] == ["MainThread"]
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan
@@ -50,9 +51,10 @@ print(json.dumps(statuses))
 
 LIST_MODULES = """
 import json, sys
-from watcher.spark_daemon import preload
+from watcher.process.spark.preload import preload
+from watcher.spark_daemon import choose_modules
 
-preload({!r})
+preload(choose_modules({!r}))
 print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}} | {{
     name for name in sys.modules if name.startswith(("pyspark.testing", "watcher.runners"))
 }})))

@@ -23,9 +23,9 @@ from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 
 from watcher.consumers.states import ConsumerProgress, State
-from watcher.process.extras import read_version
 from watcher.process.terminal.console import TextConsole, print_error
 from watcher.process.terminal.tables import TableColumn, choose_columns
+from watcher.process.version import read_version
 
 LONG_NAME = "a-consumer-with-a-rather-long-name-for-a-team-of-people"
 STATEMENT = (

@@ -6,7 +6,7 @@ import pytest
 
 import watcher
 from watcher.model.errors import ConfigurationError
-from watcher.process import extras
+from watcher.process import extras, version
 
 
 def test_the_public_names_are_there() -> None:
@@ -17,8 +17,8 @@ def test_the_public_names_are_there() -> None:
 def test_a_source_tree_that_is_not_installed_has_a_version(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(extras, "DISTRIBUTION", "spanner-watcher-that-is-not-installed")
-    assert extras.read_version() == "0+unknown"
+    monkeypatch.setattr(version, "DISTRIBUTION", "spanner-watcher-that-is-not-installed")
+    assert version.read_version() == "0+unknown"
 
 
 def test_a_missing_library_is_an_import_error_that_names_the_command(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
-from watcher.process.spark.installed_spark import find_worker_python
 from watcher.process.spark.java import ensure_java
+from watcher.process.spark.template_start import prestart
 
 # Verification reads the log of every batch, so none may be compacted away or purged meanwhile.
 KEEP_EVERY_BATCH = {
@@ -26,11 +25,10 @@ and the code that it makes is hardly used."""
 def session(name: str, more: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
     """A session that keeps the log of every micro-batch, with ``more`` settings of Spark's."""
     ensure_java()
-    os.environ.setdefault("PYSPARK_PYTHON", find_worker_python())
+    prestart()
     builder = SparkSession.builder.master("local[2]").appName(name)
     settings = KEEP_EVERY_BATCH | {
         "spark.ui.enabled": "false",
-        "spark.python.daemon.module": "watcher.spark_daemon",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         **more,

@@ -26,7 +26,7 @@ PARQUET = "parquet"
 
 def start_query(spark: SparkSession, settings: DemoSettings, beginning: str) -> StreamingQuery:
     """Starts the streaming query; after a crash the checkpoint says where it goes on."""
-    watcher.register(spark, prestart=True)
+    watcher.register(spark)
     changes = (
         spark.readStream.format("spanner-changes")
         .option("database", settings.database)

@@ -32,7 +32,7 @@ from watcher.envelopes.values import quote
 from watcher.json_columns.objects import NULL
 from watcher.json_columns.scalars import wrap
 from watcher.model.change import Change
-from watcher.process.extras import read_version
+from watcher.process.version import read_version
 from watcher.spanner.address import DatabaseAddress
 
 VERSION = read_version()

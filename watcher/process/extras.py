@@ -1,16 +1,14 @@
-"""The distribution: its version, and the optional libraries that its extras install."""
+"""The optional libraries that the extras of the distribution install, and its own packages."""
 
 from __future__ import annotations
 
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from watcher.model.errors import ConfigurationError
 
 DISTRIBUTION = "spanner-watcher"
-UNKNOWN_VERSION = "0+unknown"
 EXTRAS = {
     "avro": ("fastavro",),
     "bench": ("apsw", "farmhash", "hdrh", "matplotlib", "psutil", "pyspark"),
@@ -66,27 +64,3 @@ def require_extras(*names: str) -> None:
         raise MissingExtraError(
             f"missing libraries ({modules}): run pip install '{DISTRIBUTION}[{','.join(extras)}]'"
         )
-
-
-class VersionMismatchError(ConfigurationError):
-    """A Spark worker has another version of the product than the driver."""
-
-
-def check_version(driver_version: str) -> None:
-    """Raises VersionMismatchError, in a worker, unless it has the driver's version. A source tree
-    or a zip of it has none, and is taken as it is."""
-    own = read_version()
-    if own != driver_version and UNKNOWN_VERSION not in (own, driver_version):
-        raise VersionMismatchError(
-            f"Spark's workers run {sys.executable} with {DISTRIBUTION} {own}, the driver has"
-            f" {driver_version}: install the same version for both, or set PYSPARK_PYTHON to the"
-            " driver's Python before the session is made"
-        )
-
-
-def read_version() -> str:
-    """The version of the installed distribution; ``0+unknown`` for a source tree on the path."""
-    try:
-        return version(DISTRIBUTION)
-    except PackageNotFoundError:
-        return UNKNOWN_VERSION

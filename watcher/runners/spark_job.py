@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.model.log_events.spark import PYTHON_STARTED_LATE, QUERY_ENDED_BY_OPERATOR
 from watcher.process.spark.java import ensure_java
+from watcher.process.spark.template_start import prestart
 from watcher.replica.formats import make_session_settings
 from watcher.replica.replica_window import CutReport
 from watcher.runners.replica_settings import require_replica
@@ -119,6 +120,7 @@ def open_session(config: WatchConfig) -> SparkSession:
     if master.startswith("local"):
         # Spark's page and its ports ask for no password, and listen everywhere unless this is set.
         os.environ.setdefault(LISTEN_ON, "127.0.0.1")
+        prestart()
     defaults = SESSION_SETTINGS | (LOCAL_SETTINGS if master.startswith("local") else {})
     settings = defaults | choose_format_settings(replica.format, own)
     builder = SparkSession.builder.appName(f"spanner-watcher replicate {replica.folder}")

@@ -33,11 +33,11 @@ from watcher.replica.window_reads import is_readable
 from watcher.runners.callbacks import Callback
 from watcher.runners.folders import prepare_any_folder
 from watcher.runners.replica_settings import name_consumer
+from watcher.runners.spark.format_name import FORMAT as SOURCE
 from watcher.runners.spark.newest import select_newest
 from watcher.runners.spark.registration import register_source
 from watcher.runners.spark.resolution import resolve_scan, resolve_scan_again
 from watcher.runners.spark.scan import Scan
-from watcher.runners.spark.source import FORMAT as SOURCE
 from watcher.runners.spark.table_batches import (
     SEQUENCE_COLUMN,
     BatchWindow,

@@ -11,14 +11,18 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 from zlib import crc32
 
+from watcher.process.forks import Command, end_as, run_as_fork
+
 COMMAND = "spanner-watcher-python"
 PATH = "PYTHONPATH"
+TEMPLATE = "SPANNER_WATCHER_TEMPLATE"
+"""The variable that names the socket of a template, in the environment of Spark's processes."""
 ZIPPED = ("pyspark", "py4j")
 NOT_INSTALLED = frozenset({"tests", "benchmark"})
 LIBRARY = Path("python", "lib")
@@ -119,10 +123,25 @@ def find_worker_python() -> str:
     return str(command) if os.name == "posix" and os.access(command, os.X_OK) else sys.executable
 
 
+def split_path(environment: Mapping[str, str]) -> list[str]:
+    """The entries of PYTHONPATH."""
+    return [entry for entry in environment.get(PATH, "").split(os.pathsep) if entry]
+
+
+def drop_zips(entries: Sequence[str], rest: Sequence[str]) -> list[str]:
+    """Entries of PYTHONPATH without the zips and the jar; ``rest`` is what is installed."""
+    left = (*find_zips([*entries, *rest]), *find_jars(entries))
+    return [entry for entry in entries if entry not in left]
+
+
 def run_python() -> None:
     """The command ``spanner-watcher-python``: becomes this interpreter, with the same arguments
-    and without the zips and the jar in PYTHONPATH."""
-    left = (*find_zips(sys.path), *find_jars(sys.path))
-    entries = os.environ.get(PATH, "").split(os.pathsep)
-    os.environ[PATH] = os.pathsep.join(entry for entry in entries if entry not in left)
-    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+    and without the zips and the jar in PYTHONPATH; or a fork of the template, if there is one."""
+    arguments = sys.argv[1:]
+    if address := os.environ.get(TEMPLATE):
+        command = Command(sys.executable, arguments, dict(os.environ), os.getcwd())
+        code = run_as_fork(address, command)
+        if code is not None:
+            end_as(code)
+    os.environ[PATH] = os.pathsep.join(drop_zips(split_path(os.environ), sys.path))
+    os.execv(sys.executable, [sys.executable, *arguments])

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ddl.model.errors import DdlError
 from watcher.model.errors import ConfigurationError, FileWriteError, OutputClosedError, WatcherError
-from watcher.process.extras import DISTRIBUTION, read_version
+from watcher.process.extras import DISTRIBUTION
 from watcher.process.private_files import FULL
 from watcher.process.system_errors import describe_system_error, is_misnamed
 from watcher.process.terminal.console import (
@@ -27,6 +27,7 @@ from watcher.process.terminal.console import (
 from watcher.process.terminal.loading import declare, defer, read_entry_points
 from watcher.process.terminal.mode import MODE, list_common_options
 from watcher.process.terminal.values import check_numbers, check_texts
+from watcher.process.version import read_version
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXIT_USAGE = 2

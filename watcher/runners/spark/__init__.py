@@ -3,15 +3,15 @@ partition a slice."""
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from watcher.process.spark.collector_pause import freeze_imports, pause_collector
-from watcher.process.spark.installed_spark import leave_zips
+from watcher.process.spark.installed_spark import is_worker, leave_zips
+from watcher.process.spark.preload import SOURCE
 
-leave_zips()
-# Spark starts several Python processes for a first batch, and each imports all of this.
-with pause_collector():
-    from watcher.runners.spark.prestart import prestart_workers
-    from watcher.runners.spark.registration import register_source as register
-    from watcher.runners.spark.source import FORMAT, SpannerChanges
-freeze_imports()
-
-__all__ = ["FORMAT", "SpannerChanges", "prestart_workers", "register"]
+if is_worker():
+    # A driver registers the source by its name, and needs none of what it imports.
+    leave_zips()
+    with pause_collector():
+        import_module(SOURCE)
+    freeze_imports()

@@ -20,7 +20,7 @@ from watcher.consumers.positions.cleared import read_cleared
 from watcher.model.errors import ClearedError, ConfigurationError
 from watcher.model.log_events.spark import CLEARED_ROWS_MISSING
 from watcher.model.window import BEGINNING, ShardSlice, Window
-from watcher.process.extras import check_version, read_version
+from watcher.process.version import check_version, read_version
 from watcher.runners.spark.refusals import translate_errors
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan

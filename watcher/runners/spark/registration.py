@@ -13,13 +13,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
 from watcher.model.log_events.spark import WORKERS_RUN_PYTHON
-from watcher.process.extras import DISTRIBUTION, read_version
-from watcher.process.spark.installed_spark import find_worker_python
-from watcher.runners.spark.source import FORMAT
+from watcher.process.extras import DISTRIBUTION
+from watcher.process.spark.installed_spark import TEMPLATE, find_worker_python
+from watcher.process.spark.template_start import PYTHON_VARIABLE, offer_template
+from watcher.process.version import read_version
+from watcher.runners.spark.format_name import FORMAT
 from watcher.runners.spark.worker_errors import HIDE_TRACEBACK
 
 LOG = logging.getLogger("watcher.spark")
-PYTHON_VARIABLE = "PYSPARK_PYTHON"
 PYTHON_SETTINGS = ("spark.pyspark.python", "spark.executorEnv.PYSPARK_PYTHON")
 
 
@@ -40,14 +41,17 @@ def use_this_python(spark: SparkSession) -> None:
     if not runs_here(spark):
         return
     context = spark.sparkContext
-    chosen = os.environ.get(PYTHON_VARIABLE) or any(
-        context.getConf().get(setting) for setting in PYTHON_SETTINGS
-    )
     python = find_worker_python()
-    if chosen or context.pythonExec == python:
+    named = [os.environ.get(PYTHON_VARIABLE), *map(context.getConf().get, PYTHON_SETTINGS)]
+    if {*filter(None, named)} - {python}:
         return
-    WORKERS_RUN_PYTHON.log(LOG, python=sys.executable)
-    context.pythonExec = python
+    if context.pythonExec != python:
+        WORKERS_RUN_PYTHON.log(LOG, python=sys.executable)
+        context.pythonExec = python
+    if python != sys.executable and TEMPLATE not in {*os.environ, *context.environment}:
+        template = offer_template(context.environment)
+        if template is not None:
+            context.environment[TEMPLATE] = template
 
 
 def runs_here(spark: SparkSession) -> bool:
@@ -62,9 +66,9 @@ def make_entry(driver_python: str, driver_version: str) -> type[DataSource]:
     Pickled by value, because it is no attribute of a module: so it can say what is wrong where a
     worker has not installed the product.
     """
-    source_module, extras_module, errors_module = (
+    source_module, version_module, errors_module = (
         "watcher.runners.spark.source",
-        "watcher.process.extras",
+        "watcher.process.version",
         "watcher.runners.spark.worker_errors",
     )
     distribution, format_name, hide_traceback = DISTRIBUTION, FORMAT, HIDE_TRACEBACK
@@ -89,9 +93,9 @@ def make_entry(driver_python: str, driver_version: str) -> type[DataSource]:
             return format_name
 
         def __new__(cls, options: Mapping[str, str]) -> DataSource:  # type: ignore[misc]  # the source itself
-            extras = load(extras_module)
+            installed = load(version_module)
             with load(errors_module).hidden_traceback():
-                extras.check_version(driver_version)
+                installed.check_version(driver_version)
             source: DataSource = load(source_module).SpannerChanges(options)
             return source
 

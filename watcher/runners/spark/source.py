@@ -13,6 +13,7 @@ from watcher.runners.spark.catalog_tables import (
     find_table_options,
     merge_options,
 )
+from watcher.runners.spark.format_name import FORMAT
 from watcher.runners.spark.resolution import resolve_batch_scan, resolve_scan
 from watcher.runners.spark.spark_versions import PLANS_FROM_START
 from watcher.runners.spark.startless import StartlessReader
@@ -20,8 +21,6 @@ from watcher.runners.spark.streaming import ChangesReader, RefusedReader
 from watcher.runners.spark.worker_errors import lead_with_sentence
 from watcher.settings.spark import SourceOptions
 from watcher.settings.spark_parsing import parse_source_options
-
-FORMAT = "spanner-changes"
 
 
 class SpannerChanges(DataSource):

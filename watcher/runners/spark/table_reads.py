@@ -8,8 +8,8 @@ from weakref import WeakSet
 from pyspark.sql import DataFrame, SparkSession
 
 from watcher.model.errors import ConfigurationError
+from watcher.runners.spark.format_name import FORMAT
 from watcher.runners.spark.registration import register_source
-from watcher.runners.spark.source import FORMAT
 
 KNOWN: WeakSet[SparkSession] = WeakSet()
 """The sessions that know the source by this module: Spark warns of one that is made known again."""
