@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from watcher.envelopes.message import Envelope, Message
 from watcher.model.change import Change
-from watcher.model.errors import SinkUnavailableError, UnavailableError, WatcherError
 from watcher.model.log_events.delivery import WINDOW_DISCARDED
-from watcher.runners.delivery.kafka_errors import (
-    BEING_MADE,
-    Verdict,
-    convert_error,
-    describe,
-    judge,
-)
+from watcher.runners.delivery.kafka_errors import Verdict, describe, judge
 from watcher.runners.delivery.kafka_producer import load_confluent_kafka, make_producer
+from watcher.runners.delivery.kafka_topics import ANSWER_SECONDS_MAX, KafkaTopics
+from watcher.runners.delivery.kafka_troubles import KafkaTroubles
 from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
 from watcher.runners.delivery.registered import register_messages
 from watcher.runners.delivery.whole_batches import Encoded, Taken, Whole
 from watcher.settings.destinations import KafkaDestination
 from watcher.settings.secret_values import Secret
 from watcher.settings.watcher import WatchConfig
-from watcher.spanner.outages import Outages
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
 
 LOG = logging.getLogger("watcher.delivery")
-ANSWER_SECONDS_MAX = 10.0
-"""How long brokers may take to say which topics there are."""
-CREATION_SECONDS_MAX = 5.0
-"""How long brokers may take to make a topic that they make by themselves."""
 TRANSACTION_SECONDS_MAX = 30.0
 """How long a call that begins or ends a transaction may take."""
 ABORT_SECONDS_MAX = 5.0
@@ -102,13 +90,8 @@ class KafkaSink:
         self.envelope = envelope
         self.transactional_id = transactional_id
         self._properties = properties or {}
-        self._outages = Outages(str(destination))
-        self._down: KafkaError | None = None
-        """The last error of a connection, until there is progress again."""
-        self._topics: dict[str, str] = {}
-        """The topic of each table that was written to."""
-        self._partitions: dict[str, int] = {}
-        """How many partitions each of these topics has."""
+        self._troubles = KafkaTroubles(destination, transactional_id)
+        self._topics = KafkaTopics(destination, self._troubles)
         self._failures: list[Failure] = []
         self._window = 0
         """Counts windows: what was not acknowledged of one that was discarded is no failure of the
@@ -126,12 +109,8 @@ class KafkaSink:
         try:
             producer.cluster_id(timeout=seconds)
         except self._client.KafkaException as error:
-            producer.poll(0)  # calls `_note_connection` with the reason
-            reason = describe(self._down if self._down is not None else error.args[0])
-            raise UnavailableError(
-                f"no broker of {self._destination} answers within {seconds:.0f} s ({reason}): check"
-                " the addresses, and the security settings in [delivery.kafka.properties]"
-            ) from error
+            producer.poll(0)  # notes the connection that failed, and why
+            raise self._troubles.refuse_connection(error.args[0], seconds) from error
 
     # As ``ChangeSink``.
 
@@ -145,7 +124,7 @@ class KafkaSink:
 
     def _take(self, table: str, messages: Sequence[Message], taken: Taken) -> None:
         producer = self._begin()
-        topic = self._topics.get(table) or self._find_topic(producer, table)
+        topic = self._topics.find(producer, table)
         for message in messages:
             self._produce(producer, topic, message, taken)
         self._unpolled += len(messages)
@@ -157,7 +136,7 @@ class KafkaSink:
     def resolved(self, micros: int) -> None:
         """As ``ChangeSink.resolved``: in every partition of every topic written to so far."""
         for message in self.envelope.encode_resolved(micros):
-            for topic, partitions in self._partitions.items():
+            for topic, partitions in self._topics.partitions.items():
                 for partition in range(partitions):
                     self._produce(self._begin(), topic, message, None, partition)
 
@@ -165,16 +144,15 @@ class KafkaSink:
         """As ``ChangeSink.flush``: everything is acknowledged, and committed."""
         if not self._begun or self._producer is None:
             return
-        with self._explain():
+        with self._troubles.explain():
             self._settle(self._producer)
         self._raise_failures()
         self._raise_refused()
         if self.transactional_id is not None:
-            with self._explain():
+            with self._troubles.explain():
                 self._producer.commit_transaction(TRANSACTION_SECONDS_MAX)
         self._begun = False
-        self._down = None
-        self._outages.record_answer()
+        self._troubles.note_flushed()
 
     def discard(self) -> None:
         """As ``ChangeSink.discard``: what is on its way arrives before anything that comes later.
@@ -218,7 +196,7 @@ class KafkaSink:
         """Waits until every message is acknowledged, or given up by the client."""
         before = len(producer)
         while left := producer.flush(WAIT_SECONDS):
-            self._note_progress(left < before)
+            self._troubles.note_progress(left < before)
             before = left
 
     def _try(self, call: Callable[[], object]) -> None:
@@ -234,7 +212,7 @@ class KafkaSink:
             self._destination.brokers,
             self._properties,
             self.transactional_id,
-            self._note_connection,
+            self._troubles.note_connection,
         )
 
     def _begin(self) -> Producer:
@@ -249,32 +227,11 @@ class KafkaSink:
 
     def _begin_transaction(self, producer: Producer) -> None:
         """A producer's first transaction fences every other producer of the same id."""
-        with self._explain():
+        with self._troubles.explain():
             if not self._fences:
                 producer.init_transactions(TRANSACTION_SECONDS_MAX)
                 self._fences = True
             producer.begin_transaction()
-
-    def _find_topic(self, producer: Producer, table: str) -> str:
-        """The topic of a table. Raises DeliveryError for one that does not exist."""
-        topic = self._destination.name_topic(table)
-        if topic not in self._partitions:
-            self._partitions[topic] = self._count_partitions(producer, topic)
-        self._topics[table] = topic
-        return topic
-
-    def _count_partitions(self, producer: Producer, topic: str) -> int:
-        """How many partitions a topic has. Brokers may make it because it is asked for."""
-        deadline = time.monotonic() + CREATION_SECONDS_MAX
-        while True:
-            with self._explain(topic):
-                answer = producer.list_topics(topic, timeout=ANSWER_SECONDS_MAX)
-            error, partitions = answer.topics[topic].error, answer.topics[topic].partitions
-            if error is None:
-                return len(partitions)
-            if judge(error) not in BEING_MADE or time.monotonic() >= deadline:
-                raise self._convert(error, topic)
-            producer.poll(WAIT_SECONDS)
 
     def _produce(
         self,
@@ -300,7 +257,7 @@ class KafkaSink:
             except BufferError:
                 before = len(producer)
                 producer.poll(WAIT_SECONDS)
-                self._note_progress(len(producer) < before)
+                self._troubles.note_progress(len(producer) < before)
                 self._raise_failures()
             except self._client.KafkaException as error:
                 reason = error.args[0]
@@ -308,7 +265,7 @@ class KafkaSink:
                     producer.poll(0)  # a message before this one may have spoilt the transaction
                     self._raise_failures()
                 if taken is None or judge(reason) is not Verdict.REFUSED:
-                    raise self._convert(reason, topic) from error
+                    raise self._troubles.convert(reason, topic) from error
                 refusal = Refusal(taken.decode(), describe(reason))
                 raise RefusedChangesError(str(self._destination), [refusal]) from error
             else:
@@ -321,17 +278,6 @@ class KafkaSink:
         if window == self._window:
             self._failures.append(failure)
 
-    def _note_connection(self, error: KafkaError) -> None:
-        """A connection failed; the client tries again by itself."""
-        self._down = error
-
-    def _note_progress(self, made: bool) -> None:
-        """An outage is reported while the client itself still tries."""
-        if made:
-            self._down = None
-        elif self._down is not None:
-            self._outages.record_failure(SinkUnavailableError(describe(self._down)))
-
     # What failed.
 
     def _raise_failures(self) -> None:
@@ -342,7 +288,7 @@ class KafkaSink:
             self._raise_refused()
         for failure in self._failures:
             if not failure.refused:
-                raise self._convert(failure.error, failure.topic)
+                raise self._troubles.convert(failure.error, failure.topic)
 
     def _raise_refused(self) -> None:
         """Raises RefusedChangesError for what was refused."""
@@ -357,22 +303,6 @@ class KafkaSink:
         rolled_back = self.transactional_id is not None
         self._begun = rolled_back
         raise RefusedChangesError(str(self._destination), refusals, rolled_back)
-
-    @contextmanager
-    def _explain(self, topic: str = "") -> Iterator[None]:
-        """Errors of a call in words that say what to do."""
-        try:
-            yield
-        except self._client.KafkaException as error:
-            raise self._convert(error.args[0], topic) from error
-
-    def _convert(self, error: KafkaError, topic: str) -> WatcherError:
-        """An error in words that say what to do."""
-        queue = str(self._destination)
-        words = convert_error(error, queue, topic, self.transactional_id)
-        if isinstance(words, SinkUnavailableError):
-            self._outages.record_failure(words)
-        return words
 
 
 def open_sink(config: WatchConfig, destination: KafkaDestination) -> KafkaSink:
