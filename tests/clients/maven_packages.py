@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from clients.outcomes import Outcome, read_junit
-from clients.suite import Workplace
+from clients.suite import INSTANCE, PROJECT, Workplace
 
 JAVA = Path(__file__).with_name("java")
-PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+DESCRIPTOR = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
 <groupId>clients</groupId><artifactId>suite</artifactId><version>1</version>
 <dependencies>
@@ -27,7 +27,7 @@ def resolve(place: Workplace, packages: Sequence[str]) -> str:
     """The class path of packages (group:name:version, with a classifier behind it where one is
     meant) and of what they need."""
     listing = place.folder / "class-path.txt"
-    descriptor = PROJECT.format("\n".join(map(describe, [*packages, CONSOLE])))
+    descriptor = DESCRIPTOR.format("\n".join(map(describe, [*packages, CONSOLE])))
     path = place.folder / "pom.xml"
     if not listing.exists() or path.read_text() != descriptor:
         listing.unlink(missing_ok=True)
@@ -68,3 +68,12 @@ def run_junit(
     report = f"--reports-dir={reports}"
     place.call([*command, "--disable-banner", report, *selection], may_fail=True)
     return [each for path in sorted(reports.glob("*.xml")) for each in read_junit(path)]
+
+
+def run_program(place: Workplace, packages: Sequence[str], name: str) -> list[Outcome]:
+    """The outcomes of a class of ours, on a database that the JDBC driver creates."""
+    class_path = resolve(place, packages)
+    classes = compile_java(place, class_path, f"{name}.java")
+    database = f"/projects/{PROJECT}/instances/{INSTANCE}/databases/program"
+    url = f"jdbc:cloudspanner:{database};autoConfigEmulator=true"
+    return run_junit(place, f"{classes}:{class_path}", [f"--select-class={name}"], {"url": url})

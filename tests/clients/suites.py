@@ -6,7 +6,9 @@ from clients import (
     go_client,
     go_sql_driver,
     gorm,
+    hibernate,
     jdbc,
+    liquibase,
     python_client,
     sqlalchemy_dialect,
     wrench,
@@ -25,5 +27,7 @@ ALL: dict[str, Suite] = {
         gorm.SUITE,
         wrench.SUITE,
         jdbc.SUITE,
+        liquibase.SUITE,
+        hibernate.SUITE,
     )
 }
