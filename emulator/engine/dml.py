@@ -10,18 +10,17 @@ import apsw
 from ddl.model.schema import Column, Table
 from emulator.engine.conflicts import excluded_values, find_conflict, update_of_conflict
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
+from emulator.engine.pending_timestamps import PendingTimestamps, commit_columns
 from emulator.engine.refusals import (
-    future_timestamp,
     other_row_count,
-    pending_read,
     too_many_mutations,
     unknown_index,
     unknown_table,
 )
 from emulator.engine.results import rows_in_memory
 from emulator.engine.state import SchemaState
-from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan, indexes_updated
-from emulator.errors import SpannerError, invalid_argument
+from emulator.engine.write_plans import Moment, Row, WritePlan, indexes_updated
+from emulator.errors import invalid_argument
 from emulator.limits import MUTATIONS_MAX
 from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
 from emulator.storage.sqlite import PENDING, current_table, index_name
@@ -44,26 +43,23 @@ DmlState = tuple[set[str], set[tuple[str, str]], int]
 class DmlExecutor:
     """Runs statements on the writing connection and remembers their pending timestamps.
 
-    ``pending`` holds (table, column), in lower case, where a commit timestamp is not known yet.
-    With ``strict_pending`` nothing reads a table that has such a column.
     ``kept`` holds the keys of rows that the last statement met and left as they were.
     """
 
     connection: apsw.Connection
     state: SchemaState
-    strict_pending: bool = False
+    pending: PendingTimestamps
     changed: set[str] = field(default_factory=set)
-    pending: set[tuple[str, str]] = field(default_factory=set)
     mutations: int = 0
     kept: list[tuple[Table, Row]] = field(default_factory=list)
 
     def copy_state(self) -> DmlState:
         """What ``restore`` needs to forget a statement that is taken back."""
-        return set(self.changed), set(self.pending), self.mutations
+        return set(self.changed), set(self.pending.columns), self.mutations
 
     def restore(self, state: DmlState) -> None:
         """Forgets what was remembered since."""
-        self.changed, self.pending, self.mutations = state
+        self.changed, self.pending.columns, self.mutations = state
 
     def execute(
         self,
@@ -80,7 +76,7 @@ class DmlExecutor:
         if table is None:
             raise unknown_table(statement.table)
         self.kept = []
-        self.refuse_pending_target(statement)
+        self.pending.refuse_target(statement)
         bindings = bind_parameters(statement.bindings, params, moment)
         if rows is not None:
             bindings["rows_"] = rows
@@ -107,7 +103,7 @@ class DmlExecutor:
         """The rows are worked out first and then written as mutations are."""
         rows: list[Row] = self.connection.execute(statement.rows_sql, bindings).fetchall()
         plan = self.state.write_plan(table.name, statement.columns)
-        self.note_pending(
+        self.pending.add(
             table, {c for c in commit_columns(table) if may_insert_pending(statement, c)}
         )
         rows = list(resolve(plan, rows, moment))
@@ -121,7 +117,7 @@ class DmlExecutor:
             write_rows(self.connection, plan, KINDS[statement.mode], rows, moment)
             self.count(len(rows), plan.mutations_per_row)
             return DmlResult(len(rows))
-        self.refuse_pending_returned(statement.returning, table)
+        self.pending.refuse_returned(statement.returning, table)
         returned: list[Row] = []
         for row in rows:
             known = statement.mode == "update" and exists(self.connection, plan, key_of(plan, row))
@@ -208,7 +204,7 @@ class DmlExecutor:
         pairs = [*statement.assignments, *automatic, ("$ts", ":ts_")]
         sets = ", ".join(f"{quote_name(name)} = {value}" for name, value in pairs)
         pending = {name.casefold() for name, value in pairs if ":commit_" in value}
-        self.note_pending(table, {c for c in commit_columns(table) if c.name.casefold() in pending})
+        self.pending.add(table, {c for c in commit_columns(table) if c.name.casefold() in pending})
         values = {**bindings, "ts_": moment.micros, "commit_": moment.text}
         target = self.target(table, statement.alias, statement.index)
         sql = f"UPDATE {target} SET {sets} WHERE {statement.where_sql}"
@@ -219,7 +215,7 @@ class DmlExecutor:
         self.count(result.row_count, len(columns) + 2 * len(replaced))
         for column in commit_columns(table):
             if column.name.casefold() in assigned - pending:
-                self.refuse_future(table, column, moment)
+                self.pending.refuse_future(table, column, moment)
         return result
 
     def delete(self, statement: Delete, table: Table, bindings: Mapping[str, Stored]) -> DmlResult:
@@ -248,7 +244,7 @@ class DmlExecutor:
         if returning is None:
             self.connection.execute(sql, bindings)
             return DmlResult(self.connection.changes())
-        self.refuse_pending_returned(returning, table)
+        self.pending.refuse_returned(returning, table)
         text = f"{sql} RETURNING {returned_text(returning, statement.alias, table)}"
         rows: list[Row] = self.connection.execute(text, bindings).fetchall()
         action = "UPDATE" if isinstance(statement, Update) else "DELETE"
@@ -263,58 +259,6 @@ class DmlExecutor:
                 raise unknown_index(index, table.name)
             hint = f" INDEXED BY {index_name(forced.name)}"
         return f"{current_table(table.name)} AS {quote_name(alias)}{hint}"
-
-    def note_pending(self, table: Table, columns: set[Column]) -> None:
-        """These columns hold a commit timestamp that is not known yet."""
-        self.pending |= {(table.name.casefold(), c.name.casefold()) for c in columns}
-
-    def refuse_pending_returned(self, returning: Returning, table: Table) -> None:
-        """THEN RETURN cannot show a commit timestamp that is not known yet."""
-        for column in commit_columns(table):
-            waits = (table.name.casefold(), column.name.casefold()) in self.pending
-            if waits and any(quote_name(column.name) in text for text in returning.expressions):
-                raise misplaced_pending_timestamp()
-
-    def refuse_future(self, table: Table, column: Column, moment: Moment) -> None:
-        """An explicit timestamp must not lie in the future."""
-        name = quote_name(column.name)
-        row = self.connection.execute(
-            f'SELECT {name} FROM {current_table(table.name)} WHERE "$ts" = ? AND {name} > ? '
-            f"AND {name} <> ? LIMIT 1",
-            (moment.micros, moment.now, PENDING_TEXT),
-        ).fetchone()
-        if row is not None:
-            raise future_timestamp(str(row[0]))
-
-    def is_key_column(self, table: str, column: str) -> bool:
-        """Whether a column is part of its table's key: no row can be found before it is known."""
-        owner = self.state.schema.table(table)
-        return owner is not None and column in {p.column.casefold() for p in owner.primary_key}
-
-    def refuse_pending_target(self, statement: Insert | Update | Delete) -> None:
-        """An UPDATE or DELETE reads its table, and an INSERT the tables of its query."""
-        if not self.strict_pending:
-            return
-        if isinstance(statement, Insert):
-            self.refuse_pending(statement.rows_sql)
-            return
-        read = {name.casefold() for name in (statement.table, *statement.tables)}
-        for table, _ in sorted(self.pending):
-            if table in read:
-                raise pending_read(table)
-
-    def refuse_pending(self, sql: str) -> None:
-        """A query must not read a commit timestamp that is not known yet."""
-        if not self.pending:
-            return
-        read = self.state.columns_read(self.connection, sql)
-        tables = {name for name, _ in read}
-        for table, column in sorted(self.pending):
-            whole = self.is_key_column(table, column) and f"t${table}" in tables
-            if self.strict_pending and f"t${table}" in tables:
-                raise pending_read(table)
-            if whole or (f"t${table}", column) in read:
-                raise pending_read(f"{table}.{column}")
 
 
 def bind_parameters(
@@ -339,11 +283,6 @@ def count_scans(statement: Update | Delete) -> Update | Delete:
     """A statement that counts the rows of its table that it visits."""
     visited = f"scanned_({quote_name(statement.alias)}._rowid_)"
     return replace(statement, where_sql=f"{visited} AND ({statement.where_sql})")
-
-
-def commit_columns(table: Table) -> list[Column]:
-    """The columns that may hold commit timestamps."""
-    return [c for c in table.columns if c.allow_commit_timestamp]
 
 
 def may_insert_pending(statement: Insert, column: Column) -> bool:
@@ -377,15 +316,6 @@ def with_action(returning: Returning, rows: list[Row], action: str) -> list[Row]
 def result_with_rows(count: int, returning: Returning, rows: list[Row]) -> DmlResult:
     """A result with the rows of THEN RETURN."""
     return DmlResult(count, rows_in_memory(returning.columns, rows, Stats()))
-
-
-def misplaced_pending_timestamp() -> SpannerError:
-    """PENDING_COMMIT_TIMESTAMP() would be read."""
-    return invalid_argument(
-        "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or UPDATE "
-        "of an appropriately typed column. It cannot be used in SELECT, or as the input to any "
-        "other scalar expression."
-    )
 
 
 def leaves_timestamp(statement: Update, moment: Moment) -> bool:

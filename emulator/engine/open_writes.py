@@ -17,7 +17,6 @@ import grpc
 from emulator.engine.dml import (
     DmlExecutor,
     DmlState,
-    commit_columns,
     count_scans,
 )
 from emulator.engine.locks.buffer import SET_LAST_COMMIT, TouchedRows, WriteBuffer
@@ -25,6 +24,7 @@ from emulator.engine.locks.footprints import statement_ranges
 from emulator.engine.locks.ranges import Footprint, RowRange, point_range
 from emulator.engine.locks.table import Owner, wounded
 from emulator.engine.long_statements import LongStatement
+from emulator.engine.pending_timestamps import PendingTimestamps, commit_columns
 from emulator.engine.results import Check, watch
 from emulator.engine.state import AS_THEY_ARE, CompiledStatement
 from emulator.engine.write_plans import PENDING_TEXT, Moment
@@ -156,9 +156,9 @@ class OpenWrites:
             raise wounded()
         self._writer.enter(self._buffer)
         if self._dml is None:
-            self._dml = DmlExecutor(
-                self._writer.connection, self._writer.state, self._strict_pending
-            )
+            connection, state = self._writer.connection, self._writer.state
+            pending = PendingTimestamps(connection, state, self._strict_pending)
+            self._dml = DmlExecutor(connection, state, pending)
         return self._dml
 
     def _write(
@@ -261,7 +261,7 @@ def settle(connection: apsw.Connection, dml: DmlExecutor, moment: Moment) -> Non
             continue
         sets = ['"$ts" = :ts']
         for column in commit_columns(table):
-            if (name, column.name.casefold()) in dml.pending:
+            if (name, column.name.casefold()) in dml.pending.columns:
                 text = quote_name(column.name)
                 sets.append(f"{text} = iif({text} = :pending, :text, {text})")
         values: dict[str, Stored] = {"ts": moment.micros}

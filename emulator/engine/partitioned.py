@@ -10,6 +10,7 @@ from dataclasses import replace
 import apsw
 
 from emulator.engine.dml import DmlExecutor, bind_parameters, count_scans
+from emulator.engine.pending_timestamps import PendingTimestamps
 from emulator.engine.refusals import translate_error, unknown_table
 from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.engine.write_plans import Moment
@@ -102,7 +103,8 @@ class PartitionedDmlTransaction:
             nonlocal count
             state = writer.state
             part = restrict_to_rows(refuse_others(state.recompile(statement).plain, state))
-            dml = DmlExecutor(writer.connection, state)
+            pending = PendingTimestamps(writer.connection, state)
+            dml = DmlExecutor(writer.connection, state, pending)
             for name in tables_changed_by(state, part):
                 writer.timeline.note_change(name, micros)
             count = dml.execute(part, params, Moment.at(micros), json.dumps(list(rows))).row_count

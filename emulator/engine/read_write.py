@@ -20,11 +20,12 @@ from emulator.engine.locks.footprints import key_set_ranges, statement_ranges
 from emulator.engine.locks.ranges import Footprint, RowRange
 from emulator.engine.locks.table import Owner, wounded
 from emulator.engine.open_writes import Blocked, OpenWrites
+from emulator.engine.own_reads import run_query, run_read
 from emulator.engine.privileges import Rights
 from emulator.engine.read_only import ReadOnlyTransaction, Surroundings, expect_query
-from emulator.engine.reads import ReadPlan, merge_rows, plan_read
+from emulator.engine.reads import plan_read
 from emulator.engine.refusals import transaction_closed
-from emulator.engine.results import Check, collect_rows, rows_in_memory
+from emulator.engine.results import Check, rows_in_memory
 from emulator.engine.state import AS_THEY_ARE, CompiledStatement, SchemaState
 from emulator.engine.write_plans import Moment
 from emulator.engine.writer import DatabaseWriter
@@ -38,7 +39,6 @@ from emulator.values.requests import (
     KeySet,
     Mutation,
     ResultRows,
-    Stats,
     Stored,
     TransactionOrigin,
 )
@@ -139,8 +139,8 @@ class ReadWriteTransaction:
 
             def run(dml: DmlExecutor) -> ResultRows:
                 # Counting names every column of a table: judge the query as it was asked.
-                dml.refuse_pending(plain.sql)
-                return self._run(query, values, profile, check)
+                dml.pending.refuse_query(plain.sql)
+                return run_query(self._writer, query, values, profile=profile, check=check)
 
             return self._repeat(lambda: self._writes.run(ranges, run), check)
 
@@ -167,8 +167,8 @@ class ReadWriteTransaction:
 
             def run(dml: DmlExecutor) -> ResultRows:
                 for sql, _ in plan.statements(table_source((), counted=False))[:1]:
-                    dml.refuse_pending(sql)
-                return self._read(plan, check)
+                    dml.pending.refuse_query(sql)
+                return run_read(self._writer, plan, check)
 
             return self._repeat(lambda: self._writes.run(ranges, run), check)
 
@@ -287,38 +287,6 @@ class ReadWriteTransaction:
             self._end(Phase.ABORTED)
             raise wounded()
         return rows_in_memory(result.columns, rows, result.stats)
-
-    def _run(
-        self,
-        statement: CompiledQuery,
-        values: Mapping[str, Stored],
-        profile: bool,
-        check: Check | None = None,
-    ) -> ResultRows:
-        """A query on the writing connection."""
-        return collect_rows(
-            self._writer.reader,
-            statement.sql,
-            values,
-            statement.columns,
-            self.state.schema,
-            profile=profile,
-            check=check,
-        )
-
-    def _read(self, plan: ReadPlan, check: Check | None = None) -> ResultRows:
-        """A read on the writing connection."""
-        schema = self.state.schema
-        rows = merge_rows(
-            plan,
-            lambda sql, values: (
-                collect_rows(
-                    self._writer.reader, sql, values, plan.columns, schema, check=check
-                ).rows
-            ),
-            table_source((), counted=False),
-        )
-        return rows_in_memory(plan.columns, rows, Stats())
 
     def _pending_moment(self) -> Moment:
         return Moment.pending(self._writer.clock.now())

@@ -7,11 +7,14 @@ import shutil
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from emulator.engine.clock import wall_micros
+from emulator.engine.clock import Clock, wall_micros
+from emulator.engine.database import Database
+from emulator.errors import failed_precondition
 from emulator.storage.sqlite import temporary_directory
 from emulator.wire import times
 from emulator.wire.messages import BackupProto, BackupScheduleProto, Message
@@ -190,3 +193,23 @@ def encode_message(message: Message) -> str:
 def decode_message(kind: Message, text: str) -> Message:
     """A message of such a text."""
     return kind.FromString(base64.b64decode(text))
+
+
+def back_up(database: Database, file: Path, at: int | None, clock: Clock) -> int:
+    """Writes a database as of a timestamp, or (None) as it is now, to a file; the timestamp."""
+    with ExitStack() as reader:
+        with database.without_commits():
+            version = database.strong_timestamp() if at is None else at
+            if version < database.oldest_readable():
+                raise failed_precondition(
+                    f"The versions of {database.name} at the version_time are gone."
+                )
+            write = reader.enter_context(database.frozen())
+        write(file)
+    if at is not None:
+        backup = Database(database.name, file, clock, dialect=database.schema.dialect)
+        try:
+            backup.rewind(at)
+        finally:
+            backup.close()
+    return version

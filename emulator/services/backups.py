@@ -22,6 +22,7 @@ from emulator.services.backup_store import (
     CREATING,
     READY,
     StoredBackup,
+    back_up,
     copy_whole,
     forget_references,
 )
@@ -36,9 +37,10 @@ from emulator.services.database_admin import (
     operation_name,
 )
 from emulator.services.filters import select
+from emulator.services.instance_store import INSTANCE_NAME
 from emulator.services.operations import run_in_background, set_response
 from emulator.services.paging import cut_page
-from emulator.services.registry import INSTANCE_NAME, HostedDatabase, Registry
+from emulator.services.registry import HostedDatabase, Registry
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
@@ -99,7 +101,7 @@ class Backups:
         times.fill_timestamp(proto.max_expire_time, now + EXPIRY_MICROS_MAX)
 
         def write(file: Path) -> None:
-            version = self._registry.back_up(database, file, at)
+            version = back_up(database.engine, file, at, self._registry.clock)
             times.fill_timestamp(proto.version_time, version)
             times.fill_timestamp(proto.oldest_version_time, version)
             if at is None:
@@ -139,7 +141,7 @@ class Backups:
 
     def list(self, request: Message, context: RpcContext) -> Message:
         """The backups of an instance that the filter takes, the newest first."""
-        self._registry.instance(request.parent)
+        self._registry.instances.get(request.parent)
         backups = [each.proto for each in self._store.below(f"{request.parent}/backups/")]
         listed, token = cut_page(select(backups, request, lambda each: each), request)
         return m.ListBackupsResponse(backups=listed, next_page_token=token)
@@ -177,7 +179,7 @@ class Backups:
         stored = self._ready(request.backup)
         backup = stored.proto
         check_database_id(request.database_id)
-        self._registry.instance(request.parent)
+        self._registry.instances.get(request.parent)
         if request.parent.split("/")[1] != backup.name.split("/")[1]:
             raise invalid_argument(
                 f"Invalid RestoreDatabase request: {backup.name} is in another project than"
@@ -206,16 +208,16 @@ class Backups:
                 backup.referencing_databases.remove(name)
             database = database_message(self._registry.database(name))
             optimized = m.OptimizeRestoredDatabaseMetadata(name=name)
-            self._registry.start_operation(optimize, optimized)
-            self._registry.change_operation(optimize, lambda each: set_response(each, database))
+            self._registry.operations.start(optimize, optimized)
+            self._registry.operations.change(optimize, lambda each: set_response(each, database))
             return database
 
         return run_in_background(self._registry, self._queue, operation_name(name), metadata, work)
 
     def list_operations(self, request: Message, context: RpcContext) -> Message:
         """The operations of an instance's backups."""
-        self._registry.instance(request.parent)
-        operations = self._registry.operations_below(f"{request.parent}/backups/")
+        self._registry.instances.get(request.parent)
+        operations = self._registry.operations.below(f"{request.parent}/backups/")
         listed, token = cut_page(select(operations, request, lambda each: each), request)
         return m.ListBackupOperationsResponse(operations=listed, next_page_token=token)
 
@@ -224,7 +226,7 @@ class Backups:
         problem = IdRules.BACKUP.explain(identifier)
         if problem is not None:
             raise invalid_argument(f"Invalid {method} request: {problem}.")
-        self._registry.instance(instance)
+        self._registry.instances.get(instance)
         name = f"{instance}/backups/{identifier}"
         if self._store.find(name) is not None:
             raise already_exists(f"Backup already exists: {name}")
@@ -245,7 +247,7 @@ class Backups:
             match = BACKUP_NAME.fullmatch(name)
             if match is None:
                 raise invalid_argument(f"Invalid backup uri: {name}")
-            self._registry.instance(match[1])
+            self._registry.instances.get(match[1])
         return backup
 
     def _ready(self, name: str) -> StoredBackup:

@@ -87,7 +87,7 @@ class DatabaseAdmin:
             )
         if dialect is Dialect.POSTGRESQL:
             refuse_extra_statements(request)
-        self._registry.instance(request.parent)
+        self._registry.instances.get(request.parent)
         name = f"{request.parent}/databases/{identifier}"
         if name in self._registry.databases:
             raise already_exists(f"Database already exists: {name}")
@@ -98,9 +98,9 @@ class DatabaseAdmin:
             self._registry.create_database(name, statements, descriptors, dialect)
         )
         operation = operation_name(name)
-        self._registry.start_operation(operation, m.CreateDatabaseMetadata(database=name))
-        self._registry.change_operation(operation, lambda started: set_response(started, proto))
-        return self._registry.operation(operation)
+        self._registry.operations.start(operation, m.CreateDatabaseMetadata(database=name))
+        self._registry.operations.change(operation, lambda started: set_response(started, proto))
+        return self._registry.operations.get(operation)
 
     def get(self, request: Message, context: RpcContext) -> Message:
         """A database."""
@@ -108,7 +108,7 @@ class DatabaseAdmin:
 
     def list(self, request: Message, context: RpcContext) -> Message:
         """The databases of an instance."""
-        self._registry.instance(request.parent)
+        self._registry.instances.get(request.parent)
         databases, token = cut_page(self._registry.databases_of(request.parent), request)
         answer = m.ListDatabasesResponse(next_page_token=token)
         answer.databases.extend(database_message(database) for database in databases)
@@ -180,8 +180,8 @@ class DatabaseAdmin:
 
     def list_operations(self, request: Message, context: RpcContext) -> Message:
         """The operations of an instance's databases."""
-        self._registry.instance(request.parent)
-        operations = self._registry.operations_below(f"{request.parent}/databases/")
+        self._registry.instances.get(request.parent)
+        operations = self._registry.operations.below(f"{request.parent}/databases/")
         if is_wrong(Wrong.SCHEMA_CHANGES_LISTED):
             operations = []
         listed, token = cut_page(select(operations, request, lambda each: each), request)
@@ -205,7 +205,7 @@ class DatabaseAdmin:
             times.fill_timestamp(metadata.progress.add().start_time, wall_micros())
 
         def report() -> None:
-            self._registry.change_operation(
+            self._registry.operations.change(
                 name, lambda operation: operation.metadata.Pack(metadata)
             )
 

@@ -70,15 +70,15 @@ class InstanceAdmin:
     def list(self, request: Message, context: RpcContext) -> Message:
         """The instances of a project."""
         prefix = f"{request.parent}/instances/"
-        names = sorted(name for name in self._registry.instances if name.startswith(prefix))
-        shown, token = cut_page(select(names, request, self._registry.instance), request)
+        names = self._registry.instances.below(prefix)
+        shown, token = cut_page(select(names, request, self._registry.instances.get), request)
         answer = m.ListInstancesResponse(next_page_token=token)
-        answer.instances.extend(self._registry.instance(name) for name in shown)
+        answer.instances.extend(self._registry.instances.get(name) for name in shown)
         return answer
 
     def get(self, request: Message, context: RpcContext) -> Message:
         """An instance, or the fields of it that the mask names."""
-        instance = self._registry.instance(request.name)
+        instance = self._registry.instances.get(request.name)
         if not request.field_mask.paths:
             return instance
         if not request.field_mask.IsValidForDescriptor(m.InstanceProto.DESCRIPTOR):
@@ -108,13 +108,13 @@ class InstanceAdmin:
         set_size(proto, proto.node_count, proto.processing_units)
         times.fill_timestamp(proto.create_time, wall_micros())
         times.fill_timestamp(proto.update_time, wall_micros())
-        self._registry.put_instance(proto)
+        self._registry.instances.put(proto)
         return self._finish_operation(proto, m.CreateInstanceMetadata(instance=proto))
 
     def update(self, request: Message, context: RpcContext) -> Message:
         """Changes the fields that the mask names."""
         proto = m.InstanceProto()
-        proto.CopyFrom(self._registry.instance(request.instance.name))
+        proto.CopyFrom(self._registry.instances.get(request.instance.name))
         paths = set(request.field_mask.paths)
         if not paths or not paths <= CHANGEABLE:
             raise invalid_argument(
@@ -136,7 +136,7 @@ class InstanceAdmin:
         elif "processing_units" in paths:
             set_size(proto, 0, request.instance.processing_units)
         times.fill_timestamp(proto.update_time, wall_micros())
-        self._registry.put_instance(proto)
+        self._registry.instances.put(proto)
         return self._finish_operation(proto, m.UpdateInstanceMetadata(instance=proto))
 
     def delete(self, request: Message, context: RpcContext) -> Message:
@@ -153,9 +153,9 @@ class InstanceAdmin:
         times.fill_timestamp(metadata.start_time, wall_micros())
         times.fill_timestamp(metadata.end_time, wall_micros())
         name = f"{proto.name}/operations/{uuid.uuid4().hex}"
-        self._registry.start_operation(name, metadata)
-        self._registry.change_operation(name, lambda operation: set_response(operation, proto))
-        answer: Operation = self._registry.operation(name)
+        self._registry.operations.start(name, metadata)
+        self._registry.operations.change(name, lambda operation: set_response(operation, proto))
+        answer: Operation = self._registry.operations.get(name)
         return answer
 
 

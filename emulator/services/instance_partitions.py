@@ -57,19 +57,21 @@ class InstancePartitions:
 
     def list(self, request: Message, context: RpcContext) -> Message:
         """The partitions of an instance, without the default one."""
-        self._registry.instance(request.parent)
-        partitions, token = cut_page(self._registry.partitions_of(request.parent), request)
+        self._registry.instances.get(request.parent)
+        partitions, token = cut_page(
+            self._registry.instances.partitions_of(request.parent), request
+        )
         answer = m.ListInstancePartitionsResponse(next_page_token=token)
         answer.instance_partitions.extend(map(self._show, partitions))
         return answer
 
     def get(self, request: Message, context: RpcContext) -> Message:
         """A partition."""
-        return self._show(self._registry.instance_partition(request.name))
+        return self._show(self._registry.instances.partition(request.name))
 
     def create(self, request: Message, context: RpcContext) -> Message:
         """A new partition, ready at once."""
-        self._registry.instance(request.parent)
+        self._registry.instances.get(request.parent)
         identifier = request.instance_partition_id
         problem = IdRules.INSTANCE_PARTITION.explain(identifier)
         if identifier == RESERVED:
@@ -77,9 +79,9 @@ class InstancePartitions:
         if problem is not None:
             raise invalid_argument(f"Invalid CreateInstancePartition request: {problem}.")
         name = f"{request.parent}/instancePartitions/{identifier}"
-        if name in self._registry.instance_partitions:
+        if name in self._registry.instances:
             raise already_exists(f"Instance partition already exists: {name}")
-        if len(self._registry.partitions_of(request.parent)) >= INSTANCE_PARTITIONS_MAX:
+        if len(self._registry.instances.partitions_of(request.parent)) >= INSTANCE_PARTITIONS_MAX:
             raise failed_precondition(
                 f"Cannot create instance partition {name}: the limit is {INSTANCE_PARTITIONS_MAX}"
                 " per instance."
@@ -97,7 +99,7 @@ class InstancePartitions:
     def update(self, request: Message, context: RpcContext) -> Message:
         """Changes the fields that the mask names."""
         proto = m.InstancePartitionProto()
-        proto.CopyFrom(self._registry.instance_partition(request.instance_partition.name))
+        proto.CopyFrom(self._registry.instances.partition(request.instance_partition.name))
         paths = set(request.field_mask.paths)
         if not paths or not paths <= CHANGEABLE:
             raise invalid_argument(
@@ -115,8 +117,8 @@ class InstancePartitions:
 
     def list_operations(self, request: Message, context: RpcContext) -> Message:
         """What has worked on the partitions of an instance; all of it is done."""
-        self._registry.instance(request.parent)
-        operations = self._registry.operations_below(f"{request.parent}/instancePartitions/")
+        self._registry.instances.get(request.parent)
+        operations = self._registry.operations.below(f"{request.parent}/instancePartitions/")
         shown, token = cut_page(select(operations, request, lambda each: each), request)
         return m.ListInstancePartitionOperationsResponse(operations=shown, next_page_token=token)
 
@@ -130,15 +132,15 @@ class InstancePartitions:
     def _put(self, proto: Message, metadata: Message) -> Message:
         """Keeps a partition; an operation that is already done."""
         times.fill_timestamp(proto.update_time, wall_micros())
-        self._registry.put_instance_partition(proto)
+        self._registry.instances.put_partition(proto)
         metadata.instance_partition.CopyFrom(proto)
         times.fill_timestamp(metadata.start_time, wall_micros())
         times.fill_timestamp(metadata.end_time, wall_micros())
         name = f"{proto.name}/operations/{uuid.uuid4().hex}"
-        self._registry.start_operation(name, metadata)
+        self._registry.operations.start(name, metadata)
         shown = self._show(proto)
-        self._registry.change_operation(name, lambda operation: set_response(operation, shown))
-        answer: Operation = self._registry.operation(name)
+        self._registry.operations.change(name, lambda operation: set_response(operation, shown))
+        answer: Operation = self._registry.operations.get(name)
         return answer
 
 

@@ -41,24 +41,24 @@ class Operations:
 
     def get(self, request: Message, context: RpcContext) -> Message:
         """An operation as it is now."""
-        return self._registry.operation(request.name)
+        return self._registry.operations.get(request.name)
 
     def list(self, request: Message, context: RpcContext) -> Message:
         """The operations under a name."""
         prefix = request.name.rstrip("/")
         prefix = prefix if prefix.endswith("/operations") else prefix + "/operations"
         return operations_pb2.ListOperationsResponse(
-            operations=self._registry.operations_below(prefix + "/")
+            operations=self._registry.operations.below(prefix + "/")
         )
 
     def cancel(self, request: Message, context: RpcContext) -> Message:
         """Accepted for every operation; a statement that runs is finished, as in Spanner."""
-        self._registry.operation(request.name)
+        self._registry.operations.get(request.name)
         return Empty()
 
     def delete(self, request: Message, context: RpcContext) -> Message:
         """Forgets an operation."""
-        self._registry.delete_operation(request.name)
+        self._registry.operations.delete(request.name)
         return Empty()
 
     def wait(self, request: Message, context: RpcContext) -> Message:
@@ -67,16 +67,16 @@ class Operations:
         seconds = (
             min(requested, WAIT_SECONDS_MAX) if request.HasField("timeout") else WAIT_SECONDS_MAX
         )
-        return self._registry.wait_operation(request.name, seconds)
+        return self._registry.operations.wait(request.name, seconds)
 
 
 def run_in_background(
     registry: Registry, queue: Executor, name: str, metadata: Message, work: Callable[[], Message]
 ) -> Message:
     """Starts an operation whose result ``work`` gives; answers when it is done, or soon."""
-    registry.start_operation(name, metadata)
+    registry.operations.start(name, metadata)
     queue.submit(perform, registry, name, work)
-    return registry.wait_operation(name, ANSWER_SECONDS)
+    return registry.operations.wait(name, ANSWER_SECONDS)
 
 
 def perform(registry: Registry, name: str, work: Callable[[], Message]) -> None:
@@ -85,16 +85,16 @@ def perform(registry: Registry, name: str, work: Callable[[], Message]) -> None:
         response = work()
     except SpannerError as error:
         status = to_status(error)
-        registry.change_operation(name, lambda operation: set_error(operation, status))
+        registry.operations.change(name, lambda operation: set_error(operation, status))
     except RecursionError:
         status = to_status(nested_too_deeply())
-        registry.change_operation(name, lambda operation: set_error(operation, status))
+        registry.operations.change(name, lambda operation: set_error(operation, status))
     except Exception:
         LOG.exception("An operation failed inside the embedded Spanner")
         status = to_status(internal())
-        registry.change_operation(name, lambda operation: set_error(operation, status))
+        registry.operations.change(name, lambda operation: set_error(operation, status))
     else:
-        registry.change_operation(name, lambda operation: set_response(operation, response))
+        registry.operations.change(name, lambda operation: set_response(operation, response))
 
 
 def set_error(operation: Message, status: Message) -> None:

@@ -12,12 +12,11 @@ from emulator.sql import grouping, tails, windows
 from emulator.sql.aggregates import UNGROUPABLE, has_aggregate
 from emulator.sql.comparison import to_comparable
 from emulator.sql.compiler import refuse_other_clauses
-from emulator.sql.composites import field_of
 from emulator.sql.expressions import Expressions
 from emulator.sql.ordering import order_terms
-from emulator.sql.protos import readable_fields
-from emulator.sql.relations import From, columns_of, is_value_table, relation_columns
+from emulator.sql.relations import From, columns_of, is_value_table
 from emulator.sql.scope import CommonTable, Context, Scope
+from emulator.sql.select_items import compile_items, write_items
 from emulator.sql.set_operations import combine_queries, is_exact, operands_of
 from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of
 from emulator.values.sqlite_text import quote_name
@@ -31,9 +30,6 @@ SELECT_CLAUSES = (
 
 KEYED = {INTERVAL, PG_NUMERIC}
 """Types of which equal values may be written in several ways."""
-
-PATH_PARTS = ("this", "table", "db")
-"""The parts of a name in a tree, the last first."""
 
 
 class QueryCompiler:
@@ -115,7 +111,7 @@ class QueryCompiler:
             scope.grouped = frozenset(key.sql for key in groups)
         windows.add_named_windows(node, scope)
         scope.windows_allowed = True
-        outputs = self._outputs(node, scope, context)
+        outputs = compile_items(self.expressions, node, scope, context)
         scope.windows_allowed = False
         rest = source + where + grouping.group_clause(groups)
         having = self._having(node, outputs, scope, context)
@@ -128,9 +124,9 @@ class QueryCompiler:
         elif scope.aliases_inside:
             sql = self._filter_outside(node, outputs, rest.removesuffix(having), outer, context)
         elif intervals:
-            sql = distinct_rows(outputs, f"SELECT {', '.join(select_items(outputs))}{rest}")
+            sql = distinct_rows(outputs, f"SELECT {', '.join(write_items(outputs))}{rest}")
         else:
-            sql = f"SELECT {distinct}{', '.join(select_items(outputs))}{rest}"
+            sql = f"SELECT {distinct}{', '.join(write_items(outputs))}{rest}"
             if not distinct:
                 sql += tails.select_tail(self.expressions, node, outputs, scope, context)
         if distinct:
@@ -160,7 +156,7 @@ class QueryCompiler:
         hidden = [f'{test.sql} AS "$qualify"']
         hidden += [f'{key.sql} AS "$key{n}"' for n, key in enumerate(keys)]
         shown = ", ".join(map(quote_name, distinct_names([each.name for each in outputs])))
-        inner = f"SELECT {', '.join(select_items(outputs) + hidden)}{rest}"
+        inner = f"SELECT {', '.join(write_items(outputs) + hidden)}{rest}"
         sql = f'SELECT {distinct}{shown} FROM ({inner}) WHERE "$qualify"'
         if distinct:
             return sql
@@ -235,69 +231,8 @@ class QueryCompiler:
         condition = node.args["having"].this
         test = self.expressions.boolean(condition, scope, context, "The HAVING condition")
         tail = tails.query_tail(self.expressions, node, outputs, outer, context)
-        inner = f"SELECT {', '.join(select_items(outputs))}{rest}"
+        inner = f"SELECT {', '.join(write_items(outputs))}{rest}"
         return f"SELECT {', '.join(names)} FROM ({inner}) WHERE {test.sql}{tail}"
-
-    def _outputs(self, node: exp.Select, scope: Scope, context: Context) -> Columns:
-        outputs: list[Output] = []
-        for each in node.expressions:
-            columns = self._expand_star(each, scope, context)
-            if columns is None:
-                typed = self.expressions.compile(each, scope, context)
-                name = each.alias if isinstance(each, exp.Alias) else typed.column
-                columns = [Output(name, typed, context.null_type)]
-            outputs += columns
-        return tuple(outputs)
-
-    def _expand_star(self, node: exp.Expr, scope: Scope, context: Context) -> list[Output] | None:
-        """The columns that *, alias.* and struct.* expand to; None for another item."""
-        if isinstance(node, exp.Star):
-            items = [self._check_grouped(item, scope) for item in scope.star]
-            return self._apply_star_clauses(node, items, scope, context)
-        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-            relation = scope.relation(node.table)
-            path = ".".join(part.name for part in node.parts[:-1])
-            named = context.conversions is not None and path in context.tables
-            if relation is not None and (named or len(node.parts) == 2):
-                items = [self._check_grouped(i, scope) for i in relation_columns(relation)]
-            else:
-                owner = exp.Column(**dict(zip(PATH_PARTS, node.parts[-2::-1], strict=False)))
-                items = fields_of_value(self.expressions.compile(owner, scope, context), context)
-            return self._apply_star_clauses(node.this, items, scope, context)
-        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
-            items = fields_of_value(self.expressions.compile(node.this, scope, context), context)
-            return self._apply_star_clauses(node.expression, items, scope, context)
-        return None
-
-    def _check_grouped(self, item: Typed, scope: Scope) -> Typed:
-        if scope.grouped is not None and item.sql not in scope.grouped:
-            raise errors.invalid_argument(
-                f"Star expansion expression references column {item.column} which is neither"
-                " grouped nor aggregated"
-            )
-        return item
-
-    def _apply_star_clauses(
-        self, node: exp.Star, items: list[Typed], scope: Scope, context: Context
-    ) -> list[Output]:
-        """The columns of a star after EXCEPT and REPLACE."""
-        dropped = node.args.get("except_") or node.args.get("except") or []
-        excluded = {each.name.casefold() for each in dropped}
-        replaced = {
-            each.alias.casefold(): self.expressions.compile(each.this, scope, context)
-            for each in node.args.get("replace") or []
-        }
-        names = {item.column.casefold() for item in items}
-        missing = sorted((excluded | set(replaced)) - names)
-        if missing:
-            raise errors.invalid_argument(f"Column {missing[0]} of * EXCEPT or REPLACE not found")
-        kept = [item for item in items if item.column.casefold() not in excluded]
-        if not kept:
-            raise errors.invalid_argument("SELECT * expands to zero columns")
-        return [
-            Output(item.column, replaced.get(item.column.casefold(), item), context.null_type)
-            for item in kept
-        ]
 
 
 def refuse_without_from(node: exp.Select) -> None:
@@ -315,14 +250,6 @@ def refuse_without_from(node: exp.Select) -> None:
             )
 
 
-def select_items(outputs: Columns) -> list[str]:
-    """The items of a SELECT list as SQLite text."""
-    names = distinct_names([each.name for each in outputs])
-    return [
-        f"{each.typed.sql} AS {quote_name(name)}" for each, name in zip(outputs, names, strict=True)
-    ]
-
-
 def distinct_rows(outputs: Columns, sql: str) -> str:
     """DISTINCT where equal values (a month, 30 days) are one."""
     names = list(map(quote_name, distinct_names([each.name for each in outputs])))
@@ -331,18 +258,6 @@ def distinct_rows(outputs: Columns, sql: str) -> str:
         for each, name in zip(outputs, names, strict=True)
     ]
     return f"SELECT {', '.join(names)} FROM ({sql}) GROUP BY {', '.join(keys)}"
-
-
-def fields_of_value(owner: Typed, context: Context) -> list[Typed]:
-    """The fields of a struct or a message, for value.*."""
-    if owner.type is not None and owner.type.code is TypeCode.PROTO:
-        return list(readable_fields(owner, context.protos))
-    if owner.type is None or owner.type.code is not TypeCode.STRUCT:
-        raise errors.invalid_argument(f"Dot-star is not supported for type {name_of(owner.type)}")
-    return [
-        replace(field_of(owner, number), column=field.name)
-        for number, field in enumerate(owner.type.fields)
-    ]
 
 
 def wrap_as_value(node: exp.Select, sql: str, columns: Columns) -> tuple[str, Columns]:

@@ -9,7 +9,7 @@ from emulator import errors
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.composites import elements
 from emulator.sql.postgres import casts, operators
-from emulator.sql.postgres.expression_trees import COMPARISONS, OPERATOR
+from emulator.sql.postgres.operator_trees import COMPARISONS, OPERATOR
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed

@@ -1,6 +1,6 @@
 """Expressions of libpg_query's trees -> trees that the compiler knows.
 
-What both dialects have is the same node; every other operator and function is a call by name.
+What both dialects have is the same node; every other function is a call by name.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from emulator import errors
 from emulator.sql.aggregates import AGGREGATE_CALLS
 from emulator.sql.ordering import NAN_GREATEST
 from emulator.sql.postgres.nodes import Node
+from emulator.sql.postgres.operator_trees import KINDS, call
 from emulator.sql.postgres.type_names import BY_NAME, name_column, read_type, show_type
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
 
@@ -24,9 +25,6 @@ WRITTEN = "postgres_written_type"
 """Key in ``Cast.meta``: the name of the type, as statements tell it."""
 FILTER = "postgres_filter"
 """Key in the ``meta`` of an aggregate call: its FILTER."""
-OPERATOR = "OPERATOR "
-"""What the names of operators begin with that are calls."""
-
 POSTGRES_AGGREGATES = {
     **{name: name for name in ("COUNT", "SUM", "AVG", "MIN", "MAX", "STRING_AGG", "ARRAY_AGG")},
     "BOOL_AND": "LOGICAL_AND",
@@ -37,20 +35,11 @@ POSTGRES_AGGREGATES = {
 }
 """The aggregates that there are, and what the compiler calls them."""
 
-COMPARISONS: dict[str, type[exp.Binary]] = {
-    "=": exp.EQ,
-    "<>": exp.NEQ,
-    "<": exp.LT,
-    "<=": exp.LTE,
-    ">": exp.GT,
-    ">=": exp.GTE,
-}
 QUANTIFIED = {
     "ANY_SUBLINK": ("=", "ANY/SOME subqueries with non-equality operators are not supported"),
     "ALL_SUBLINK": ("<>", "ALL subqueries with operators other than <>/!= are not supported"),
 }
 """The one operator of each kind of subquery, and what Spanner says of the others."""
-LIKES = {"~~": "OPERATOR LIKE", "~~*": "OPERATOR ILIKE"}
 SLICE_ENDS = {"lidx": "1", "uidx": str(2**31 - 1)}
 BARE_FUNCTIONS = {
     "SVFOP_CURRENT_TIMESTAMP": "current_timestamp",
@@ -189,79 +178,6 @@ class ExpressionTrees:
             raise errors.unimplemented(f"An expression of the kind {kind.removeprefix('AEXPR_')}")
         return make(self, node, names[-1])
 
-    def _sides(self, node: Node) -> tuple[exp.Expr, exp.Expr]:
-        return self.expression(node.node("lexpr")), self.expression(node.node("rexpr"))
-
-    def _kind_op(self, node: Node, name: str) -> exp.Expr:
-        if node.get("lexpr") is None:
-            operand = self.expression(node.node("rexpr"))
-            if name == "-" and isinstance(operand, exp.Literal) and not operand.is_string:
-                return exp.Neg(this=operand)
-            return call(OPERATOR + "unary " + name, operand)
-        left, right = self._sides(node)
-        if name in COMPARISONS:
-            return COMPARISONS[name](this=left, expression=right)
-        if name.removeprefix("!") in LIKES:
-            test = call(LIKES[name.removeprefix("!")], left, right)
-            return exp.Not(this=test) if name.startswith("!") else test
-        return call(OPERATOR + name, left, right)
-
-    def _kind_op_any(self, node: Node, name: str) -> exp.Expr:
-        left, right = self._sides(node)
-        if name != "=":
-            return self._quantified("ANY", name, left, right)
-        if isinstance(right, exp.Array) and not has_query(right):
-            return exp.In(this=left, expressions=right.expressions)
-        return exp.In(this=left, unnest=exp.Unnest(expressions=[right]))
-
-    def _kind_op_all(self, node: Node, name: str) -> exp.Expr:
-        left, right = self._sides(node)
-        if name != "<>":
-            return self._quantified("ALL", name, left, right)
-        if isinstance(right, exp.Array) and not has_query(right):
-            return exp.Not(this=exp.In(this=left, expressions=right.expressions))
-        return exp.Not(this=exp.In(this=left, unnest=exp.Unnest(expressions=[right])))
-
-    def _quantified(self, word: str, sign: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
-        if sign not in COMPARISONS:
-            raise errors.unimplemented(f"{sign} {word} (array)")
-        return call(f"{word} {sign}", left, right)
-
-    def _kind_distinct(self, node: Node, name: str) -> exp.Expr:
-        return call("IS DISTINCT FROM", *self._sides(node))
-
-    def _kind_not_distinct(self, node: Node, name: str) -> exp.Expr:
-        return call("IS NOT DISTINCT FROM", *self._sides(node))
-
-    def _kind_nullif(self, node: Node, name: str) -> exp.Expr:
-        return call("NULLIF", *self._sides(node))
-
-    def _kind_in(self, node: Node, name: str) -> exp.Expr:
-        items = node.node("rexpr")
-        test = exp.In(
-            this=self.expression(node.node("lexpr")),
-            expressions=self.expressions(items.nodes("items")),
-        )
-        return test if name == "=" else exp.Not(this=test)
-
-    def _kind_like(self, node: Node, name: str) -> exp.Expr:
-        test = call(LIKES[name.removeprefix("!")], *self._sides(node))
-        return exp.Not(this=test) if name.startswith("!") else test
-
-    def _kind_ilike(self, node: Node, name: str) -> exp.Expr:
-        return self._kind_like(node, name)
-
-    def _kind_between(self, node: Node, name: str) -> exp.Expr:
-        low, high = node.node("rexpr").nodes("items")
-        return exp.Between(
-            this=self.expression(node.node("lexpr")),
-            low=self.expression(low),
-            high=self.expression(high),
-        )
-
-    def _kind_not_between(self, node: Node, name: str) -> exp.Expr:
-        return exp.Not(this=self._kind_between(node, name))
-
     def _make_case_expr(self, node: Node) -> exp.Expr:
         operand, default = node.get("arg"), node.get("defresult")
         branches = []
@@ -384,21 +300,6 @@ NODES: dict[str, Callable[[ExpressionTrees, Node], exp.Expr]] = {
 }
 """By the kind of a node."""
 
-KINDS: dict[str, Callable[[ExpressionTrees, Node, str], exp.Expr]] = {
-    "AEXPR_OP": ExpressionTrees._kind_op,
-    "AEXPR_OP_ANY": ExpressionTrees._kind_op_any,
-    "AEXPR_OP_ALL": ExpressionTrees._kind_op_all,
-    "AEXPR_DISTINCT": ExpressionTrees._kind_distinct,
-    "AEXPR_NOT_DISTINCT": ExpressionTrees._kind_not_distinct,
-    "AEXPR_NULLIF": ExpressionTrees._kind_nullif,
-    "AEXPR_IN": ExpressionTrees._kind_in,
-    "AEXPR_LIKE": ExpressionTrees._kind_like,
-    "AEXPR_ILIKE": ExpressionTrees._kind_ilike,
-    "AEXPR_BETWEEN": ExpressionTrees._kind_between,
-    "AEXPR_NOT_BETWEEN": ExpressionTrees._kind_not_between,
-}
-"""By the kind of an A_Expr."""
-
 
 def function_name(names: list[str]) -> str:
     """The name by which the compiler knows a function. Raises INVALID_ARGUMENT."""
@@ -426,16 +327,6 @@ def number_literal(text: str) -> exp.Expr:
     """A number of any length: ``Literal.number`` rounds a negative one to 28 digits."""
     number = exp.Literal(this=text.removeprefix("-"), is_string=False)
     return exp.Neg(this=number) if text.startswith("-") else number
-
-
-def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
-    """A function, or an operator, by its name."""
-    return exp.Anonymous(this=name, expressions=list(arguments))
-
-
-def has_query(node: exp.Array) -> bool:
-    """Whether an array is that of a query."""
-    return len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query)
 
 
 def qualifiers(names: list[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from emulator import errors
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.postgres import casts, operators
 from emulator.sql.postgres.array_calls import no_function, operands
-from emulator.sql.postgres.expression_trees import OPERATOR
+from emulator.sql.postgres.operator_trees import OPERATOR
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.types import BOOL, INT64, PG_JSONB, STRING, array

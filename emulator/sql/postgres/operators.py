@@ -13,7 +13,8 @@ from emulator.limits import IN_ITEMS_MAX
 from emulator.sql.compiler import Call, Compiler, Handler
 from emulator.sql.composites import element_value, elements, wrap_one_column
 from emulator.sql.postgres import casts
-from emulator.sql.postgres.expression_trees import COMPARISONS, OPERATOR, TYPE
+from emulator.sql.postgres.expression_trees import TYPE
+from emulator.sql.postgres.operator_trees import COMPARISONS, OPERATOR
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
