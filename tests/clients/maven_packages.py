@@ -71,9 +71,11 @@ def run_junit(
 
 
 def run_program(place: Workplace, packages: Sequence[str], name: str) -> list[Outcome]:
-    """The outcomes of a class of ours, on a database that the JDBC driver creates."""
+    """The outcomes of a class of ours, which is told the instance, and the address of a database
+    that the JDBC driver creates."""
     class_path = resolve(place, packages)
     classes = compile_java(place, class_path, f"{name}.java")
     database = f"/projects/{PROJECT}/instances/{INSTANCE}/databases/program"
     url = f"jdbc:cloudspanner:{database};autoConfigEmulator=true"
-    return run_junit(place, f"{classes}:{class_path}", [f"--select-class={name}"], {"url": url})
+    properties = {"project": PROJECT, "instance": INSTANCE, "url": url}
+    return run_junit(place, f"{classes}:{class_path}", [f"--select-class={name}"], properties)

@@ -10,6 +10,7 @@ from clients import (
     jdbc,
     liquibase,
     python_client,
+    spring_data,
     sqlalchemy_dialect,
     wrench,
 )
@@ -29,5 +30,6 @@ ALL: dict[str, Suite] = {
         jdbc.SUITE,
         liquibase.SUITE,
         hibernate.SUITE,
+        spring_data.SUITE,
     )
 }
