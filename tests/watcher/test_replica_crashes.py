@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import subprocess
+from typing import Any
 
 import pytest
 from fixtures.changing_schemas import STREAM_DDL, change_schema, watchable_ddl, write_everywhere
@@ -17,8 +18,11 @@ from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
 from watcher.process.failpoints import VARIABLE
+from watcher.replica.cuts import DELTA
 from watcher.replica.formats import ICEBERG
 from watcher.replica.manifest import Manifest
+from watcher.replica.modes import HISTORY, KEEP_DELETED, LATEST, Mode
+from watcher.replica.reading import as_of
 
 TABLES = ("A", "B", "C")
 PLACES = ("after-replica-table", "after-replica-tables", "after-delivery-before-position")
@@ -40,12 +44,14 @@ def run_replicate(
     stream: str | None = None,
     load_rows: int | None = None,
     format_: str = FORMAT,
+    mode: Mode = LATEST,
 ) -> int:
     """The exit code of a run up to now, killed at a place."""
     target = f"{format_}:{folder}"
     arguments = ["replicate", "--once", "-d", str(address_of(database)), "--to", target]
     arguments += [flag for name in TABLES for flag in ("-t", name)] + ["--consumer", CONSUMER]
     arguments += ["--stream", stream] if stream else []
+    arguments += ["--mode", mode] if mode != LATEST else []
     arguments += ["--load-rows", str(load_rows)] if load_rows else []
     arguments += ["--compaction-small-files", "1"] if place in REWRITE_PLACES else []
     done = subprocess.run(
@@ -67,36 +73,57 @@ def versions_of(folder: str, table: str) -> dict[int, int]:
 
 
 @pytest.mark.parametrize(
-    ("place", "stream", "format_"),
+    ("place", "stream", "format_", "mode"),
     [
-        *((p, None, FORMAT) for p in PLACES + MERGE_PLACES + REWRITE_PLACES),
-        (PLACES[0], "S", FORMAT),
-        *((p, None, ICEBERG) for p in PLACES[:2] + MERGE_PLACES),
-        (MERGE_PLACES[2], "S", ICEBERG),
+        *((p, None, FORMAT, LATEST) for p in PLACES + MERGE_PLACES + REWRITE_PLACES),
+        (PLACES[0], "S", FORMAT, LATEST),
+        *((p, None, ICEBERG, LATEST) for p in PLACES[:2] + MERGE_PLACES),
+        (MERGE_PLACES[2], "S", ICEBERG, LATEST),
+        *((p, "S", DELTA, HISTORY) for p in PLACES + MERGE_PLACES + REWRITE_PLACES),
+        *((p, None, DELTA, KEEP_DELETED) for p in (PLACES[0], *MERGE_PLACES)),
     ],
 )
 def test_a_replica_is_exact_after_a_crash_at_any_place(
-    database: Database, lake: str, place: str, stream: str | None, format_: str
+    database: Database, lake: str, place: str, stream: str | None, format_: str, mode: Mode
 ) -> None:
     write_everywhere(database, TABLES, 1)
-    killed = run_replicate(database, lake, place, stream, format_=format_)
+    killed = run_replicate(database, lake, place, stream, format_=format_, mode=mode)
     # A load into Iceberg is a commit of the same code, and passes its places.
     later = (*(MERGE_PLACES[:1] if format_ == ICEBERG else MERGE_PLACES), *REWRITE_PLACES)
     assert killed == (0 if place in later else -signal.SIGKILL), "during the initial load"
-    assert run_replicate(database, lake, None, stream, format_=format_) == 0
+    assert run_replicate(database, lake, None, stream, format_=format_, mode=mode) == 0
     assert_equal(database, lake)
     before, rows = last_cut(lake), versions_of(lake, "A")
     write_everywhere(database, TABLES, 2)
-    killed = run_replicate(database, lake, place, stream, format_=format_)
+    killed = run_replicate(database, lake, place, stream, format_=format_, mode=mode)
     assert killed == -signal.SIGKILL, "during the changes"
     assert_equal(database, lake)
     if place not in ("after-delivery-before-position", *REWRITE_PLACES):
         assert last_cut(lake) == before
         assert {name: versions_of(lake, name) for name in TABLES} == dict.fromkeys(TABLES, rows)
     write_everywhere(database, TABLES, 3)
-    assert run_replicate(database, lake, None, stream, format_=format_) == 0
+    assert run_replicate(database, lake, None, stream, format_=format_, mode=mode) == 0
     assert_equal(database, lake)
     assert versions_of(lake, "A") == versions_of(lake, "C") != rows
+    if mode == HISTORY:
+        assert_versions(lake, "A")
+
+
+def assert_versions(folder: str, table: str) -> None:
+    """Each of the three writes is one version of its keys."""
+    versions: dict[int, list[dict[str, Any]]] = {}
+    for row in as_of(folder).read(table, all_rows=True).to_pylist():
+        versions.setdefault(row["Id"], []).append(row)
+    written: dict[int, list[int]] = {}
+    for number in (1, 2, 3):
+        for key in range(number % 3, 12, 2):
+            written.setdefault(key, []).append(number)
+    for rows in versions.values():
+        rows.sort(key=lambda row: row["_valid_from"])
+        ends = [row["_valid_to"] for row in rows]
+        assert ends == [*(row["_valid_from"] for row in rows[1:]), None]
+    found = {key: [row["Version"] for row in rows] for key, rows in versions.items()}
+    assert found == written
 
 
 @pytest.mark.parametrize(

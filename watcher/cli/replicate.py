@@ -71,6 +71,15 @@ def command(
             " copy-on-write.",
         ),
     ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODE",
+            help="What copies keep: latest (the rows that the table has, the default),"
+            " keep-deleted (deleted rows, too, marked) or history (every version of a row). It is"
+            " fixed when a copy is made.",
+        ),
+    ] = None,
     compaction: Annotated[
         str | None,
         typer.Option(
@@ -190,6 +199,7 @@ def command(
         "replica.to": to,
         "replica.engine": engine,
         "replica.merge": merge,
+        "replica.mode": mode,
         "replica.compaction": compaction,
         "replica.compaction_deleted_percent": compaction_deleted_percent,
         "replica.compaction_small_files": compaction_small_files,

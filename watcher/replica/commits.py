@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from watcher.captures.poll import PollCapture
-from watcher.model.errors import VersionExpiredError
+from watcher.model.errors import ReplicaError, VersionExpiredError
 from watcher.model.log_events import copies as events
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import StoredCopy, find_stamp
 from watcher.replica.cut_writer import CutWriter
 from watcher.replica.cuts import Cause, Reason
 from watcher.replica.known_copies import KnownCopies
+from watcher.replica.modes import LATEST
 from watcher.replica.owner import Owner
 from watcher.replica.replaced_copies import ReplacedCopies
 from watcher.replica.replica_window import CutReport, ReplicaWindow, WindowRows
@@ -142,6 +143,7 @@ class ReplicaWriter(Generic[Copy]):
         """Begins at the first key; as of now where the end cannot be read any more."""
         capture = whole_capture(window.captures[name])
         end = window.end
+        self._check_reload(name)
         self._check()
         try:
             state, count = rows.load(self._known.open(name), capture, end)
@@ -152,6 +154,21 @@ class ReplicaWriter(Generic[Copy]):
         self._replaced.settle(name, end)
         self._known.adopt(name, None, state)
         self._note_loaded(window, name, count, end)
+
+    def _check_reload(self, name: str) -> None:
+        """A load has the rows that are there now. Raises ReplicaError where the copy has others,
+        which it is to keep."""
+        last, mode = self._cuts.last, self._target.mode
+        listed = last.tables.get(name) if last is not None else None
+        if mode == LATEST or listed is None or listed.loading:
+            return
+        if self._known.open(name).read_state() is not None:
+            raise ReplicaError(
+                f"the copy of {name} would have to be loaded again: its columns have changed, it"
+                " has no key, it is that of another table, or it is behind its position; but it was"
+                f" made with mode = '{mode}', and a load has none of the rows that only the copy"
+                " has: rename the folder of the copy, which keeps them, and start again"
+            )
 
     def _load_more(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:
         """Goes on after the last key. A copy that is ahead waits for the windows to reach it."""

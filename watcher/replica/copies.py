@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from watcher.model.errors import CopyConflictError, ReplicaError
+from watcher.replica.modes import VALID_FROM
 from watcher.spanner.timestamps import format_timestamp
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ def find_stamp(columns: Iterable[str]) -> str:
     """How a copy, or rows for it, call ``STAMP_COLUMN``."""
     names = set(columns)
     return next((name for name in STAMP_COLUMNS if name in names), STAMP_COLUMN)
+
+
+def find_order(columns: Iterable[str]) -> str:
+    """The column by which the rows of one key are older and newer."""
+    names = set(columns)
+    return VALID_FROM if VALID_FROM in names else find_stamp(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +182,23 @@ class ReplacingCopy(StoredCopy, Protocol):
     def replace_rows(self, replacement: Replacement, end: int) -> CopyState:
         """Replaces rows in one commit that carries the window's end. Raises CopyConflictError where
         the version is not the newest one any more."""
+        ...
+
+
+@runtime_checkable
+class KeepingCopy(StoredCopy, Protocol):
+    """A copy that may keep more than the rows that its table has."""
+
+    def read_all_columns(self, version: int) -> pa.Schema:
+        """The columns of a version, with those of its mode."""
+        ...
+
+    def scan_all(self, version: int) -> Iterator[pa.RecordBatch]:
+        """All rows of a version, deleted ones and earlier versions of rows, too."""
+        ...
+
+    def find_loaded(self, version: int) -> int:
+        """The end of the load that the history of a version begins with; 0: not known."""
         ...
 
 

@@ -104,11 +104,13 @@ class CutWriter(Generic[Copy]):
         described = describe_table(window.captures[name].table, state.version)
         deleted = self._target.deleted
         caveats = deleted.explain(name, window.end) if deleted is not None else ()
-        return replace(described, reasons=tuple(reasons), caveats=(*described.caveats, *caveats))
+        caveats = (*described.caveats, *caveats, *self._target.caveats)
+        return replace(described, reasons=tuple(reasons), caveats=caveats)
 
     def _make(self, end: int) -> Cut:
         owner = self._owner
-        return Cut(owner.database, owner.consumer, end, copies=self._target.format)
+        target = self._target
+        return Cut(owner.database, owner.consumer, end, copies=target.format, mode=target.mode)
 
     def _put(self, cut: Cut) -> None:
         self._target.manifest.write(cut)

@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from watcher.model.errors import CheckpointError, ReplicaError
+from watcher.replica.modes import LATEST, Mode
 from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.values import WatchedTable
 
@@ -141,6 +142,11 @@ class TableCut:
     caveats: tuple[str, ...] = ()
     source: RowSource | None = None
 
+    @property
+    def loading(self) -> bool:
+        """Whether the copy has a part of its table."""
+        return any(each.cause is Cause.LOADING for each in self.reasons)
+
     def to_stored(self) -> dict[str, Any]:
         """As it is stored."""
         return {
@@ -188,6 +194,8 @@ class Cut:
     reasons: tuple[Reason, ...] = ()
     looked: int = 0
     """Up to which timestamp it is known whether another table has the name of one of these."""
+    mode: Mode = LATEST
+    """What the copies keep."""
 
     @property
     def exact(self) -> bool:
@@ -229,6 +237,7 @@ class Cut:
                 "reasons": [each.to_stored() for each in self.reasons],
                 "exact_from": self.exact_from,
                 "copies": self.copies,
+                **({} if self.mode == LATEST else {"mode": self.mode}),
                 "looked": self.looked,
                 "tables": tables,
             },
@@ -249,6 +258,7 @@ class Cut:
             stored.get("copies", DELTA),
             parse_reasons(stored),
             stored.get("looked", stored["end"]),
+            stored.get("mode", LATEST),
         )
         return cut if stored["exact"] or not cut.exact else replace(cut, reasons=(EARLIER_RELEASE,))
 

@@ -34,10 +34,12 @@ from watcher.replica.delta_loads import DeltaLoads
 from watcher.replica.delta_log import METADATA, USER_METADATA
 from watcher.replica.delta_merges import DeltaMerges
 from watcher.replica.delta_replacement import replace_rows
+from watcher.replica.delta_snapshot import Snapshot, convert_schema
 from watcher.replica.delta_versions import DeltaVersions
 from watcher.replica.fences import TRIES_MAX
 from watcher.replica.loads import Chunk, WholeTable
 from watcher.replica.merge_on_read import VectorTable
+from watcher.replica.modes import LATEST, Mode, check_mode, find_mode
 from watcher.replica.stored_files import explain_store_error
 
 LOG = logging.getLogger("watcher.replica")
@@ -52,26 +54,32 @@ class DeltaCopy:
         consumer: str,
         merging: Merging | None = None,
         policy: CompactionPolicy | None = None,
+        mode: Mode | None = None,
     ) -> None:
         """``merging``: how rows are merged; None: as the table allows it, and a new one is made for
         merge-on-read. ``policy``: how ``compact`` compacts; None: not at all, and VACUUM of data
-        files is the owner's."""
+        files is the owner's. ``mode``: what the copy keeps that is made or written; None: as it
+        was made."""
         self._path = path
+        self._mode = mode
         self._merging = merging
         self._vectors = VectorTable(path)
         self._versions = DeltaVersions(path)
         self._expiry = FileExpiry(self._vectors.files, self._vectors.reader)
         self._compactor = None if policy is None else Compactor(self._vectors, policy)
         self._commits = DeltaCommits(path, consumer)
-        self._loads = DeltaLoads(self._commits, self._vectors, merging)
+        self._loads = DeltaLoads(self._commits, self._vectors, merging, mode or LATEST)
         self._merges = DeltaMerges(self._commits, self._vectors, merging)
 
     def read_state(self) -> CopyState | None:
-        """As ``TableCopy.read_state``; none where nothing says how far its load is."""
+        """As ``TableCopy.read_state``; none where nothing says how far its load is. Raises
+        ConfigurationError where the copy is of another mode."""
         table = self._commits.open()
         self._commits.fence.known = 0 if table is None else self._commits.read_end(table)
         if table is None:
             return None
+        if self._mode is not None:
+            check_mode(self._path, convert_schema(table).names, self._mode)
         try:
             self._commits.load.read(self._commits.log.find_mark(table.version()))
         except FileNotFoundError:
@@ -107,6 +115,18 @@ class DeltaCopy:
         """As ``TableCopy.scan``."""
         return self._versions.scan(version, columns)
 
+    def read_all_columns(self, version: int) -> pa.Schema:
+        """As ``KeepingCopy.read_all_columns``."""
+        return self._versions.read_all_columns(version)
+
+    def scan_all(self, version: int) -> Iterator[pa.RecordBatch]:
+        """As ``KeepingCopy.scan_all``."""
+        return self._versions.scan_all(version, self._versions.read_all_columns(version).names)
+
+    def find_loaded(self, version: int) -> int:
+        """As ``KeepingCopy.find_loaded``."""
+        return self._commits.find_loaded(self._versions.open(version))
+
     def compare_versions(
         self, before: int, after: int, names: Sequence[str]
     ) -> Iterator[VersionRows]:
@@ -122,23 +142,29 @@ class DeltaCopy:
         """As ``ReplacingCopy.replace_rows``."""
         snapshot = self._vectors.read()
         self._commits.check_snapshot(snapshot)
-        values = self._commits.describe_commit(replacement.kind, end)
+        replaced = snapshot.version == replacement.version and self._replace(
+            snapshot, replacement, end
+        )
+        if not replaced:
+            raise CopyConflictError(
+                f"somebody else has changed {self._path}, which was at version"
+                f" {replacement.version}: stop who writes there, and try again"
+            )
+        self._commits.fence.known = end
+        return self._commits.describe_snapshot(snapshot)
+
+    def _replace(self, snapshot: Snapshot, replacement: Replacement, end: int) -> bool:
+        """Returns whether nobody has committed meanwhile."""
+        if find_mode(snapshot.schema.names) != LATEST:
+            return self._merges.replace(replacement, end) is not None
         # Spark reads what commits say of themselves from here, and so does this product.
+        values = self._commits.describe_commit(replacement.kind, end)
         mark = {USER_METADATA: json.dumps({METADATA: values})}
         transaction = self._commits.make_transaction(end)
         try:
-            known = snapshot.version == replacement.version
-            if not known or not replace_rows(
-                self._vectors, snapshot, replacement, mark, transaction
-            ):
-                raise CopyConflictError(
-                    f"somebody else has changed {self._path}, which was at version"
-                    f" {replacement.version}: stop who writes there, and try again"
-                )
+            return replace_rows(self._vectors, snapshot, replacement, mark, transaction)
         except OSError as error:
             raise explain_store_error(self._path, error) from error
-        self._commits.fence.known = end
-        return self._commits.describe_snapshot(snapshot)
 
     def add_columns(self, schema: pa.Schema) -> CopyState | None:
         """As ``TableCopy.add_columns``."""
@@ -194,7 +220,8 @@ def open_delta_copies(
     consumer: str,
     merging: Merging | None = None,
     policy: CompactionPolicy | None = None,
+    mode: Mode | None = None,
 ) -> OpenTableCopy:
     """The copies of a replica, each in the folder of its table's name."""
     base = folder.rstrip("/")
-    return lambda table: DeltaCopy(f"{base}/{table}", consumer, merging, policy)
+    return lambda table: DeltaCopy(f"{base}/{table}", consumer, merging, policy, mode)

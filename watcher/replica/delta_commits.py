@@ -13,11 +13,15 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState
 from watcher.replica.cuts import FORMAT
-from watcher.replica.delta_log import METADATA, DeltaLog
+from watcher.replica.delta_log import LOAD, METADATA, DeltaLog
 from watcher.replica.delta_snapshot import Snapshot, convert_schema
 from watcher.replica.fences import Fence
-from watcher.replica.loads import CopyLoad
+from watcher.replica.loads import CHUNK, CopyLoad
+from watcher.replica.row_versions import strip_schema
 from watcher.replica.stored_files import explain_store_error
+
+LOADED = "loaded"
+"""The name of the transaction that says when the copy was loaded: its history begins there."""
 
 
 class DeltaCommits:
@@ -55,12 +59,14 @@ class DeltaCommits:
     def describe(self, table: DeltaTable) -> CopyState:
         """The copy, as delta-rs has it."""
         end = self.read_end(table)
-        return CopyState(table.version(), end, convert_schema(table), self.load.progress)
+        schema = strip_schema(convert_schema(table))
+        return CopyState(table.version(), end, schema, self.load.progress)
 
     def describe_snapshot(self, snapshot: Snapshot) -> CopyState:
         """The copy, as its log was read without delta-rs."""
         end = self._end_of(snapshot)
-        return CopyState(snapshot.version, end, snapshot.schema, self.load.progress)
+        schema = strip_schema(snapshot.schema)
+        return CopyState(snapshot.version, end, schema, self.load.progress)
 
     # What commits say.
 
@@ -69,10 +75,18 @@ class DeltaCommits:
         an overwrite would not conflict with a merge. ``replaced``: the version that a load has
         replaced; rows of another writer that it did not see are still there."""
         values = self.describe_commit(kind, end) | dict(more)
+        loaded = kind in (LOAD, CHUNK)
         return CommitProperties(
             custom_metadata={METADATA: json.dumps(values)},
-            app_transactions=[Transaction(self._application, end)],
+            app_transactions=[
+                Transaction(self._application, end),
+                *([Transaction(f"{self._application}/{LOADED}", end)] if loaded else []),
+            ],
         )
+
+    def find_loaded(self, table: DeltaTable) -> int:
+        """The window end of the newest chunk of the copy's load; 0 where nothing says it."""
+        return table.transaction_version(f"{self._application}/{LOADED}") or 0
 
     def describe_commit(self, kind: str, end: int) -> dict[str, Any]:
         """What a commit says of itself."""

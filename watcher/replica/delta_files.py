@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
+from numpy.typing import NDArray
 from pyarrow.fs import FileSelector, FileType, LocalFileSystem
 from pyroaring import BitMap
 
@@ -60,6 +62,18 @@ class TableFiles:
         for batch in scan_dataset(dataset, names):
             yield start, batch
             start += batch.num_rows
+
+    def read_rows(self, file: LiveFile, schema: pa.Schema, rows: NDArray[np.int64]) -> pa.Table:
+        """Some rows of a data file, in their order: only the groups that have one are read."""
+        dataset = ds.dataset([self._locate(file)], schema, PARQUET_FORMAT, self._files)
+        (fragment,) = dataset.get_fragments()
+        starts = np.cumsum([0, *(group.num_rows for group in fragment.row_groups)])
+        groups = np.searchsorted(starts, rows, side="right") - 1
+        chosen, places = np.unique(groups, return_inverse=True)
+        before = np.cumsum([0, *np.diff(starts)[chosen]])[:-1]
+        with explain_store(file.path):
+            part = fragment.subset(row_group_ids=chosen.tolist()).to_table(schema=schema)
+        return part.take(pa.array(before[places] + rows - starts[groups]))
 
     def count_rows(self, file: LiveFile) -> int:
         """The rows of a data file, as its footer has it."""

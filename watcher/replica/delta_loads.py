@@ -14,24 +14,30 @@ from watcher.replica.delta_log import LOAD
 from watcher.replica.delta_merge import AFTER_COMMITS, SMALL_GROUPS
 from watcher.replica.loads import CHUNK, Chunk, FirstError, name_chunk
 from watcher.replica.merge_on_read import VectorTable
+from watcher.replica.modes import Mode
+from watcher.replica.row_versions import complete_batch, extend_schema
 
 
 class DeltaLoads:
-    """Of one table. ``merging``: how rows are to be merged into a table that is made here."""
+    """Of one table. ``merging``: how rows are to be merged into a table that is made here;
+    ``mode``: what it is to keep."""
 
     def __init__(
-        self, commits: DeltaCommits, vectors: VectorTable, merging: Merging | None
+        self, commits: DeltaCommits, vectors: VectorTable, merging: Merging | None, mode: Mode
     ) -> None:
         self._commits = commits
         self._vectors = vectors
         self._merging = merging
+        self._mode = mode
 
     def load(self, schema: pa.Schema, chunk: Chunk, end: int) -> CopyState:
         """As ``TableCopy.load_chunk``."""
+        schema = extend_schema(schema, self._mode)
         table = self._commits.open() or self._create(schema)
         self._commits.check_table(table)
         name = name_chunk()
-        source = FirstError(self._commits.load.record(chunk, name))
+        batches = self._commits.load.record(chunk, name)
+        source = FirstError(complete_batch(each, self._mode, end) for each in batches)
         reader = pa.RecordBatchReader.from_batches(schema, iter(source))
         mark = {CHUNK: name} | ({"replaced": table.version()} if chunk.first else {})
         try:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED, MERGE_ON_READ_IMPOSSIBLE
-from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, CopyState, Merging
+from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, CopyState, Merging, Replacement
 from watcher.replica.delta_commits import DeltaCommits
 from watcher.replica.delta_features import allows_vectors, list_obstacles
-from watcher.replica.delta_log import METADATA
+from watcher.replica.delta_log import METADATA, USER_METADATA
 from watcher.replica.delta_merge import merge_files
 from watcher.replica.delta_snapshot import Snapshot
 from watcher.replica.fences import TRIES_MAX
 from watcher.replica.merge_on_read import VectorTable
+from watcher.replica.modes import ENDS, LATEST, find_mode
+from watcher.replica.row_versions import keep_current, make_changes
 from watcher.replica.stored_files import explain_store_error
 
 LOG = logging.getLogger("watcher.replica")
@@ -50,9 +52,10 @@ class DeltaMerges:
     def use_vectors(self) -> bool:
         """Whether rows are merged by deletion vectors; lets the table have them where that is asked
         for. Raises ReplicaError where the table cannot."""
-        if self._merging == COPY_ON_WRITE:
-            return False
         snapshot = self._vectors.read()
+        mode = find_mode(snapshot.schema.names)
+        if self._merging == COPY_ON_WRITE and mode == LATEST:
+            return False
         allowed = allows_vectors(snapshot)
         reasons = list_obstacles(snapshot)
         if self._merging is None and not allowed:
@@ -60,6 +63,8 @@ class DeltaMerges:
         if not reasons:
             return allowed or self._enable_vectors(snapshot)
         text = f"{self._vectors.path} cannot be merged on read: {'; '.join(reasons)}"
+        if mode != LATEST:
+            raise ReplicaError(f"{text}; mode = '{mode}' needs that: remove the obstacle")
         if self._merging == MERGE_ON_READ:
             raise ReplicaError(f"{text}; remove that, or use --merge copy-on-write")
         self.warn(f"{text}; every merge rewrites the files that have a row of it")
@@ -79,11 +84,28 @@ class DeltaMerges:
         DELETION_VECTORS_ENABLED.log(LOG, path=self._vectors.path)
         return True
 
-    def _merge_rows(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:
+    def replace(self, replacement: Replacement, end: int) -> CopyState | None:
+        """As ``ReplacingCopy.replace_rows``, in a copy that keeps more than the latest rows: what
+        comes has changed at the window's end, and what only goes was deleted then. None where
+        somebody else has committed meanwhile."""
+        snapshot, key = self._vectors.read(), replacement.keys.columns
+        mode = find_mode(snapshot.schema.names)
+        there = [
+            keep_current(batch, mode).select(list(key))
+            for batch in self._vectors.files.scan(snapshot, [*key, ENDS[mode]])
+        ]
+        gone = [batch.filter(pa.array(replacement.keys.find(batch))) for batch in there]
+        rows = make_changes(replacement.rows, gone, end)
+        values = self._commits.describe_commit(replacement.kind, end)
+        return self._merge_rows(rows, key, end, {USER_METADATA: json.dumps({METADATA: values})})
+
+    def _merge_rows(
+        self, rows: pa.Table, key: Sequence[str], end: int, mark: Mapping[str, str] | None = None
+    ) -> CopyState | None:
         """Merges on read: the copy's state; None where somebody else has committed meanwhile."""
         commits, snapshot = self._commits, self._vectors.read()
         commits.check_snapshot(snapshot)
-        mark = {METADATA: json.dumps(commits.describe_commit("merge", end))}
+        mark = mark or {METADATA: json.dumps(commits.describe_commit("merge", end))}
         try:
             if not self._vectors.merge(rows, key, mark, commits.make_transaction(end)):
                 return None

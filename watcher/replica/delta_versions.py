@@ -19,6 +19,8 @@ from watcher.replica.delta_snapshot import (
     SnapshotReader,
     convert_schema,
 )
+from watcher.replica.modes import ENDS, LATEST, find_mode
+from watcher.replica.row_versions import keep_current, strip_schema
 from watcher.replica.stored_files import READ_OPTIONS, scan_dataset
 
 
@@ -31,12 +33,26 @@ class DeltaVersions:
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""
-        return convert_schema(self._open(version))
+        return strip_schema(self.read_all_columns(version))
+
+    def read_all_columns(self, version: int) -> pa.Schema:
+        """The columns of a version, with those of its mode."""
+        return convert_schema(self.open(version))
 
     def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """As ``StoredCopy.scan``."""
-        table = self._open(version)
-        names = columns if columns is not None else convert_schema(table).names
+        """As ``StoredCopy.scan``: the rows that the table has at the version."""
+        schema = self.read_all_columns(version)
+        names = columns if columns is not None else strip_schema(schema).names
+        mode = find_mode(schema.names)
+        if mode == LATEST:
+            yield from self.scan_all(version, names)
+            return
+        for batch in self.scan_all(version, [*names, ENDS[mode]]):
+            yield keep_current(batch, mode).select(list(names))
+
+    def scan_all(self, version: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows of a version, deleted ones and earlier versions of rows, too."""
+        table = self.open(version)
         try:
             if VECTORS in (table.protocol().reader_features or ()):
                 snapshot = SnapshotReader(self._path).read(version)
@@ -52,8 +68,12 @@ class DeltaVersions:
         reader = SnapshotReader(self._path)
         try:
             old, new = reader.read(before), reader.read(after)
+            mode = find_mode(new.schema.names)
+            read = names if mode == LATEST else [*names, ENDS[mode]]
             for path in sorted(old.files.keys() | new.files.keys()):
-                yield from self._compare_file(old, new, path, names)
+                for rows in self._compare_file(old, new, path, read):
+                    there = rows.batch if mode == LATEST else keep_current(rows.batch, mode)
+                    yield VersionRows(there.select(list(names)), rows.came)
         except (DeltaError, OSError) as error:
             raise self._unreadable(before, error) from error
 
@@ -80,7 +100,8 @@ class DeltaVersions:
         """The rows of a file that are not there; None: no row is, because the file is not."""
         return None if file is None else self._files.read_vector(file.vector)
 
-    def _open(self, version: int) -> DeltaTable:
+    def open(self, version: int) -> DeltaTable:
+        """The table at a version. Raises ReplicaError where it cannot be read."""
         try:
             return DeltaTable(self._path, version=version)
         except (DeltaError, OSError) as error:

@@ -17,6 +17,7 @@ from watcher.replica.copies import (
     OpenTableCopy,
 )
 from watcher.replica.cuts import DELTA
+from watcher.replica.modes import LATEST, MODES, Mode
 
 ICEBERG, PARQUET = "iceberg", "parquet"
 EXTENSIONS = "spark.sql.extensions"
@@ -43,12 +44,14 @@ class OwnWriter:
     """How this process writes a format: the ``engine`` that settings name, and what ``opens``
     copies, by the folder, the consumer, the ``Merging`` and the ``CompactionPolicy``:
     ``module:function``, loaded when it is used. ``merged``: how it can merge rows.
-    ``keeps_dropped``: whether columns that were dropped can stay."""
+    ``keeps_dropped``: whether columns that were dropped can stay. ``modes``: what copies can keep;
+    where there are several, ``opens`` takes the mode, too."""
 
     engine: str
     opens: str
     merged: tuple[Merging, ...]
     keeps_dropped: bool
+    modes: tuple[Mode, ...] = (LATEST,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ FORMATS: Mapping[str, CopyFormat] = {
             "watcher.replica.delta:open_delta_copies",
             (MERGE_ON_READ, COPY_ON_WRITE),
             keeps_dropped=True,
+            modes=MODES,
         ),
     ),
     ICEBERG: CopyFormat(
@@ -165,6 +169,7 @@ def open_own_copies(
     consumer: str,
     merging: Merging | None,
     policy: CompactionPolicy | None,
+    mode: Mode = LATEST,
 ) -> OpenTableCopy:
     """The copies of a replica, to write them in this process. Raises ConfigurationError where what
     writes them is not installed."""
@@ -172,7 +177,9 @@ def open_own_copies(
     assert chosen.own is not None, "settings allow no other"
     if chosen.extra is not None:
         require_extras(chosen.extra)
-    opened: OpenTableCopy = resolve_name(chosen.own.opens)(folder, consumer, merging, policy)
+    more = (mode,) if len(chosen.own.modes) > 1 else ()
+    opens = resolve_name(chosen.own.opens)
+    opened: OpenTableCopy = opens(folder, consumer, merging, policy, *more)
     return opened
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from watcher.replica.copies import check_version
 from watcher.replica.cuts import TablesAt
@@ -13,6 +14,7 @@ from watcher.replica.formats import split_copies
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frames import OpenFrameCopy
 from watcher.replica.manifest import Manifest
+from watcher.replica.modes import COLUMNS, ENDS, LATEST
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,14 @@ class FramesAt(TablesAt):
     copies: OpenFrameCopy
 
     def read(self, table: str) -> DataFrame:
-        """A table. Raises ReplicaError."""
+        """A table, as ``ReplicaAt.read``. Raises ReplicaError."""
         version = self.find_version(table)
         copy = self.copies(self.spark, table)
         check_version(copy, table, version, self.cut.end)
-        return copy.read_frame(version)
+        rows, mode = copy.read_frame(version), self.cut.mode
+        if mode == LATEST:
+            return rows
+        return rows.where(f.col(ENDS[mode]).isNull()).drop(*COLUMNS[mode])
 
 
 def as_of(spark: SparkSession, to: str, timestamp: datetime | str | None = None) -> FramesAt:

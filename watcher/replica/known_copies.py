@@ -133,5 +133,4 @@ class KnownCopies(Generic[Copy]):
         last = self._last
         if state.progress is not None or last is None or name not in last.tables:
             return False
-        reasons = last.tables[name].reasons
-        return state.end <= last.end and any(each.cause is Cause.LOADING for each in reasons)
+        return state.end <= last.end and last.tables[name].loading

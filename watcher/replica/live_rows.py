@@ -18,7 +18,7 @@ from pyroaring import BitMap
 
 from watcher.model.errors import FileWriteError, ReplicaError
 from watcher.model.log_events.copies import KEY_INDEX_BEHIND, KEY_INDEX_REREAD
-from watcher.replica.copies import find_stamp
+from watcher.replica.copies import find_order
 from watcher.replica.key_hashes import Words, hash_keys
 from watcher.replica.key_index import NEVER, RUN_ROWS_MAX, Entries, KeyIndex, contains
 from watcher.replica.live_files import F, M, RowFiles, TableVersion
@@ -89,6 +89,12 @@ class LiveRows(Generic[F, M]):
             paths[int(number)]: BitMap(entries.rows[files == number]) for number in np.unique(files)
         }
 
+    def list_by_file(self, entries: Entries) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """Rows that are in the order of their files: of each file its path, and the numbers."""
+        paths = self._require().list_paths()
+        for number in np.unique(entries.files):
+            yield paths[int(number)], entries.rows[entries.files == number].astype(np.int64)
+
     def find_gone(self, path: str) -> BitMap:
         """The rows of a file that are gone."""
         return self._vectors[path][1]
@@ -117,7 +123,7 @@ class LiveRows(Generic[F, M]):
         if staged.index is not index or staged.rows != start:
             return
         hashes = hash_keys(rows.select(list(key)), index.points)
-        stamps = to_micros(rows.column(find_stamp(rows.column_names)).combine_chunks())
+        stamps = to_micros(rows.column(find_order(rows.column_names)).combine_chunks())
         try:
             index.stage(staged.number, Entries.of_rows(staged.number, start, hashes, stamps))
         except (OSError, FileWriteError) as error:
@@ -193,7 +199,7 @@ class LiveRows(Generic[F, M]):
     ) -> Iterator[Entries]:
         """The entries of all rows of a file, as many at a time as a run may have."""
         schema, key = snapshot.schema, self._key
-        stamp = find_stamp(schema.names)
+        stamp = find_order(schema.names)
         parts: list[Entries] = []
         for start, batch in self._files.iterate_rows(file, schema, [*key, stamp]):
             hashes = hash_keys(batch.select(list(range(len(key)))), index.points)

@@ -38,8 +38,10 @@ from watcher.replica.delta_log import LOG as LOG_FOLDER
 from watcher.replica.delta_log import name_entry
 from watcher.replica.delta_snapshot import Action, LiveFile, Snapshot, SnapshotReader
 from watcher.replica.delta_stats import COMPACT, describe_rows
+from watcher.replica.kept_rows import plan_kept_rows
 from watcher.replica.live_rows import LiveRows
-from watcher.replica.merge_plan import plan_merge
+from watcher.replica.merge_plan import plan_merge, take_columns
+from watcher.replica.modes import LATEST, OWN_COLUMNS, find_mode
 from watcher.replica.new_files import GROUP_ROWS
 from watcher.replica.stored_files import create_new
 
@@ -97,8 +99,10 @@ class VectorTable:
         known = {field["name"]: field for field in there["fields"]}
         fields = [known.get(field["name"], field) for field in json.loads(schema)["fields"]]
         names = {field["name"] for field in fields}
+        own = [field for name, field in known.items() if name in OWN_COLUMNS]
+        names |= OWN_COLUMNS
         kept = [mark_dropped(field) for name, field in known.items() if name not in names]
-        text = json.dumps({**there, "fields": [*fields, *kept]}, separators=COMPACT)
+        text = json.dumps({**there, "fields": [*fields, *kept, *own]}, separators=COMPACT)
         metadata = {**snapshot.metadata, "schemaString": text}
         operation = "CHANGE COLUMNS" if kept else "ADD COLUMNS"
         return self.commit(snapshot.version + 1, operation, [{"metaData": metadata}], mark)
@@ -116,7 +120,11 @@ class VectorTable:
         snapshot = self._snapshot
         assert snapshot is not None, "read comes first"
         self.live.follow(snapshot, key)
-        plan = plan_merge(self.live, snapshot.schema, rows, key, self.path)
+        if find_mode(snapshot.schema.names) == LATEST:
+            plan = plan_merge(self.live, snapshot.schema, rows, key, self.path)
+        else:
+            keys = take_columns(rows, snapshot.schema, key, self.path)
+            plan = plan_kept_rows(self.live, self.files, snapshot, rows, keys)
         if plan.is_empty:
             return True
         added = self.write_rows(plan.rows)

@@ -23,6 +23,8 @@ from watcher.replica.copies import (
     is_dropped,
     same_columns,
 )
+from watcher.replica.modes import LATEST, OPERATION, TRANSACTION, Mode
+from watcher.replica.row_versions import KEY_ONLY
 from watcher.spanner.key_values import identify_column
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.results.sent_types import name_type
@@ -101,8 +103,11 @@ def find_deleted(batch: pa.RecordBatch, column: str | None) -> pa.Array:
     return pc.is_valid(marks)
 
 
-def arrange_changes(changes: Sequence[Change], capture: PollCapture) -> pa.Table:
-    """Changes of one table that fit its copy as rows, with ``DELETED_COLUMN``."""
+def arrange_changes(
+    changes: Sequence[Change], capture: PollCapture, mode: Mode = LATEST
+) -> pa.Table:
+    """Changes of one table that fit its copy as rows, with ``DELETED_COLUMN``, and what else a copy
+    of a mode needs to know of them."""
     schema = copy_schema(capture)
     types = dict(capture.table.columns)
     cells = [{**change.key, **(change.new_values or {})} for change in changes]
@@ -114,7 +119,25 @@ def arrange_changes(changes: Sequence[Change], capture: PollCapture) -> pa.Table
     deleted = pa.array([change.operation is Operation.DELETE for change in changes], pa.bool_())
     fields = [*schema, pa.field(DELETED_COLUMN, pa.bool_())]
     arrays = [*columns, stamps.cast(TIMESTAMP), deleted]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return rows if mode == LATEST else add_details(rows, changes)
+
+
+def add_details(rows: pa.Table, changes: Sequence[Change]) -> pa.Table:
+    """Rows with what their changes were, and by which transaction."""
+    transactions = [each.origin.transaction_id if each.origin else None for each in changes]
+    return (
+        rows.append_column(KEY_ONLY, rows.column(DELETED_COLUMN))
+        .append_column(OPERATION, pa.array([str(each.operation) for each in changes], pa.string()))
+        .append_column(TRANSACTION, pa.array(transactions, pa.string()))
+    )
+
+
+def drop_old(tables: Sequence[pa.Table], end: int) -> pa.Table:
+    """The rows of a window that a copy at a window's end does not have: it has all up to there."""
+    rows = pa.concat_tables(tables)
+    moment = pa.scalar(end, pa.int64()).cast(TIMESTAMP)
+    return rows.filter(pc.greater(rows.column(STAMP_COLUMN), moment))
 
 
 def fits_copy(change: Change, capture: PollCapture) -> bool:

@@ -19,11 +19,13 @@ from watcher.replica.copies import STAMP_COLUMN, CopyState, TableCopy, find_stam
 from watcher.replica.key_order import KeyOrder
 from watcher.replica.key_ranges import NOWHERE, KeyInterval, RangeIndex
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, LoadBudget, LoadProgress
+from watcher.replica.modes import LATEST, Mode
 from watcher.replica.replica_window import CutReport, ReplicaWindow
 from watcher.replica.rows import (
     arrange_changes,
     arrange_rows,
     copy_schema,
+    drop_old,
     fits_copy,
     reduce_changes,
 )
@@ -39,6 +41,7 @@ class HeldRows:
 
     check: Callable[[], None]
     budget: LoadBudget
+    mode: Mode = LATEST
     tables: dict[str, list[pa.Table]] = member(default_factory=lambda: defaultdict(list))
 
     @property
@@ -67,11 +70,13 @@ class HeldRows:
     ) -> tuple[CopyState, int]:
         """As ``WindowRows.merge``."""
         key = capture.table.primary_key
-        rows = reduce_changes(self.tables.pop(capture.table.name), key)
+        held = self.tables.pop(capture.table.name)
+        latest = self.mode == LATEST
+        rows = reduce_changes(held, key) if latest else drop_old(held, before.end)
         if before.progress is not None:
             rows = keep_loaded(rows, capture.table, before.progress)
-            if not rows.num_rows:
-                return before, 0
+        if not rows.num_rows:
+            return before, 0
         stamp = find_stamp(before.schema.names)
         rows = rows.rename_columns([stamp if n == STAMP_COLUMN else n for n in rows.column_names])
         for field in before.schema:
@@ -102,6 +107,7 @@ class ReplicaSink:
         self._check = check
         self._writer = ReplicaWriter(database, consumer, target, check, report)
         self._window: ReplicaWindow | None = None
+        self._mode = target.mode
         self._rows = HeldRows(check, LoadBudget(limit))
 
     @property
@@ -114,7 +120,7 @@ class ReplicaSink:
     ) -> None:
         """As ``WindowSink.begin_window``."""
         budget = LoadBudget(self._limit, measure_lag(captures, end), self._is_stopping)
-        self._rows = HeldRows(self._check, budget)
+        self._rows = HeldRows(self._check, budget, self._mode)
         self._window = self._writer.begin(end, starts, captures)
 
     def write(self, rows: Changed) -> None:
@@ -129,7 +135,7 @@ class ReplicaSink:
                 continue
             capture = window.captures[name]
             if all(fits_copy(change, capture) for change in changes):
-                self._rows.tables[name].append(arrange_changes(changes, capture))
+                self._rows.tables[name].append(arrange_changes(changes, capture, self._mode))
             else:
                 window.load_whole(name)
                 self._rows.tables.pop(name, None)

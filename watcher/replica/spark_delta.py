@@ -32,6 +32,7 @@ from watcher.replica.frames import (
     session_settings,
 )
 from watcher.replica.merge_sql import SPARK, render_spark_merge
+from watcher.replica.modes import LATEST, check_mode
 from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.replica")
@@ -83,6 +84,7 @@ class SparkDeltaCopy:
             return None
         version = int(commits[0]["version"])
         schema = self.read_schema(version)
+        check_mode(self._path, schema.names, LATEST)
         self._known = CopyState(version, self._find_end(version), schema)
         return self._known
 

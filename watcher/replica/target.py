@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from watcher.captures.poll import PollCapture
 from watcher.replica.copies import CopyState, StoredCopy
 from watcher.replica.manifest import Manifest
+from watcher.replica.modes import LATEST, Mode
 from watcher.replica.upkeep import CompactCopy
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class ReplicaTarget(Generic[Copy]):
     the cut of a window that has changed it. ``add_columns`` gives a copy columns that are NULL in
     every row, and returns None where it cannot have that; ``keep_dropped``: those that the table
     has no more stay then. ``deleted`` finds rows that were deleted; None: the captures tell, or
-    nobody."""
+    nobody. ``mode``: what the copies keep; ``caveats`` are clauses for people on what they lack."""
 
     copies: Callable[[str], Copy]
     manifest: Manifest
@@ -56,3 +57,5 @@ class ReplicaTarget(Generic[Copy]):
     add_columns: Callable[[Copy, pa.Schema], CopyState | None] | None = None
     keep_dropped: bool = False
     deleted: FindDeleted | None = None
+    mode: Mode = LATEST
+    caveats: tuple[str, ...] = ()

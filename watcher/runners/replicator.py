@@ -16,6 +16,8 @@ from watcher.replica.cuts import Cut
 from watcher.replica.formats import open_own_copies
 from watcher.replica.loads import ChunkLimit
 from watcher.replica.manifest import Manifest
+from watcher.replica.modes import HISTORY
+from watcher.replica.modes import LATEST as LATEST_ROWS
 from watcher.replica.owner import Owner
 from watcher.replica.replaced_copies import find_replaced_copies, list_known, list_waiting
 from watcher.replica.replica_window import CutReport
@@ -36,6 +38,10 @@ from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.fields import LATEST
 from watcher.settings.sections import ReplicaConfig
 from watcher.settings.watcher import WatchConfig
+
+MISSED_VERSIONS = (
+    "polling sees the last version of a row in a window: others are not in its history"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,8 @@ class Replicator:
     def _target(self) -> ReplicaTarget[TableCopy]:
         replica, folder = self._replica, self._replica.folder
         policy = make_policy(replica)
-        copies = open_own_copies(replica.format, folder, self.consumer, replica.merge, policy)
+        opened = (replica.format, folder, self.consumer, replica.merge, policy, replica.mode)
+        copies = open_own_copies(*opened)
         manifest = Manifest(folder)
         return ReplicaTarget(
             copies,
@@ -99,9 +106,22 @@ class Replicator:
             replica.format,
             self._compact,
             lambda copy, schema: copy.add_columns(schema),
-            replica.dropped_columns == "keep",
+            self._keeps_dropped,
             self._make_deleted(),
+            replica.mode,
+            self._list_caveats(),
         )
+
+    @property
+    def _keeps_dropped(self) -> bool:
+        """Whether columns that are dropped stay: without them a copy would have to be loaded."""
+        return self._replica.dropped_columns == "keep" or self._replica.mode != LATEST_ROWS
+
+    def _list_caveats(self) -> tuple[str, ...]:
+        """What copies lack because of how changes are captured."""
+        if self._replica.mode != HISTORY or self.config.capture == "change-stream":
+            return ()
+        return (MISSED_VERSIONS,)
 
     def _make_deleted(self) -> DeletedKeys | None:
         if self._replica.deletes == "none":
@@ -181,6 +201,9 @@ class Replicator:
         prepare_folders(self.config)
         source = TableResolver(self.config).resolve_latest().source
         require_complete([source.capture(name).table for name in source.tables])
+        copies = self._target.copies
+        for name in source.tables if self._replica.engine != "spark" else ():
+            copies(name).read_state()  # refuses a copy of another mode
         return source
 
     def plan(self) -> Iterator[TablePlan]:
@@ -226,8 +249,7 @@ class Replicator:
         if self._replica.engine == "spark" or not copy.takes_columns():
             return False
         end = capture.queries.fetch_read_timestamp()
-        keep = self._replica.dropped_columns == "keep"
-        return needs_no_load(capture, state, start, end, keep)
+        return needs_no_load(capture, state, start, end, self._keeps_dropped)
 
 
 def make_policy(replica: ReplicaConfig) -> CompactionPolicy | None:

@@ -13,6 +13,7 @@ from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError
 from watcher.replica.formats import FORMATS, check_merging
+from watcher.replica.modes import LATEST, Mode
 from watcher.settings.destination_grammar import (
     ChangesDestination,
     CopiesDestination,
@@ -157,6 +158,11 @@ class ReplicaConfig(Section):
     cost is that of the rows that change, or by writing all files anew that have one of them, which
     every reader reads. Without it, copies that are made are merged on read, and others as they were
     made."""
+    mode: Mode = "latest"
+    """What copies keep: ``latest``, the rows that the table has; ``keep-deleted``, deleted rows,
+    too, marked by ``_deleted_at``; ``history``, every version of a row, from ``_valid_from`` until
+    before ``_valid_to``. It is fixed when a copy is made. Others than ``latest`` are for Delta
+    without Spark."""
     compaction: Literal["on", "off"] = "on"
     """Whether this process compacts copies between windows, and removes data files that no cut
     needs; ``off``: compaction and VACUUM are the owner's."""
@@ -210,6 +216,7 @@ class ReplicaConfig(Section):
             )
         if "compare_keys" in given and self.deletes == "none":
             raise ValueError("'compare_keys' is for deletes = 'compare': add that, or remove it")
+        self._check_mode()
         try:
             check_merging(self.format, self.merge)
         except ConfigurationError as error:
@@ -250,6 +257,27 @@ class ReplicaConfig(Section):
             raise ValueError(
                 f"dropped_columns = 'keep' is not for {self.format}, whose tables are loaded again"
                 " when a column is dropped: remove it"
+            )
+
+    def _check_mode(self) -> None:
+        if self.mode == LATEST:
+            return
+        if self.engine == "spark":
+            raise ValueError(
+                f"mode = '{self.mode}' is not for engine = 'spark', which writes the latest rows"
+            )
+        own = FORMATS[self.format].own
+        if own is None or self.mode not in own.modes:
+            raise ValueError(
+                f"mode = '{self.mode}' is for copies in Delta: {self.format} has the latest rows"
+            )
+        if self.merge == "copy-on-write":
+            raise ValueError(
+                f"mode = '{self.mode}' is merged on read: remove merge = 'copy-on-write'"
+            )
+        if "dropped_columns" in self.model_fields_set and self.dropped_columns != "keep":
+            raise ValueError(
+                f"mode = '{self.mode}' keeps columns that are dropped: remove dropped_columns"
             )
 
     @property

@@ -1,0 +1,287 @@
+"""Replicas that keep deleted rows, or every version, against what the tests have written."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.changing_schemas import change_schema
+from fixtures.kept_copies import moment
+from fixtures.listings import ALL
+from fixtures.replicas import (
+    CONSUMER,
+    adopt_newest,
+    assert_equal,
+    last_cut,
+    open_table,
+    read_delta,
+    read_rows,
+    replicate,
+    verify_folder,
+)
+from fixtures.server import CreateDatabase
+from fixtures.singers import address_of, make_watchable
+from fixtures.versions import TABLES, Row, Version, Writes
+from google.cloud.spanner_v1 import KeySet
+from google.cloud.spanner_v1.database import Database
+
+from watcher.model.errors import ConfigurationError, ReplicaError
+from watcher.replica.formats import open_copies
+from watcher.replica.manifest import Manifest
+from watcher.replica.modes import COLUMNS, HISTORY, KEEP_DELETED, MODES, Mode
+from watcher.replica.reading import as_of
+from watcher.replica.verification.repairs import RepairOptions
+from watcher.runners.repair import LeasePlace, repair_replica
+from watcher.settings.watcher import parse_watch_config
+from watcher.spanner.queries import QueryClient
+from watcher.spanner.timestamps import to_micros
+
+STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
+STREAMED = {"capture": "change-stream", "stream": {"name": "S"}, "tables": ["T", "U"]}
+
+
+def to_copy(folder: Path | str, mode: Mode, **more: object) -> dict[str, Any]:
+    return {"replica": {"to": f"delta:{folder}", "mode": mode} | more}
+
+
+@pytest.fixture
+def database(create_database: CreateDatabase) -> Database:
+    return create_database(*TABLES, STREAM)
+
+
+def list_versions(folder: Path, since: int) -> Mapping[Row, list[Version]]:
+    """The versions that a history has since a timestamp, as the test notes what it writes."""
+    found: dict[Row, list[Version]] = {}
+    for name in ("T", "U"):
+        rows = as_of(str(folder)).read(name, all_rows=True).to_pylist()
+        newest: dict[object, int | None] = {}
+        for row in sorted(rows, key=lambda each: each["_valid_from"]):
+            before, key = newest.get(row["Id"]), row["Id"]
+            newest[key] = row["Version"]
+            if (at := to_micros(row["_valid_from"])) > since:
+                operation = row["_operation"]
+                assert row["_spanner_commit_timestamp"] == row["_valid_from"]
+                assert row["_transaction_id"]
+                versions = found.setdefault((name, key), [])
+                versions.append(Version(at, operation, row["Version"], before))
+    return found
+
+
+def truth_since(writes: Writes, since: int) -> Mapping[Row, list[Version]]:
+    versions = {row: [v for v in listed if v.at > since] for row, listed in writes.truth.items()}
+    return {row: listed for row, listed in versions.items() if listed}
+
+
+def rows_at(writes: Writes, table: str, at: int) -> Iterator[tuple[object, int]]:
+    """The keys and versions of a table at a timestamp."""
+    for (name, key), versions in writes.truth.items():
+        there = [version for version in versions if version.at <= at]
+        if name == table and there and there[-1].value is not None:
+            yield key, there[-1].value
+
+
+def test_a_history_has_every_version_and_reads_as_of_any_time(
+    database: Database, tmp_path: Path
+) -> None:
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    writes = Writes(database, seed)
+    writes.write(5)
+    replicate(database, tmp_path, **STREAMED, **to_copy(tmp_path, HISTORY))
+    since = last_cut(tmp_path).end
+    for _ in range(3):
+        writes.write(15)
+        replicate(database, tmp_path, **STREAMED, **to_copy(tmp_path, HISTORY))
+        assert_equal(database, tmp_path)
+    assert list_versions(tmp_path, since) == truth_since(writes, since)
+    end = last_cut(tmp_path).end
+    moments = {v.at + d for listed in writes.truth.values() for v in listed for d in (-1, 0)}
+    for at in random.Random(seed).sample(sorted(m for m in moments if since <= m <= end), 20):
+        replica = as_of(str(tmp_path), format_micros(at))
+        for name in ("T", "U"):
+            rows = replica.read(name).to_pylist()
+            assert sorted((row["Id"], row["Version"]) for row in rows) == sorted(
+                rows_at(writes, name, at)
+            )
+    with pytest.raises(ReplicaError, match="the history of T begins at"):
+        as_of(str(tmp_path), format_micros(since - 1)).read("T")
+
+
+def format_micros(micros: int) -> str:
+    return moment(micros).isoformat()
+
+
+def test_deleted_rows_stay_with_what_they_were(database: Database, tmp_path: Path) -> None:
+    more = STREAMED | to_copy(tmp_path, KEEP_DELETED)
+    columns = ("Id", "Version", "Text")
+    with database.batch() as batch:
+        batch.insert("T", columns, [(n, n, "a") for n in range(3)])
+    replicate(database, tmp_path, **more)
+    with database.batch() as batch:
+        batch.delete("T", KeySet(keys=[[1]]))
+    deleted = batch.committed
+    with database.batch() as batch:
+        batch.insert("T", columns, [(8, 8, "short")])
+    with database.batch() as batch:
+        batch.delete("T", KeySet(keys=[[8]]))
+    replicate(database, tmp_path, **more)
+    assert_equal(database, tmp_path)
+    assert sorted(row["Id"] for row in read_rows(tmp_path, "T")) == [0, 2]
+    assert list(read_rows(tmp_path, "T")[0]) == [*columns, "_spanner_commit_timestamp"]
+    marks = read_marks(tmp_path)
+    assert marks[1] == ("a", deleted)
+    assert marks[8] == ("short", batch.committed), "it came and went in one window"
+    assert marks[0] == ("a", None)
+    change_schema(database, "ALTER TABLE T ADD COLUMN More INT64")
+    with database.batch() as batch:
+        batch.insert("T", (*columns, "More"), [(1, 11, "again", 5)])
+    replicate(database, tmp_path, **more)
+    assert_equal(database, tmp_path)
+    marks = read_marks(tmp_path)
+    assert marks[1] == ("again", None), "it is there again"
+    assert marks[8][1] == read_marks(tmp_path)[8][1] is not None, "new columns leave the marks"
+
+
+def read_marks(folder: Path) -> dict[int, tuple[str, Any]]:
+    rows = read_delta(open_table(folder, "T")).to_pylist()
+    assert len({row["Id"] for row in rows}) == len(rows)
+    return {row["Id"]: (row["Text"], row["_deleted_at"]) for row in rows}
+
+
+@pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
+def test_marks_and_compared_keys_delete_polled_rows(
+    create_database: CreateDatabase, tmp_path: Path, mode: Mode
+) -> None:
+    database = create_database(
+        "CREATE TABLE Singers (SingerId INT64, LastName STRING(MAX), Gone BOOL)"
+        " PRIMARY KEY (SingerId)"
+    )
+    make_watchable(database)
+    more = {"table": {"Singers": {"deleted": "Gone"}}}
+    more |= to_copy(tmp_path, mode, deletes="compare")
+    with database.batch() as batch:
+        rows = [(n, f"n{n}", False) for n in range(4)]
+        batch.insert("Singers", ("SingerId", "LastName", "Gone"), rows)
+    replicate(database, tmp_path, **more)
+    with database.batch() as batch:
+        batch.update("Singers", ("SingerId", "Gone"), [(1, True)])
+        batch.delete("Singers", KeySet(keys=[[2]]))
+    reports = replicate(database, tmp_path, **more)
+    assert_equal(database, tmp_path)
+    assert sorted(row["SingerId"] for row in read_rows(tmp_path, "Singers")) == [0, 3]
+    rows = as_of(str(tmp_path)).read("Singers", all_rows=True).to_pylist()
+    end = "_deleted_at" if mode == KEEP_DELETED else "_valid_to"
+    ended = {row["SingerId"]: row[end] for row in rows if row[end] is not None}
+    assert ended.keys() == {1, 2}
+    assert ended[1] == batch.committed
+    assert batch.committed < ended[2], "when it was found"
+    caveats = " ".join(reports[-1].cut.tables["Singers"].caveats)
+    assert ("not in its history" in caveats) == (mode == HISTORY)
+
+
+@pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
+def test_a_load_that_would_lose_rows_is_refused(
+    database: Database, tmp_path: Path, mode: Mode
+) -> None:
+    writes = Writes(database, 7)
+    writes.write(10)
+    more = STREAMED | to_copy(tmp_path, mode)
+    replicate(database, tmp_path, **more)
+    before = last_cut(tmp_path)
+    change_schema(database, "ALTER TABLE T DROP COLUMN Text")
+    change_schema(database, "ALTER TABLE T ADD COLUMN Text INT64")
+    with pytest.raises(ReplicaError, match="rename the folder of the copy"):
+        replicate(database, tmp_path, **more)
+    assert last_cut(tmp_path) == before
+    (tmp_path / "T").rename(tmp_path / "T-old")
+    replicate(database, tmp_path, **more)
+    assert_equal(database, tmp_path)
+
+
+def test_another_mode_of_a_copy_is_refused(database: Database, tmp_path: Path) -> None:
+    for made in MODES:
+        folder = tmp_path / made
+        replicate(database, folder, **STREAMED, **to_copy(folder, made), create_folders=True)
+        before = last_cut(folder)
+        for other in MODES:
+            if other != made:
+                with pytest.raises(ConfigurationError, match=f"use --mode {made}, or another"):
+                    replicate(database, folder, **STREAMED, **to_copy(folder, other))
+        assert last_cut(folder) == before
+        names = set(open_table(folder, "T").schema().to_arrow().names)
+        assert names.issuperset(COLUMNS[made])
+
+
+@pytest.mark.parametrize(
+    ("replica", "advice"),
+    [
+        ({"to": "delta:/x", "engine": "spark", "mode": "history"}, "which writes the latest rows"),
+        (
+            {"to": "iceberg:/x", "engine": "spark", "mode": "keep-deleted"},
+            "mode = 'keep-deleted' is not for engine = 'spark'",
+        ),
+        ({"to": "parquet:/x", "mode": "history"}, "this process does not write parquet"),
+        ({"to": "delta:/x", "mode": "history", "merge": "copy-on-write"}, "merged on read"),
+        ({"to": "delta:/x", "mode": "history", "dropped_columns": "load"}, "keeps columns"),
+        ({"to": "delta:/x", "mode": "all"}, "'latest', 'keep-deleted' or 'history'"),
+    ],
+)
+def test_what_has_no_modes_refuses_them(replica: Mapping[str, str], advice: str) -> None:
+    with pytest.raises(ConfigurationError, match=advice):
+        parse_watch_config({"database": "projects/p/instances/i/databases/d", "replica": replica})
+
+
+@pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
+def test_repairs_keep_what_was(database: Database, tmp_path: Path, mode: Mode) -> None:
+    """Others have removed a row from the copy, and changed one."""
+    more = STREAMED | to_copy(tmp_path, mode)
+    columns = ("Id", "Version", "Text")
+    with database.batch() as batch:
+        batch.insert("T", columns, [(n, n, "a") for n in range(4)])
+    replicate(database, tmp_path, **more)
+    with database.batch() as batch:
+        batch.delete("T", KeySet(keys=[[0]]))
+    replicate(database, tmp_path, **more)
+    table = open_table(tmp_path, "T")
+    table.delete("Id = 1")
+    table.update({"Version": "77"}, predicate="Id = 2")
+    adopt_newest(tmp_path, "T")
+    assert not verify_folder(database, tmp_path).equal
+    copies = open_copies("delta", str(tmp_path), CONSUMER)
+    lease = LeasePlace(address_of(database), "SpannerWatcherPositions")
+    queries = QueryClient(address_of(database))
+    repair_replica(queries, copies, Manifest(str(tmp_path)), RepairOptions(("T",)), lease)
+    assert_equal(database, tmp_path)
+    assert sorted(row["Version"] for row in read_rows(tmp_path, "T")) == [1, 2, 3]
+    rows = as_of(str(tmp_path)).read("T", all_rows=True).to_pylist()
+    assert {row["Id"] for row in rows} == {0, 1, 2, 3}, "the deleted one is there"
+    if mode == HISTORY:
+        wrong = next(row for row in rows if row["Version"] == 77)
+        assert to_micros(wrong["_valid_to"]) == last_cut(tmp_path).end
+
+
+def test_the_listing_of_histories_reads_one(
+    create_database: CreateDatabase, tmp_path: Path
+) -> None:
+    database = create_database("CREATE TABLE Singers (Id INT64) PRIMARY KEY (Id)", STREAM)
+    more = STREAMED | {"tables": ["Singers"]} | to_copy(tmp_path, HISTORY)
+    replicate(database, tmp_path, **more)
+    with database.batch() as batch:
+        batch.insert("Singers", ("Id",), [(1,)])
+    there = batch.committed
+    with database.batch() as batch:
+        batch.delete("Singers", KeySet(keys=[[1]]))
+    replicate(database, tmp_path, **more)
+    (listing,) = [
+        each for each in ALL if each.mark.endswith("test_the_listing_of_histories_reads_one")
+    ]
+    names: dict[str, Any] = {}
+    text = listing.text.replace("/lake/music-history", str(tmp_path))
+    exec(text.replace("2026-01-31T12:00:00Z", there.isoformat()), names)
+    assert names["music"].timestamp == there
+    assert names["music"].read("Singers").column("Id").to_pylist() == [1]
+    everything = names["music"].read("Singers", all_rows=True)
+    assert sorted(everything.column("_operation").to_pylist()) == ["DELETE", "INSERT"]

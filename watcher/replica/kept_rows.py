@@ -1,0 +1,72 @@
+"""Plans merges into a Delta table that keeps deleted rows, or versions: the old rows of the keys
+that change are read, and written anew as the changes leave them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from watcher.replica.copies import find_order, find_stamp
+from watcher.replica.deletion_vectors import VectorPlace
+from watcher.replica.delta_files import TableFiles
+from watcher.replica.delta_snapshot import LiveFile, Snapshot
+from watcher.replica.key_hashes import Words
+from watcher.replica.key_index import NEVER, Entries
+from watcher.replica.live_rows import LiveRows, to_micros
+from watcher.replica.merge_plan import MergePlan
+from watcher.replica.modes import HISTORY, find_mode
+from watcher.replica.row_versions import AT, KeyedRows, arrange_changes, merge_changes
+
+
+def plan_kept_rows(
+    live: LiveRows[LiveFile, VectorPlace],
+    files: TableFiles,
+    snapshot: Snapshot,
+    rows: pa.Table,
+    keys: pa.Table,
+) -> MergePlan:
+    """The merge of changes with these keys; ``LiveRows.follow`` comes first."""
+    hashes = live.hash(keys)
+    unique, numbers = np.unique(np.stack(hashes, axis=1), axis=0, return_inverse=True)
+    found = (np.ascontiguousarray(unique[:, 0]), np.ascontiguousarray(unique[:, 1]))
+    times = to_micros(rows.column(choose_time(rows)).combine_chunks())
+    changes = arrange_changes(rows, numbers.reshape(-1).astype(np.int64), times)
+    old, entries = read_old_rows(live, files, snapshot, found)
+    merged = merge_changes(changes, old, snapshot.schema)
+    order = merged.rows.column(find_order(snapshot.schema.names))
+    return MergePlan(
+        merged.rows,
+        (found[0][merged.keys], found[1][merged.keys]),
+        to_micros(order.combine_chunks()),
+        live.group(entries.take(merged.replaced)),
+    )
+
+
+def read_old_rows(
+    live: LiveRows[LiveFile, VectorPlace],
+    files: TableFiles,
+    snapshot: Snapshot,
+    hashes: tuple[Words, Words],
+) -> tuple[KeyedRows, Entries]:
+    """The newest rows of keys, and where they are."""
+    keys, there = live.find(hashes)
+    newest = np.full(len(hashes[0]), NEVER)
+    np.maximum.at(newest, keys, there.stamps)
+    if find_mode(snapshot.schema.names) == HISTORY:
+        chosen = there.stamps == newest[keys]
+        keys, there = keys[chosen], there.take(chosen)
+    order = np.lexsort((there.rows, there.files))
+    keys, there = keys[order], there.take(order)
+    read = [
+        files.read_rows(snapshot.files[path], snapshot.schema, numbers)
+        for path, numbers in live.list_by_file(there)
+    ]
+    by_key = np.lexsort((there.stamps, keys))
+    entries = there.take(by_key)
+    rows = pa.concat_tables([snapshot.schema.empty_table(), *read]).take(pa.array(by_key))
+    return KeyedRows(rows, keys[by_key], entries.stamps), entries
+
+
+def choose_time(rows: pa.Table) -> str:
+    """The column that says when rows have changed."""
+    return AT if AT in rows.column_names else find_stamp(rows.column_names)
