@@ -38,6 +38,7 @@ from watcher.model.errors import ReplicaError
 from watcher.replica.cuts import Cause, Cut
 from watcher.replica.formats import open_copies
 from watcher.replica.manifest import Manifest
+from watcher.replica.modes import HISTORY, MODES
 from watcher.replica.reading import ReplicaAt
 from watcher.replica.stored_files import remove_folder
 from watcher.replica.verification.replicas import verify
@@ -72,6 +73,7 @@ class ReplicaWorld(World):
             [replica]
             to = "delta:{self.lake}"
             load_rows = {chosen.choice([3, 40, 100_000])}
+            mode = "{chosen.choice(MODES)}"
             """
         path = self.folder / "watch.toml"
         path.write_text(f"{self._configure_for(CONSUMER)}\n{self._page_settings()}\n")
@@ -190,7 +192,8 @@ def run_replica(folder: Path, seed: int, seconds: float) -> Report:
 
 
 def judge(world: ReplicaWorld, truth: Truth, problems: list[str]) -> Report:
-    """Exact cuts against the truth, row by row; then ``verify`` of the last one."""
+    """Exact cuts against the truth, row by row, of histories also as the last one has them; then
+    ``verify`` of the last one."""
     manifest = Manifest(world.lake)
     cuts = list(manifest.iterate_exact())
     chosen = [*cuts[:1], *world.randomness.sample(cuts[1:], min(len(cuts) - 1, FINGERPRINTS_MAX))]
@@ -199,8 +202,10 @@ def judge(world: ReplicaWorld, truth: Truth, problems: list[str]) -> Report:
         try:
             problems += compare(world, truth, cut)
             read += 1
+            if cuts[0].mode == HISTORY:
+                problems += compare(world, truth, cuts[0], cut.end)
         except ReplicaError:
-            world.struck["a cut was vacuumed"] += 1
+            world.struck["a cut was vacuumed, or is before the history"] += 1
     if manifest.read_last() != chosen[0]:
         problems.append("the last cut is not exact")
     copies = open_copies(chosen[0].copies, world.lake, CONSUMER)
@@ -212,9 +217,10 @@ def judge(world: ReplicaWorld, truth: Truth, problems: list[str]) -> Report:
     return Report(world.seed, problems, len(truth.commits), lines, read, dict(world.struck))
 
 
-def compare(world: ReplicaWorld, truth: Truth, cut: Cut) -> list[str]:
-    """What is wrong with an exact cut."""
-    replica = ReplicaAt(cut, open_copies(cut.copies, world.lake, CONSUMER))
+def compare(world: ReplicaWorld, truth: Truth, cut: Cut, at: int | None = None) -> list[str]:
+    """What is wrong with an exact cut, or with a history as of a time before its end."""
+    replica = ReplicaAt(cut, open_copies(cut.copies, world.lake, CONSUMER), at)
+    end = cut.end if at is None else at
     found: dict[Row, str] = {}
     for name, columns in COLUMNS.items():
         rows = replica.read(name, columns).to_pylist()
@@ -224,15 +230,16 @@ def compare(world: ReplicaWorld, truth: Truth, cut: Cut) -> list[str]:
         found |= keyed
     expected = {}
     for row, states in truth.history().items():
-        place = bisect_right(states, cut.end, key=attrgetter("at"))
+        place = bisect_right(states, end, key=attrgetter("at"))
         if place and (version := states[place - 1].version) is not None:
             expected[row] = version
     if found == expected:
         return []
-    there = world.read_tables(cut.end)
+    there = world.read_tables(end)
     missing = sorted(expected.items() - found.items(), key=repr)
     extra = sorted(found.items() - expected.items(), key=repr)
     told = "as" if there == expected else "not as"
     return [
-        f"cut {cut.end} lacks {missing[:5]}, has too much {extra[:5]}; Spanner is {told} written"
+        f"{cut.mode} at {end} lacks {missing[:5]}, has too much {extra[:5]};"
+        f" Spanner is {told} written"
     ]
