@@ -11,7 +11,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 VERSION: str = PROJECT["version"]
-NAMED = re.compile(r"\bspanner-watcher(?::|==)(\d+\.\d+\.\d+)")
+NAMED = re.compile(r"\bspanner-watcher(?:-emulator)?(?::|==)(\d+\.\d+\.\d+)")
 """An image, or a requirement of pip."""
 
 
