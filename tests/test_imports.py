@@ -252,7 +252,7 @@ GOOGLE: dict[str, dict[str, str]] = {
         "watcher.runners.delivery.pubsub": "its client is Google's, too",
     },
     "google.api_core": {
-        "watcher.captures.change_stream.windows": JUDGES,
+        "watcher.captures.change_stream.stream_calls": JUDGES,
         "watcher.cli.failures": "has a sentence for each",
         "watcher.consumers.positions.tables": JUDGES,
         "watcher.overview": JUDGES,

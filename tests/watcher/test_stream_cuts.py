@@ -28,6 +28,7 @@ from watcher.captures.change_stream import (
 )
 from watcher.captures.change_stream.cuts import StreamCuts, Tally, expect_span
 from watcher.captures.change_stream.sizes import RecordSize
+from watcher.captures.change_stream.stream_calls import StreamCalls
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError, StreamExpiredError
@@ -180,17 +181,28 @@ def test_an_invalid_size_is_refused_with_what_to_write(text: str) -> None:
 
 
 @dataclass(frozen=True)
-class CountedCapture(ChangeStreamCapture):
+class CountedCalls(StreamCalls):
     """Counts the messages of the stream that were taken: one a record."""
+
+    taken: list[int]
+
+    def execute(
+        self, name: str, token: str | None, start: int, end: int | None
+    ) -> Iterator[ResultPart]:
+        for message in super().execute(name, token, start, end):
+            self.taken[0] += 1
+            yield message
+
+
+@dataclass(frozen=True)
+class CountedCapture(ChangeStreamCapture):
+    """The same of a capture."""
 
     taken: list[int] = field(default_factory=lambda: [0])
 
-    def _execute(
-        self, name: str, token: str | None, start: int, end: int | None
-    ) -> Iterator[ResultPart]:
-        for message in super()._execute(name, token, start, end):
-            self.taken[0] += 1
-            yield message
+    @property
+    def calls(self) -> StreamCalls:
+        return CountedCalls(self.queries, self.change_stream, self.taken)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from watcher.captures.change_stream.captured import list_streamed_columns
 from watcher.captures.change_stream.gaps import require_complete
 from watcher.captures.change_stream.placements import use_placements
 from watcher.captures.change_stream.rows import CHANGES, iterate_stream_changes
+from watcher.captures.change_stream.stream_slices import StreamSlice
 from watcher.captures.change_stream.watched import (
     ChangeFilter,
     WatchedStream,
@@ -17,7 +18,7 @@ from watcher.captures.change_stream.watched import (
     find_streamed_tables,
 )
 from watcher.captures.change_stream.whole_rows import WholeRows
-from watcher.captures.change_stream.windows import ChangeStreamCapture, StreamSlice
+from watcher.captures.change_stream.windows import ChangeStreamCapture
 
 __all__ = [
     "CHANGES",

@@ -6,19 +6,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from google.api_core.exceptions import InvalidArgument, OutOfRange
-
-from watcher.captures import StreamRows, statements
-from watcher.captures.change_stream.lineage import Lineage, is_child_reader
+from watcher.captures import StreamRows
 from watcher.captures.change_stream.listening import Listening
 from watcher.captures.change_stream.messages import decode_messages
 from watcher.captures.change_stream.moving_keys import read_moving_keys
 from watcher.captures.change_stream.open_queries import OpenQueries
+from watcher.captures.change_stream.partition_walk import walk_partitions
 from watcher.captures.change_stream.record_columns import (
     Arrival,
     RecordColumns,
     decode_arrivals,
-    decode_chunks,
     decode_one_by_one,
     make_stream_rows,
     read_arrivals,
@@ -26,62 +23,31 @@ from watcher.captures.change_stream.record_columns import (
 from watcher.captures.change_stream.record_values import (
     ChildPartition,
     DataRecord,
-    Heartbeat,
     MovingRecord,
     Record,
 )
-from watcher.captures.change_stream.records import decode_records
 from watcher.captures.change_stream.repeats import Records
 from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer, order_key
-from watcher.captures.change_stream.sizes import RecordSize, decode_sizes
+from watcher.captures.change_stream.sizes import RecordSize
 from watcher.captures.change_stream.spans import divide_window
 from watcher.captures.change_stream.started_queries import (
-    PartitionQuery,
     Reach,
-    Sized,
-    StartedQueries,
+)
+from watcher.captures.change_stream.stream_calls import StreamCalls
+from watcher.captures.change_stream.stream_slices import (
+    MovingSlice,
+    PartitionSlice,
+    StreamSlice,
 )
 from watcher.captures.change_stream.watched import ChangeFilter, WatchedStream
 from watcher.captures.change_stream.whole_rows import WholeRows
-from watcher.model.errors import StreamExpiredError, StreamNotFoundError
-from watcher.model.window import Slice, Window
+from watcher.model.window import Window
 from watcher.spanner.queries import QueryClient
-from watcher.spanner.results.wire import ResultPart
-from watcher.spanner.timestamps import format_timestamp
-
-HEARTBEAT_MILLISECONDS = 10_000
-OPEN_HEARTBEAT_MILLISECONDS = 1_000
-"""Spanner: the least. A quiet partition's watermark is so old at most."""
 
 BATCH_CHARACTERS = 16 * 1024 * 1024
 """A batch of wide rows ends with the record that makes it longer."""
 
 EVERYTHING = ChangeFilter()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamSlice(Slice):
-    """A part of a window of a change stream."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionSlice(StreamSlice):
-    """A partition of a stream that is active when the window begins, and those of its children that
-    are its to read. Without a token: the records that the query for the partitions itself returned;
-    with ``with_partitions``, all that the window holds. ``function`` is without ``READ_``;
-    ``began`` is set for a partition that begins inside the window."""
-
-    function: str
-    token: str | None
-    began: int = 0
-    with_partitions: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MovingSlice(StreamSlice):
-    """All that functions tell of a window, where keys move between partitions."""
-
-    functions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -96,6 +62,11 @@ class ChangeStreamCapture:
     change_filter: ChangeFilter = EVERYTHING
     whole_rows: WholeRows | None = None
 
+    @property
+    def calls(self) -> StreamCalls:
+        """Of the stream's functions."""
+        return StreamCalls(self.queries, self.change_stream)
+
     def plan(self, window: Window) -> Sequence[StreamSlice]:
         """As ``Capture.plan``: the partitions that are active when the window begins, by one call
         of each function. Where keys move between partitions, the window in shorter ones, each
@@ -107,7 +78,7 @@ class ChangeStreamCapture:
             return ()
         if self.change_stream.keys_move:
             for name in self.change_stream.functions:
-                any(True for _ in self._execute(name, None, window.start, window.end))
+                any(True for _ in self.calls.execute(name, None, window.start, window.end))
             return [
                 MovingSlice(span, functions=(name,))
                 for span in divide_window(window)
@@ -123,7 +94,7 @@ class ChangeStreamCapture:
         """The partitions of a function."""
         # assumes: stream-names-partitions
         begins: dict[str | None, int] = {}
-        for record in self._query(name, None, window.start + 1, window.end):
+        for record in self.calls.query(name, None, window.start + 1, window.end):
             if isinstance(record, ChildPartition):
                 begins[record.token] = record.start
             elif isinstance(record, DataRecord):
@@ -214,8 +185,8 @@ class ChangeStreamCapture:
         if isinstance(part, MovingSlice):
             return self._walk_moving(part)
         assert isinstance(part, PartitionSlice)
-        query = self._query_columns if by_column else self._query
-        return self._walk(part, partial(query, part.function), part.window)
+        query = self.calls.query_columns if by_column else self.calls.query
+        return walk_partitions(part, partial(query, part.function), part.window)
 
     def read_sizes(self, window: Window, reach: Reach) -> Iterator[RecordSize]:
         """How large the records of a window are that pass the filter, in no certain order. What
@@ -229,8 +200,8 @@ class ChangeStreamCapture:
                 yield from self._measure(part, reach)
 
     def _measure(self, part: PartitionSlice, reach: Reach) -> Iterator[RecordSize]:
-        query = partial(self._query_sizes, part.function)
-        for _, size in self._walk(part, query, reach):
+        query = partial(self.calls.query_sizes, self.change_filter.accepts_kind, part.function)
+        for _, size in walk_partitions(part, query, reach):
             yield size
 
     def _measure_moving(self, part: MovingSlice, reach: Reach) -> Iterator[RecordSize]:
@@ -243,48 +214,11 @@ class ChangeStreamCapture:
                     at, size = record.commit_timestamp, record.measure_values()
                     yield RecordSize(at, len(record.mods), size)
 
-    def _walk(
-        self, part: PartitionSlice, query: PartitionQuery[Sized], reach: Reach
-    ) -> Iterator[tuple[str, Sized]]:
-        """The records of a partition and its children, each with the token of its partition."""
-        # assumes: stream-start-inside
-        # assumes: stream-end-inside
-        # assumes: stream-commit-order
-        # assumes: stream-children-last
-        # assumes: stream-key-in-one-partition
-        lineage = Lineage(part.window.end)
-        ahead = StartedQueries(query, reach)
-        start = max(part.window.start + 1, part.began)
-        place: ChildPartition | None = ChildPartition(part.token or "", (), start)
-        while place is not None:
-            if place.start <= reach.end:
-                yield from self._walk_one(part, place, ahead, reach, lineage)
-            place = lineage.take_next()
-
-    def _walk_one(
-        self,
-        part: PartitionSlice,
-        place: ChildPartition,
-        ahead: StartedQueries[Sized],
-        reach: Reach,
-        lineage: Lineage,
-    ) -> Iterator[tuple[str, Sized]]:
-        """The records of one partition; its children are announced, and asked for."""
-        for record in ahead.take(place):
-            if isinstance(record, ChildPartition):
-                announced = part.with_partitions or is_child_reader(place.token, record)
-                if announced and lineage.announce(record):
-                    ahead.start(record)
-            elif not isinstance(record, Heartbeat):
-                if isinstance(record, RecordSize) and record.commit_timestamp > reach.end:
-                    return
-                yield place.token, record
-
     def _walk_moving(self, part: MovingSlice) -> Iterator[tuple[str, DataRecord]]:
         """The same of a stream whose partitions live on while their keys move."""
 
         def query(name: str, token: str | None, start: int, end: int) -> Generator[MovingRecord]:
-            yield from decode_messages(self._execute(name, token, start, end))
+            yield from decode_messages(self.calls.execute(name, token, start, end))
 
         return read_moving_keys(query, part.functions, part.window.start, part.window.end)
 
@@ -303,7 +237,7 @@ class ChangeStreamCapture:
         (name,) = self.change_stream.functions
 
         def read(token: str | None, start: int) -> Iterator[Arrival]:
-            return read_arrivals(self._execute(name, token, start, None))
+            return read_arrivals(self.calls.execute(name, token, start, None))
 
         decode = decode_arrivals if self._whole_records else decode_one_by_one
         return OpenQueries(read, decode, start)
@@ -317,10 +251,10 @@ class ChangeStreamCapture:
             return None
         (name,) = self.change_stream.functions
         queries = QueryClient(self.queries.address, self.queries.options, outage_seconds=0.0)
-        silent = replace(self, queries=queries)
+        silent = StreamCalls(queries, self.change_stream)
 
         def query(token: str | None, begin: int) -> Iterator[Record]:
-            return silent._query(name, token, begin, end)
+            return silent.query(name, token, begin, end)
 
         return Listening(query, self.change_filter.accepts, start, wake)
 
@@ -338,54 +272,3 @@ class ChangeStreamCapture:
             yield from self._convert_columns(record, window, token)
         if buffer.rows:
             yield buffer.take()
-
-    def _query(
-        self, name: str, token: str | None, start: int, end: int | None = None
-    ) -> Iterator[Record]:
-        """The records of a partition, or the partitions themselves; both ends are inside. Without
-        an end the query stays open."""
-        return decode_records(self._execute(name, token, start, end))
-
-    def _query_columns(
-        self, name: str, token: str | None, start: int, end: int
-    ) -> Iterator[Record | RecordColumns]:
-        """As ``_query``, with many records at once."""
-        return decode_chunks(self._execute(name, token, start, end))
-
-    def _query_sizes(
-        self, name: str, token: str | None, start: int, end: int
-    ) -> Iterator[RecordSize | ChildPartition]:
-        """As ``_query``, of how large the records are."""
-        results = self._execute(name, token, start, end)
-        return decode_sizes(results, self.change_filter.accepts_kind)
-
-    def _execute(
-        self, name: str, token: str | None, start: int, end: int | None
-    ) -> Iterator[ResultPart]:
-        """The results of a call of a stream's function, which is under way at once."""
-        beat = HEARTBEAT_MILLISECONDS if end is not None else OPEN_HEARTBEAT_MILLISECONDS
-        statement = statements.read_change_stream(
-            name, start, end, token, beat, self.queries.stream.sql, self.change_stream.keys_move
-        )
-        results = self.queries.stream.query(statement, None, with_stats=False)
-        return self._explain_errors(results, name, start)
-
-    def _explain_errors(
-        self, results: Iterator[ResultPart], name: str, start: int
-    ) -> Iterator[ResultPart]:
-        """The results; errors that are known say what they mean."""
-        try:
-            yield from results
-        except InvalidArgument as error:
-            if name == self.change_stream.name or "not found" not in error.message:
-                raise
-            raise StreamNotFoundError(
-                f"function READ_{name} of change stream {self.change_stream.name} does not exist"
-                f" any more ({error.message}): its placement was dropped; remove it from placements"
-            ) from error
-        except OutOfRange as error:
-            raise StreamExpiredError(
-                f"change stream {self.change_stream.name} cannot be read from"
-                f" {format_timestamp(start)} ({error.message}); what it no longer keeps is lost to"
-                " this reader: give the reader a new position or checkpoint, with a backfill"
-            ) from error
