@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what tests run and pip does not bring: a browser, Prometheus, PostgreSQL, Redis, a JDK, Maven, Go,
-# axe-core, which judges the page's accessibility, and moto. What is there stays. For Debian and Ubuntu.
+# axe-core, which judges the page's accessibility, and servers of object stores. What is there stays. For Debian and Ubuntu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,4 +35,9 @@ mkdir -p .cache
 if ! has moto_server && [ ! -x .cache/moto/bin/moto_server ]; then
   "${PYTHON:-python3}" -m venv .cache/moto
   timeout 300 .cache/moto/bin/pip install --quiet 'moto[server]>=5,<6'
+fi
+azurite=.cache/azurite/node_modules/azurite/dist/src/blob/main.js
+[ -f "$azurite" ] || timeout 300 npm install --prefix .cache/azurite --silent --no-audit --no-fund azurite@3.35.0
+if ! has fake-gcs-server && [ ! -x .cache/fake-gcs-server/fake-gcs-server ]; then
+  GOBIN="$PWD/.cache/fake-gcs-server" timeout 600 go install github.com/fsouza/fake-gcs-server@v1.56.1
 fi

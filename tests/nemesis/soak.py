@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from fixtures.object_stores import describe_store, make_bucket, run_moto  # noqa: E402
+from fixtures.object_stores import STORES  # noqa: E402
 from fixtures.pace import allow  # noqa: E402
 from fixtures.shifted_clock import NoShiftedClockError, compile_library  # noqa: E402
 from fixtures.warm_python import LIBRARY, WARM_PYTHON, warm_python  # noqa: E402
@@ -134,7 +134,7 @@ def main() -> int:
     )
     parser.add_argument("--files", action="store_true", help="into files by table and time")
     parser.add_argument(
-        "--s3", action="store_true", help="the copies are in a bucket, of a server by moto"
+        "--store", choices=list(STORES), help="the copies are in a bucket of such a server"
     )
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("soak.jsonl"))
@@ -158,8 +158,8 @@ def main() -> int:
             parser.error(f"--{one} goes with no other kind")
     if kind.replica and kind.files:
         parser.error("--replica and --files are two kinds")
-    if options.s3 and not kind.replica:
-        parser.error("--s3 goes with --replica")
+    if options.store and not kind.replica:
+        parser.error("--store goes with --replica")
     if kind.shared and kind.capture != "poll":
         parser.error("--shared polls")
     if options.one is not None:
@@ -174,7 +174,7 @@ def main() -> int:
     with suppress(NoShiftedClockError):  # each report says it
         os.environ[LIBRARY] = str(compile_library())
     with (
-        store_copies() if options.s3 else nullcontext(),
+        store_copies(options.store) if options.store else nullcontext(),
         warm_python(),
         ThreadPoolExecutor(options.parallel) as threads,
     ):
@@ -187,10 +187,11 @@ def main() -> int:
 
 
 @contextmanager
-def store_copies() -> Iterator[None]:
+def store_copies(name: str) -> Iterator[None]:
     """Runs have their copies in a bucket, meanwhile."""
-    with run_moto() as server:
-        os.environ |= describe_store(server) | {BUCKET: f"s3://{make_bucket(server)}"}
+    store = STORES[name]
+    with store.run() as server:
+        os.environ |= store.describe(server) | {BUCKET: store.make_bucket(server)}
         yield
 
 

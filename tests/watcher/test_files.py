@@ -19,9 +19,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from fixtures import everything as table_of_everything
+from fixtures.broken_network import BrokenNetwork, Fault
 from fixtures.commands import run_watch_to
 from fixtures.documented import change_of
-from fixtures.object_stores import BrokenNetwork, Fault
 from fixtures.queue_records import assert_in_order, assert_tells_the_truth
 from fixtures.singers import address_of, write_singers
 from fixtures.writing import SingersWriter, run_beside

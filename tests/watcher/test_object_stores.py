@@ -1,4 +1,4 @@
-"""Replicas in an object store: moto's S3, and a network that breaks requests."""
+"""Replicas in each object store, and over a network that breaks requests."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from fixtures.broken_network import BrokenNetwork, Fault
 from fixtures.commands import run_command
 from fixtures.copy_histories import live_through
 from fixtures.named_rows import KEY, content, load_rows, make_rows
-from fixtures.object_stores import BrokenNetwork, Fault
+from fixtures.object_stores import OpenStore
 from fixtures.replicas import CONSUMER, assert_equal, last_cut, read_rows, replicate
 from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
@@ -92,21 +93,23 @@ def test_of_writers_that_replace_one_object_one_does(bucket: str) -> None:
     assert sorted(done) == [False] * (WRITERS - 1) + [True]
 
 
-def test_a_bucket_that_is_not_there_is_no_empty_one(bucket: str) -> None:
-    manifest = Manifest(f"{bucket}-not-there/lake")
-    with pytest.raises(ReplicaError, match="NoSuchBucket"):
+def test_a_bucket_that_is_not_there_is_no_empty_one(store: OpenStore) -> None:
+    manifest = Manifest(f"{store.address}-not-there/lake")
+    with pytest.raises(ReplicaError, match=store.store.no_bucket):
         manifest.read_last()
-    with pytest.raises(ReplicaError, match="NoSuchBucket"):
+    with pytest.raises(ReplicaError, match=store.store.no_bucket):
         manifest.claim(Owner("d", "c", DELTA))
 
 
 @pytest.mark.parametrize("value", ["", "false"])
+@pytest.mark.parametrize(("endpoint", "allow"), object_stores.ENDPOINTS.items())
 def test_an_endpoint_without_tls_has_to_be_allowed(
-    bucket: str, monkeypatch: pytest.MonkeyPatch, value: str
+    monkeypatch: pytest.MonkeyPatch, endpoint: str, allow: str, value: str
 ) -> None:
-    monkeypatch.setenv("AWS_ALLOW_HTTP", value)
-    with pytest.raises(ConfigurationError, match="set AWS_ALLOW_HTTP=true"):
-        open_file_system(bucket)
+    monkeypatch.setenv(endpoint, "http://127.0.0.1:1")
+    monkeypatch.setenv(allow, value)
+    with pytest.raises(ConfigurationError, match=f"set {allow}=true"):
+        open_file_system("s3://bucket")
 
 
 # Copies.
@@ -192,14 +195,10 @@ def test_of_owners_that_take_a_folder_over_at_once_one_has_it(bucket: str) -> No
 
 @pytest.mark.parametrize("fault", list(Fault))
 def test_a_merge_is_done_once_whatever_happens_to_its_requests(
-    broken_network: BrokenNetwork,
-    bucket: str,
-    moto: str,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: Fault,
+    broken_network: BrokenNetwork, store: OpenStore, fault: Fault
 ) -> None:
     """Bursts, for each of its writes and reads."""
-    place = f"{bucket}/T"
+    place = f"{store.address}/T"
     copy = DeltaCopy(place, "c", MERGE_ON_READ)
     load_rows(copy, ROWS)
     for number, burst in enumerate(((1, 0), (0, 1), (3, 3)), 1):
@@ -210,7 +209,7 @@ def test_a_merge_is_done_once_whatever_happens_to_its_requests(
         assert state.end == 100 + number
     assert broken_network.struck[fault] == 8
     # delta-rs holds Python's lock while it reads a history: a network in this process would stand.
-    monkeypatch.setenv("AWS_ENDPOINT_URL", moto)
+    store.lead_to(store.server)
     expected = {n: f"n{n}" for n in range(ROWS - 3)} | {n: f"new{n}" for n in (1, 2, 3)}
     assert content(place) == expected
     operations = [each["operation"] for each in DeltaTable(place).history()]

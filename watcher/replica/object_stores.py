@@ -25,7 +25,11 @@ from watcher.model.errors import ConfigurationError
 from watcher.process.extras import require_extras
 
 SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
-ENDPOINTS = {"AWS_ENDPOINT_URL": "AWS_ALLOW_HTTP", "AZURE_STORAGE_ENDPOINT": "AZURE_ALLOW_HTTP"}
+ENDPOINTS = {
+    "AWS_ENDPOINT_URL": "AWS_ALLOW_HTTP",
+    "AZURE_STORAGE_ENDPOINT": "AZURE_ALLOW_HTTP",
+    "GOOGLE_BASE_URL": "GOOGLE_ALLOW_HTTP",
+}
 """Which variable lets the client of an endpoint go without TLS."""
 VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
 """How the variables begin that the clients of stores read."""
@@ -121,12 +125,12 @@ class ObjectFiles(FileSystemHandler):  # type: ignore[misc]  # Arrow has no anno
         """The same if the object is still what it was ``before``. Returns whether it is now."""
         with self._writing(path):
             there = self._store.get(to_key(path))
-            tag, found = there.meta["e_tag"], bytes(there.bytes())
+            state, found = describe_state(there.meta), bytes(there.bytes())
         if found != before:
             return found == content
         try:
             with self._writing(path):
-                self._store.put(to_key(path), content, mode={"e_tag": tag})
+                self._store.put(to_key(path), content, mode=state)
         except FileExistsError:
             return bytes(self.open_input_stream(path).read()) == content
         return True
@@ -306,6 +310,11 @@ class NewObject(io.RawIOBase):
 def to_key(path: str) -> str:
     """The name of an object in its bucket."""
     return path.partition("/")[2].rstrip("/")
+
+
+def describe_state(meta: Any) -> dict[str, str]:
+    """What a PUT may be made conditional on: the ETag, in Google's store the generation."""
+    return {name: meta[name] for name in ("e_tag", "version") if meta[name] is not None}
 
 
 def describe(path: str, found: Any) -> FileInfo:
