@@ -1,6 +1,7 @@
-"""What merges into a copy in Delta without Spark cost: bytes and seconds, without Spanner.
+"""What merges into a copy without Spark cost: bytes and seconds, without Spanner.
 
     python -m benchmarks.merge_costs --rows 1000000 10000000 --changes 100 1000 100000
+    python -m benchmarks.merge_costs --to iceberg
 
 The keys of a table are in hash order, so that those that change are in all of its files.
 """
@@ -22,9 +23,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmarks.replica_speed import INDEX, KEYS, RANDOM, choose_keys, measure_files
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, Merging
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, Merging, TableCopy
+from watcher.replica.cuts import DELTA
+from watcher.replica.formats import FORMATS, open_own_copies
 
+TABLE = "T"
 HASH = np.uint64(0x9E3779B97F4A7C15)
 DAY = 86_400_000_000
 BATCH_ROWS = 250_000
@@ -33,9 +36,10 @@ REPEATS = 3
 
 @dataclass(frozen=True, slots=True)
 class MergeCost:
-    """The merge of so many changes into so many rows. ``own`` is what a Parquet file of the changed
-    rows alone has; ``index`` the size of the index of keys."""
+    """The merge of so many changes into so many rows of a copy in a format. ``own`` is what a
+    Parquet file of the changed rows alone has; ``index`` the size of the index of keys."""
 
+    format: str
     merging: Merging
     rows: int
     changes: int
@@ -52,10 +56,15 @@ class MergeCost:
 
 
 def measure_merges(
-    folder: Path, merging: Merging, rows: int, changes: Sequence[int], keys: str
+    folder: Path,
+    merging: Merging,
+    rows: int,
+    changes: Sequence[int],
+    keys: str,
+    format_: str = DELTA,
 ) -> Iterator[MergeCost]:
     """Loads a copy, and merges into it: the median of a few merges of each size."""
-    copy = DeltaCopy(str(folder), "benchmark", merging)
+    copy = open_own_copies(format_, str(folder), "benchmark", merging, None)(TABLE)
     schema = make_rows(np.arange(1), 0).schema
     parts = (np.arange(n, min(n + BATCH_ROWS, rows)) for n in range(0, rows, BATCH_ROWS))
     copy.load(schema, (batch for part in parts for batch in make_rows(part, 0).to_batches()), 1)
@@ -69,12 +78,14 @@ def measure_merges(
             before = measure_files(folder)
             seconds, cpu_seconds, own = merge(copy, chosen, window)
             written = measure_files(folder) - before
-            index = sum(path.stat().st_size for path in (folder / INDEX).glob("*"))
-            costs.append(MergeCost(merging, rows, count, written, own, index, seconds, cpu_seconds))
+            index = sum(path.stat().st_size for path in (folder / TABLE / INDEX).glob("*"))
+            costs.append(
+                MergeCost(format_, merging, rows, count, written, own, index, seconds, cpu_seconds)
+            )
         yield sorted(costs, key=lambda each: each.seconds)[REPEATS // 2]
 
 
-def merge(copy: DeltaCopy, chosen: Sequence[int], window: int) -> tuple[float, float, int]:
+def merge(copy: TableCopy, chosen: Sequence[int], window: int) -> tuple[float, float, int]:
     """Merges a window: seconds, CPU seconds, and the size of its rows alone."""
     rows = make_rows(np.array(chosen), window)
     own = BytesIO()
@@ -105,11 +116,13 @@ def main() -> None:
     parser.add_argument(
         "--merge", default="merge-on-read", choices=("merge-on-read", "copy-on-write")
     )
+    formats = [name for name, each in FORMATS.items() if each.own is not None]
+    parser.add_argument("--to", default=DELTA, choices=formats)
     options = parser.parse_args()
     for rows in options.rows:
         with tempfile.TemporaryDirectory() as folder:
             for cost in measure_merges(
-                Path(folder), options.merge, rows, options.changes, options.keys
+                Path(folder), options.merge, rows, options.changes, options.keys, options.to
             ):
                 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1_024
                 print(options.keys, cost, f"{cost.times} times, peak {peak} MB", flush=True)

@@ -96,3 +96,10 @@ def test_what_merges_cost_is_measured(tmp_path: Path) -> None:
         return [each.written for each in costs_of]
 
     assert max(written("merge-on-read")) < min(written("copy-on-write"))
+
+
+def test_what_merges_into_iceberg_cost_is_measured(tmp_path: Path) -> None:
+    (cost,) = measure_merges(tmp_path, "merge-on-read", 4_000, [100], "random", "iceberg")
+    assert (cost.format, cost.changes) == ("iceberg", 100)
+    assert cost.written > cost.own
+    assert cost.index > 0

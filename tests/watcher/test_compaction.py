@@ -318,7 +318,8 @@ def test_a_crash_leaves_the_rows_as_they_were(
         if name == place:
             raise CrashError
 
-    monkeypatch.setattr(compactor, "failpoint", crash)
+    for module in (compactor, merge_on_read):
+        monkeypatch.setattr(module, "failpoint", crash)
     monkeypatch.setattr(compactor.Compactor, "abandon", lambda self: None)
     with pytest.raises(CrashError):
         copy.compact(KEY, whole=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from fixtures.copied_tables import copied_tables
-from fixtures.copy_histories import live
+from fixtures.copy_histories import EAGER, live
 from fixtures.iceberg_histories import (
     TABLE,
     IcebergHistory,
@@ -24,8 +24,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
-from watcher.replica import iceberg_manifests, iceberg_table, new_files, stored_files
-from watcher.replica.copies import DELETED_COLUMN
+from watcher.replica import (
+    compactor,
+    iceberg_copies,
+    iceberg_expiry,
+    iceberg_manifests,
+    iceberg_table,
+    new_files,
+    stored_files,
+)
+from watcher.replica.compaction import CompactionPolicy
+from watcher.replica.copies import DELETED_COLUMN, Needed
 from watcher.replica.iceberg_catalog import FILE
 from watcher.replica.iceberg_copies import IcebergTableCopy, open_written_copies
 
@@ -43,7 +52,10 @@ def copy(tmp_path: Path) -> IcebergTableCopy:
 
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loads make several files."""
+    """Loads and rewrites make several files; rewrites go on over several windows. Files that no
+    snapshot has go at once."""
+    monkeypatch.setattr(iceberg_expiry, "MARGIN_SECONDS", -1.0)
+    monkeypatch.setattr(compactor, "FILE_BYTES", 600)
     monkeypatch.setattr(new_files, "GROUP_ROWS", 2)
     monkeypatch.setattr(stored_files, "BATCH_ROWS", 2)
     monkeypatch.setattr(iceberg_table, "FILE_BYTES", 600)
@@ -147,11 +159,7 @@ def test_a_commit_of_somebody_else_between_look_and_commit_is_built_upon(
 ) -> None:
     """It is no instance of ours: the merge is made again on top of it."""
 
-    def append() -> None:
-        rows = make_rows({ROWS: "outside"}, 1).drop([DELETED_COLUMN])
-        open_table(tmp_path).append(rows)
-
-    race(monkeypatch, append)
+    race(monkeypatch, lambda: open_table(tmp_path).append(outside_rows()))
     copy.merge(make_rows({1: "ours"}, 1), KEY, 101)
     assert content(tmp_path) == {n: f"n{n}" for n in range(ROWS)} | {1: "ours", ROWS: "outside"}
     (outside,) = copy.list_outside(100, 101)
@@ -166,6 +174,10 @@ def test_of_two_instances_that_commit_at_once_one_is_refused(
     with pytest.raises(CopyConflictError, match="another writer has changed"):
         copy.merge(make_rows({1: "ours", 2: "ours"}, 2), KEY, 101)
     assert content(tmp_path) == {n: f"n{n}" for n in range(ROWS)} | {1: "other"}
+
+
+def outside_rows() -> pa.Table:
+    return make_rows({ROWS: "outside"}, 1).drop([DELETED_COLUMN])
 
 
 def race(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
@@ -190,6 +202,114 @@ def test_a_load_whose_rows_fail_changes_nothing(copy: IcebergTableCopy, tmp_path
         copy.load(SCHEMA, fail(), 101)
     assert sorted((tmp_path / TABLE).rglob("*.parquet")) == before
     assert len(content(tmp_path)) == ROWS
+
+
+# Compaction.
+
+
+def test_small_files_deletes_and_manifests_become_one(tmp_path: Path) -> None:
+    copy = open_copy(tmp_path, CompactionPolicy(5, 4, 32))
+    expected: dict[int, str | None] = dict(load_rows(copy, ROWS))
+    for window in range(1, 30):
+        changes = dict.fromkeys(range(window, ROWS, 97), f"w{window}") | {window: None}
+        copy.merge(make_rows(changes, window), KEY, 100 + window)
+        expected |= changes
+        copy.compact(KEY)
+    summary = read_summary(tmp_path)
+    assert int(summary["total-data-files"]) < 16
+    assert int(summary["total-delete-files"]) < 10
+    table = open_table(tmp_path)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert len(snapshot.manifests(table.io)) < 16
+    there = {number: name for number, name in expected.items() if name is not None}
+    assert content(tmp_path) == there
+    for rows in read_by_others(tmp_path):
+        assert dict(zip(rows["Id"].to_pylist(), rows["Name"].to_pylist(), strict=True)) == there
+    assert copy.list_outside(100, 129) == [], "it is maintenance"
+
+
+def test_a_file_that_has_lost_many_rows_is_written_anew_and_its_deletes_go(
+    tmp_path: Path,
+) -> None:
+    copy = open_copy(tmp_path, CompactionPolicy(5, 100, 32, deleted_rows=10))
+    load_rows(copy, ROWS)
+    copy.merge(make_rows(dict.fromkeys(range(100)), 1), KEY, 101)
+    assert int(read_summary(tmp_path)["total-position-deletes"]) == 100
+    run = copy.compact(KEY, whole=True)
+    assert (run.replaced, run.deleted) == (1, 0)
+    summary = read_summary(tmp_path)
+    assert (summary["total-records"], summary["total-delete-files"]) == ("900", "0")
+    assert content(tmp_path) == {n: f"n{n}" for n in range(100, ROWS)}
+
+
+def test_a_rewrite_that_meets_a_merge_has_its_rows(tmp_path: Path, small_groups: None) -> None:
+    copy = open_copy(tmp_path, EAGER)
+    expected: dict[int, str | None] = dict(load_rows(copy, 50))
+    for window in range(1, 40):
+        changes: dict[int, str | None] = {window: f"w{window}", 60 - window: None}
+        copy.merge(make_rows(changes, window), KEY, 100 + window)
+        expected |= changes
+        copy.compact(KEY)
+        there = {number: name for number, name in expected.items() if name is not None}
+        assert content(tmp_path) == there
+
+
+def test_of_a_compaction_and_another_commit_at_once_the_compaction_gives_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = open_copy(tmp_path, CompactionPolicy(0, 100, 32, deleted_rows=1))
+    load_rows(copy, ROWS)
+    copy.merge(make_rows({1: None}, 1), KEY, 101)
+    race(monkeypatch, lambda: open_table(tmp_path).append(outside_rows()))
+    for done in (False, True):
+        run = copy.compact(KEY, whole=True)
+        assert (run.abandoned, run.replaced) == (not done, int(done))
+        for rows in read_by_others(tmp_path):
+            assert sorted(rows["Id"].to_pylist()) == [0, *range(2, ROWS + 1)]
+
+
+def test_snapshots_that_no_cut_names_go_with_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iceberg_expiry, "MARGIN_SECONDS", -1.0)
+    copy = open_copy(tmp_path, CompactionPolicy(0, 100, 32, deleted_rows=1))
+    load_rows(copy, ROWS)
+    for window in range(1, 6):
+        copy.merge(make_rows({window: "new"}, window), KEY, 100 + window)
+        copy.compact(KEY, whole=True)
+    before = measure(tmp_path)
+    copy.remove_before(Needed(0, 104))
+    assert measure(tmp_path) < before
+    for version in (104, 105):
+        assert sum(batch.num_rows for batch in copy.scan(version)) == ROWS
+    with pytest.raises(ReplicaError, match="use a later cut"):
+        next(copy.scan(103))
+    assert len(content(tmp_path)) == ROWS
+
+
+def test_a_table_keeps_a_bounded_number_of_snapshots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its metadata are written with each commit."""
+    for module in (iceberg_expiry, iceberg_copies):
+        monkeypatch.setattr(module, "SNAPSHOTS_MAX", 5)
+        monkeypatch.setattr(module, "SNAPSHOTS_SLACK", 2)
+    copy = open_copy(tmp_path, CompactionPolicy(5, 100, 32))
+    load_rows(copy, ROWS)
+    for window in range(1, 20):
+        copy.merge(make_rows({window: "new"}, window), KEY, 100 + window)
+        copy.compact(KEY)
+        assert len(open_table(tmp_path).metadata.snapshots) <= 7
+    assert sum(batch.num_rows for batch in copy.scan(116)) == ROWS
+
+
+def read_summary(folder: Path) -> dict[str, str]:
+    """What the current snapshot says of itself."""
+    snapshot = open_table(folder).current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    return snapshot.summary.additional_properties
 
 
 # What is refused.

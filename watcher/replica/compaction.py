@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from watcher.replica.live_files import F
 
@@ -39,6 +40,18 @@ class CompactionPolicy:
         return self.megabytes * MEGABYTE
 
 
+class Sized(Protocol):
+    """What can be put together with others of about its size."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        ...
+
+
+S = TypeVar("S", bound=Sized)
+
+
 def choose_files(
     files: Iterable[F], policy: CompactionPolicy, count: Callable[[F], int]
 ) -> Sequence[F]:
@@ -56,12 +69,12 @@ def choose_files(
     return choose_small([file for file in listed if file.size < SMALL_BYTES], policy.small_files)
 
 
-def choose_small(small: Sequence[F], allowed: int) -> Sequence[F]:
+def choose_small(small: Sequence[S], allowed: int) -> Sequence[S]:
     """Of small files, if they are more than is allowed, those of one size of which there are most;
     all, if there are as many sizes as files."""
     if len(small) <= max(allowed, 1):
         return []
-    sizes: dict[int, list[F]] = defaultdict(list)
+    sizes: dict[int, list[S]] = defaultdict(list)
     for file in small:
         sizes[int(math.log(max(file.size, 1), FAN))].append(file)
     fullest = max(sizes.values(), key=len)

@@ -1,7 +1,7 @@
-"""Compacts a Delta table between two windows: chooses files, writes them anew, and commits that.
+"""Compacts a table between two windows: chooses files, writes them anew, and commits that.
 
-A commit says of each file that it changes no rows. What merges have removed meanwhile is removed
-from the new files by vectors of their own. Where others have changed the old files, what was
+A commit says that it changes no rows. What merges have removed meanwhile is marked as gone in the
+new files, too. Where others have changed the old files, what was
 written is given up.
 """
 
@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Generic, Protocol
 
 import pyarrow as pa
 from pyroaring import BitMap
@@ -19,33 +20,59 @@ from watcher.model.log_events.copies import COMPACTION_LOST_RACE
 from watcher.process.failpoints import failpoint
 from watcher.replica.compaction import FILE_BYTES, CompactionPolicy, choose_files
 from watcher.replica.copies import CompactionRun
-from watcher.replica.deletion_vectors import VectorFile, VectorPlace
-from watcher.replica.delta_actions import add_file, add_vector, keep_rows, remove_file
-from watcher.replica.delta_features import allows_vectors
-from watcher.replica.delta_snapshot import Action, LiveFile, Snapshot
-from watcher.replica.file_rewrites import FileRewrite, Source
-from watcher.replica.merge_on_read import VectorTable
+from watcher.replica.file_rewrites import FileRewrite, RewrittenFiles, Source
+from watcher.replica.live_files import F, M, TableVersion
+from watcher.replica.live_rows import LiveRows
 from watcher.replica.new_files import NewFile
 
 LOG = logging.getLogger("watcher.replica")
-OPTIMIZE = "OPTIMIZE"
-Rewrite = FileRewrite[LiveFile, VectorPlace]
 
 
-class Compactor:
+class CompactTable(Protocol[F, M]):
+    """A table that can be compacted, as its writer knows it."""
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        ...
+
+    @property
+    def files(self) -> RewrittenFiles[F, M]:
+        """Its files."""
+        ...
+
+    @property
+    def live(self) -> LiveRows[F, M]:
+        """Its rows, and the index of keys."""
+        ...
+
+    def count(self, file: F) -> int:
+        """The rows of a file, those that are gone included."""
+        ...
+
+    def replace_files(
+        self, rewrite: FileRewrite[F, M], gone: Mapping[str, BitMap]
+    ) -> TableVersion[F] | None:
+        """Puts new files in the place of those of a rewrite that the version still has, in a commit
+        that changes no rows; ``gone`` are rows of the new files that are gone. The version after
+        it; None where it cannot have that, or somebody else has committed meanwhile."""
+        ...
+
+
+class Compactor(Generic[F, M]):
     """Compacts one table."""
 
-    def __init__(self, table: VectorTable, policy: CompactionPolicy) -> None:
+    def __init__(self, table: CompactTable[F, M], policy: CompactionPolicy) -> None:
         self._table = table
         self._policy = policy
-        self._rewrite: Rewrite | None = None
+        self._rewrite: FileRewrite[F, M] | None = None
         self._steps: Iterator[tuple[NewFile, pa.Table]] = iter(())
 
-    def run(self, snapshot: Snapshot, key: Sequence[str], whole: bool) -> CompactionRun:
+    def run(self, version: TableVersion[F], key: Sequence[str], whole: bool) -> CompactionRun:
         """Goes on, as far as the budget of a run allows, or with ``whole`` until the files that are
-        chosen are written. ``snapshot`` is what ``VectorTable.read`` returned; ``key`` that of the
-        index of keys, if there is one. Raises OSError, ReplicaError."""
-        rewrite = self._rewrite or self._begin(snapshot)
+        chosen are written. ``version`` is the newest one that the table has read; ``key`` that of
+        the index of keys, if there is one. Raises OSError, ReplicaError."""
+        rewrite = self._rewrite or self._begin(version)
         if rewrite is None:
             return CompactionRun()
         read, written = rewrite.read, rewrite.written
@@ -56,20 +83,20 @@ class Compactor:
                 return run
             rewrite.check()
             failpoint("after-rewrite")
-            committed = self._commit(snapshot, rewrite)
+            after = self._commit(version, rewrite)
         except Exception:
             self.abandon()
             raise
-        if not committed:
+        if after is None:
             COMPACTION_LOST_RACE.log(LOG, path=self._table.path)
             self.abandon()
             return replace(run, abandoned=True)
         self._end()
-        more = bool(self._choose(snapshot))
+        more = bool(self._choose(after))
         replaced = len(rewrite.sources)
-        return replace(run, replaced=replaced, version=snapshot.version, more=more)
+        return replace(run, replaced=replaced, more=more)
 
-    def _write(self, rewrite: Rewrite, key: Sequence[str], budget: float) -> bool:
+    def _write(self, rewrite: FileRewrite[F, M], key: Sequence[str], budget: float) -> bool:
         """Writes for so many bytes of old files; returns whether all is written."""
         limit = rewrite.read + budget
         for new, rows in self._steps:
@@ -87,16 +114,16 @@ class Compactor:
         if rewrite is not None:
             rewrite.abandon()
 
-    def _choose(self, snapshot: Snapshot) -> Sequence[LiveFile]:
-        return choose_files(snapshot.files.values(), self._policy, self._table.count)
+    def _choose(self, version: TableVersion[F]) -> Sequence[F]:
+        return choose_files(version.files.values(), self._policy, self._table.count)
 
-    def _begin(self, snapshot: Snapshot) -> Rewrite | None:
-        chosen = self._choose(snapshot)
+    def _begin(self, version: TableVersion[F]) -> FileRewrite[F, M] | None:
+        chosen = self._choose(version)
         if not chosen:
             return None
         files, count = self._table.files, self._table.count
         sources = [Source(each, count(each), files.read_vector(each.vector)) for each in chosen]
-        self._rewrite = FileRewrite(files, snapshot.schema, sources, FILE_BYTES)
+        self._rewrite = FileRewrite[F, M](files, version.schema, sources, FILE_BYTES)
         self._steps = self._rewrite.steps()
         return self._rewrite
 
@@ -106,35 +133,27 @@ class Compactor:
 
     # The commit.
 
-    def _commit(self, snapshot: Snapshot, rewrite: Rewrite) -> bool:
-        """Puts the new files in the place of the old ones; returns whether it was done."""
-        gone = self._find_gone(snapshot, rewrite)
+    def _commit(
+        self, version: TableVersion[F], rewrite: FileRewrite[F, M]
+    ) -> TableVersion[F] | None:
+        """Puts the new files in the place of the old ones: the version after it; None where it
+        cannot be done."""
+        gone = self._find_gone(version, rewrite)
         if gone is None:
-            return False
-        placed = rewrite.place(gone)
-        if any(placed.values()) and not allows_vectors(snapshot):
-            return False
-        paths = [source.file.path for source in rewrite.sources]
-        removed = [remove_file(snapshot.files[path]) for path in paths if path in snapshot.files]
-        if not removed:
-            return False
-        added = self._add(rewrite, placed)
-        failpoint("after-rewrite-files")
-        actions = [keep_rows(action) for action in (*removed, *added)]
-        if not self._table.commit(snapshot.version + 1, OPTIMIZE, actions, {}):
-            return False
-        failpoint("after-rewrite-commit")
-        self._table.reader.advance(snapshot, snapshot.version + 1)
-        self._table.live.settle_staged(snapshot)
-        self._table.checkpoint(snapshot)
-        return True
+            return None
+        after = self._table.replace_files(rewrite, rewrite.place(gone))
+        if after is not None:
+            self._table.live.settle_staged(after)
+        return after
 
-    def _find_gone(self, snapshot: Snapshot, rewrite: Rewrite) -> Mapping[str, BitMap] | None:
+    def _find_gone(
+        self, version: TableVersion[F], rewrite: FileRewrite[F, M]
+    ) -> Mapping[str, BitMap] | None:
         """The rows of the old files that are gone now; None where some have come back."""
         gone = {}
         for source in rewrite.sources:
             path = source.file.path
-            file = snapshot.files.get(path)
+            file = version.files.get(path)
             if file is None:  # its rows are gone, or in other files
                 gone[path] = BitMap(range(source.rows))
                 continue
@@ -142,20 +161,3 @@ class Compactor:
             if not source.gone <= gone[path]:
                 return None
         return gone
-
-    def _add(self, rewrite: Rewrite, gone: Mapping[str, BitMap]) -> Sequence[Action]:
-        """Writes the vectors of the new files, as one file: the actions that add those that have
-        rows."""
-        vectors = VectorFile()
-        actions: list[Action] = []
-        for new in rewrite.new:
-            action = add_file(new.path, new.size, new.statistics.to_json())
-            if len(gone[new.path]) == new.rows:
-                continue
-            if gone[new.path]:
-                place = vectors.add(gone[new.path])
-                action = add_vector(LiveFile.from_action(action["add"]), place, new.rows)
-            actions.append(action)
-        if any("deletionVector" in action["add"] for action in actions):
-            self._table.files.write(vectors.path, bytes(vectors.content))
-        return actions

@@ -202,7 +202,8 @@ class DeltaCopy:
             raise explain_store_error(self._path, error) from error
         vectors = [file.vector for file in snapshot.files.values()]
         deleted = sum(each.rows for each in vectors if each is not None)
-        return replace(run, files=len(vectors), deleted=deleted)
+        number = snapshot.version if run.replaced else None
+        return replace(run, version=number, files=len(vectors), deleted=deleted)
 
     def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``. VACUUM of data files is the owner's where this product

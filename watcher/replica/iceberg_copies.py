@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.model.log_events.copies import COPY_RENAMED, LOAD_PROGRESS_MISSING
 from watcher.replica.compaction import CompactionPolicy
+from watcher.replica.compactor import Compactor
 from watcher.replica.copies import (
     CompactionRun,
     CopyState,
     Merging,
+    Needed,
     OpenCopy,
     OpenTableCopy,
     Replacement,
@@ -23,6 +26,12 @@ from watcher.replica.cuts import CONSUMER, END, KIND, PREFIX
 from watcher.replica.fences import TRIES_MAX, Fence
 from watcher.replica.iceberg import IcebergCopy, find_newest, open_read, read_marks
 from watcher.replica.iceberg_catalog import ReplicaCatalog, has_catalog
+from watcher.replica.iceberg_expiry import (
+    SNAPSHOTS_MAX,
+    SNAPSHOTS_SLACK,
+    expire_snapshots,
+    remove_files,
+)
 from watcher.replica.iceberg_names import name_copy
 from watcher.replica.iceberg_table import PositionTable
 from watcher.replica.iceberg_versions import IcebergVersion
@@ -37,8 +46,18 @@ class IcebergTableCopy(IcebergCopy):
     """The ``TableCopy`` in a catalog. Compactions by others are not conflicts. It is merged on
     read, and no column is added to it: a table whose columns change is loaded."""
 
-    def __init__(self, catalog: ReplicaCatalog, table: str, consumer: str) -> None:
+    def __init__(
+        self,
+        catalog: ReplicaCatalog,
+        table: str,
+        consumer: str,
+        policy: CompactionPolicy | None = None,
+    ) -> None:
+        """``policy``: how ``compact`` compacts; None: not at all, and the removal of snapshots and
+        files is the owner's."""
         self._table = PositionTable(catalog, table)
+        self._policy = policy
+        self._compactor = None if policy is None else Compactor(self._table, policy)
         super().__init__(self._table.path, consumer, self._table.open)
         self._name = table
         self._load = CopyLoad(self._path)
@@ -125,17 +144,44 @@ class IcebergTableCopy(IcebergCopy):
         """As ``TableCopy.takes_columns``."""
         return False
 
-    def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:  # noqa: ARG002
-        """As ``TableCopy.compact``: the index of keys is made."""
+    def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
+        """As ``TableCopy.compact``. Without a policy only the index of keys is made."""
         version = self._check(self._require())
+        run = CompactionRun()
         try:
             if key:
                 # So that the first merge after a load does not wait for it.
                 self._table.live.follow(version, key)
+            if self._compactor is not None and self._policy is not None:
+                run = self._compactor.run(version, key, whole)
+                self._tidy(self._policy, key)
         except OSError as error:
             raise explain_store_error(self._path, error) from error
-        gone = (each.vector.rows for each in version.files.values() if each.vector is not None)
-        return CompactionRun(files=len(version.files), deleted=sum(gone))
+        files = self._require().files.values()
+        gone = (each.vector.rows for each in files if each.vector is not None)
+        return replace(run, files=len(files), deleted=sum(gone))
+
+    def _tidy(self, policy: CompactionPolicy, key: Sequence[str]) -> None:
+        """Puts small files of deletes and manifests together, and removes snapshots where there
+        are too many."""
+        after = self._table.tidy(self._check(self._require()), policy.small_files)
+        if after is not None and key:
+            self._table.live.settle(after)
+        table = self._require().table
+        if len(table.metadata.snapshots) > SNAPSHOTS_MAX + SNAPSHOTS_SLACK:
+            expire_snapshots(table, self._consumer, Needed(0))
+
+    def remove_before(self, needed: Needed) -> None:
+        """As ``StoredCopy.remove_before``. Snapshots and files are the owner's where this product
+        does not compact."""
+        version = self._table.read()
+        if version is None or self._policy is None:
+            return
+        try:
+            expire_snapshots(version.table, self._consumer, needed)
+            remove_files(self._check(self._require()).table)
+        except OSError as error:
+            raise explain_store_error(self._path, error) from error
 
     def _create(self, schema: pa.Schema) -> IcebergVersion:
         if name_copy(self._name) != self._name:
@@ -190,8 +236,8 @@ def open_written_copies(
     folder: str,
     consumer: str,
     merging: Merging | None = None,  # noqa: ARG001 (there is no other)
-    policy: CompactionPolicy | None = None,  # noqa: ARG001
+    policy: CompactionPolicy | None = None,
 ) -> OpenTableCopy:
     """The copies of a replica, to write them."""
     catalog = ReplicaCatalog(folder.rstrip("/"))
-    return lambda table: IcebergTableCopy(catalog, table, consumer)
+    return lambda table: IcebergTableCopy(catalog, table, consumer, policy)

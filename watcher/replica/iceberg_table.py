@@ -7,19 +7,21 @@ A crash before that leaves files that no snapshot has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import BytesIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.manifest import DataFile
+from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
+from pyroaring import BitMap
 
 from watcher.process.failpoints import failpoint
-from watcher.replica.compaction import FILE_BYTES
+from watcher.replica.compaction import FILE_BYTES, choose_small
 from watcher.replica.copies import Replacement, same_columns
+from watcher.replica.file_rewrites import FileRewrite
 from watcher.replica.iceberg_catalog import ReplicaCatalog
 from watcher.replica.iceberg_files import IcebergFile, IcebergFiles
 from watcher.replica.iceberg_manifests import (
@@ -29,7 +31,7 @@ from watcher.replica.iceberg_manifests import (
     describe_deletes,
 )
 from watcher.replica.iceberg_schemas import build_schema, convert_schema
-from watcher.replica.iceberg_versions import IcebergVersion, VersionReader
+from watcher.replica.iceberg_versions import IcebergVersion, VersionReader, is_of
 from watcher.replica.live_files import find_rows
 from watcher.replica.live_rows import LiveRows
 from watcher.replica.merge_plan import plan_merge, take_columns
@@ -148,6 +150,67 @@ class PositionTable:
             return False
         failpoint("after-repair-commit")
         return True
+
+    def count(self, file: IcebergFile) -> int:
+        """As ``CompactTable.count``."""
+        return file.rows
+
+    def replace_files(
+        self, rewrite: FileRewrite[IcebergFile, DeletedRows], gone: Gone
+    ) -> IcebergVersion | None:
+        """As ``CompactTable.replace_files``, of the version that ``read`` has returned. Deletes
+        that are of no other files go with the old ones."""
+        version = self._version
+        assert version is not None, "read comes first"
+        removed = {source.file.path for source in rewrite.sources} & version.files.keys()
+        if not removed:
+            return None
+        new = [each for each in rewrite.new if len(gone[each.path]) < each.rows]
+        placed = {each.path: gone[each.path] for each in new if gone[each.path]}
+        left = version.files.keys() - removed
+        idle = {n for n in version.deletes if not left & self.files.read_deletes(n).keys()}
+        change = SnapshotChange(
+            Operation.REPLACE,
+            {},
+            [describe_data(version.table, each.path) for each in new],
+            self.write_deletes(placed),
+            frozenset(removed | idle),
+        )
+        failpoint("after-rewrite-files")
+        if not commit_snapshot(version.table, version.parts, change):
+            return None
+        failpoint("after-rewrite-commit")
+        return self.read()
+
+    def tidy(self, version: IcebergVersion, allowed: int) -> IcebergVersion | None:
+        """Puts small files of deletes together, and manifests, if there are more than is allowed:
+        the version after it; None where there is nothing to do, or somebody else has committed
+        meanwhile."""
+        chosen = {file.path for file in choose_small(list(version.list_deletes()), allowed)}
+        listed = [list(version.list_manifests(content)) for content in ManifestContent]
+        regrouped = {each.path for parts in listed for each in choose_small(parts, allowed)}
+        if not chosen and not regrouped:
+            return None
+        merged = self._merge_deletes(version, chosen)
+        change = SnapshotChange(
+            Operation.REPLACE,
+            {},
+            deletes=self.write_deletes(merged),
+            removed=frozenset(chosen),
+            regroup=frozenset(regrouped),
+        )
+        failpoint("after-rewrite-files")
+        return self.read() if commit_snapshot(version.table, version.parts, change) else None
+
+    def _merge_deletes(self, version: IcebergVersion, chosen: Collection[str]) -> Gone:
+        """The rows that some files of deletes name, of data files that are there."""
+        merged: dict[str, BitMap] = {}
+        for name in chosen:
+            for path, rows in self.files.read_deletes(name).items():
+                file = version.files.get(path)
+                if file is not None and is_of(version.deletes[name], file.entry):
+                    merged[path] = merged.get(path, BitMap()) | rows
+        return merged
 
     def write_rows(self, version: IcebergVersion, rows: pa.Table) -> list[DataFile]:
         """Writes the rows that come as a file, if there are any."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyiceberg.manifest import DataFileContent, FileFormat, ManifestContent, ManifestEntry
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
 from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
@@ -38,10 +37,24 @@ class IcebergVersion:
         """The columns, with their IDs."""
         return convert_schema(self.table.schema())
 
-    @property
-    def snapshot(self) -> Snapshot | None:
-        """The current one."""
-        return self.table.current_snapshot()
+    def list_deletes(self) -> Iterator[SmallFile]:
+        """The files of deletes."""
+        for path, entry in self.deletes.items():
+            yield SmallFile(path, entry.data_file.file_size_in_bytes)
+
+    def list_manifests(self, content: ManifestContent) -> Iterator[SmallFile]:
+        """The manifests of one kind of files."""
+        for part in self.parts:
+            if part.manifest.content == content:
+                yield SmallFile(part.manifest.manifest_path, part.manifest.manifest_length)
+
+
+@dataclass(frozen=True, slots=True)
+class SmallFile:
+    """A file that may be put together with others."""
+
+    path: str
+    size: int
 
 
 class VersionReader:

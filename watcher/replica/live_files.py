@@ -15,6 +15,11 @@ class Mark(Protocol):
     """What says which rows of a data file are gone, as a version of the table names it: a deletion
     vector, or position deletes. Two that are equal remove the same rows."""
 
+    @property
+    def rows(self) -> int:
+        """How many they are."""
+        ...
+
     def to_stored(self) -> dict[str, Any]:
         """As the list of an index has it."""
         ...

@@ -28,16 +28,18 @@ from watcher.replica.deletion_vectors import VectorFile, VectorPlace
 from watcher.replica.delta_actions import (
     add_file,
     add_vector,
+    keep_rows,
     name_data_file,
     now_millis,
     remove_file,
 )
-from watcher.replica.delta_features import NEW, PROPERTY, enable_vectors
+from watcher.replica.delta_features import NEW, PROPERTY, allows_vectors, enable_vectors
 from watcher.replica.delta_files import TableFiles
 from watcher.replica.delta_log import LOG as LOG_FOLDER
 from watcher.replica.delta_log import name_entry
 from watcher.replica.delta_snapshot import Action, LiveFile, Snapshot, SnapshotReader
 from watcher.replica.delta_stats import COMPACT, describe_rows
+from watcher.replica.file_rewrites import FileRewrite
 from watcher.replica.kept_rows import plan_kept_rows
 from watcher.replica.live_rows import LiveRows
 from watcher.replica.merge_plan import plan_merge, take_columns
@@ -48,6 +50,7 @@ from watcher.replica.stored_files import create_new
 LOG = logging.getLogger("watcher.replica")
 CHECKPOINT_INTERVAL, COMMITS_A_CHECKPOINT = "delta.checkpointInterval", 20
 ENGINE = "spanner-watcher"
+OPTIMIZE = "OPTIMIZE"
 COMMIT = "txnId"
 """The name in ``commitInfo`` of what tells the commit of one writer from that of another."""
 
@@ -177,6 +180,47 @@ class VectorTable:
         file = LiveFile.from_action(action["add"]) if "add" in action else None
         if file is not None and file.vector is not None:
             self.live.set_gone(file.path, file.vector, gone[file.path])
+
+    def replace_files(
+        self, rewrite: FileRewrite[LiveFile, VectorPlace], gone: Mapping[str, BitMap]
+    ) -> Snapshot | None:
+        """As ``CompactTable.replace_files``, of the version that ``read`` has returned."""
+        snapshot = self._snapshot
+        assert snapshot is not None, "read comes first"
+        if any(gone.values()) and not allows_vectors(snapshot):
+            return None
+        paths = [source.file.path for source in rewrite.sources]
+        removed = [remove_file(snapshot.files[path]) for path in paths if path in snapshot.files]
+        if not removed:
+            return None
+        added = self._add_rewritten(rewrite, gone)
+        failpoint("after-rewrite-files")
+        actions = [keep_rows(action) for action in (*removed, *added)]
+        if not self.commit(snapshot.version + 1, OPTIMIZE, actions, {}):
+            return None
+        failpoint("after-rewrite-commit")
+        self.reader.advance(snapshot, snapshot.version + 1)
+        self.checkpoint(snapshot)
+        return snapshot
+
+    def _add_rewritten(
+        self, rewrite: FileRewrite[LiveFile, VectorPlace], gone: Mapping[str, BitMap]
+    ) -> Sequence[Action]:
+        """Writes the vectors of the new files, as one file: the actions that add those that have
+        rows."""
+        vectors = VectorFile()
+        actions: list[Action] = []
+        for new in rewrite.new:
+            action = add_file(new.path, new.size, new.statistics.to_json())
+            if len(gone[new.path]) == new.rows:
+                continue
+            if gone[new.path]:
+                place = vectors.add(gone[new.path])
+                action = add_vector(LiveFile.from_action(action["add"]), place, new.rows)
+            actions.append(action)
+        if any("deletionVector" in action["add"] for action in actions):
+            self.files.write(vectors.path, bytes(vectors.content))
+        return actions
 
     def count(self, file: LiveFile) -> int:
         """The rows of a file, those that are gone included."""

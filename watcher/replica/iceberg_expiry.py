@@ -1,0 +1,68 @@
+"""Removes what no cut needs of an Iceberg table: snapshots, and then files that no snapshot has."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table
+
+from watcher.replica.copies import Needed
+from watcher.replica.iceberg import list_ancestors
+from watcher.replica.iceberg_manifests import Part, read_parts
+
+MARGIN_SECONDS = 86_400.0
+"""A file that is younger may be one that is about to be committed."""
+SNAPSHOTS_MAX, SNAPSHOTS_SLACK = 500, 50
+"""The table's metadata have a line for each snapshot, and are written with each commit. So many
+more may be there before they are removed."""
+
+
+def expire_snapshots(table: Table, consumer: str, needed: Needed) -> None:
+    """Removes snapshots before the lowest version that a cut names, and so many that not more than
+    ``SNAPSHOTS_MAX`` are left. The newest one of the consumer stays, and what has a name."""
+    listed = list_ancestors(table, consumer)
+    ends = [place for place, each in enumerate(listed) if each.end]
+    first = next((place for place in ends if listed[place].end >= needed.version), 0)
+    if not ends or not needed.version:
+        first = 0
+    first = max(first, len(listed) - SNAPSHOTS_MAX)
+    first = min(first, ends[-1] if ends else 0)
+    named = {each.snapshot_id for each in table.metadata.refs.values()}
+    gone = [each.id for each in listed[:first] if each.id not in named]
+    if not gone:
+        return
+    try:
+        table.maintenance.expire_snapshots().by_ids(gone).commit()
+    except CommitFailedException:
+        return  # somebody else has committed: the next time
+
+
+def remove_files(table: Table) -> None:
+    """Removes files in the folders of data and metadata that no snapshot has."""
+    kept = set(list_used(table))
+    before = time.time() - MARGIN_SECONDS
+    for name in ("data", "metadata"):
+        for path in Path(table.location(), name).glob("*"):
+            if str(path) not in kept and path.is_file() and path.stat().st_mtime < before:
+                path.unlink()
+
+
+def list_used(table: Table) -> Iterator[str]:
+    """The files of all snapshots, and those of the metadata that the table names."""
+    yield table.metadata_location
+    yield from (each.metadata_file for each in table.metadata.metadata_log)
+    known: dict[str, Part] = {}
+    for snapshot in table.metadata.snapshots:
+        yield snapshot.manifest_list
+        for part in read_parts(table.io, snapshot, known):
+            if part.manifest.manifest_path not in known:
+                known[part.manifest.manifest_path] = part
+                yield from list_files(part)
+
+
+def list_files(part: Part) -> Iterable[str]:
+    """A manifest, and the files that it has."""
+    return (part.manifest.manifest_path, *(e.data_file.file_path for e in part.entries))
