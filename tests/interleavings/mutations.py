@@ -26,6 +26,7 @@ from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.captures.poll import PollCapture
 from watcher.consumers.clearing.bounds import Slowest, find_least_positions, list_awaited
 from watcher.consumers.holding import Holding
+from watcher.consumers.lease_statements import LeaseStatements
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import Position, SpannerPositions
 from watcher.consumers.positions.rows import MovedRows, StoredPosition, StoredRows, merge_position
@@ -41,7 +42,7 @@ from watcher.planning.windows import Look, LookAt, raise_end
 from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.retries import RetryingSink
-from watcher.runners.spark.planner import BatchPlanner
+from watcher.runners.spark.query_tables import QueryTables
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.resolved_scan import QueryAnswers, ResolvedScan
 from watcher.runners.spark.scan import Scan
@@ -111,11 +112,11 @@ def replace_once(text: str, old: str, new: str) -> str:
 @contextmanager
 def write_lease_in_a_second_commit() -> Iterator[None]:
     """The owner is written first, the lease by a renewal."""
-    take = Consumers.__dict__["_take"].fget
+    take = LeaseStatements.__dict__["take"].fget
     acquire = Consumers.acquire
 
-    def without_lease(consumers: Consumers) -> str:
-        return replace_once(take(consumers), f" `LeaseUntil` = {consumers._lease_until},", "")
+    def without_lease(statements: LeaseStatements) -> str:
+        return replace_once(take(statements), f" `LeaseUntil` = {statements.lease_until},", "")
 
     def acquire_and_renew(consumers: Consumers, *arguments: Any, **options: Any) -> Lease:
         lease = acquire(consumers, *arguments, **options)
@@ -123,7 +124,7 @@ def write_lease_in_a_second_commit() -> Iterator[None]:
         return lease
 
     with (
-        patch_attribute(Consumers, "_take", property(without_lease)),
+        patch_attribute(LeaseStatements, "take", property(without_lease)),
         patch_attribute(Consumers, "acquire", acquire_and_renew),
     ):
         yield
@@ -131,13 +132,13 @@ def write_lease_in_a_second_commit() -> Iterator[None]:
 
 def acquire_and_erase_command() -> AbstractContextManager[None]:
     """Acquiring erases the operator's command."""
-    take = Consumers.__dict__["_take"].fget
+    take = LeaseStatements.__dict__["take"].fget
 
-    def erase(consumers: Consumers) -> str:
+    def erase(statements: LeaseStatements) -> str:
         owner = "`Owner` = @owner,"
-        return replace_once(take(consumers), owner, f"{owner} `Command` = NULL,")
+        return replace_once(take(statements), owner, f"{owner} `Command` = NULL,")
 
-    return patch_attribute(Consumers, "_take", property(erase))
+    return patch_attribute(LeaseStatements, "take", property(erase))
 
 
 @contextmanager
@@ -264,10 +265,10 @@ def freeze_tables() -> Iterator[None]:
 def begin_at_position() -> AbstractContextManager[None]:
     """A table that is new begins at the query's position."""
 
-    def starts(_planner: BatchPlanner, tables: Iterable[str], place: Any) -> dict[str, int]:
+    def starts(_tables: QueryTables, tables: Iterable[str], place: Any) -> dict[str, int]:
         return dict.fromkeys(tables, place.position)
 
-    return patch_attribute(BatchPlanner, "_list_starts", starts)
+    return patch_attribute(QueryTables, "list_starts", starts)
 
 
 @contextmanager
@@ -333,12 +334,12 @@ def take_parts_again() -> Iterator[None]:
 
 def renew_for_anybody() -> AbstractContextManager[None]:
     """A renewal does not say whose the lease is."""
-    renew = Consumers.__dict__["_renew"].fget
+    renew = LeaseStatements.__dict__["renew"].fget
 
-    def of_anybody(consumers: Consumers) -> str:
-        return replace_once(renew(consumers), " AND `Owner` = @owner", "")
+    def of_anybody(statements: LeaseStatements) -> str:
+        return replace_once(renew(statements), " AND `Owner` = @owner", "")
 
-    return patch_attribute(Consumers, "_renew", property(of_anybody))
+    return patch_attribute(LeaseStatements, "renew", property(of_anybody))
 
 
 def take_from_the_living() -> AbstractContextManager[None]:

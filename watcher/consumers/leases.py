@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
@@ -13,6 +13,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.model.suggestions import suggest_name
 from watcher.consumers.arrivals import finish_arrival
+from watcher.consumers.lease_statements import LeaseStatements
 from watcher.consumers.positions import (
     check_owner,
     consumers_table,
@@ -92,6 +93,10 @@ class Consumers:
         return find_dialect(self._database)
 
     @property
+    def _statements(self) -> LeaseStatements:
+        return LeaseStatements(self._sql, self._name)
+
+    @property
     def table(self) -> str:
         """The name of the table of leases and states."""
         return self._name
@@ -128,7 +133,7 @@ class Consumers:
             if row is not None and row.alive and row.owner != lease.owner:
                 return False
             lease.command = row.command if row is not None else None
-            sql = self._take if row is not None else self._insert
+            sql = self._statements.take if row is not None else self._statements.insert
             transaction.execute_update(*self._sql.bind(sql, values))
             return True
 
@@ -147,14 +152,8 @@ class Consumers:
 
     def _read_holder(self, transaction: Transaction, consumer: str) -> LeaseHolder | None:
         """Who holds a consumer's name, or held it last."""
-        q = self._sql.quote
-        sql = (
-            f"SELECT {is_alive(self._sql)},"  # noqa: S608 (quoted)
-            f" {self._sql.quote_all(('Owner', 'Command', 'Reason'))} FROM {q(self._name)}"
-            f" WHERE {q('Consumer')} = @consumer"
-        )
         rows = transaction.execute_sql(
-            *self._sql.bind(sql, {"consumer": (consumer, param_types.STRING)})
+            *self._sql.bind(self._statements.holder, {"consumer": (consumer, param_types.STRING)})
         )
         holders = [
             LeaseHolder(
@@ -166,59 +165,6 @@ class Consumers:
             for alive, owner, command, reason in rows
         ]
         return holders[0] if holders else None
-
-    @property
-    def _take(self) -> str:
-        """The statement that gives a known consumer's name to an owner, with the lease at once."""
-        changes = {
-            "State": "@state",
-            "Reason": "NULL",
-            "Owner": "@owner",
-            "LeaseUntil": self._lease_until,
-            "UpdatedAt": self._sql.commit_timestamp,
-        }
-        return self._render_update(changes, ("Consumer",))
-
-    @property
-    def _insert(self) -> str:
-        """As ``_take``, for a consumer that is new."""
-        columns = ("Consumer", "State", "Owner", "LeaseUntil", "UpdatedAt")
-        return (
-            f"INSERT INTO {self._sql.quote(self._name)}"  # noqa: S608 (quoted)
-            f" ({self._sql.quote_all(columns)})"
-            f" VALUES (@consumer, @state, @owner, {self._lease_until},"
-            f" {self._sql.commit_timestamp})"
-        )
-
-    @property
-    def _renew(self) -> str:
-        """The statement that renews or releases a lease; no row when it is another's."""
-        command = self._sql.quote("Command")
-        changes = {
-            "State": "@state",
-            "Reason": "@reason",
-            "Owner": "@next_owner",
-            "LeaseUntil": self._lease_until,
-            "Command": f"NULLIF({command}, @obeyed)",
-            "Windows": "@windows",
-            "DeliveredRows": "@rows",
-            "RowsPerSecond": "@rate",
-            "DeadLetters": "@dead",
-            "UpdatedAt": self._sql.commit_timestamp,
-        }
-        update = self._render_update(changes, ("Consumer", "Owner"))
-        return f"{update} {self._sql.returning(command)}"
-
-    @property
-    def _lease_until(self) -> str:
-        return self._sql.add_milliseconds("CURRENT_TIMESTAMP", "@milliseconds")
-
-    def _render_update(self, changes: Mapping[str, str], keys: Sequence[str]) -> str:
-        """An UPDATE of the rows that have the parameters named as ``keys``."""
-        q = self._sql.quote
-        assigned = ", ".join(f"{q(name)} = {value}" for name, value in changes.items())
-        condition = " AND ".join(f"{q(key)} = @{key.lower()}" for key in keys)
-        return f"UPDATE {q(self._name)} SET {assigned} WHERE {condition}"  # noqa: S608 (quoted)
 
     def renew(self, lease: Lease, state: State, progress: ConsumerProgress) -> Command | None:
         """Extends the lease and stores the state; what operators have asked for.
@@ -266,7 +212,7 @@ class Consumers:
         }
 
         def update(transaction: Transaction) -> list[list[str | None]]:
-            return list(transaction.execute_sql(*self._sql.bind(self._renew, values)))
+            return list(transaction.execute_sql(*self._sql.bind(self._statements.renew, values)))
 
         rows = run_optimistically(self._database, update)
         if not rows:

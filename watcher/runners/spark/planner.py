@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from google.api_core.exceptions import InvalidArgument, NotFound
 
 from watcher.model.errors import (
     CheckpointError,
-    VersionExpiredError,
 )
-from watcher.model.window import BEGINNING, Window
+from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit
 from watcher.planning.windows import (
     Look,
@@ -27,7 +26,8 @@ from watcher.planning.windows import (
 from watcher.runners.spark.backlog import Backlog
 from watcher.runners.spark.consumer import QueryConsumer
 from watcher.runners.spark.offsets import Offset, OffsetPlace, Offsets
-from watcher.runners.spark.pages import BackfillPlace, Pages
+from watcher.runners.spark.pages import BackfillPlace
+from watcher.runners.spark.query_tables import QueryTables
 from watcher.runners.spark.resolution import make_scan_selection
 from watcher.runners.spark.resolved_scan import QueryAnswers, ResolvedScan
 from watcher.runners.spark.scan import Scan
@@ -41,7 +41,6 @@ from watcher.settings.spark import SourceOptions
 from watcher.spanner.failures import FailureKind, classify_error
 from watcher.spanner.outages import Outages
 from watcher.spanner.timestamps import format_timestamp
-from watcher.tables.epochs import Epochs
 
 
 class BatchPlanner:
@@ -55,11 +54,7 @@ class BatchPlanner:
     def __init__(self, scan: Scan) -> None:
         options = scan.options
         self._scan = scan
-        self._epochs = Epochs(
-            scan.queries.stream, lambda schema: ResolvedScan.resolve(scan, schema)
-        )
-        self._latest = ResolvedScan.start(scan)
-        self._pages: tuple[int, Pages] | None = None
+        self._tables = QueryTables(scan)
         self.offsets = Offsets(options.address.path, options.source)
         self._until: int | None = None
         self._seen: int | None = None
@@ -85,7 +80,9 @@ class BatchPlanner:
         """Where the next batch ends."""
         place = self.offsets.parse(start)
         if place.position is not None:
-            self._register(self._list_starts(place.tables or self._latest.scan.tables, place))
+            self._register(
+                self._tables.list_starts(place.tables or self._tables.latest.scan.tables, place)
+            )
         if self._consumer is not None and self._consumer.is_paused():
             return start
         if place.backfill is not None:
@@ -101,16 +98,16 @@ class BatchPlanner:
         """A backfill is of the tables as they are where it is registered."""
         at = self._until if self._until is not None else self._scan.queries.fetch_read_timestamp()
         at = self._register_begin(at, now=True)
-        tables = self._list_tables(self._resolve_at(at).scan)
-        first = self._open_pages(at, tables).first
+        tables = self._tables.list_names(self._tables.resolve_at(at).scan)
+        first = self._tables.open_pages(at, tables).first
         return self._plan_page_end(at, first, tables, limit, EARLIEST)
 
     def _plan_rest_end(self, place: OffsetPlace) -> Offset:
         """The end of what is left of a backfill, with the window that comes after it."""
         end = self._scan.queries.fetch_read_timestamp()
-        current = self._resolve_at(end)
+        current = self._tables.resolve_at(end)
         current.check_tables(place.tables or ())
-        return self.offsets.make(end, tables=self._list_tables(current.scan))
+        return self.offsets.make(end, tables=self._tables.list_names(current.scan))
 
     def _plan_window_end(self, start: Offset, place: OffsetPlace, limit: ReadLimit) -> Offset:
         """An idle table's position advances every ``idleSeconds`` too, so that lag is honest and
@@ -126,8 +123,7 @@ class BatchPlanner:
             # The tables are not what they were.
             if classify_error(error) not in (FailureKind.SCHEMA, FailureKind.INDEX):
                 raise
-            _, self._latest = self._epochs.latest()
-            self._latest.check_tables(place.tables or ())
+            self._tables.look_again(place.tables or ())
             plan = self._plan(place, limit, advances)
         if plan is None:
             self._found_nothing = True
@@ -136,23 +132,25 @@ class BatchPlanner:
         self._advanced_at, self._found_nothing = time.monotonic(), False
         self._changed = (plan.end, plan.changed)
         began = format_timestamp(begin) if first else None
-        return self.offsets.make(plan.end, None, began, self._list_tables(plan.watched.schema.scan))
+        return self.offsets.make(
+            plan.end, None, began, self._tables.list_names(plan.watched.schema.scan)
+        )
 
     def _plan(
         self, place: OffsetPlace, limit: ReadLimit, advances: bool
     ) -> WindowPlan[ResolvedScan] | None:
         """The next window after a place; None where there is nothing to do."""
-        answers = QueryAnswers(place, self._resolve_at, self._list_starts)
-        watched = answers.watch(self._latest)
-        look = self._latest.windows.look(watched.positions)
+        answers = QueryAnswers(place, self._tables.resolve_at, self._tables.list_starts)
+        watched = answers.watch(self._tables.latest)
+        look = self._tables.latest.windows.look(watched.positions)
         self._seen = look.end
         request = Request(watched, self._limit_window(limit), self._until, advances)
         if not needs_window(request, look):
             assert place.position is not None
-            self._backlog = self._leave(self._latest, look, place.position)
+            self._backlog = self._leave(self._tables.latest, look, place.position)
             return None
         plan = answer(plan_window(request, look), answers)
-        self._latest = plan.latest.schema
+        self._tables.latest = plan.latest.schema
         self._backlog = self._leave(plan.watched.schema, look, plan.end)
         return plan
 
@@ -190,7 +188,7 @@ class BatchPlanner:
         most, rows = self._limit_window(limit), self._scan.options.backfill_rows_per_batch
         page = replace(most, rows=min(rows, most.rows or rows))
         self._advanced_at = time.monotonic()
-        pages = self._open_pages(at, tables)
+        pages = self._tables.open_pages(at, tables)
         end = self.offsets.make(at, pages.plan(at, place, page), began, tables)
         pages.remember(json.dumps(end, sort_keys=True))
         return end
@@ -212,9 +210,9 @@ class BatchPlanner:
         self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
     ) -> list[PlannedSlice]:
         """The slices of a page of a backfill; known where this process has planned its end."""
-        scan = self._resolve_at(position).scan.select_tables(after.tables)
+        scan = self._tables.resolve_at(position).scan.select_tables(after.tables)
         self._register(dict.fromkeys(scan.tables, position))
-        pages = self._open_pages(position, after.tables)
+        pages = self._tables.open_pages(position, after.tables)
         known = pages.recall(json.dumps(end, sort_keys=True))
         first = before.backfill or pages.first
         return attach_captures(scan, known or pages.plan_between(position, first, after.backfill))
@@ -223,12 +221,12 @@ class BatchPlanner:
         self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
     ) -> list[PlannedSlice]:
         """The slices of a window."""
-        scan = self._resolve_at(position).scan.select_tables(after.tables)
+        scan = self._tables.resolve_at(position).scan.select_tables(after.tables)
         begin = after.began_at if after.first_end else before.position
         if begin is None:
             raise CheckpointError(f"the offset {end} does not say where its window begins")
         place = replace(before, position=begin)
-        starts = self._list_starts(scan.tables, place)
+        starts = self._tables.list_starts(scan.tables, place)
         self._register(starts)
         seen = self._changed
         changed = seen[1] if seen is not None and seen[0] == position else frozenset(starts)
@@ -252,8 +250,8 @@ class BatchPlanner:
         if before == after or after.position is None:
             return None
         begin = after.began_at if after.first_end else before.position
-        scan = self._resolve_at(after.position).scan.select_tables(after.tables)
-        starts = self._list_starts(scan.tables, replace(before, position=begin))
+        scan = self._tables.resolve_at(after.position).scan.select_tables(after.tables)
+        starts = self._tables.list_starts(scan.tables, replace(before, position=begin))
         return BatchWindow(after.position, starts)
 
     def commit(self, end: Offset) -> None:
@@ -269,42 +267,6 @@ class BatchPlanner:
         if self._consumer is not None:
             self._consumer.stop()
 
-    # Tables and schemas.
-
-    def _resolve_at(self, timestamp: int) -> ResolvedScan:
-        """The query in the schema at a timestamp; before the version retention period, where rows
-        are read as of now, in the current schema. Raises SchemaChangedError where the columns do
-        not fit any more; one that was not there yet is NULL."""
-        try:
-            resolved = self._epochs.at(timestamp)
-        except VersionExpiredError:
-            _, resolved = self._epochs.latest()
-        if timestamp >= self._scan.known_at:
-            resolved.scan.check_columns(self._scan)
-        return resolved
-
-    def _list_tables(self, scan: Scan) -> tuple[str, ...] | None:
-        """The tables as an offset names them, where the options may mean several."""
-        return scan.tables if self._scan.options.tables is not None else None
-
-    def _list_starts(self, tables: Iterable[str], place: OffsetPlace) -> dict[str, int]:
-        """Where tables begin. One that is not in the start is new: all that lies in its index came
-        after it was made watchable. Of a change stream it came after the start."""
-        assert place.position is not None
-        polled = self._scan.stream is None
-        return {
-            name: BEGINNING
-            if polled and place.tables is not None and name not in place.tables
-            else place.position
-            for name in tables
-        }
-
-    def _open_pages(self, at: int, tables: Sequence[str] | None) -> Pages:
-        """The pages of the tables as they were at a timestamp."""
-        if self._pages is None or self._pages[0] != at:
-            self._pages = (at, Pages(self._resolve_at(at).scan.select_tables(tables)))
-        return self._pages[1]
-
     # Timestamps and positions.
 
     def _register(self, starts: Mapping[str, int]) -> None:
@@ -312,13 +274,13 @@ class BatchPlanner:
             self._consumer.register(starts, with_sets=self._map_change_sets())
 
     def _map_change_sets(self) -> Mapping[str, str]:
-        return map_change_sets(capture.table for capture in self._latest.scan.captures)
+        return map_change_sets(capture.table for capture in self._tables.latest.scan.captures)
 
     def _register_begin(self, at: int, now: bool) -> int:
         """Where the query begins: registered there, so that clearing does not pass it."""
         if self._consumer is None:
             return at
-        starts = dict.fromkeys(self._latest.scan.tables, at)
+        starts = dict.fromkeys(self._tables.latest.scan.tables, at)
         registered = self._consumer.register(starts, now, self._map_change_sets())
         return max(at, *registered.values())
 
