@@ -23,6 +23,8 @@ from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.values import WatchedTable
 
 FORMAT = 1
+FORMAT_OF_MODES = 2
+"""Of cuts whose copies keep more than the rows that are there: earlier releases refuse them."""
 DELTA = "delta"
 """The format of copies where a cut does not state it: version 1.0.0 had no other."""
 PREFIX = "spanner-watcher."
@@ -33,10 +35,10 @@ CONSUMER, END, KIND = (f"{PREFIX}{name}" for name in ("consumer", "end", "kind")
 def parse_stored(text: str, path: str) -> dict[str, Any]:
     """A file of a replica. Raises CheckpointError for what no release up to this one writes."""
     stored: dict[str, Any] = json.loads(text)
-    if stored.get("format") != FORMAT:
+    if stored.get("format") not in (FORMAT, FORMAT_OF_MODES):
         raise CheckpointError(
-            f"{path} has format {stored.get('format')}, and this release reads format {FORMAT}:"
-            " install the release that wrote it, or a later one"
+            f"{path} has format {stored.get('format')}, and this release reads formats {FORMAT} and"
+            f" {FORMAT_OF_MODES}: install the release that wrote it, or a later one"
         )
     return stored
 
@@ -228,7 +230,7 @@ class Cut:
         tables = {name: each.to_stored() for name, each in sorted(self.tables.items())}
         return json.dumps(
             {
-                "format": FORMAT,
+                "format": FORMAT if self.mode == LATEST else FORMAT_OF_MODES,
                 "database": self.database,
                 "consumer": self.consumer,
                 "end": self.end,
