@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -21,7 +22,6 @@ MODULE = "watcher.process.spark.worker_template"
 SET_BY_SPARK = {"PYTHONUNBUFFERED": "YES"}
 """What Spark sets for each Python process, and Python reads when it starts."""
 WAITING_MAX = 128
-END_SECONDS_MAX = 10.0
 
 
 def prestart() -> None:
@@ -73,11 +73,14 @@ def start_template(environment: tuple[tuple[str, str], ...]) -> str:
             raise
         finally:
             os.close(life)
-    atexit.register(end_template, process, end)
+    atexit.register(end_template, process, end, folder)
     return address
 
 
-def end_template(process: subprocess.Popen[bytes], end: int) -> None:
-    """Tells the template that this process ends. Its forks are Spark's, which ends them."""
+def end_template(process: subprocess.Popen[bytes], end: int, folder: Path) -> None:
+    """Ends the template, which may still import. Its forks are Spark's, which ends them. A driver
+    that is killed does not come here: the template sees that its end of the pipe is closed."""
+    process.terminate()
+    process.wait()
     os.close(end)
-    process.wait(END_SECONDS_MAX)
+    shutil.rmtree(folder, ignore_errors=True)

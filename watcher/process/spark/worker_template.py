@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import shutil
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -44,8 +45,7 @@ def main() -> None:
     if command is not None:
         become(command, installed)
     else:
-        address.unlink(missing_ok=True)
-        address.parent.rmdir()
+        shutil.rmtree(address.parent, ignore_errors=True)
 
 
 def starts_alike(command: Command) -> bool:
