@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from watcher.model.errors import ConfigurationError
 from watcher.replica.cuts import DELTA, Cut, TableCut
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frame_reading import as_of
 from watcher.replica.manifest import Manifest

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import DELETED_COLUMN, MERGE_ON_READ, STAMP_COLUMN
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.frames import arrow_schema, session_settings
 from watcher.replica.rows import reduce_changes
 

@@ -55,10 +55,11 @@ from hypothesis import strategies as st
 
 from ddl.model.schema import Dialect
 from watcher.model.errors import ConfigurationError, CopyConflictError, VersionExpiredError
-from watcher.replica import commits, loads, merge_on_read
+from watcher.replica import commits, loads
 from watcher.replica.copies import DELETED_COLUMN
 from watcher.replica.cuts import DELTA, Cut
-from watcher.replica.delta import DeltaCopy, open_delta_copies
+from watcher.replica.delta import merge_on_read
+from watcher.replica.delta.copy import DeltaCopy, open_delta_copies
 from watcher.replica.loads import ChunkLimit, LoadBudget, LoadProgress
 from watcher.replica.manifest import Manifest, name_of
 from watcher.replica.reading import as_of

@@ -21,7 +21,7 @@ from fixtures.singers import write_singers
 from google.cloud.spanner_v1.database import Database
 
 from watcher.replica.copies import STAMP_COLUMN, STAMP_COLUMNS
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.reading import as_of
 
 BEFORE = "_commit_timestamp"

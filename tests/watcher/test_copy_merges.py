@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watcher.replica.copies import Merging
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.merge_sql import DATAFUSION, SPARK, MergeSql, render_spark_merge
 from watcher.replica.rows import reduce_changes
 

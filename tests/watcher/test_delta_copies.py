@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from watcher.model.errors import CopyConflictError, ReplicaError, VersionExpiredError
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, Merging
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta.copy import DeltaCopy
 
 SCHEMA = pa.schema(
     [("Id", pa.int64()), ("Name", pa.string()), (STAMP_COLUMN, pa.timestamp("us", "UTC"))]

@@ -15,7 +15,7 @@ from fixtures.named_rows import KEY, load_rows, make_rows
 from packaging.requirements import Requirement
 from pyiceberg.manifest import ManifestContent, ManifestWriter, ManifestWriterV2
 
-from watcher.replica.iceberg_manifests import DeleteManifestWriter
+from watcher.replica.iceberg.manifests import DeleteManifestWriter
 
 ROOT = Path(__file__).parents[2]
 OVERRIDDEN = {"content", "_meta"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watcher.replica.iceberg_names import METADATA_TABLES, is_taken, name_copy
+from watcher.replica.iceberg.names import METADATA_TABLES, is_taken, name_copy
 
 cased = st.sampled_from(sorted(METADATA_TABLES)).flatmap(
     lambda name: st.sampled_from((name, name.upper(), name.title()))

@@ -17,7 +17,7 @@ from fixtures.replicas import read_delta
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.modes import HISTORY, KEEP_DELETED, Mode
 from watcher.replica.row_versions import extend_schema, keep_valid
 

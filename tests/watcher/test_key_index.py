@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from watcher.replica.deletion_vectors import VectorPlace
+from watcher.replica.delta.deletion_vectors import VectorPlace
 from watcher.replica.key_index import ABANDONED_SECONDS, SUFFIX, Entries, KeyIndex
 
 

@@ -24,9 +24,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from watcher.model.errors import CopyConflictError, ReplicaError
-from watcher.replica import merge_on_read
 from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, Needed
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta import merge_on_read
+from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.stored_files import create_new
 
 EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "12"))

@@ -28,7 +28,7 @@ from watcher.replica import object_stores
 from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import MERGE_ON_READ
 from watcher.replica.cuts import DELTA
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.formats import PARQUET
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner

@@ -29,8 +29,8 @@ from google.cloud.spanner_v1.database import Database
 from watcher.model.errors import ConfigurationError, CopyConflictError
 from watcher.replica.copies import OutsideCommit
 from watcher.replica.cuts import Cause
-from watcher.replica.delta import DeltaCopy
-from watcher.replica.lineage import Ancestor, list_outside
+from watcher.replica.delta.copy import DeltaCopy
+from watcher.replica.iceberg.lineage import Ancestor, list_outside
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
 

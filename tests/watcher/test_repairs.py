@@ -49,7 +49,7 @@ from watcher.model.errors import (
 from watcher.process.failpoints import VARIABLE
 from watcher.replica.copies import Replacement
 from watcher.replica.cuts import Cause, Cut, Reason
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.formats import PARQUET, open_copies
 from watcher.replica.manifest import Manifest
 from watcher.replica.parquet import ParquetVersion, VersionStore

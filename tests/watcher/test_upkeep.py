@@ -19,7 +19,7 @@ from watcher.model.errors import ConfigurationError, ReplicaError
 from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import MERGE_ON_READ, CopyState
 from watcher.replica.cuts import Cut, TableCut
-from watcher.replica.delta import DeltaCopy
+from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.manifest import Manifest
 from watcher.replica.replica_window import CutReport
 from watcher.replica.upkeep import Compacted, Upkeep

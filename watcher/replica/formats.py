@@ -78,7 +78,7 @@ class CopyFormat:
 FORMATS: Mapping[str, CopyFormat] = {
     DELTA: CopyFormat(
         "Delta",
-        "watcher.replica.delta:open_delta_copies",
+        "watcher.replica.delta.copy:open_delta_copies",
         "watcher.replica.spark_delta:open_delta_frames",
         (MERGE_ON_READ, COPY_ON_WRITE),
         extra="delta",
@@ -95,7 +95,7 @@ FORMATS: Mapping[str, CopyFormat] = {
         ),
         own=OwnWriter(
             "delta-rs",
-            "watcher.replica.delta:open_delta_copies",
+            "watcher.replica.delta.copy:open_delta_copies",
             (MERGE_ON_READ, COPY_ON_WRITE),
             keeps_dropped=True,
             modes=MODES,
@@ -103,7 +103,7 @@ FORMATS: Mapping[str, CopyFormat] = {
     ),
     ICEBERG: CopyFormat(
         "Iceberg",
-        "watcher.replica.iceberg_copies:open_iceberg_copies",
+        "watcher.replica.iceberg.copies:open_iceberg_copies",
         "watcher.replica.spark_iceberg:open_iceberg_frames",
         (MERGE_ON_READ, COPY_ON_WRITE),
         extra="iceberg",
@@ -115,7 +115,7 @@ FORMATS: Mapping[str, CopyFormat] = {
         ),
         own=OwnWriter(
             "pyiceberg",
-            "watcher.replica.iceberg_copies:open_written_copies",
+            "watcher.replica.iceberg.copies:open_written_copies",
             (MERGE_ON_READ,),
             keeps_dropped=False,
         ),

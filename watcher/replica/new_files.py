@@ -9,7 +9,7 @@ from typing import IO, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from watcher.replica.delta_stats import FileStatistics
+from watcher.replica.delta.stats import FileStatistics
 
 GROUP_ROWS = 131_072
 """A reader holds a group of rows at a time."""

@@ -22,8 +22,8 @@ from watcher.replica.copies import (
     OutsideCommit,
 )
 from watcher.replica.cuts import FORMAT
-from watcher.replica.delta_log import LOAD, DeltaLog
-from watcher.replica.delta_log import METADATA as MARK
+from watcher.replica.delta.log import LOAD, DeltaLog
+from watcher.replica.delta.log import METADATA as MARK
 from watcher.replica.frames import (
     OpenFrameCopy,
     arrow_schema,

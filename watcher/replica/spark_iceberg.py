@@ -30,8 +30,8 @@ from watcher.replica.frames import (
     scan_frame,
     session_settings,
 )
-from watcher.replica.iceberg_names import name_copy
-from watcher.replica.lineage import Ancestor, list_outside
+from watcher.replica.iceberg.lineage import Ancestor, list_outside
+from watcher.replica.iceberg.names import name_copy
 from watcher.replica.merge_sql import SPARK, render_spark_merge
 
 LOG = logging.getLogger("watcher.replica")

@@ -24,8 +24,7 @@ from pyroaring import BitMap
 from watcher.model.log_events.copies import CHECKPOINT_NOT_WRITTEN
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import DROPPED
-from watcher.replica.deletion_vectors import VectorFile, VectorPlace
-from watcher.replica.delta_actions import (
+from watcher.replica.delta.actions import (
     add_file,
     add_vector,
     keep_rows,
@@ -33,14 +32,15 @@ from watcher.replica.delta_actions import (
     now_millis,
     remove_file,
 )
-from watcher.replica.delta_features import NEW, PROPERTY, allows_vectors, enable_vectors
-from watcher.replica.delta_files import TableFiles
-from watcher.replica.delta_log import LOG as LOG_FOLDER
-from watcher.replica.delta_log import name_entry
-from watcher.replica.delta_snapshot import Action, LiveFile, Snapshot, SnapshotReader
-from watcher.replica.delta_stats import COMPACT, describe_rows
+from watcher.replica.delta.deletion_vectors import VectorFile, VectorPlace
+from watcher.replica.delta.features import NEW, PROPERTY, allows_vectors, enable_vectors
+from watcher.replica.delta.files import TableFiles
+from watcher.replica.delta.kept_rows import plan_kept_rows
+from watcher.replica.delta.log import LOG as LOG_FOLDER
+from watcher.replica.delta.log import name_entry
+from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot, SnapshotReader
+from watcher.replica.delta.stats import COMPACT, describe_rows
 from watcher.replica.file_rewrites import FileRewrite
-from watcher.replica.kept_rows import plan_kept_rows
 from watcher.replica.live_rows import LiveRows
 from watcher.replica.merge_plan import plan_merge, take_columns
 from watcher.replica.modes import LATEST, OWN_COLUMNS, find_mode

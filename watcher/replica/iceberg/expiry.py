@@ -10,8 +10,8 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
 from watcher.replica.copies import Needed
-from watcher.replica.iceberg import list_ancestors
-from watcher.replica.iceberg_manifests import Part, read_parts
+from watcher.replica.iceberg.manifests import Part, read_parts
+from watcher.replica.iceberg.stored_copy import list_ancestors
 
 MARGIN_SECONDS = 86_400.0
 """A file that is younger may be one that is about to be committed."""

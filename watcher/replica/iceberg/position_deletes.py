@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap
 
-from watcher.replica.iceberg_schemas import FIELD_ID
+from watcher.replica.iceberg.schemas import FIELD_ID
 
 PATH, POSITION = 2147483546, 2147483545
 """The IDs that the format reserves for both columns."""

@@ -8,10 +8,10 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from watcher.replica.deletion_vectors import RELATIVE, VectorPlace
-from watcher.replica.delta_log import read_mark
-from watcher.replica.delta_snapshot import Action, LiveFile
-from watcher.replica.delta_stats import loosen
+from watcher.replica.delta.deletion_vectors import RELATIVE, VectorPlace
+from watcher.replica.delta.log import read_mark
+from watcher.replica.delta.snapshot import Action, LiveFile
+from watcher.replica.delta.stats import loosen
 
 
 def remove_file(file: LiveFile) -> Action:

@@ -24,18 +24,18 @@ from watcher.replica.copies import (
 )
 from watcher.replica.cuts import CONSUMER, END, KIND, PREFIX
 from watcher.replica.fences import TRIES_MAX, Fence
-from watcher.replica.iceberg import IcebergCopy, find_newest, open_read, read_marks
-from watcher.replica.iceberg_catalog import ReplicaCatalog, has_catalog
-from watcher.replica.iceberg_expiry import (
+from watcher.replica.iceberg.catalog import ReplicaCatalog, has_catalog
+from watcher.replica.iceberg.expiry import (
     SNAPSHOTS_MAX,
     SNAPSHOTS_SLACK,
     expire_snapshots,
     remove_files,
 )
-from watcher.replica.iceberg_names import name_copy
-from watcher.replica.iceberg_table import PositionTable
-from watcher.replica.iceberg_versions import IcebergVersion
-from watcher.replica.lineage import LOAD
+from watcher.replica.iceberg.lineage import LOAD
+from watcher.replica.iceberg.names import name_copy
+from watcher.replica.iceberg.stored_copy import IcebergCopy, find_newest, open_read, read_marks
+from watcher.replica.iceberg.table import PositionTable
+from watcher.replica.iceberg.versions import IcebergVersion
 from watcher.replica.loads import CHUNK, Chunk, CopyLoad, FirstError, WholeTable, name_chunk
 from watcher.replica.stored_files import explain_store_error
 

@@ -13,8 +13,8 @@ from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestEntry
 from pyroaring import BitMap
 
-from watcher.replica.iceberg_schemas import FIELD_ID
-from watcher.replica.position_deletes import DeletedRows, Gone, decode_deletes
+from watcher.replica.iceberg.position_deletes import DeletedRows, Gone, decode_deletes
+from watcher.replica.iceberg.schemas import FIELD_ID
 from watcher.replica.stored_files import BATCH_ROWS, explain_store
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from watcher.replica.copies import find_order, find_stamp
-from watcher.replica.deletion_vectors import VectorPlace
-from watcher.replica.delta_files import TableFiles
-from watcher.replica.delta_snapshot import LiveFile, Snapshot
+from watcher.replica.delta.deletion_vectors import VectorPlace
+from watcher.replica.delta.files import TableFiles
+from watcher.replica.delta.snapshot import LiveFile, Snapshot
 from watcher.replica.key_hashes import Words
 from watcher.replica.key_index import NEVER, Entries
 from watcher.replica.live_rows import LiveRows, to_micros

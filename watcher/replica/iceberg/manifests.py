@@ -44,7 +44,7 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.typedef import Record
 
-from watcher.replica.position_deletes import PATH, Gone
+from watcher.replica.iceberg.position_deletes import PATH, Gone
 
 CODEC: Final = "deflate"
 FORMAT_VERSION: Final = 2

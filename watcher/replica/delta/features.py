@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from watcher.replica.delta_snapshot import VECTORS, Action, Snapshot
+from watcher.replica.delta.snapshot import VECTORS, Action, Snapshot
 
 PROPERTY = "delta.enableDeletionVectors"
 READER, WRITER = 3, 7

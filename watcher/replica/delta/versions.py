@@ -11,8 +11,8 @@ from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import VersionRows
-from watcher.replica.delta_files import TableFiles
-from watcher.replica.delta_snapshot import (
+from watcher.replica.delta.files import TableFiles
+from watcher.replica.delta.snapshot import (
     VECTORS,
     LiveFile,
     Snapshot,

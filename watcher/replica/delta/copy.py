@@ -27,18 +27,18 @@ from watcher.replica.copies import (
     Replacement,
     VersionRows,
 )
-from watcher.replica.delta_commits import DeltaCommits
-from watcher.replica.delta_expiry import FileExpiry
-from watcher.replica.delta_features import allows_vectors, list_obstacles
-from watcher.replica.delta_loads import DeltaLoads
-from watcher.replica.delta_log import METADATA, USER_METADATA
-from watcher.replica.delta_merges import DeltaMerges
-from watcher.replica.delta_replacement import replace_rows
-from watcher.replica.delta_snapshot import Snapshot, convert_schema
-from watcher.replica.delta_versions import DeltaVersions
+from watcher.replica.delta.commits import DeltaCommits
+from watcher.replica.delta.expiry import FileExpiry
+from watcher.replica.delta.features import allows_vectors, list_obstacles
+from watcher.replica.delta.loads import DeltaLoads
+from watcher.replica.delta.log import METADATA, USER_METADATA
+from watcher.replica.delta.merge_on_read import VectorTable
+from watcher.replica.delta.merges import DeltaMerges
+from watcher.replica.delta.replacement import replace_rows
+from watcher.replica.delta.snapshot import Snapshot, convert_schema
+from watcher.replica.delta.versions import DeltaVersions
 from watcher.replica.fences import TRIES_MAX
 from watcher.replica.loads import Chunk, WholeTable
-from watcher.replica.merge_on_read import VectorTable
 from watcher.replica.modes import LATEST, Mode, check_mode, find_mode
 from watcher.replica.stored_files import explain_store_error
 

@@ -13,10 +13,10 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from watcher.replica.copies import Needed
-from watcher.replica.deletion_vectors import FOLDER, RELATIVE
-from watcher.replica.delta_actions import list_removed_files, read_time
-from watcher.replica.delta_files import TableFiles
-from watcher.replica.delta_snapshot import LiveFile, Snapshot, SnapshotReader
+from watcher.replica.delta.actions import list_removed_files, read_time
+from watcher.replica.delta.deletion_vectors import FOLDER, RELATIVE
+from watcher.replica.delta.files import TableFiles
+from watcher.replica.delta.snapshot import LiveFile, Snapshot, SnapshotReader
 
 MARGIN = 86_400_000_000
 """A day in microseconds: clocks of machines, how late a cut may name the version of a table that is

@@ -11,10 +11,10 @@ from pyiceberg.table import Table
 from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
-from watcher.replica.iceberg_files import IcebergFile, IcebergFiles
-from watcher.replica.iceberg_manifests import FORMAT_VERSION, Part, read_parts
-from watcher.replica.iceberg_schemas import convert_schema
-from watcher.replica.position_deletes import DeletedRows
+from watcher.replica.iceberg.files import IcebergFile, IcebergFiles
+from watcher.replica.iceberg.manifests import FORMAT_VERSION, Part, read_parts
+from watcher.replica.iceberg.position_deletes import DeletedRows
+from watcher.replica.iceberg.schemas import convert_schema
 
 
 @dataclass(frozen=True, slots=True)

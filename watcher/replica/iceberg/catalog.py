@@ -19,9 +19,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from watcher.model.errors import ConfigurationError, ReplicaError
 from watcher.process.private_files import make_folder
-from watcher.replica.iceberg_io import NAME as FILES
-from watcher.replica.iceberg_names import name_copy
-from watcher.replica.iceberg_schemas import build_schema
+from watcher.replica.iceberg.io import NAME as FILES
+from watcher.replica.iceberg.names import name_copy
+from watcher.replica.iceberg.schemas import build_schema
 
 FILE = "_catalog.db"
 NAME, NAMESPACE = "spanner_watcher", "replica"

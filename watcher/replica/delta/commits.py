@@ -13,8 +13,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState
 from watcher.replica.cuts import FORMAT
-from watcher.replica.delta_log import LOAD, METADATA, DeltaLog
-from watcher.replica.delta_snapshot import Snapshot, convert_schema
+from watcher.replica.delta.log import LOAD, METADATA, DeltaLog
+from watcher.replica.delta.snapshot import Snapshot, convert_schema
 from watcher.replica.fences import Fence
 from watcher.replica.loads import CHUNK, CopyLoad
 from watcher.replica.row_versions import strip_schema

@@ -13,8 +13,8 @@ from pyiceberg.table.snapshots import Snapshot
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import CopyState, Needed, OutsideCommit
 from watcher.replica.cuts import CONSUMER, END, KIND, PREFIX
-from watcher.replica.iceberg_schemas import plain_type
-from watcher.replica.lineage import Ancestor, list_outside
+from watcher.replica.iceberg.lineage import Ancestor, list_outside
+from watcher.replica.iceberg.schemas import plain_type
 
 
 class IcebergCopy:

@@ -15,15 +15,15 @@ from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
 from watcher.process.private_files import sync_file
-from watcher.replica.deletion_vectors import (
+from watcher.replica.delta.actions import name_data_file
+from watcher.replica.delta.deletion_vectors import (
     INLINE,
     VectorPlace,
     read_inline,
     read_stored,
     stored_size,
 )
-from watcher.replica.delta_actions import name_data_file
-from watcher.replica.delta_snapshot import LiveFile, Snapshot
+from watcher.replica.delta.snapshot import LiveFile, Snapshot
 from watcher.replica.live_files import mask_rows
 from watcher.replica.stored_files import (
     PARQUET_FORMAT,

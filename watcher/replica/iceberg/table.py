@@ -22,21 +22,21 @@ from watcher.process.failpoints import failpoint
 from watcher.replica.compaction import FILE_BYTES, choose_small
 from watcher.replica.copies import Replacement, same_columns
 from watcher.replica.file_rewrites import FileRewrite
-from watcher.replica.iceberg_catalog import ReplicaCatalog
-from watcher.replica.iceberg_files import IcebergFile, IcebergFiles
-from watcher.replica.iceberg_manifests import (
+from watcher.replica.iceberg.catalog import ReplicaCatalog
+from watcher.replica.iceberg.files import IcebergFile, IcebergFiles
+from watcher.replica.iceberg.manifests import (
     SnapshotChange,
     commit_snapshot,
     describe_data,
     describe_deletes,
 )
-from watcher.replica.iceberg_schemas import build_schema, convert_schema
-from watcher.replica.iceberg_versions import IcebergVersion, VersionReader, is_of
+from watcher.replica.iceberg.position_deletes import DeletedRows, Gone, encode_deletes
+from watcher.replica.iceberg.schemas import build_schema, convert_schema
+from watcher.replica.iceberg.versions import IcebergVersion, VersionReader, is_of
 from watcher.replica.live_files import find_rows
 from watcher.replica.live_rows import LiveRows
 from watcher.replica.merge_plan import plan_merge, take_columns
 from watcher.replica.new_files import GROUP_ROWS, NewFiles, group_rows
-from watcher.replica.position_deletes import DeletedRows, Gone, encode_deletes
 
 Summary = Mapping[str, str]
 

@@ -12,13 +12,13 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED, MERGE_ON_READ_IMPOSSIBLE
 from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, CopyState, Merging, Replacement
-from watcher.replica.delta_commits import DeltaCommits
-from watcher.replica.delta_features import allows_vectors, list_obstacles
-from watcher.replica.delta_log import METADATA, USER_METADATA
-from watcher.replica.delta_merge import merge_files
-from watcher.replica.delta_snapshot import Snapshot
+from watcher.replica.delta.commits import DeltaCommits
+from watcher.replica.delta.copy_on_write import merge_files
+from watcher.replica.delta.features import allows_vectors, list_obstacles
+from watcher.replica.delta.log import METADATA, USER_METADATA
+from watcher.replica.delta.merge_on_read import VectorTable
+from watcher.replica.delta.snapshot import Snapshot
 from watcher.replica.fences import TRIES_MAX
-from watcher.replica.merge_on_read import VectorTable
 from watcher.replica.modes import ENDS, LATEST, find_mode
 from watcher.replica.row_versions import keep_current, make_changes
 from watcher.replica.stored_files import explain_store_error

@@ -1,0 +1,1 @@
+"""Copies as Delta tables, written by this process."""

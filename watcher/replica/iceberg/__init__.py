@@ -1,0 +1,1 @@
+"""Copies as Iceberg tables, written by this process."""
