@@ -7,7 +7,7 @@ A launcher may have no packages: nothing is imported here but a bit of the stand
 
 from __future__ import annotations
 
-import marshal
+import json
 import os
 import select
 import signal
@@ -57,7 +57,7 @@ def run_as_fork(
 
 def ask(keeper: socket.socket, address: str, command: Command) -> int | None:
     """The process id of the fork."""
-    content = marshal.dumps(tuple(command))
+    content = json.dumps(command).encode()
     head = len(content).to_bytes(NUMBER_BYTES, "big")
     try:
         keeper.connect(address)
@@ -124,7 +124,7 @@ def receive_command(launcher: socket.socket, accept: Callable[[Command], bool]) 
         content = stream.read(size)
     if not head or len(content) < size:
         os._exit(1)
-    command = Command(*marshal.loads(content))
+    command = Command(*json.loads(content))
     if not accept(command):
         os._exit(0)
     process = os.fork()
