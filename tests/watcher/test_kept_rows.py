@@ -63,7 +63,7 @@ def check(copy: DeltaCopy, folder: str, expected: ExpectedRows) -> None:
 
 
 @pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_random_histories_leave_what_plain_python_leaves(
     data: st.DataObject, mode: Mode, small_groups: None

@@ -117,7 +117,7 @@ def test_an_endpoint_without_tls_has_to_be_allowed(
 
 @pytest.mark.essential
 @settings(
-    max_examples=6,
+    max_examples=3,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -99,6 +99,13 @@ def test_a_replica_in_iceberg_is_exact_after_a_crash_at_any_place(
     crash_and_go_on(database, str(tmp_path / "lake"), place, stream, ICEBERG, LATEST)
 
 
+@pytest.mark.essential
+def test_a_replica_in_iceberg_is_exact_after_a_crash_behind_a_commit(
+    database: Database, tmp_path: Path
+) -> None:
+    crash_and_go_on(database, str(tmp_path / "lake"), MERGE_PLACES[2], "S", ICEBERG, LATEST)
+
+
 def crash_and_go_on(
     database: Database, lake: str, place: str, stream: str | None, format_: str, mode: Mode
 ) -> None:
