@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from fixtures.changing_schemas import change_schema
-from fixtures.kept_copies import moment
 from fixtures.listings import ALL
 from fixtures.replicas import (
     CONSUMER,
@@ -39,14 +38,22 @@ from watcher.replica.verification.repairs import RepairOptions
 from watcher.runners.repair import LeasePlace, repair_replica
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.queries import QueryClient
-from watcher.spanner.timestamps import to_micros
+from watcher.spanner.timestamps import format_timestamp, to_micros
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"
 STREAMED = {"capture": "change-stream", "stream": {"name": "S"}, "tables": ["T", "U"]}
+NAMES = ("Id", "Version", "Text")
 
 
 def to_copy(folder: Path | str, mode: Mode, **more: object) -> dict[str, Any]:
     return {"replica": {"to": f"delta:{folder}", "mode": mode} | more}
+
+
+def copy_first(database: Database, folder: Path, count: int, options: Mapping[str, Any]) -> None:
+    """Some rows, and a copy of them."""
+    with database.batch() as batch:
+        batch.insert("T", NAMES, [(n, n, "a") for n in range(count)])
+    replicate(database, folder, **options)
 
 
 @pytest.fixture
@@ -102,31 +109,24 @@ def test_a_history_has_every_version_and_reads_as_of_any_time(
     end = last_cut(tmp_path).end
     moments = {v.at + d for listed in writes.truth.values() for v in listed for d in (-1, 0)}
     for at in random.Random(seed).sample(sorted(m for m in moments if since <= m <= end), 20):
-        replica = as_of(str(tmp_path), format_micros(at))
+        replica = as_of(str(tmp_path), format_timestamp(at))
         for name in ("T", "U"):
             rows = replica.read(name).to_pylist()
             assert sorted((row["Id"], row["Version"]) for row in rows) == sorted(
                 rows_at(writes, name, at)
             )
     with pytest.raises(ReplicaError, match="the history of T begins at"):
-        as_of(str(tmp_path), format_micros(since - 1)).read("T")
-
-
-def format_micros(micros: int) -> str:
-    return moment(micros).isoformat()
+        as_of(str(tmp_path), format_timestamp(since - 1)).read("T")
 
 
 def test_deleted_rows_stay_with_what_they_were(database: Database, tmp_path: Path) -> None:
     more = STREAMED | to_copy(tmp_path, KEEP_DELETED)
-    columns = ("Id", "Version", "Text")
-    with database.batch() as batch:
-        batch.insert("T", columns, [(n, n, "a") for n in range(3)])
-    replicate(database, tmp_path, **more)
+    copy_first(database, tmp_path, 3, more)
     with database.batch() as batch:
         batch.delete("T", KeySet(keys=[[1]]))
     deleted = batch.committed
     with database.batch() as batch:
-        batch.insert("T", columns, [(8, 8, "short")])
+        batch.insert("T", NAMES, [(8, 8, "short")])
     with database.batch() as batch:
         batch.delete("T", KeySet(keys=[[8]]))
     gone = batch.committed
@@ -134,14 +134,14 @@ def test_deleted_rows_stay_with_what_they_were(database: Database, tmp_path: Pat
     assert_equal(database, tmp_path)
     assert json.loads(last_cut(tmp_path).to_text())["format"] == FORMAT_OF_MODES
     assert sorted(row["Id"] for row in read_rows(tmp_path, "T")) == [0, 2]
-    assert list(read_rows(tmp_path, "T")[0]) == [*columns, "_spanner_commit_timestamp"]
+    assert list(read_rows(tmp_path, "T")[0]) == [*NAMES, "_spanner_commit_timestamp"]
     marks = read_marks(tmp_path)
     assert marks[1] == ("a", deleted)
     assert marks[8] == ("short", gone), "it came and went in one window"
     assert marks[0] == ("a", None)
     change_schema(database, "ALTER TABLE T ADD COLUMN More INT64")
     with database.batch() as batch:
-        batch.insert("T", (*columns, "More"), [(1, 11, "again", 5)])
+        batch.insert("T", (*NAMES, "More"), [(1, 11, "again", 5)])
     replicate(database, tmp_path, **more)
     assert_equal(database, tmp_path)
     marks = read_marks(tmp_path)
@@ -242,10 +242,7 @@ def test_what_has_no_modes_refuses_them(replica: Mapping[str, str], advice: str)
 def test_repairs_keep_what_was(database: Database, tmp_path: Path, mode: Mode) -> None:
     """Others have removed a row from the copy, and changed one."""
     more = STREAMED | to_copy(tmp_path, mode)
-    columns = ("Id", "Version", "Text")
-    with database.batch() as batch:
-        batch.insert("T", columns, [(n, n, "a") for n in range(4)])
-    replicate(database, tmp_path, **more)
+    copy_first(database, tmp_path, 4, more)
     with database.batch() as batch:
         batch.delete("T", KeySet(keys=[[0]]))
     replicate(database, tmp_path, **more)

@@ -19,7 +19,15 @@ from fixtures.iceberg_histories import (
     open_table,
     read_by_others,
 )
-from fixtures.named_rows import KEY, SCHEMA, load_rows, make_rows, read_content
+from fixtures.named_rows import (
+    KEY,
+    SCHEMA,
+    load_rows,
+    make_rows,
+    measure_files,
+    measure_merges,
+    read_content,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -81,22 +89,9 @@ def test_random_histories_are_read_by_everyone(small_groups: None, data: st.Data
 
 def test_a_merge_costs_the_rows_that_change(tmp_path: Path) -> None:
     """However many rows the copy has."""
-    written = {}
-    for rows in (2_000, 40_000):
-        folder = tmp_path / str(rows)
-        copy = open_copy(folder)
-        load_rows(copy, rows)
-        copy.merge(make_rows({0: "index"}, 1), KEY, 101)
-        before = measure(folder)
-        copy.merge(make_rows({n * rows // 50: "new" for n in range(50)}, 2), KEY, 102)
-        written[rows] = measure(folder) - before
+    written = measure_merges(tmp_path, open_copy)
     assert written[40_000] < 1.5 * written[2_000]
     assert written[40_000] < 32_768
-
-
-def measure(folder: Path) -> int:
-    """The bytes of all files."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def test_rows_without_change_make_no_snapshot(copy: IcebergTableCopy, tmp_path: Path) -> None:
@@ -274,9 +269,9 @@ def test_snapshots_that_no_cut_names_go_with_their_files(
     for window in range(1, 6):
         copy.merge(make_rows({window: "new"}, window), KEY, 100 + window)
         copy.compact(KEY, whole=True)
-    before = measure(tmp_path)
+    before = measure_files(tmp_path)
     copy.remove_before(Needed(0, 104))
-    assert measure(tmp_path) < before
+    assert measure_files(tmp_path) < before
     for version in (104, 105):
         assert sum(batch.num_rows for batch in copy.scan(version)) == ROWS
     with pytest.raises(ReplicaError, match="use a later cut"):

@@ -18,7 +18,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder, TableFeatures
 from fixtures.copied_tables import read_delta_files
 from fixtures.copy_histories import live_through
-from fixtures.named_rows import KEY, content, load_rows, make_rows
+from fixtures.named_rows import KEY, content, load_rows, make_rows, measure_merges
 from fixtures.replicas import read_delta
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -87,22 +87,9 @@ def test_readers_that_skip_files_by_statistics_find_every_row(
 
 def test_a_merge_costs_the_rows_that_change(tmp_path: Path) -> None:
     """However many rows the copy has."""
-    written = {}
-    for rows in (2_000, 40_000):
-        folder = tmp_path / str(rows)
-        copy = DeltaCopy(str(folder), "c", MERGE_ON_READ)
-        load_rows(copy, rows)
-        copy.merge(make_rows({0: "index"}, 1), KEY, 101)
-        before = measure(folder)
-        copy.merge(make_rows({n * rows // 50: "new" for n in range(50)}, 2), KEY, 102)
-        written[rows] = measure(folder) - before
+    written = measure_merges(tmp_path, lambda folder: DeltaCopy(str(folder), "c", MERGE_ON_READ))
     assert written[40_000] < 1.5 * written[2_000]
     assert written[40_000] < 16_384
-
-
-def measure(folder: Path) -> int:
-    """The bytes of all files."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def test_a_file_without_rows_leaves_the_copy(copy: DeltaCopy, folder: Path) -> None:
