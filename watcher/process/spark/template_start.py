@@ -16,7 +16,8 @@ from pathlib import Path
 from watcher.process.spark.installed_spark import TEMPLATE, find_worker_python
 
 PYTHON_VARIABLE = "PYSPARK_PYTHON"
-HASH_SEED = {"PYTHONHASHSEED": "0"}
+HASH_SEED = "PYTHONHASHSEED"
+SPARK_SEED = "0"
 """What Spark sets for its Python processes, if nobody has chosen another."""
 MODULE = "watcher.process.spark.worker_template"
 SET_BY_SPARK = {"PYTHONUNBUFFERED": "YES"}
@@ -30,8 +31,8 @@ def prestart() -> None:
     python = find_worker_python()
     if python == sys.executable or os.environ.setdefault(PYTHON_VARIABLE, python) != python:
         return
-    seed = {name: os.environ.get(name, value) for name, value in HASH_SEED.items()}
-    if (address := offer_template(seed)) is not None:
+    seed = os.environ.get(HASH_SEED, SPARK_SEED)
+    if (address := offer_template({HASH_SEED: seed})) is not None:
         os.environ[TEMPLATE] = address
 
 
