@@ -92,7 +92,7 @@ dist: $(STAMP) ## wheel and source distribution in dist/: the same bytes from th
 
 docs: $(STAMP) ## the site of the documentation, in build/site; dead links are errors
 	@PYTHONPATH=scripts $(BIN)/python -m reference_pages
-	@$(BIN)/zensical build --strict --clean
+	@$(BIN)/python scripts/build_site.py build
 
 clean: ## remove what make made
 	rm -rf $(VENV) .venv-* .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

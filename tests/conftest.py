@@ -33,6 +33,7 @@ pytest_plugins = [
     "fixtures.copy_histories",
     "fixtures.own_formats",
     "fixtures.shifted_clock",
+    "fixtures.site",
 ]
 
 # Timing is never a verdict here: machines are noisy, and speed belongs in benchmarks/.

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import tarfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,7 +15,14 @@ from typing import Any
 
 import pytest
 from fixtures.bad_days import CASES, DATABASE, make_fleet, overview_of, serve_overview
-from fixtures.browser import CHROMEDRIVER, CHROMIUM, Browser, open_browser
+from fixtures.browser import (
+    AXE,
+    CHROMEDRIVER,
+    CHROMIUM,
+    Browser,
+    list_violations,
+    open_browser,
+)
 
 from watcher.consumers.states import Command
 from watcher.overview.conditions import Condition, judge
@@ -25,8 +31,6 @@ from watcher.overview.values import Overview
 pytestmark = pytest.mark.skipif(
     not (CHROMIUM and CHROMEDRIVER), reason="chromium and chromedriver are not installed"
 )
-ROOT = Path(__file__).resolve().parents[2]
-AXE = sorted((ROOT / ".cache").glob("axe-core-*.tgz"))
 DESKTOP, PHONE = 1280, 400
 FEED_BYTES_MAX = 50_000
 LIST_CONSUMERS = (
@@ -36,11 +40,6 @@ FILL = """
 const place = document.getElementById(arguments[0]);
 place.value = arguments[1];
 place.dispatchEvent(new Event("input"));
-"""
-RUN_AXE = """
-window.axeResult = null;
-axe.run().then((result) => { window.axeResult = result.violations.map((each) =>
-  `${each.id}: ${each.help}: ${each.nodes.map((n) => n.html.slice(0, 160)).join(" | ")}`); });
 """
 MEASURE = """
 const times = [];
@@ -151,14 +150,6 @@ def test_a_large_page_is_small_to_send(browser: Browser) -> None:
         print(f"feed {len(body):,} bytes, frame {browser.run(MEASURE):.1f} ms")
 
 
-def load_axe() -> str:
-    """The source of axe-core, from what ``npm pack`` has left."""
-    with tarfile.open(AXE[-1]) as archive:
-        file = archive.extractfile("package/axe.min.js")
-        assert file is not None
-        return file.read().decode()
-
-
 @pytest.mark.skipif(not AXE, reason="axe-core is not installed: scripts/install_test_programs.sh")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
@@ -169,9 +160,7 @@ def test_axe_finds_no_violation(browser: Browser, scheme: str, width: int, tmp_p
         browser.click("button[data-act=open]")
         browser.click("button[data-act=heat]")
         browser.wait_for("return document.querySelectorAll('canvas').length === 2")
-        browser.run(load_axe())
-        browser.run(RUN_AXE)
-        assert browser.wait_for("return window.axeResult && [window.axeResult]") == [[]]
+        assert list_violations(browser) == []
         browser.take_screenshot(tmp_path / "page.png")
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -57,25 +54,6 @@ def list_foreign(path: Path) -> list[str]:
     page = Page()
     page.feed(text)
     return page.foreign
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as ``make docs`` does."""
-    pytest.importorskip("zensical", reason="needs the extra [docs]")
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copy(ROOT / "zensical.toml", folder)
-    shutil.copytree(DOCS, folder / "docs")
-    result = subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--strict", "--clean"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,
-        cwd=folder,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return folder / "build" / "site"
 
 
 def test_every_page_is_in_the_navigation() -> None:
