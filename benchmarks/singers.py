@@ -36,6 +36,7 @@ LOAD = (
     " SELECT k, CONCAT('First ', CAST(k AS STRING)), CONCAT('Last ', CAST(k AS STRING)),"
     " DATE '1970-01-01', @picture FROM UNNEST(GENERATE_ARRAY(@low, @high)) AS k"
 )
+LAST = "SELECT MAX(SingerId) FROM Singers"
 CHANGE = (
     "UPDATE Singers SET LastModified = PENDING_COMMIT_TIMESTAMP() WHERE MOD(SingerId, @every) = 0"
     " AND SingerId < @changed * @every"
@@ -56,14 +57,17 @@ class Poll:
 
 
 def create_database(address: str) -> Database:
-    """A new database on a server; the clients of this process go there from now on."""
+    """The database on a server, which is new unless the server has it; the clients of this process
+    go there from now on."""
     os.environ["SPANNER_EMULATOR_HOST"] = address
     client = spanner.Client(project="benchmark", disable_builtin_metrics=True)
     config = f"{client.project_name}/instanceConfigs/emulator-config"
     instance = client.instance("benchmark", configuration_name=config, node_count=1)
-    instance.create().result(30)
+    if not instance.exists():
+        instance.create().result(30)
     database: Database = instance.database("server", ddl_statements=DDL)
-    database.create().result(30)
+    if not database.exists():
+        database.create().result(30)
     return database
 
 
@@ -93,9 +97,12 @@ def count_listed(database: Database, first: int, count: int) -> int:
 
 
 def load(database: Database, rows: int) -> None:
-    """Inserts rows of about 300 bytes, outside of the index."""
+    """Inserts rows of about 300 bytes, outside of the index; those that an interrupted load has
+    left out, where there are some."""
     types = {"low": param_types.INT64, "high": param_types.INT64, "picture": param_types.BYTES}
-    for low in range(0, rows, ROWS_A_COMMIT):
+    with database.snapshot() as snapshot:
+        ((last,),) = snapshot.execute_sql(LAST)
+    for low in range(0 if last is None else last + 1, rows, ROWS_A_COMMIT):
         high = min(low + ROWS_A_COMMIT, rows) - 1
         values = {"low": low, "high": high, "picture": b64encode(b"x" * PICTURE_BYTES)}
 

@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
+from fixtures import iceberg_histories
 from fixtures.commands import run_command
 from fixtures.replicas import (
     CONSUMER,
@@ -40,13 +42,16 @@ from watcher.replica.verification.incremental import IncrementalOptions, verify_
 from watcher.replica.verification.report import Progress, TableReport
 from watcher.spanner.queries import QueryClient
 
-MERGES = ["merge-on-read", "copy-on-write"]
+ICEBERG = "iceberg"
+MERGES = ["merge-on-read", "copy-on-write", ICEBERG]
+"""How rows are merged into Delta; or the other format."""
 COLUMNS = ("SingerId", "FirstName", "LastName")
-Act = Callable[[DeltaTable], object]
+Act = Callable[["OtherWriter"], object]
 
 
 def copy_singers(database: Database, folder: Path, merge: str = "merge-on-read") -> None:
-    replicate(database, folder, replica={"to": f"delta:{folder}", "merge": merge})
+    by = {"to": f"iceberg:{folder}"} if merge == ICEBERG else {"merge": merge}
+    replicate(database, folder, replica={"to": f"delta:{folder}"} | by)
 
 
 def start(
@@ -83,17 +88,45 @@ def differences(report: TableReport) -> set[tuple[str, object]]:
     return {(each.kind.value, each.key["SingerId"]) for each in report.differences}
 
 
-def repeat_row(table: DeltaTable) -> None:
-    write_deltalake(table, read_delta(table).filter(pc.field("SingerId") == 9), mode="append")
+class OtherWriter:
+    """Somebody who writes into copies of either format, with the library of the format."""
+
+    def __init__(self, folder: Path, merge: str) -> None:
+        self._folder = folder
+        self._iceberg = merge == ICEBERG
+
+    def delete(self, *keys: int) -> None:
+        listed = ", ".join(map(str, keys))
+        if self._iceberg:
+            iceberg_histories.open_table(self._folder, "Singers").delete(f"SingerId IN ({listed})")
+        else:
+            open_table(self._folder, "Singers").delete(f'"SingerId" IN ({listed})')
+
+    def append(self, rows: pa.Table) -> None:
+        if self._iceberg:
+            iceberg_histories.open_table(self._folder, "Singers").append(rows)
+        else:
+            write_deltalake(open_table(self._folder, "Singers"), rows, mode="append")
+
+    def read(self, key: int) -> pa.Table:
+        if self._iceberg:
+            table = iceberg_histories.open_table(self._folder, "Singers")
+            return table.scan(f"SingerId = {key}").to_arrow()
+        rows = read_delta(open_table(self._folder, "Singers"))
+        return rows.filter(pc.field("SingerId") == key)
+
+    def rename(self, key: int) -> None:
+        rows = self.read(key)
+        self.delete(key)
+        place = rows.column_names.index("LastName")
+        names = pa.array(["x"], rows.schema.field(place).type)
+        self.append(rows.set_column(place, rows.schema.field(place), names))
 
 
 DAMAGES: dict[str, tuple[Act, set[tuple[str, object]]]] = {
-    "delete": (lambda table: table.delete('"SingerId" = 123'), {("missing", 123)}),
-    "update": (
-        lambda table: table.update({"LastName": "'x'"}, predicate='"SingerId" = 77'),
-        {("changed", 77)},
-    ),
-    "append": (repeat_row, {("extra", 9)}),
+    "delete": (lambda other: other.delete(123), {("missing", 123)}),
+    "update": (lambda other: other.rename(77), {("changed", 77)}),
+    "append": (lambda other: other.append(other.read(9)), {("extra", 9)}),
 }
 
 
@@ -113,7 +146,7 @@ def test_changes_and_damage_are_found_by_what_has_changed(
     assert second.ranges <= 2, "the rest is not due"
     assert progress_of(second).end == last_cut(tmp_path).end
     damage, expected = DAMAGES[what]
-    damage(open_table(tmp_path, "Singers"))
+    damage(OtherWriter(tmp_path, merge))
     write_singers(singers, [1], "last")
     copy_singers(singers, tmp_path, merge)
     third = prove(singers, tmp_path)
@@ -121,6 +154,25 @@ def test_changes_and_damage_are_found_by_what_has_changed(
     assert differences(third) >= expected
     assert {key for _, key in differences(third)} == {key for _, key in expected}
     assert progress_of(third).end != Manifest(str(tmp_path)).find_comparable().end
+
+
+def test_rows_that_a_compaction_of_iceberg_moves_are_no_changes(
+    singers: Database, tmp_path: Path
+) -> None:
+    start(singers, tmp_path, ICEBERG)
+    prove(singers, tmp_path)
+    table = iceberg_histories.open_table(tmp_path, "Singers")
+    before = {task.file.file_path for task in table.scan().plan_files()}
+    compacted = {"to": f"iceberg:{tmp_path}", "compaction_small_files": 1}
+    for keys in (range(20), [5]):
+        write_singers(singers, keys, "later")
+        replicate(singers, tmp_path, replica=compacted)
+    after = {task.file.file_path for task in table.refresh().scan().plan_files()}
+    assert not before & after, "all was written anew"
+    write_singers(singers, [7], "last")
+    replicate(singers, tmp_path, replica=compacted)
+    report = prove(singers, tmp_path)
+    assert (report.equal, progress_of(report).keys) == (True, 20)
 
 
 def test_rows_that_are_only_moved_are_no_changes(singers: Database, tmp_path: Path) -> None:
@@ -232,8 +284,7 @@ def test_random_histories_are_proved_as_by_a_whole_comparison(
         write_singers(singers, [chooser.randrange(80) for _ in range(9)], f"name {number}")
         copy_singers(singers, tmp_path, merge)
         if chooser.random() < 0.5:
-            keys = ", ".join(str(chooser.randrange(80)) for _ in range(3))
-            open_table(tmp_path, "Singers").delete(f'"SingerId" IN ({keys})')
+            OtherWriter(tmp_path, merge).delete(*(chooser.randrange(80) for _ in range(3)))
         write_singers(singers, [chooser.randrange(80) for _ in range(3)], f"more {number}")
         copy_singers(singers, tmp_path, merge)
         cut = Manifest(str(tmp_path)).find_comparable()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from watcher.envelopes import encode, make_envelope
 from watcher.model.change import Operation, Shape, ValueCapture
 from watcher.model.window import Window
 from watcher.spanner.queries import QueryClient
+from watcher.spanner.stream import QueryStream
 from watcher.spanner.timestamps import to_micros
 from watcher.tables.discovery import read_schema
 
@@ -265,3 +267,32 @@ def test_a_watcher_that_was_away_for_long_goes_on(
         ({"Version": 3, "Text": "then"}, "NEW_VALUES"),
         ({"Version": 2, "Text": "then", "Twice": 4}, "NEW_ROW"),
     ]
+
+
+@with_generated
+def test_the_records_of_a_commit_are_completed_by_one_read(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit of inserts and updates in turn has a record for each change of the kind; rows of
+    other commits are as they were then."""
+    read_keys, read = QueryStream.read_keys, list[tuple[int, int | None]]()
+
+    def count(self: QueryStream, *arguments: Any) -> Any:
+        read.append((len(arguments[2]), arguments[3]))
+        return read_keys(self, *arguments)
+
+    monkeypatch.setattr(QueryStream, "read_keys", count)
+    commit(database, *(f"INSERT INTO T (Id, Version) VALUES ({2 * n}, 1)" for n in range(10)))
+    start = to_micros(datetime.now(UTC))
+    with database.batch() as batch:
+        rows = [(n, 2, f"text {n}") for n in range(20)]
+        batch.insert_or_update("T", ("Id", "Version", "Text"), rows)
+    first = to_micros(batch.committed)
+    second = commit(database, "UPDATE T SET Version = 3 WHERE Id < 5")
+    parts = capture_of(database).read_window(Window(start, second))
+    changes = [each for rows in parts for each in iterate_stream_changes(rows, database.name)]
+    assert read == [(20, first), (5, second)]
+    assert capture_of(database).read_few(Window(start, second), 24, 10_000) is None
+    assert len(read) == 2, "rows that are too many are not completed"
+    twice = {(each.key["Id"], (each.new_values or {})["Twice"]) for each in changes}
+    assert twice == {(n, 4) for n in range(20)} | {(n, 6) for n in range(5)}

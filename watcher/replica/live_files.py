@@ -10,6 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
+from watcher.replica.copies import VersionRows
+
 
 class Mark(Protocol):
     """What says which rows of a data file are gone, as a version of the table names it: a deletion
@@ -114,6 +116,42 @@ def find_rows(
         if there - before:
             found[path] = there | before
     return found
+
+
+def compare_versions(
+    files: RowFiles[F, Any],
+    old: TableVersion[F],
+    new: TableVersion[F],
+    schema: pa.Schema,
+    names: Sequence[str],
+) -> Iterator[VersionRows]:
+    """Some columns of the rows that only one of two versions has, as
+    ``ComparableCopy.compare_versions``: only files in which they differ are read."""
+    for path in sorted(old.files.keys() | new.files.keys()):
+        was, is_ = old.files.get(path), new.files.get(path)
+        if was is not None and is_ is not None and was.vector == is_.vector:
+            continue
+        # None: no row is there, because the file is not.
+        before, after = (
+            None if each is None else files.read_vector(each.vector) for each in (was, is_)
+        )
+        file = is_ or was
+        if before != after and file is not None:
+            for start, batch in files.iterate_rows(file, schema, names):
+                yield from compare_rows(start, batch, before, after)
+
+
+def compare_rows(
+    start: int, batch: pa.RecordBatch, before: BitMap | None, after: BitMap | None
+) -> Iterator[VersionRows]:
+    """Of a batch of a file, by the rows that are gone in two versions."""
+    inside = BitMap(range(start, start + batch.num_rows))
+    gone_before = inside if before is None else before & inside
+    gone_after = inside if after is None else after & inside
+    for rows, came in ((gone_before - gone_after, True), (gone_after - gone_before, False)):
+        if rows:
+            places = pa.array([row - start for row in rows], pa.int64())
+            yield VersionRows(batch.take(places), came)
 
 
 def mask_rows(gone: BitMap, start: int, count: int) -> np.ndarray:

@@ -5,25 +5,25 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
-from google.protobuf.struct_pb2 import Value
-
 from ddl.model.schema import Schema, Table
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
+from watcher.captures.change_stream.row_reads import (
+    JsonRow,
+    RowReads,
+    Rows,
+    group_records,
+    identify_mod,
+)
 from watcher.captures.strong_reads import read_or_strongly
 from watcher.model.change import Operation, Shape
 from watcher.model.errors import VersionExpiredError
 from watcher.model.log_events.reading import WHOLE_ROWS_UNREADABLE
-from watcher.spanner.failures import REFUSALS, is_schema_refusal
-from watcher.spanner.key_values import Parts, identify_key
 from watcher.spanner.queries import QueryClient
-from watcher.spanner.results.sent_types import check_types
-from watcher.spanner.results.wire import collect_rows
 from watcher.tables.column_choice import list_codes
 from watcher.tables.discovery import find_whole_table
 from watcher.tables.epochs import Epochs
@@ -32,9 +32,6 @@ from watcher.tables.selection import find_spec
 from watcher.tables.values import TableSpec
 
 LOG = logging.getLogger("watcher.captures")
-
-JsonRow = dict[str, object]
-"""Columns of a row in the JSON of Spanner's API."""
 
 
 @dataclass
@@ -62,8 +59,8 @@ class WholeRows:
     is at the window's end, which is exact for such a reader; or the latest one, where that is gone,
     too. Without it, a record says then what it says by itself, and is marked as a part of its row.
 
-    A read costs one call a record, and a window one more for its schema. Picklable, and compared by
-    what it reads: an executor looks at the schema itself.
+    A read costs one call a commit (``RowReads``), and a window one more for its schema. Picklable,
+    and compared by what it reads: an executor looks at the schema itself.
     """
 
     queries: QueryClient
@@ -86,7 +83,16 @@ class WholeRows:
         """The schema of a strong read, for the end of the window that needed it."""
         return {}
 
-    def complete(self, record: DataRecord, end: int) -> DataRecord:
+    def complete_all(
+        self, records: Iterable[tuple[str, DataRecord]], end: int
+    ) -> Iterator[tuple[str, DataRecord]]:
+        """``complete`` for records with their partitions."""
+        for group in group_records(records):
+            reads = RowReads(self.queries, [record for _, record in group])
+            for token, record in group:
+                yield token, self.complete(record, end, reads)
+
+    def complete(self, record: DataRecord, end: int, reads: RowReads | None = None) -> DataRecord:
         """The record with every column that its table had at the commit timestamp, in a window that
         ends at ``end``. Never fails because versions are gone: see ``newest``.
 
@@ -98,14 +104,15 @@ class WholeRows:
         """
         if record.operation is Operation.DELETE:
             return replace(record, captured=record.captured.whole_row_form)
+        reads = reads or RowReads(self.queries, [record])
         if record.commit_timestamp > self._expired.upto:
             try:
-                return self._complete(record, end)
+                return self._complete(record, end, reads)
             except VersionExpiredError as error:
                 self._expired.note(record.commit_timestamp, error)
-        return self._complete_late(record, end)
+        return self._complete_late(record, end, reads)
 
-    def _complete_late(self, record: DataRecord, end: int) -> DataRecord:
+    def _complete_late(self, record: DataRecord, end: int, reads: RowReads) -> DataRecord:
         """The same of a record whose commit timestamp is too old to read."""
         schema = self._find_late_schema(end)
         table = schema.table(record.shape.table)
@@ -116,7 +123,7 @@ class WholeRows:
             return record
         same_key = set(shape.primary_key) == set(record.shape.primary_key)
         readable = self.newest and same_key
-        rows = self._read_late_rows(shape, record.mods, end) if readable else None
+        rows = self._read_late_rows(reads, record, shape, end) if readable else None
         if rows is None:
             return replace(record, captured=record.captured.part_form)
         # A row that is gone since has its delete in the stream, which comes after this record.
@@ -141,13 +148,13 @@ class WholeRows:
         return self._latest[end]
 
     def _read_late_rows(
-        self, shape: Shape, mods: Sequence[StreamMod], end: int
-    ) -> dict[Parts, JsonRow] | None:
-        """As ``_read_rows``, at the end of a window, or strongly."""
-        read = partial(self._read_rows, shape, mods)
+        self, reads: RowReads, record: DataRecord, shape: Shape, end: int
+    ) -> Rows | None:
+        """As ``RowReads.read``, at the end of a window, or strongly."""
+        read = partial(reads.read, record, shape)
         return read_or_strongly(read, end) if end > self._expired.upto else read(None)
 
-    def _complete(self, record: DataRecord, end: int) -> DataRecord:
+    def _complete(self, record: DataRecord, end: int, reads: RowReads) -> DataRecord:
         for schema in self._find_schemas(record, end):
             table = schema.table(record.shape.table)
             if table is None:
@@ -155,9 +162,9 @@ class WholeRows:
             shape = self._choose_shape(table, schema)
             if self._is_whole(record, shape):
                 return replace(record, shape=use_types(record.shape, shape))
-            rows = self._read_rows(shape, record.mods, record.commit_timestamp)
+            rows = reads.read(record, shape, record.commit_timestamp)
             if rows is not None:
-                return self._add_values(record, shape, rows)
+                return self._add_values(record, shape, rows, reads)
         return record
 
     def _find_schemas(self, record: DataRecord, end: int) -> Iterator[Schema]:
@@ -192,13 +199,13 @@ class WholeRows:
         return record.captured.whole_row and all(name in names for name, _ in shape.columns)
 
     def _add_values(
-        self, record: DataRecord, shape: Shape, rows: dict[Parts, JsonRow]
+        self, record: DataRecord, shape: Shape, rows: Rows, reads: RowReads
     ) -> DataRecord:
         """The record with the columns of the rows as they were at the commit timestamp."""
         keys = [identify_mod(mod, shape) for mod in record.mods]
         gone = [mod for key, mod in zip(keys, record.mods, strict=True) if key not in rows]
         if gone:
-            rows = rows | (self._read_rows(shape, gone, record.commit_timestamp - 1) or {})
+            rows = rows | (reads.read_mods(shape, gone, record.commit_timestamp - 1) or {})
         mods = zip(keys, record.mods, strict=True)
         return replace(
             record,
@@ -206,34 +213,6 @@ class WholeRows:
             mods=tuple(complete_mod(mod, rows.get(key), record) for key, mod in mods),
             captured=record.captured.whole_row_form,
         )
-
-    def _read_rows(
-        self, shape: Shape, mods: Sequence[StreamMod], at: int | None
-    ) -> dict[Parts, JsonRow] | None:
-        """The other columns of the rows that exist at a timestamp, or as of now, by key; None where
-        the table has other columns then."""
-        names, types = [n for n, _ in shape.columns], [t for _, t in shape.columns]
-        keys = [[json.loads(mod.key)[name] for name in shape.primary_key] for mod in mods]
-        rows: dict[Parts, JsonRow] = {}
-        key_types = list_key_types(shape)
-        try:
-            results = self.queries.stream.read_keys(shape.table, names, keys, at)
-            for values in collect_rows(check_types(results, names, types), len(names)):
-                for row in split_rows(values, names):
-                    key = [row.pop(name) for name in shape.primary_key]
-                    rows[identify_key(key, key_types)] = row
-        except REFUSALS as error:
-            if not is_schema_refusal(error):
-                raise
-            return None
-        return rows
-
-
-def split_rows(values: Sequence[bytes], names: Sequence[str]) -> Iterator[JsonRow]:
-    """The rows of a result, in the JSON of Spanner's API."""
-    for first in range(0, len(values), len(names)):
-        cells = [MessageToDict(Value.FromString(v)) for v in values[first : first + len(names)]]
-        yield dict(zip(names, cells, strict=True))
 
 
 def describes(schema: Schema, recorded: Shape) -> bool:
@@ -268,15 +247,3 @@ def add_recorded_columns(shape: Shape, recorded: Shape) -> Shape:
     names = {name for name, _ in shape.columns}
     more = tuple(column for column in recorded.columns if column[0] not in names)
     return replace(shape, columns=shape.columns + more)
-
-
-def list_key_types(shape: Shape) -> list[Any]:
-    """The types of a primary key, in its order."""
-    types = dict(shape.columns)
-    return [types[name] for name in shape.primary_key]
-
-
-def identify_mod(mod: StreamMod, shape: Shape) -> Parts:
-    """The key of a mod, as a value."""
-    values = json.loads(mod.key)
-    return identify_key([values[name] for name in shape.primary_key], list_key_types(shape))

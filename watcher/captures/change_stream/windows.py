@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 from watcher.captures import StreamRows
 from watcher.captures.change_stream.listening import Listening
@@ -119,6 +120,8 @@ class ChangeStreamCapture:
     ) -> tuple[StreamRows, ...] | None:
         """The changes of a whole window, of each key in commit order; None where they are more, or
         longer."""
+        if self.whole_rows is not None:
+            return self._read_few_records(window, rows_max, bytes_max)
         few: list[StreamRows] = []
         rows = size = 0
         for part in self._cover(window):
@@ -129,6 +132,23 @@ class ChangeStreamCapture:
                 if rows > rows_max or size > bytes_max:
                     return None
         return tuple(few)
+
+    def _read_few_records(
+        self, window: Window, rows_max: int, bytes_max: int
+    ) -> tuple[StreamRows, ...] | None:
+        """The same of rows that are completed, which costs more than to read what is sent: only if
+        they are few."""
+        few: list[tuple[str, Records]] = []
+        rows = size = 0
+        for part in self._cover(window):
+            for token, record in self._choose(self._read_records(part, by_column=False)):
+                assert isinstance(record, DataRecord), "records are read one by one"
+                few.append((token, record))
+                rows += len(record.mods)
+                size += record.measure_values()
+                if rows > rows_max or size > bytes_max:
+                    return None
+        return tuple(self.convert_records(few, window))
 
     def has_changes(self, window: Window) -> bool:
         """Whether a window holds any change; reads no further than the first."""
@@ -150,13 +170,13 @@ class ChangeStreamCapture:
             return
         buffer, size = ChangeBuffer(part.window), 0
         by_column = batch_rows > 1 and self._whole_records
-        for token, record in self._read_records(part, by_column):
+        for token, record in self._prepare(self._read_records(part, by_column), part.window):
             if isinstance(record, RecordColumns):
                 if buffer.rows:
                     yield buffer.take()
                 yield from self._convert_columns(record, part.window, token)
                 continue
-            self._add(buffer, record, token)
+            buffer.add(self.change_filter.mask(record), token)
             size += record.measure_values()
             if buffer.rows >= batch_rows or (size >= BATCH_CHARACTERS and buffer.rows):
                 yield buffer.take()
@@ -222,15 +242,29 @@ class ChangeStreamCapture:
 
         return read_moving_keys(query, part.functions, part.window.start, part.window.end)
 
-    def _add(self, buffer: ChangeBuffer, record: DataRecord, token: str) -> None:
-        if not self.change_filter.accepts(record):
-            return
+    def _prepare(
+        self, records: Iterable[tuple[str, Records]], window: Window
+    ) -> Iterator[tuple[str, Records]]:
+        """Records as they are delivered, but for masks: those that are watched, narrowed and
+        completed."""
+        if self.whole_rows is None:
+            return self._choose(records)
+        # What is completed is read record by record: ``_whole_records``.
+        chosen = cast("Iterator[tuple[str, DataRecord]]", self._choose(records))
+        return self.whole_rows.complete_all(chosen, window.end)
+
+    def _choose(self, records: Iterable[tuple[str, Records]]) -> Iterator[tuple[str, Records]]:
+        for token, record in records:
+            if isinstance(record, RecordColumns):
+                yield token, record
+            elif self.change_filter.accepts(record):
+                yield token, self._narrow(record)
+
+    def _narrow(self, record: DataRecord) -> DataRecord:
         record = self.change_filter.narrow(record)
         if len(record.shape.primary_key) > 1:
             record = replace(record, shape=order_key(record.shape, self.change_stream.keys))
-        if self.whole_rows is not None:
-            record = self.whole_rows.complete(record, buffer.window.end)
-        buffer.add(self.change_filter.mask(record), token)
+        return record
 
     def open(self, start: int) -> OpenQueries:
         """Queries that stay open, from a timestamp (outside) on."""
@@ -263,9 +297,9 @@ class ChangeStreamCapture:
     ) -> Iterator[StreamRows]:
         """Records with their partitions as changes, in their order."""
         buffer = ChangeBuffer(window)
-        for token, record in records:
+        for token, record in self._prepare(records, window):
             if isinstance(record, DataRecord):
-                self._add(buffer, record, token)
+                buffer.add(self.change_filter.mask(record), token)
                 continue
             if buffer.rows:
                 yield buffer.take()

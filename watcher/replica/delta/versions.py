@@ -7,18 +7,16 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
-from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import VersionRows
 from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.snapshot import (
     VECTORS,
-    LiveFile,
-    Snapshot,
     SnapshotReader,
     convert_schema,
 )
+from watcher.replica.live_files import compare_versions
 from watcher.replica.modes import ENDS, LATEST, find_mode
 from watcher.replica.row_versions import keep_current, strip_schema
 from watcher.replica.stored_files import READ_OPTIONS, scan_dataset
@@ -70,35 +68,11 @@ class DeltaVersions:
             old, new = reader.read(before), reader.read(after)
             mode = find_mode(new.schema.names)
             read = names if mode == LATEST else [*names, ENDS[mode]]
-            for path in sorted(old.files.keys() | new.files.keys()):
-                for rows in self._compare_file(old, new, path, read):
-                    there = rows.batch if mode == LATEST else keep_current(rows.batch, mode)
-                    yield VersionRows(there.select(list(names)), rows.came)
+            for rows in compare_versions(self._files, old, new, new.schema, read):
+                there = rows.batch if mode == LATEST else keep_current(rows.batch, mode)
+                yield VersionRows(there.select(list(names)), rows.came)
         except (DeltaError, OSError) as error:
             raise self._unreadable(before, error) from error
-
-    def _compare_file(
-        self, old: Snapshot, new: Snapshot, path: str, names: Sequence[str]
-    ) -> Iterator[VersionRows]:
-        was, is_ = old.files.get(path), new.files.get(path)
-        if was is not None and is_ is not None and was.vector == is_.vector:
-            return
-        file = is_ or was
-        assert file is not None, "one of both versions has it"
-        gone_before, gone_after = (self._read_gone(each) for each in (was, is_))
-        schema = new.schema
-        for start, batch in self._files.iterate_rows(file, schema, names):
-            inside = BitMap(range(start, start + batch.num_rows))
-            there = inside if gone_before is None else gone_before & inside
-            gone = inside if gone_after is None else gone_after & inside
-            for rows, came in ((there - gone, True), (gone - there, False)):
-                if rows:
-                    places = pa.array([row - start for row in rows], pa.int64())
-                    yield VersionRows(batch.take(places), came)
-
-    def _read_gone(self, file: LiveFile | None) -> BitMap | None:
-        """The rows of a file that are not there; None: no row is, because the file is not."""
-        return None if file is None else self._files.read_vector(file.vector)
 
     def open(self, version: int) -> DeltaTable:
         """The table at a version. Raises ReplicaError where it cannot be read."""

@@ -11,10 +11,13 @@ from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.snapshots import Snapshot
 
 from watcher.model.errors import ReplicaError
-from watcher.replica.copies import CopyState, Needed, OutsideCommit
+from watcher.replica.copies import CopyState, Needed, OutsideCommit, VersionRows
 from watcher.replica.cuts import CONSUMER, END, KIND, PREFIX
+from watcher.replica.iceberg.files import IcebergFiles
 from watcher.replica.iceberg.lineage import Ancestor, list_outside
-from watcher.replica.iceberg.schemas import plain_type
+from watcher.replica.iceberg.schemas import convert_schema, plain_type
+from watcher.replica.iceberg.versions import VersionReader
+from watcher.replica.live_files import compare_versions
 
 
 class IcebergCopy:
@@ -63,6 +66,21 @@ class IcebergCopy:
                 yield batch.select(names).cast(wanted)
         except OSError as error:
             raise self._unreadable(version, str(error)) from error
+
+    def compare_versions(
+        self, before: int, after: int, names: Sequence[str]
+    ) -> Iterator[VersionRows]:
+        """As ``ComparableCopy.compare_versions``."""
+        table, files = self._open(), IcebergFiles()
+        reader, snapshots = VersionReader(files), [self._find(table, v) for v in (before, after)]
+        schema = convert_schema(table.scan(snapshot_id=snapshots[1].snapshot_id).projection())
+        try:
+            old, new = (reader.read(table, snapshot) for snapshot in snapshots)
+            for rows in compare_versions(files, old, new, schema, names):
+                arrays = [column.cast(plain_type(column.type)) for column in rows.batch.columns]
+                yield VersionRows(pa.RecordBatch.from_arrays(arrays, list(names)), rows.came)
+        except OSError as error:
+            raise self._unreadable(before, str(error)) from error
 
     def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``: expire_snapshots is the owner's."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyiceberg.manifest import DataFileContent, FileFormat, ManifestContent, ManifestEntry
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
@@ -64,16 +65,16 @@ class VersionReader:
         self._files = files
         self._parts: Mapping[str, Part] = {}
 
-    def read(self, table: Table) -> IcebergVersion:
-        """The table at its current snapshot. Raises ReplicaError where it has what this product
-        does not write: other formats of files, or other deletes."""
+    def read(self, table: Table, snapshot: Snapshot | None = None) -> IcebergVersion:
+        """The table at a snapshot; None: the current one. Raises ReplicaError where it has what
+        this product does not write: other formats of files, or other deletes."""
         if table.format_version != FORMAT_VERSION or table.spec().fields:
             raise ReplicaError(
                 f"{table.location()} has format {table.format_version}, or partitions: this release"
                 f" writes format {FORMAT_VERSION} without any; use engine = 'spark'"
             )
         self._files.use(table.io, table.location_provider().new_data_location("").rstrip("/"))
-        parts = tuple(read_parts(table.io, table.current_snapshot(), self._parts))
+        parts = tuple(read_parts(table.io, snapshot or table.current_snapshot(), self._parts))
         self._parts = {part.manifest.manifest_path: part for part in parts}
         deletes = index_entries(parts, ManifestContent.DELETES)
         check_entries(table, deletes.values(), DataFileContent.POSITION_DELETES)
