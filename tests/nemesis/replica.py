@@ -8,20 +8,18 @@ import os
 import subprocess
 import threading
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
 
-from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import DeltaError, TableNotFoundError
 from fixtures.pace import allow
-from fixtures.replicas import read_delta
 from fixtures.warm_python import WARM_PYTHON, WarmProcess
 from google.cloud.spanner_v1.database import Database
 
 from conformance.embedded import restored_address
 from conformance.truth import Row, Truth
 from conformance.writers import COLUMNS, WATCHED, Writer
+from nemesis.outsiders import OUTSIDERS, NoCopyError, RefusedError
 from nemesis.run import (
     CONSUMER,
     FINGERPRINTS_MAX,
@@ -35,10 +33,10 @@ from nemesis.run import (
 )
 from nemesis.surroundings import COMMAND
 from watcher.model.errors import ReplicaError
-from watcher.replica.cuts import Cause, Cut
-from watcher.replica.formats import open_copies
+from watcher.replica.cuts import DELTA, Cause, Cut
+from watcher.replica.formats import FORMATS, ICEBERG, open_copies
 from watcher.replica.manifest import Manifest
-from watcher.replica.modes import HISTORY, MODES
+from watcher.replica.modes import HISTORY, Mode
 from watcher.replica.reading import ReplicaAt
 from watcher.replica.stored_files import remove_folder
 from watcher.replica.verification.replicas import verify
@@ -46,11 +44,14 @@ from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient
 
 BUCKET = "NEMESIS_BUCKET"
+WRITES = ["append", "delete"]
 LEASE_SECONDS = 1.0
 
 
 class ReplicaWorld(World):
     """As ``World``, with a replicator of a change stream in place of a watcher."""
+
+    to = DELTA
 
     @property
     def lake(self) -> str:
@@ -71,9 +72,9 @@ class ReplicaWorld(World):
             lease = "{round(allow(LEASE_SECONDS))}s"
             CONSUMER
             [replica]
-            to = "delta:{self.lake}"
+            to = "{self.to}:{self.lake}"
             load_rows = {chosen.choice([3, 40, 100_000])}
-            mode = "{chosen.choice(MODES)}"
+            mode = "{chosen.choice(list_modes(self.to))}"
             """
         path = self.folder / "watch.toml"
         path.write_text(f"{self._configure_for(CONSUMER)}\n{self._page_settings()}\n")
@@ -106,38 +107,29 @@ class ReplicaWorld(World):
 
     def compact(self) -> None:
         """OPTIMIZE, at any moment."""
-        self._touch(lambda table: table.optimize.compact())
+        self._touch("compact")
 
     def vacuum(self) -> None:
         """VACUUM of all that is not current. Not while files are written, which are not yet."""
         self.watcher.send_signal(15)
         self.watcher.wait(allow(STOP_SECONDS_MAX))
-        self._touch(lambda table: table.vacuum(0, False, False))
+        self._touch("vacuum")
         self.watcher = self._watch()
 
     def write_outside(self) -> None:
         """Somebody appends to a copy, deletes from it, or restores it."""
-        kind = self.randomness.choice(["append", "delete", "restore"])
+        acts = ["append", "delete", "restore"] if OUTSIDERS[self.to].compacts else WRITES
+        self._touch(self.randomness.choice(acts))
 
-        def write(table: DeltaTable) -> None:
-            if kind == "append":
-                rows = read_delta(table).slice(0, 1)
-                write_deltalake(table, rows, mode="append")
-            elif kind == "delete":
-                table.delete()
-            else:
-                table.restore(self.randomness.randint(0, table.version()))
-
-        self._touch(write)
-
-    def _touch(self, act: Callable[[DeltaTable], object]) -> None:
+    def _touch(self, act: str) -> None:
         """Acts on a copy, as somebody else does; if the replicator is faster, nothing is done."""
         name = self.randomness.choice(WATCHED)
+        version = self.randomness.random()
         try:
-            act(DeltaTable(f"{self.lake}/{name}"))
-        except TableNotFoundError:
+            OUTSIDERS[self.to].do(act, self.lake, name, version)
+        except NoCopyError:
             self.struck["there was no copy"] += 1
-        except DeltaError:
+        except RefusedError:
             self.struck["an outside commit was refused"] += 1
 
     def load_again(self) -> None:
@@ -149,9 +141,10 @@ class ReplicaWorld(World):
         self.watcher = self._watch()
 
     def _list_blows(self) -> dict[Callable[[], None], int]:
-        blows = super()._list_blows()
-        own = {self.compact: 3, self.vacuum: 1, self.write_outside: 1, self.load_again: 1}
-        return blows | own
+        own = {self.write_outside: 1, self.load_again: 1}
+        if OUTSIDERS[self.to].compacts:
+            own |= {self.compact: 3, self.vacuum: 1}
+        return super()._list_blows() | own
 
     def load_marked(self) -> None:
         """Every copy that others have written is loaded, as the page of the protocol says."""
@@ -172,10 +165,20 @@ class ReplicaWorld(World):
         )
 
 
-def run_replica(folder: Path, seed: int, seconds: float) -> Report:
-    """A whole run. Raises AssertionError when the replicator or the server fails to obey."""
+class IcebergReplicaWorld(ReplicaWorld):
+    """The same with copies in Iceberg."""
+
+    to = ICEBERG
+
+
+WORLDS = {each.to: each for each in (ReplicaWorld, IcebergReplicaWorld)}
+
+
+def run_replica(folder: Path, seed: int, seconds: float, to: str = DELTA) -> Report:
+    """A whole run, with copies in a format. Raises AssertionError when the replicator or the server
+    fails to obey."""
     with restored_address():
-        world = ReplicaWorld(folder, seed, "change-stream")
+        world = WORLDS[to](folder, seed, "change-stream")
         truth, stop = Truth(), threading.Event()
         writers = [Writer(n, seed, world.database, truth, stop) for n in range(WRITERS)]
         world.writers = writers
@@ -189,6 +192,13 @@ def run_replica(folder: Path, seed: int, seconds: float) -> Report:
         finally:
             stop.set()
             world.close()
+
+
+def list_modes(to: str) -> Sequence[Mode]:
+    """What copies of a format can keep."""
+    own = FORMATS[to].own
+    assert own is not None, "runs have copies without Spark"
+    return own.modes
 
 
 def judge(world: ReplicaWorld, truth: Truth, problems: list[str]) -> Report:

@@ -27,14 +27,16 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from fixtures.object_stores import STORES  # noqa: E402
 from fixtures.pace import allow  # noqa: E402
 from fixtures.shifted_clock import NoShiftedClockError, compile_library  # noqa: E402
-from fixtures.warm_python import LIBRARY, WARM_PYTHON, warm_python  # noqa: E402
+from fixtures.warm_python import LIBRARY, WarmProcess, kill_whole, warm_python  # noqa: E402
 
 from ddl.model.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
 from nemesis.files import run_files  # noqa: E402
+from nemesis.outsiders import OUTSIDERS  # noqa: E402
 from nemesis.replica import BUCKET, run_replica  # noqa: E402
 from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402
 from watcher.process.line_files import append_line  # noqa: E402
+from watcher.replica.cuts import DELTA  # noqa: E402
 
 RUN_SECONDS_MAX = 300
 KEPT = ("changes.jsonl", "watcher.log", "watch.toml")
@@ -51,6 +53,7 @@ class Kind:
     shared: bool
     replica: bool
     files: bool
+    to: str
 
 
 def run_once(seed: int, kind: Kind, keep: Path | None) -> dict[str, Any]:
@@ -71,7 +74,7 @@ def run_once(seed: int, kind: Kind, keep: Path | None) -> dict[str, Any]:
 def run_kind(folder: Path, seed: int, kind: Kind) -> Report:
     """A run of this kind."""
     if kind.replica:
-        return run_replica(folder, seed, kind.seconds)
+        return run_replica(folder, seed, kind.seconds, kind.to)
     if kind.files:
         return run_files(folder, seed, kind.seconds, kind.capture)
     if kind.shared:
@@ -88,21 +91,21 @@ def run_kind(folder: Path, seed: int, kind: Kind) -> Report:
 
 def run_in_process(seed: int, kind: Kind, keep: Path) -> dict[str, Any]:
     """The report of a run in a process of its own."""
-    command = [*WARM_PYTHON, __file__, "--one", str(seed), "--seconds", str(kind.seconds)]
+    command = [__file__, "--one", str(seed), "--seconds", str(kind.seconds)]
     command += ["--capture", kind.capture, "--partition-mode", kind.mode]
     command += ["--dialect", kind.dialect.value, *(["--shared"] if kind.shared else [])]
-    command += ["--replica"] if kind.replica else []
+    command += ["--replica", "--to", kind.to] if kind.replica else []
     command += ["--files"] if kind.files else []
     command += ["--keep", str(keep)]
+    process = WarmProcess(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=allow(RUN_SECONDS_MAX)
-        )
+        output, errors = process.communicate(timeout=allow(RUN_SECONDS_MAX))
     except subprocess.TimeoutExpired:
+        kill_whole(process)
         return {"seed": seed, "problems": [f"it did not end within {RUN_SECONDS_MAX:.0f} s"]}
-    lines = done.stdout.splitlines()
-    if done.returncode != 0 or not lines:
-        return {"seed": seed, "problems": [f"exit code {done.returncode}: {done.stderr[-3000:]}"]}
+    lines = output.splitlines()
+    if process.returncode != 0 or not lines:
+        return {"seed": seed, "problems": [f"exit code {process.returncode}: {errors[-3000:]}"]}
     report: dict[str, Any] = json.loads(lines[-1])
     return report
 
@@ -130,7 +133,10 @@ def main() -> int:
         "--shared", action="store_true", help="several instances share the consumer, which polls"
     )
     parser.add_argument(
-        "--replica", action="store_true", help="copies by delta-rs, of a change stream"
+        "--replica", action="store_true", help="copies without Spark, of a change stream"
+    )
+    parser.add_argument(
+        "--to", choices=list(OUTSIDERS), default=DELTA, help="the format of the copies"
     )
     parser.add_argument("--files", action="store_true", help="into files by table and time")
     parser.add_argument(
@@ -152,14 +158,17 @@ def main() -> int:
         options.shared,
         options.replica,
         options.files,
+        options.to,
     )
     for one in ("replica", "files"):
         if getattr(kind, one) and (kind.shared or dialect is not Dialect.GOOGLESQL):
             parser.error(f"--{one} goes with no other kind")
     if kind.replica and kind.files:
         parser.error("--replica and --files are two kinds")
-    if options.store and not kind.replica:
-        parser.error("--store goes with --replica")
+    if options.store and not (kind.replica and kind.to == DELTA):
+        parser.error("--store goes with --replica in Delta")
+    if kind.to != DELTA and not kind.replica:
+        parser.error("--to goes with --replica")
     if kind.shared and kind.capture != "poll":
         parser.error("--shared polls")
     if options.one is not None:

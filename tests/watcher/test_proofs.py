@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import write_deltalake
-from fixtures import iceberg_histories
 from fixtures.commands import run_command
+from fixtures.iceberg_histories import open_table as open_iceberg
 from fixtures.replicas import (
     CONSUMER,
     SMALL,
@@ -98,19 +98,19 @@ class OtherWriter:
     def delete(self, *keys: int) -> None:
         listed = ", ".join(map(str, keys))
         if self._iceberg:
-            iceberg_histories.open_table(self._folder, "Singers").delete(f"SingerId IN ({listed})")
+            open_iceberg(self._folder, "Singers").delete(f"SingerId IN ({listed})")
         else:
             open_table(self._folder, "Singers").delete(f'"SingerId" IN ({listed})')
 
     def append(self, rows: pa.Table) -> None:
         if self._iceberg:
-            iceberg_histories.open_table(self._folder, "Singers").append(rows)
+            open_iceberg(self._folder, "Singers").append(rows)
         else:
             write_deltalake(open_table(self._folder, "Singers"), rows, mode="append")
 
     def read(self, key: int) -> pa.Table:
         if self._iceberg:
-            table = iceberg_histories.open_table(self._folder, "Singers")
+            table = open_iceberg(self._folder, "Singers")
             return table.scan(f"SingerId = {key}").to_arrow()
         rows = read_delta(open_table(self._folder, "Singers"))
         return rows.filter(pc.field("SingerId") == key)
@@ -161,7 +161,7 @@ def test_rows_that_a_compaction_of_iceberg_moves_are_no_changes(
 ) -> None:
     start(singers, tmp_path, ICEBERG)
     prove(singers, tmp_path)
-    table = iceberg_histories.open_table(tmp_path, "Singers")
+    table = open_iceberg(tmp_path, "Singers")
     before = {task.file.file_path for task in table.scan().plan_files()}
     compacted = {"to": f"iceberg:{tmp_path}", "compaction_small_files": 1}
     for keys in (range(20), [5]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -292,7 +293,36 @@ def test_the_records_of_a_commit_are_completed_by_one_read(
     parts = capture_of(database).read_window(Window(start, second))
     changes = [each for rows in parts for each in iterate_stream_changes(rows, database.name)]
     assert read == [(20, first), (5, second)]
-    assert capture_of(database).read_few(Window(start, second), 24, 10_000) is None
-    assert len(read) == 2, "rows that are too many are not completed"
     twice = {(each.key["Id"], (each.new_values or {})["Twice"]) for each in changes}
     assert twice == {(n, 4) for n in range(20)} | {(n, 6) for n in range(5)}
+    assert capture_of(database).read_few(Window(start, second), 24, 10_000) is None
+    assert len(read) == 2, "rows that are too many are not completed"
+
+
+@with_generated
+def test_who_keeps_the_newest_rows_has_those_at_the_end_by_one_read(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of records of the last commit, and of rows that are gone at the end."""
+    read_keys, read = QueryStream.read_keys, list[tuple[int, int | None]]()
+
+    def count(self: QueryStream, *arguments: Any) -> Any:
+        read.append((len(arguments[2]), arguments[3]))
+        return read_keys(self, *arguments)
+
+    monkeypatch.setattr(QueryStream, "read_keys", count)
+    start = to_micros(datetime.now(UTC))
+    commit(database, *(f"INSERT INTO T (Id, Version) VALUES ({n}, 1)" for n in range(20)))
+    commit(database, "DELETE FROM T WHERE Id = 7")
+    end = commit(database, "UPDATE T SET Version = 3 WHERE Id < 5")
+    commit(database, "UPDATE T SET Version = 9 WHERE TRUE")
+    whole = WholeRows(QueryClient(address_of(database)), newest=True, at_end=True)
+    capture = replace(capture_of(database), whole_rows=whole)
+    parts = capture.read_window(Window(start, end))
+    changes = [each for rows in parts for each in iterate_stream_changes(rows, database.name)]
+    assert read == [(20, end)]
+    twice = [(each.key["Id"], (each.new_values or {}).get("Twice")) for each in changes]
+    first = {n: 6 if n < 5 else 2 for n in range(20) if n != 7}
+    assert sorted(twice, key=str) == sorted(
+        [*first.items(), (7, None), *((n, 6) for n in range(5))], key=str
+    )

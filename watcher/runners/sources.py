@@ -20,6 +20,7 @@ from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.model.errors import ConfigurationError
+from watcher.replica.modes import LATEST
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.read_options import write_tag
@@ -105,7 +106,15 @@ def resolve_streamed(
             {name.casefold(): spec.choice for name, spec in config.table.items()},
             selection,
         ),
-        WholeRows(queries, config.table, newest=config.replica is not None) if whole else None,
+        make_whole_rows(config, queries) if whole else None,
     )
     captures = [PollCapture(queries, each, (), config.nanoseconds) for each in tables]
     return StreamedTables(capture, captures)
+
+
+def make_whole_rows(config: WatchConfig, queries: QueryClient) -> WholeRows:
+    """What completes the records of a stream. Copies that keep the newest row of each key alone
+    need no row but that at the window's end."""
+    replica = config.replica
+    at_end = replica is not None and replica.mode == LATEST
+    return WholeRows(queries, config.table, newest=replica is not None, at_end=at_end)

@@ -35,28 +35,36 @@ class RowReads:
 
     queries: QueryClient
     records: Sequence[DataRecord]
-    done: dict[tuple[Shape, int | None], Rows | None] = field(default_factory=dict)
+    done: dict[tuple[Shape, int | None, bool], Rows | None] = field(default_factory=dict)
 
-    def read(self, record: DataRecord, shape: Shape, at: int | None) -> Rows | None:
-        """The other columns of the rows of a record that exist at a timestamp, or as of now, by
-        key; None where the table has other columns then."""
-        place = shape, at
-        if place not in self.done:
-            exact = at == record.commit_timestamp
-            beside = [
-                each
-                for each in self.records
-                if each.shape.table == shape.table
-                and each.operation is not Operation.DELETE
-                and set(each.shape.primary_key) == set(shape.primary_key)
-                and (not exact or each.commit_timestamp == at)
-            ]
-            mods = {mod.key: mod for each in (*beside, record) for mod in each.mods}
-            self.done[place] = self.read_mods(shape, list(mods.values()), at)
-        return self.done[place]
+    def read_then(self, record: DataRecord, shape: Shape) -> Rows | None:
+        """The other columns of the rows of a record that existed at its commit timestamp, by key;
+        None where the table had other columns then."""
+        at = record.commit_timestamp
+        if (shape, at, True) not in self.done:
+            beside = [each for each in self.records if each.commit_timestamp == at]
+            self.done[shape, at, True] = self._read(shape, [*beside, record], at)
+        return self.done[shape, at, True]
+
+    def read_late(self, record: DataRecord, shape: Shape, at: int | None) -> Rows | None:
+        """The same at a later timestamp, or as of now."""
+        if (shape, at, False) not in self.done:
+            self.done[shape, at, False] = self._read(shape, [*self.records, record], at)
+        return self.done[shape, at, False]
+
+    def _read(self, shape: Shape, records: Sequence[DataRecord], at: int | None) -> Rows | None:
+        mods = {
+            mod.key: mod
+            for each in records
+            if each.shape.table == shape.table
+            and each.operation is not Operation.DELETE
+            and set(each.shape.primary_key) == set(shape.primary_key)
+            for mod in each.mods
+        }
+        return self.read_mods(shape, list(mods.values()), at)
 
     def read_mods(self, shape: Shape, mods: Sequence[StreamMod], at: int | None) -> Rows | None:
-        """The same of some rows alone."""
+        """The other columns of some rows, by key, as above."""
         names, types = [n for n, _ in shape.columns], [t for _, t in shape.columns]
         keys = [[json.loads(mod.key)[name] for name in shape.primary_key] for mod in mods]
         rows: Rows = {}

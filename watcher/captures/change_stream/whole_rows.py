@@ -58,17 +58,20 @@ class WholeRows:
     as copies do. Where the version of a commit timestamp is gone, a record then has the row as it
     is at the window's end, which is exact for such a reader; or the latest one, where that is gone,
     too. Without it, a record says then what it says by itself, and is marked as a part of its row.
+    ``at_end``: and needs no other: every record has the row as it is at the window's end.
 
-    A read costs one call a commit (``RowReads``), and a window one more for its schema. Picklable,
+    A read costs one call a commit, and of many of them with ``at_end`` (``RowReads``), and a window
+    one more for its schema. Picklable,
     and compared by what it reads: an executor looks at the schema itself.
     """
 
     queries: QueryClient
     specs: Mapping[str, TableSpec] = field(default_factory=dict)
     newest: bool = False
+    at_end: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return WholeRows, (self.queries, dict(self.specs), self.newest)
+        return WholeRows, (self.queries, dict(self.specs), self.newest, self.at_end)
 
     @cached_property
     def _epochs(self) -> Epochs[Schema]:
@@ -105,7 +108,7 @@ class WholeRows:
         if record.operation is Operation.DELETE:
             return replace(record, captured=record.captured.whole_row_form)
         reads = reads or RowReads(self.queries, [record])
-        if record.commit_timestamp > self._expired.upto:
+        if not self.at_end and record.commit_timestamp > self._expired.upto:
             try:
                 return self._complete(record, end, reads)
             except VersionExpiredError as error:
@@ -113,14 +116,14 @@ class WholeRows:
         return self._complete_late(record, end, reads)
 
     def _complete_late(self, record: DataRecord, end: int, reads: RowReads) -> DataRecord:
-        """The same of a record whose commit timestamp is too old to read."""
+        """The same of a record whose commit timestamp is too old to read, or need not be read."""
         schema = self._find_late_schema(end)
         table = schema.table(record.shape.table)
         if table is None:
             return record
         shape = self._choose_shape(table, schema)
         if self._is_whole(record, shape):
-            return record
+            return replace(record, shape=use_types(record.shape, shape))
         same_key = set(shape.primary_key) == set(record.shape.primary_key)
         readable = self.newest and same_key
         rows = self._read_late_rows(reads, record, shape, end) if readable else None
@@ -150,8 +153,8 @@ class WholeRows:
     def _read_late_rows(
         self, reads: RowReads, record: DataRecord, shape: Shape, end: int
     ) -> Rows | None:
-        """As ``RowReads.read``, at the end of a window, or strongly."""
-        read = partial(reads.read, record, shape)
+        """At the end of a window, or strongly."""
+        read = partial(reads.read_late, record, shape)
         return read_or_strongly(read, end) if end > self._expired.upto else read(None)
 
     def _complete(self, record: DataRecord, end: int, reads: RowReads) -> DataRecord:
@@ -162,7 +165,7 @@ class WholeRows:
             shape = self._choose_shape(table, schema)
             if self._is_whole(record, shape):
                 return replace(record, shape=use_types(record.shape, shape))
-            rows = reads.read(record, shape, record.commit_timestamp)
+            rows = reads.read_then(record, shape)
             if rows is not None:
                 return self._add_values(record, shape, rows, reads)
         return record
