@@ -10,6 +10,7 @@ import pytest
 from conformance.truth import Commit, Truth, Write
 from ddl.model.schema import Dialect
 from nemesis.files import FileLine, find_problems, run_files
+from nemesis.outsiders import OUTSIDERS
 from nemesis.replica import run_replica
 from nemesis.run import Capture, PartitionMode, run
 from nemesis.shared import run_shared
@@ -32,8 +33,9 @@ def test_instances_that_share_a_consumer_deliver_everything_whatever_strikes(
     assert report.lines > 0
 
 
-def test_exact_cuts_of_a_replica_are_exact_whatever_strikes(tmp_path: Path) -> None:
-    report = run_replica(tmp_path, 3, seconds=4)
+@pytest.mark.parametrize("to", list(OUTSIDERS))
+def test_exact_cuts_of_a_replica_are_exact_whatever_strikes(tmp_path: Path, to: str) -> None:
+    report = run_replica(tmp_path, 3, 4, to)
     assert report.problems == []
     assert report.commits > 20
     assert report.fingerprints > 0

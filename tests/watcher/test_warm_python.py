@@ -7,8 +7,10 @@ import signal
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
-from fixtures.warm_python import SOCKET, WARM_PYTHON, WarmProcess
+from fixtures.pace import allow
+from fixtures.warm_python import SOCKET, WARM_PYTHON, WarmProcess, kill_whole
 
 SAYS_ALL = """
 import os, sys
@@ -81,6 +83,27 @@ def test_a_launcher_that_is_killed_takes_its_command_along() -> None:
         assert process.stdout.readline() == "begun\n"
         os.kill(process.pid, signal.SIGKILL)
         assert process.stdout.read() == "", "the command holds its pipe as long as it lives"
+
+
+STARTS_ANOTHER = """
+import subprocess, sys
+from fixtures.warm_python import WarmProcess
+started = WarmProcess(["-u", "-c", "import sys; print(1); sys.stdin.read()"], stdin=-1, stdout=-1)
+started.stdout.readline()
+print(started.command_pid, flush=True)
+started.wait()
+"""
+
+
+def test_a_command_is_killed_with_what_it_has_started() -> None:
+    process = WarmProcess(["-u", "-c", STARTS_ANOTHER], stdout=-1)
+    assert process.stdout is not None
+    started = psutil.Process(int(process.stdout.readline()))
+    kill_whole(process)
+    assert process.returncode == -signal.SIGKILL
+    gone, alive = psutil.wait_procs([started], timeout=allow(10))
+    assert gone
+    assert not alive
 
 
 def test_without_the_fork_server_it_is_an_ordinary_python() -> None:

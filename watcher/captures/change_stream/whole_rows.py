@@ -86,6 +86,11 @@ class WholeRows:
         """The schema of a strong read, for the end of the window that needed it."""
         return {}
 
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[Schema, Shape]]:
+        """The columns that are read, of the schema that they were last looked up in, by table."""
+        return {}
+
     def complete_all(
         self, records: Iterable[tuple[str, DataRecord]], end: int
     ) -> Iterator[tuple[str, DataRecord]]:
@@ -184,6 +189,12 @@ class WholeRows:
 
     def _choose_shape(self, table: Table, schema: Schema) -> Shape:
         """The columns of a table that are read."""
+        known = self._shapes.get(table.name)
+        if known is None or known[0] is not schema:
+            known = self._shapes[table.name] = schema, self._make_shape(table, schema)
+        return known[1]
+
+    def _make_shape(self, table: Table, schema: Schema) -> Shape:
         spec = find_spec(self.specs, table.name) or TableSpec()
         choice = spec.choice.keep_existing(table)
         there = replace(

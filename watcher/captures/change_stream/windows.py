@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
@@ -254,17 +254,7 @@ class ChangeStreamCapture:
         return self.whole_rows.complete_all(chosen, window.end)
 
     def _choose(self, records: Iterable[tuple[str, Records]]) -> Iterator[tuple[str, Records]]:
-        for token, record in records:
-            if isinstance(record, RecordColumns):
-                yield token, record
-            elif self.change_filter.accepts(record):
-                yield token, self._narrow(record)
-
-    def _narrow(self, record: DataRecord) -> DataRecord:
-        record = self.change_filter.narrow(record)
-        if len(record.shape.primary_key) > 1:
-            record = replace(record, shape=order_key(record.shape, self.change_stream.keys))
-        return record
+        return choose_records(records, self.change_filter, self.change_stream.keys)
 
     def open(self, start: int) -> OpenQueries:
         """Queries that stay open, from a timestamp (outside) on."""
@@ -306,3 +296,20 @@ class ChangeStreamCapture:
             yield from self._convert_columns(record, window, token)
         if buffer.rows:
             yield buffer.take()
+
+
+def choose_records(
+    records: Iterable[tuple[str, Records]],
+    change_filter: ChangeFilter,
+    keys: Mapping[str, tuple[str, ...]],
+) -> Iterator[tuple[str, Records]]:
+    """The records that pass a filter, narrowed to what it takes of them; ``keys`` are the columns
+    of primary keys in their order."""
+    for token, record in records:
+        if isinstance(record, RecordColumns):
+            yield token, record
+        elif change_filter.accepts(record):
+            taken = change_filter.narrow(record)
+            if len(taken.shape.primary_key) > 1:
+                taken = replace(taken, shape=order_key(taken.shape, keys))
+            yield token, taken
