@@ -1,6 +1,6 @@
 # Everything a clean clone needs: `make demo`, `make test`. Only Python 3.11+ and make are required.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-all test-spark constraints soak endurance explore conformance test-cloud schemas any-schema reference clients lint format bench docs dist clean
+.PHONY: help setup demo check test test-all test-spark constraints soak endurance explore conformance test-cloud schemas any-schema reference clients lint format bench docs pictures dist clean
 
 # Hundreds of processes import the product in the tests: each would compile it.
 unexport PYTHONDONTWRITEBYTECODE
@@ -93,6 +93,9 @@ dist: $(STAMP) ## wheel and source distribution in dist/: the same bytes from th
 docs: $(STAMP) ## the site of the documentation, in build/site; dead links are errors
 	@PYTHONPATH=scripts $(BIN)/python -m reference_pages
 	@$(BIN)/python scripts/build_site.py build
+
+pictures: $(STAMP) ## the pictures of the documentation, made of the program itself: docs/pictures
+	@PYTHONPATH=.:tests $(BIN)/python -m pictures.run
 
 clean: ## remove what make made
 	rm -rf $(VENV) .venv-* .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from fixtures.listings import read_listings
+from fixtures.listings import DOCS, read_listings
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
@@ -101,9 +101,9 @@ def write_singer(database: Database) -> None:
         batch.insert_or_update("Singers", ("SingerId", "LastName"), [(1, "name")])
 
 
-def read_listing_of_readme(database: Database, folder: Path) -> str:
-    """The README's listing with Spark, with names of a database and of folders of this machine."""
-    listings = [each for each in read_listings(ROOT / "README.md") if "writeStream" in each.text]
+def read_first_listing(database: Database, folder: Path) -> str:
+    """The first listing of the page about Spark, with names and folders of this machine."""
+    listings = [each for each in read_listings(DOCS / "spark.md") if "writeStream" in each.text]
     address = address_of(database)
     names = (("project", address.project), ("instance", address.instance))
     text = listings[0].text.replace('"/data/', f'"{folder}/')
@@ -113,10 +113,10 @@ def read_listing_of_readme(database: Database, folder: Path) -> str:
     return text
 
 
-def test_the_listing_of_the_readme_delivers_rows(singers: Database, tmp_path: Path) -> None:
+def test_the_first_listing_delivers_rows(singers: Database, tmp_path: Path) -> None:
     ensure_java()
     job = tmp_path / "job.py"
-    job.write_text(read_listing_of_readme(singers, tmp_path))
+    job.write_text(read_first_listing(singers, tmp_path))
     log = tmp_path / "job.log"
     with log.open("w") as output:
         process = subprocess.Popen(

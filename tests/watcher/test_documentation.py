@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
 import re
-import subprocess
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fixtures.listings import DOCS, ROOT, follow, read_listings
 from fixtures.pace import allow
-from fixtures.warm_python import WARM_PYTHON
 
 import watcher
 from ddl.model.errors import DdlError
-from emulator.ports import find_port
 from watcher.model.errors import WatcherError
 from watcher.settings.watcher import parse_watch_config
-
-ROOT = Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
 
 
 def test_the_configuration_in_the_documentation_is_valid() -> None:
@@ -77,52 +72,25 @@ def test_every_error_is_in_the_list_of_exit_codes_with_its_code() -> None:
     assert documented == {(each.__name__, each.exit_code) for each in own}  # type: ignore[attr-defined]
 
 
-RUN_README = r"""
-set -e
-spanner-watcher() { $PYTHON -c 'from watcher.cli import main; main()' "$@"; }
-python() { $PYTHON "$@"; }
-wait_for_server() { until grep -q 'listening on' "$FOLDER/log"; do sleep 0.1; done; }
-"""
+def test_the_listing_of_the_readme_shows_changes(tmp_path: Path) -> None:
+    on_site, *_ = [each for each in read_listings(DOCS / "index.md") if each.kind == "sh"]
+    listing, *_ = [each for each in read_listings(ROOT / "README.md") if each.kind == "sh"]
+    assert on_site.text == listing.text
+    text = listing.text.replace("try --seconds 10", f"try --seconds {allow(3):.0f}")
+    (output,) = follow([replace(listing, text=text)], tmp_path)
+    assert "UPSERT Singers" in output
 
 
-def test_the_listings_without_spark_show_changes(tmp_path: Path) -> None:
-    section = (ROOT / "README.md").read_text().split("## Without Spark")[1].split("\n## ")[0]
-    trial, server, commands = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
-    (program,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    port = str(find_port())
-    (tmp_path / "program.py").write_text(program.replace("watcher.run()", "watcher.run_once()"))
-    script = RUN_README + "\n".join(
-        [
-            trial.replace("try --seconds 10", f"try --seconds {allow(3):.0f}"),
-            "echo == server",
-            server.replace("9010", port).replace(" &\n", ' > "$FOLDER/log" & SERVER=$!\n'),
-            "trap 'kill $(pgrep -P $SERVER) $SERVER' EXIT",
-            "wait_for_server",
-            commands,
-            "echo == program",
-            '$PYTHON "$FOLDER/program.py"',
-        ]
+def test_the_readme_is_a_screen() -> None:
+    words = re.sub(
+        r"<picture>.*?</picture>|\(.*?\)", "", (ROOT / "README.md").read_text(), flags=re.DOTALL
     )
-    result = subprocess.run(
-        ["bash", "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        cwd=ROOT,
-        env=os.environ | {"PYTHON": " ".join(WARM_PYTHON), "FOLDER": str(tmp_path)},
-    )
-    assert result.returncode == 0, result.stderr
-    trial_output, _, rest = result.stdout.partition("== server")
-    shown, _, printed = rest.partition("== program")
-    assert "UPSERT Singers" in trial_output
-    assert len(re.findall(r'^\{"id".*"table": "Singers"', shown, re.M)) == 3
-    assert "finished" in shown
-    assert "3 rows would be cleared" in shown
-    assert printed.count("<Change ") == 3
+    assert len(words.split()) < 450
 
 
 def test_the_files_that_the_readme_links_to_are_there() -> None:
-    links = set(re.findall(r"\]\(([\w/.-]+)(?:#[\w-]+)?\)", (ROOT / "README.md").read_text()))
+    text = (ROOT / "README.md").read_text()
+    links = set(re.findall(r"(?:\]\(|src(?:set)?=\")([\w/.-]+)(?:#[\w-]+)?[)\"]", text))
+    assert "docs/pictures/try-dark.webp" in links
     assert "docs/index.md" in links
     assert {link for link in links if not (ROOT / link).exists()} == set()

@@ -15,6 +15,7 @@ from fixtures.browser import (
     list_violations,
     open_browser,
 )
+from fixtures.listings import DOCS
 from fixtures.site import serve_site
 
 pytestmark = pytest.mark.skipif(
@@ -24,6 +25,8 @@ DESKTOP, PHONE = 1280, 390
 OTHERS = (
     "choose.html",
     "comparison.html",
+    "page.html",
+    "troubles/another-instance.html",
     "troubleshooting.html",
     "tutorials/without-spark.html",
     "reference/commands.html",
@@ -111,21 +114,36 @@ def test_what_is_wider_than_a_phone_is_found(browser: Browser, address: str) -> 
     assert browser.run(LIST_WIDE)
 
 
+def search(browser: Browser, address: str, words: str) -> list[str]:
+    """The paths that the site's own search finds, the best first."""
+    show(browser, address, DESKTOP, "light")
+    browser.click(".md-search__button")
+    browser.control("Input.insertText", text=words)
+    browser.wait_for(f"{FIND_RESULTS.replace('return', 'const found =')} return found.length > 0")
+    return [urlsplit(each).path for each in browser.run(FIND_RESULTS)]
+
+
 @pytest.mark.parametrize(
     ("words", "page"),
     [
         ("version_retention_period", "/reference/"),
         ("exit codes", "/exit-codes.html"),
-        ("Redis", "/sinks.html"),
+        ("another instance runs as consumer", "/troubles/another-instance.html"),
     ],
 )
 def test_the_search_finds_a_page(browser: Browser, address: str, words: str, page: str) -> None:
-    show(browser, address, DESKTOP, "light")
-    browser.click(".md-search__button")
-    browser.control("Input.insertText", text=words)
-    browser.wait_for(f"{FIND_RESULTS.replace('return', 'const found =')} return found.length > 0")
-    paths = [urlsplit(each).path for each in browser.run(FIND_RESULTS)]
+    paths = search(browser, address, words)
     assert any(path.startswith(page) for path in paths), paths
+
+
+def test_the_search_finds_the_page_of_each_message(browser: Browser, address: str) -> None:
+    missed = {}
+    for page in sorted((DOCS / "troubles").glob("*.md")):
+        title = page.read_text().splitlines()[0].removeprefix("# ").replace("...", "").strip()
+        paths = search(browser, address, title)
+        if f"/troubles/{page.stem}.html" not in paths[:3]:
+            missed[title] = paths[:3]
+    assert missed == {}
 
 
 def test_the_browser_reports_no_error_and_asks_nobody_else(browser: Browser, address: str) -> None:

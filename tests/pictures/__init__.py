@@ -1,0 +1,1 @@
+"""The pictures of the documentation, made of the program itself: ``make pictures``."""

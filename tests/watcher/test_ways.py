@@ -1,0 +1,90 @@
+"""Each way of docs/choose.md ends in a command that works, tried beside a real server of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from fixtures.kafka import MockCluster, read_records
+from fixtures.listings import DOCS, ROOT, follow, read_listings
+from fixtures.pubsub import PublisherServer
+from fixtures.redis_server import RedisServer
+from fixtures.table_targets import PostgresTarget
+from fixtures.webhook import WebhookServer
+
+PAGE = DOCS / "choose.md"
+SERVE = """spanner-watcher emulator --port 9010 --database $D --schema singers.sql &
+spanner-watcher ddl apply --database $D --table Singers
+python write_singers.py $D
+"""
+SINGERS = {"Richards", "Smith", "Trentor"}
+
+
+def read_ways() -> list[str]:
+    """The ways that the two tables name."""
+    return re.findall(r"^\| [^|]+ \| \[[^]]+\]\(#([\w-]+)\)", PAGE.read_text(), re.MULTILINE)
+
+
+def names_of(lines: Any) -> set[str]:
+    return {json.loads(line)["values"]["LastName"] for line in lines}
+
+
+def test_each_way_is_a_section_with_a_command() -> None:
+    sections = re.split(r"^### ", PAGE.read_text(), flags=re.MULTILINE)[1:]
+    named = {
+        re.sub(r"[^\w -]", "", each.split("\n")[0]).lower().replace(" ", "-") for each in sections
+    }
+    assert set(read_ways()) == named
+    assert all(re.search(r"```sh\n(?s:.*?)(spanner-watcher|python) ", each) for each in sections)
+
+
+def test_each_way_ends_in_a_command_that_works(
+    tmp_path: Path,
+    cluster: MockCluster,
+    pubsub: PublisherServer,
+    redis_server: RedisServer,
+    postgres_target: PostgresTarget,
+    webhook: WebhookServer,
+) -> None:
+    postgres_target.make_schema()
+    ours = {
+        "broker1:9092": cluster.address,
+        "redis://redis.example.com:6379/0?stream={table}": redis_server.address(),
+        "postgresql://cdc@db.example.com:5432/music": postgres_target.address,
+        "webhook://hooks.example.com": f"webhook://{webhook.address}",
+        "tls = true ": "tls = false",
+    }
+    for name in ("singers.sql", "write_singers.py"):
+        shutil.copy(ROOT / "examples" / name, tmp_path)
+    first, *listings = [each for each in read_listings(PAGE) if "job.py" not in each.text]
+    steps = [first, replace(first, text=SERVE)]
+    for each in listings:
+        text = each.text
+        for theirs, own in ours.items():
+            text = text.replace(theirs, own)
+        steps.append(replace(each, text=text))
+    outputs = follow([*steps], tmp_path)
+    texts = [each.text for each in steps if each.kind == "sh"]
+    printed = dict(zip(texts, outputs, strict=True))
+    (polled,) = [out for text, out in printed.items() if "by-polling" in text]
+    assert names_of(re.findall(r"^\{.*\}$", polled, re.MULTILINE)) == SINGERS
+    (proved,) = [out for text, out in printed.items() if "verify" in text]
+    assert "equal" in proved
+    assert {name for name in SINGERS if name in printed["python function.py\n"]} == SINGERS
+    assert names_of(each.value for each in read_records(cluster, "cdc.Singers")) == SINGERS
+    assert (
+        names_of(m.data for m in pubsub.published["projects/my-project/topics/cdc-Singers"])
+        == SINGERS
+    )
+    assert len(redis_server.ids("Singers")) == len(SINGERS)
+    assert names_of(webhook.lines()) == SINGERS
+    assert {row["LastName"] for row in postgres_target.read("Singers")} == SINGERS
+    with duckdb.connect(tmp_path / "music.duckdb") as connection:
+        rows = connection.sql('SELECT "LastName" FROM "Singers"').fetchall()
+    assert {name for (name,) in rows} == SINGERS
+    assert list((tmp_path / "changes" / "Singers").rglob("*.jsonl.gz"))
