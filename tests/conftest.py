@@ -30,6 +30,7 @@ pytest_plugins = [
     "fixtures.apicurio",
     "fixtures.small_disk",
     "fixtures.object_stores",
+    "fixtures.iceberg_catalogs",
     "fixtures.copy_histories",
     "fixtures.own_formats",
     "fixtures.shifted_clock",

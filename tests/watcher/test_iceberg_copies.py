@@ -39,8 +39,8 @@ from watcher.replica.iceberg import copies as iceberg_copies
 from watcher.replica.iceberg import expiry as iceberg_expiry
 from watcher.replica.iceberg import manifests as iceberg_manifests
 from watcher.replica.iceberg import table as iceberg_table
-from watcher.replica.iceberg.catalog import FILE
 from watcher.replica.iceberg.copies import IcebergTableCopy, open_written_copies
+from watcher.replica.iceberg.namespaces import SQLITE_FILE
 
 EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "10"))
 ROWS = 1_000
@@ -312,7 +312,7 @@ def test_a_folder_that_spark_has_written_is_refused(tmp_path: Path) -> None:
     (metadata / "version-hint.text").write_text("1")
     with pytest.raises(ReplicaError, match=r"written by Spark.*engine = 'spark'"):
         open_copy(tmp_path)
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / SQLITE_FILE).exists()
 
 
 def test_an_object_store_is_refused() -> None:

@@ -298,10 +298,6 @@ def test_the_index_has_as_many_runs_as_it_needs(copy: DeltaCopy, folder: Path) -
 
 
 REFUSED: Mapping[str, tuple[Act, str]] = {
-    "change data feed": (
-        lambda table: table.alter.set_table_properties({"delta.enableChangeDataFeed": "true"}),
-        "delta.enableChangeDataFeed = true",
-    ),
     "append only": (
         lambda table: table.alter.set_table_properties({"delta.appendOnly": "true"}),
         "delta.appendOnly = true",

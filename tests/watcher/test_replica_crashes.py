@@ -99,6 +99,14 @@ def test_a_replica_in_iceberg_is_exact_after_a_crash_at_any_place(
     crash_and_go_on(database, str(tmp_path / "lake"), place, stream, ICEBERG, LATEST)
 
 
+@pytest.mark.parametrize("place", PLACES[:2] + MERGE_PLACES + REWRITE_PLACES)
+def test_a_replica_in_a_catalog_is_exact_after_a_crash_at_any_place(
+    database: Database, catalog_place: str, place: str
+) -> None:
+    """In SQLite, in PostgreSQL, over REST, and with the tables in each object store."""
+    crash_and_go_on(database, catalog_place, place, "S", ICEBERG, LATEST)
+
+
 @pytest.mark.essential
 def test_a_replica_in_iceberg_is_exact_after_a_crash_behind_a_commit(
     database: Database, tmp_path: Path

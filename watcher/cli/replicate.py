@@ -53,7 +53,8 @@ def command(
         str | None,
         typer.Option(
             metavar="FORMAT:FOLDER",
-            help="Where the copies are: delta:FOLDER or iceberg:FOLDER; with Spark also parquet:.",
+            help="Where the copies are: delta:FOLDER, iceberg:FOLDER or iceberg:CATALOG.NAMESPACE;"
+            " with Spark also parquet:, and no catalog.",
         ),
     ] = None,
     engine: Annotated[
@@ -80,6 +81,13 @@ def command(
             " fixed when a copy is made.",
         ),
     ] = None,
+    change_feed: Annotated[
+        bool,
+        typer.Option(
+            "--change-feed",
+            help="Give copies Delta's change data feed: which rows each merge changes.",
+        ),
+    ] = False,
     compaction: Annotated[
         str | None,
         typer.Option(
@@ -200,6 +208,7 @@ def command(
         "replica.engine": engine,
         "replica.merge": merge,
         "replica.mode": mode,
+        "replica.change_feed": change_feed or None,
         "replica.compaction": compaction,
         "replica.compaction_deleted_percent": compaction_deleted_percent,
         "replica.compaction_small_files": compaction_small_files,

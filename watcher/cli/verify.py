@@ -142,7 +142,10 @@ def command(
         raise ConfigurationError(f"--to: the copies in {folder} are {cut.copies}:{folder}")
     address = DatabaseAddress.parse(database or cut.database)
     queries = QueryClient(address, ReadOptions(Priority.LOW, tag=write_tag("verify")))
-    opened, tables = open_copies(cut.copies, folder, cut.consumer), tuple(table or EVERY_TABLE)
+    opened, tables = (
+        open_copies(cut.copies, copies.place, cut.consumer),
+        tuple(table or EVERY_TABLE),
+    )
     if incremental:
         chosen = IncrementalOptions(tables, within_seconds)
         report = verify_changes(queries, opened, cut, ProofFiles(folder), chosen)

@@ -4,7 +4,7 @@ docs/replica-protocol.md."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from watcher.model.errors import CopyConflictError
 from watcher.replica.loads import CopyLoad
@@ -14,6 +14,7 @@ TRIES_MAX = 5
 """How often a commit is tried when somebody else has committed meanwhile."""
 Mark = Mapping[str, Any]
 """What a commit says of itself."""
+T = TypeVar("T")
 
 
 class Fence:
@@ -34,6 +35,21 @@ class Fence:
             known = self._load.is_newest(find_mark())
         if not known:
             raise self.refuse(end)
+
+    def retry(self, attempt: Callable[[], T | None], find_end: Callable[[], int]) -> T:
+        """What an attempt to commit returns, which is made again where somebody else has committed
+        meanwhile: None. Raises CopyConflictError where that goes on and on."""
+        for _ in range(TRIES_MAX):
+            if (done := attempt()) is not None:
+                return done
+        raise self.refuse(find_end())
+
+    def refuse_version(self, version: int) -> CopyConflictError:
+        """The error where rows of a version were to be replaced, and it is not the newest."""
+        return CopyConflictError(
+            f"somebody else has changed {self._path}, which was at version {version}: stop who"
+            " writes there, and try again"
+        )
 
     def refuse(self, end: int) -> CopyConflictError:
         """The error where another one has written up to an end."""

@@ -18,6 +18,7 @@ from watcher.replica.copies import (
 )
 from watcher.replica.cuts import DELTA
 from watcher.replica.modes import LATEST, MODES, Mode
+from watcher.replica.places import is_namespace
 
 ICEBERG, PARQUET = "iceberg", "parquet"
 EXTENSIONS = "spark.sql.extensions"
@@ -44,14 +45,18 @@ class OwnWriter:
     """How this process writes a format: the ``engine`` that settings name, and what ``opens``
     copies, by the folder, the consumer, the ``Merging`` and the ``CompactionPolicy``:
     ``module:function``, loaded when it is used. ``merged``: how it can merge rows.
-    ``keeps_dropped``: whether columns that were dropped can stay. ``modes``: what copies can keep;
-    where there are several, ``opens`` takes the mode, too."""
+    ``keeps_dropped``: whether columns that were dropped can stay. ``modes``: what copies can keep.
+    ``feed``: they can have a change feed; ``opens`` takes the mode and whether they have it, then.
+    ``ties``: makes a namespace of a catalog
+    and its folder the replica's, by its place."""
 
     engine: str
     opens: str
     merged: tuple[Merging, ...]
     keeps_dropped: bool
     modes: tuple[Mode, ...] = (LATEST,)
+    feed: bool = False
+    ties: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,8 @@ class CopyFormat:
     the ``Merging``: both are ``module:function``, loaded when they are used. ``merged``: how Spark
     can merge rows into a copy. ``extra`` brings what the reader needs. ``release``: what Spark
     needs; None where it has the format itself. ``own``: how this process writes it; None: only
-    Spark does.
+    Spark does. ``finds_folder``: finds the folder of a replica whose place is a namespace of a
+    catalog; None: there are no such places.
     """
 
     title: str
@@ -73,6 +79,7 @@ class CopyFormat:
     extra: str | None = None
     release: Release | None = None
     own: OwnWriter | None = None
+    finds_folder: str | None = None
 
 
 FORMATS: Mapping[str, CopyFormat] = {
@@ -99,6 +106,7 @@ FORMATS: Mapping[str, CopyFormat] = {
             (MERGE_ON_READ, COPY_ON_WRITE),
             keeps_dropped=True,
             modes=MODES,
+            feed=True,
         ),
     ),
     ICEBERG: CopyFormat(
@@ -118,7 +126,9 @@ FORMATS: Mapping[str, CopyFormat] = {
             "watcher.replica.iceberg.copies:open_written_copies",
             (MERGE_ON_READ,),
             keeps_dropped=False,
+            ties="watcher.replica.iceberg.namespaces:tie_folder",
         ),
+        finds_folder="watcher.replica.iceberg.namespaces:find_folder",
     ),
     PARQUET: CopyFormat(
         "Parquet",
@@ -127,7 +137,11 @@ FORMATS: Mapping[str, CopyFormat] = {
         (COPY_ON_WRITE,),
     ),
 }
-SPELLINGS = tuple(f"{name}:FOLDER" for name in FORMATS)
+CATALOG_FORMATS = tuple(name for name, each in FORMATS.items() if each.finds_folder)
+SPELLINGS = (
+    *(f"{name}:FOLDER" for name in FORMATS),
+    *(f"{name}:CATALOG.NAMESPACE" for name in CATALOG_FORMATS),
+)
 
 
 def find_format(name: str) -> CopyFormat:
@@ -141,6 +155,31 @@ def split_copies(text: str) -> tuple[str | None, str]:
     """The format and the folder; no format where the text is a folder alone."""
     format_, _, folder = text.partition(":")
     return (format_, folder) if format_ in FORMATS else (None, text)
+
+
+def is_in_catalog(name: str | None, place: str) -> bool:
+    """Whether a replica is in a namespace of a catalog, and not in a folder."""
+    return name in CATALOG_FORMATS and is_namespace(place)
+
+
+def find_folder(name: str | None, place: str) -> str:
+    """The folder of a replica, which has its manifest. Raises ConfigurationError, ReplicaError."""
+    if name is None or not is_in_catalog(name, place):
+        return place
+    chosen = find_format(name)
+    assert chosen.finds_folder is not None, "it is in a catalog"
+    if chosen.extra is not None:
+        require_extras(chosen.extra)
+    folder: str = resolve_name(chosen.finds_folder)(place)
+    return folder
+
+
+def tie_folder(name: str, place: str) -> None:
+    """Makes a namespace and its folder the replica's, before anything is written there. Raises
+    ReplicaError where one of them is another's."""
+    own = find_format(name).own
+    if is_in_catalog(name, place) and own is not None and own.ties is not None:
+        resolve_name(own.ties)(place)
 
 
 def check_merging(name: str, merging: Merging | None) -> None:
@@ -170,6 +209,7 @@ def open_own_copies(
     merging: Merging | None,
     policy: CompactionPolicy | None,
     mode: Mode = LATEST,
+    feed: bool = False,
 ) -> OpenTableCopy:
     """The copies of a replica, to write them in this process. Raises ConfigurationError where what
     writes them is not installed."""
@@ -177,7 +217,7 @@ def open_own_copies(
     assert chosen.own is not None, "settings allow no other"
     if chosen.extra is not None:
         require_extras(chosen.extra)
-    more = (mode,) if len(chosen.own.modes) > 1 else ()
+    more = (mode, feed) if chosen.own.feed else ()
     opens = resolve_name(chosen.own.opens)
     opened: OpenTableCopy = opens(folder, consumer, merging, policy, *more)
     return opened

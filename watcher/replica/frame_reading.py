@@ -8,9 +8,10 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import check_version
 from watcher.replica.cuts import TablesAt
-from watcher.replica.formats import split_copies
+from watcher.replica.formats import is_in_catalog, split_copies
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frames import OpenFrameCopy
 from watcher.replica.manifest import Manifest
@@ -38,6 +39,11 @@ class FramesAt(TablesAt):
 def as_of(spark: SparkSession, to: str, timestamp: datetime | str | None = None) -> FramesAt:
     """A replica at the latest exact cut at or before a timestamp (None: the latest). ``to`` is its
     folder, or ``FORMAT:FOLDER``. Raises ReplicaError."""
-    _, folder = split_copies(to)
+    format_, folder = split_copies(to)
+    if is_in_catalog(format_, folder):
+        raise ConfigurationError(
+            f"as_of with Spark reads a folder, not {folder}: use watcher.replica.reading.as_of, or"
+            " read the tables of the catalog, VERSION AS OF the snapshots of the cut"
+        )
     cut = Manifest(folder).find_as_of(timestamp)
     return FramesAt(cut, spark, make_open_copy(spark, cut.copies, folder, cut.consumer))

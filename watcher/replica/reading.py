@@ -11,7 +11,7 @@ import pyarrow as pa
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import KeepingCopy, OpenCopy, check_version
 from watcher.replica.cuts import TablesAt
-from watcher.replica.formats import open_copies, split_copies
+from watcher.replica.formats import find_folder, open_copies, split_copies
 from watcher.replica.manifest import Manifest, parse_timestamp
 from watcher.replica.modes import COLUMNS, HISTORY, LATEST
 from watcher.replica.row_versions import keep_valid
@@ -74,13 +74,14 @@ def as_of(to: str, timestamp: datetime | str | None = None) -> ReplicaAt:
     >>> replica = as_of("delta:/lake/music", "2026-01-31T12:00:00Z")
     >>> replica.read("Singers")
 
-    ``to`` is ``delta:FOLDER``, or another format's. Raises ReplicaError.
+    ``to`` is ``delta:FOLDER``, ``iceberg:CATALOG.NAMESPACE``, or another format's. Raises
+    ReplicaError.
     """
-    _, folder = split_copies(to)
-    manifest = Manifest(folder)
+    format_, place = split_copies(to)
+    manifest = Manifest(find_folder(format_, place))
     last = manifest.find_exact() if timestamp is not None else None
     if last is not None and last.mode == HISTORY and timestamp is not None:
         at = min(parse_timestamp(timestamp), last.end)
-        return ReplicaAt(last, open_copies(last.copies, folder, last.consumer), at)
+        return ReplicaAt(last, open_copies(last.copies, place, last.consumer), at)
     cut = manifest.find_as_of(timestamp)
-    return ReplicaAt(cut, open_copies(cut.copies, folder, cut.consumer))
+    return ReplicaAt(cut, open_copies(cut.copies, place, cut.consumer))

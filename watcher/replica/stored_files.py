@@ -110,6 +110,16 @@ def explain_store(path: str) -> Iterator[None]:
         raise explain_store_error(path, error) from error
 
 
+@contextmanager
+def explain_copy(path: str) -> Iterator[None]:
+    """As ``explain_store``, for a copy, all of whose files have to be there."""
+    try:
+        with explain_store(path):
+            yield
+    except FileNotFoundError as error:
+        raise explain_store_error(path, error) from error
+
+
 def scan_dataset(dataset: Dataset, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of Parquet files. Without limits Arrow reads ahead as fast as it can: a table would
     be in memory before a slower reader has seen its first rows."""

@@ -24,7 +24,7 @@ def prepare_folders(config: WatchConfig) -> None:
         if os.path.isdir(path):
             raise ConfigurationError(f"{option}: {path} is a folder: name a file in it")
         prepare_folder(option, path.parent, config.create_folders)
-    if config.replica is not None:
+    if config.replica is not None and not config.replica.copies.in_catalog:
         prepare_any_folder("replica.to", config.replica.folder, config.create_folders)
     if isinstance(files := config.delivery.queue, FilesDestination):
         prepare_any_folder("delivery.to", files.folder, config.create_folders)

@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 
 from watcher.model.errors import ConfigurationError
+from watcher.replica.places import name_place
+from watcher.settings.destination_grammar import CopiesDestination
 from watcher.settings.sections import ReplicaConfig
 from watcher.settings.watcher import WatchConfig
 
@@ -20,7 +22,9 @@ def require_replica(config: WatchConfig) -> ReplicaConfig:
     return config.replica
 
 
-def name_consumer(folder: str) -> str:
-    """The name for a replica that was not given one: another folder has another."""
-    place = folder if "://" in folder else str(Path(folder).resolve())
+def name_consumer(copies: CopiesDestination) -> str:
+    """The name for a replica that was not given one: another place has another."""
+    place = name_place(copies.place)
+    if not copies.in_catalog and "://" not in place:
+        place = str(Path(place).resolve())
     return f"replica-{hashlib.blake2b(place.encode(), digest_size=5).hexdigest()}"

@@ -13,7 +13,7 @@ from watcher.model.errors import ConfigurationError
 from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import CopyState, TableCopy
 from watcher.replica.cuts import Cut
-from watcher.replica.formats import open_own_copies
+from watcher.replica.formats import open_own_copies, tie_folder
 from watcher.replica.loads import ChunkLimit
 from watcher.replica.manifest import Manifest
 from watcher.replica.modes import HISTORY
@@ -94,11 +94,11 @@ class Replicator:
 
     @property
     def _target(self) -> ReplicaTarget[TableCopy]:
-        replica, folder = self._replica, self._replica.folder
+        replica = self._replica
         policy = make_policy(replica)
-        opened = (replica.format, folder, self.consumer, replica.merge, policy, replica.mode)
-        copies = open_own_copies(*opened)
-        manifest = Manifest(folder)
+        opened = (replica.format, replica.place, self.consumer, replica.merge, policy)
+        copies = open_own_copies(*opened, replica.mode, replica.change_feed)
+        manifest = Manifest(replica.folder)
         return ReplicaTarget(
             copies,
             manifest,
@@ -151,6 +151,7 @@ class Replicator:
     def _claim(self) -> None:
         """Before the consumer is registered: one that is refused would hold clearing back. Taken
         over once: who takes the folder after this is not to be fought."""
+        tie_folder(self._replica.format, self._replica.place)
         self._target.manifest.claim(self._owner, self._take_over)
         self._take_over = False
 
@@ -286,5 +287,5 @@ def prepare_config(config: WatchConfig) -> WatchConfig:
     stream = config.stream
     if config.capture == "change-stream":
         stream = stream.model_copy(update={"whole_rows": True})
-    consumer = config.consumer or name_consumer(replica.folder)
+    consumer = config.consumer or name_consumer(replica.copies)
     return config.model_copy(update={"consumer": consumer, "stream": stream})

@@ -259,7 +259,13 @@ class ReplicaRequest:
         named = self.format or format_ or DELTA
         if format_ not in (None, named):
             raise ConfigurationError(f"format = '{named}' and to = '{self.to}': remove one of them")
-        return parse_copies_destination(f"{named}:{folder}")
+        copies = parse_copies_destination(f"{named}:{folder}")
+        if copies.in_catalog:
+            raise ConfigurationError(
+                f"Spark writes copies into a folder, not into {copies.place}: write"
+                f" {named}:FOLDER, or use 'spanner-watcher replicate' without Spark"
+            )
+        return copies
 
     def resolve(self) -> SparkReplicaSettings:
         """The settings. Raises ConfigurationError, AddressError."""
@@ -287,7 +293,7 @@ class ReplicaRequest:
             "database": self.database,
             "tables": ",".join(self.tables),
             "exclude": ",".join(self.exclude),
-            "consumer": self.consumer or name_consumer(self.copies.folder),
+            "consumer": self.consumer or name_consumer(self.copies),
             "arrowRows": "true",
             "deletedColumns": json.dumps(dict(self.deleted)),
         }

@@ -1,8 +1,8 @@
 """What ``to`` and ``--to`` may name, in every command and file: one grammar of destinations.
 
 ``-``, ``file:PATH``, ``SCHEME://PLACE/TOPIC`` of a queue, the address of a database, and
-``FORMAT:FOLDER`` of copies. What has no scheme is a path if it has a ``/`` or a ``.``; a bare word
-is none, because it may be a scheme whose rest was forgotten.
+``FORMAT:FOLDER`` or ``FORMAT:CATALOG.NAMESPACE`` of copies. What has no scheme is a path if it has
+a ``/`` or a ``.``; a bare word is none, because it may be a scheme whose rest was forgotten.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ddl.model.suggestions import suggest_name
 from watcher.model.errors import ConfigurationError
-from watcher.replica.formats import FORMATS, SPELLINGS, split_copies
+from watcher.replica.formats import FORMATS, SPELLINGS, find_folder, is_in_catalog, split_copies
 from watcher.replica.object_stores import SCHEMES
 from watcher.settings.destinations import (
     DESTINATIONS,
@@ -45,10 +45,21 @@ class FileDestination:
 
 @dataclass(frozen=True, slots=True)
 class CopiesDestination:
-    """A folder of copies; also in an object store, by its address."""
+    """The place of copies: a folder, also in an object store, by its address; or a namespace of a
+    catalog."""
 
     format: str
-    folder: str
+    place: str
+
+    @property
+    def folder(self) -> str:
+        """The folder, which of a namespace its catalog says. Raises ConfigurationError."""
+        return find_folder(self.format, self.place)
+
+    @property
+    def in_catalog(self) -> bool:
+        """Whether it is a namespace."""
+        return is_in_catalog(self.format, self.place)
 
 
 ChangesDestination = StandardOutput | FileDestination | Destination
@@ -153,7 +164,8 @@ def parse_copies(text: str) -> CopiesDestination:
     assert format_ is not None, "the caller has looked"
     if not folder.strip("/"):
         raise refuse(text, f"does not name a folder: write {format_}:FOLDER")
-    check_folder(text, format_, folder)
+    if not is_in_catalog(format_, folder):
+        check_folder(text, format_, folder)
     return CopiesDestination(format_, folder)
 
 

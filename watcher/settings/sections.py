@@ -147,7 +147,8 @@ class ReplicaConfig(Section):
     """Where ``spanner-watcher replicate`` keeps copies. Without Spark it compacts them, too."""
 
     to: Annotated[Text, check_by(parse_copies_destination)]
-    """The copies: ``delta:FOLDER`` or ``iceberg:FOLDER``; with Spark also ``parquet:FOLDER``."""
+    """The copies: ``delta:FOLDER``, ``iceberg:FOLDER`` or ``iceberg:CATALOG.NAMESPACE``; with Spark
+    also ``parquet:FOLDER``, and no catalog."""
     keep_cuts: Duration = 7 * 86_400.0
     """For how long cuts are kept."""
     engine: Literal["delta-rs", "pyiceberg", "spark"] | None = None
@@ -163,6 +164,10 @@ class ReplicaConfig(Section):
     too, marked by ``_deleted_at``; ``history``, every version of a row, from ``_valid_from`` until
     before ``_valid_to``. It is fixed when a copy is made. Others than ``latest`` are for Delta
     without Spark."""
+    change_feed: bool = False
+    """Whether copies in Delta have the change data feed: beside each merge, a file says which rows
+    it has changed, as they were and as they are. Copies that are there get it with the next
+    merge."""
     compaction: Literal["on", "off"] = "on"
     """Whether this process compacts copies between windows, and removes data files that no cut
     needs; ``off``: compaction and VACUUM are the owner's."""
@@ -198,6 +203,11 @@ class ReplicaConfig(Section):
     def _check_engine(self) -> ReplicaConfig:
         if self.engine != "spark":
             self._check_own()
+        elif self.copies.in_catalog:
+            raise ValueError(
+                f"engine = 'spark' writes copies into a folder, not into {self.place}: write"
+                f" {self.format}:FOLDER, or remove engine"
+            )
         if self.dropped_columns == "drop":
             raise ValueError(
                 "dropped_columns = 'drop' needs column mapping, which this release does not write:"
@@ -217,6 +227,8 @@ class ReplicaConfig(Section):
         if "compare_keys" in given and self.deletes == "none":
             raise ValueError("'compare_keys' is for deletes = 'compare': add that, or remove it")
         self._check_mode()
+        if self.change_feed:
+            self._check_feed()
         try:
             check_merging(self.format, self.merge)
         except ConfigurationError as error:
@@ -259,6 +271,16 @@ class ReplicaConfig(Section):
                 " when a column is dropped: remove it"
             )
 
+    def _check_feed(self) -> None:
+        own = FORMATS[self.format].own
+        if self.engine == "spark" or own is None or not own.feed:
+            raise ValueError("change_feed is for copies in Delta without Spark: remove it")
+        if self.mode != LATEST or self.merge == "copy-on-write":
+            raise ValueError(
+                "change_feed is for copies of the latest rows that are merged on read: remove it,"
+                " or mode and merge"
+            )
+
     def _check_mode(self) -> None:
         if self.mode == LATEST:
             return
@@ -286,8 +308,13 @@ class ReplicaConfig(Section):
         return parse_copies_destination(self.to)
 
     @property
+    def place(self) -> str:
+        """Where the copies are: a folder, or a namespace of a catalog."""
+        return self.copies.place
+
+    @property
     def folder(self) -> str:
-        """The folder."""
+        """As ``CopiesDestination.folder``."""
         return self.copies.folder
 
     @property

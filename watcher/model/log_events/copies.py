@@ -88,6 +88,13 @@ DELETION_VECTORS_ENABLED = Event(
     "Readers of the copy need support for deletion vectors. Update readers that fail from now"
     " on, or use `--merge copy-on-write`.",
 )
+CHANGE_FEED_ENABLED = Event(
+    "change_feed_enabled",
+    INFO,
+    "%(path)s has the change data feed now: its other writers need to write it, too",
+    "Writers of the copy need support for Delta's change data feed. Nothing to do, if nobody else"
+    " writes there.",
+)
 MERGE_ON_READ_IMPOSSIBLE = Event(
     "merge_on_read_impossible",
     WARNING,

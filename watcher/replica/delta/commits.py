@@ -4,7 +4,7 @@ still its own: another instance may have written since."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Transaction
@@ -113,13 +113,19 @@ class DeltaCommits:
     def translate(self, error: Exception) -> Exception:
         """The error of a commit: a conflict is another writer's."""
         if isinstance(error, CommitFailedError):
-            return self.make_conflict(self.read_end(self.require()))
+            return self.make_conflict()
         return explain_store_error(self.path, error)
 
-    def make_conflict(self, end: int | None = None) -> CopyConflictError:
-        """Another instance has written; None: the end is read."""
-        there = self.read_end(self.require()) if end is None else end
-        return self.fence.refuse(there)
+    def retry(self, attempt: Callable[[], CopyState | None]) -> CopyState:
+        """As ``Fence.retry``."""
+        return self.fence.retry(attempt, self._read_newest_end)
+
+    def make_conflict(self) -> CopyConflictError:
+        """Another instance has written."""
+        return self.fence.refuse(self._read_newest_end())
+
+    def _read_newest_end(self) -> int:
+        return self.read_end(self.require())
 
     def _end_of(self, snapshot: Snapshot) -> int:
         return snapshot.transactions.get(self._application, 0)

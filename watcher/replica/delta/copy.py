@@ -10,7 +10,6 @@ from dataclasses import replace
 import pyarrow as pa
 from deltalake import Schema as DeltaSchema
 
-from watcher.model.errors import CopyConflictError
 from watcher.model.log_events.copies import (
     LOAD_PROGRESS_MISSING,
 )
@@ -40,7 +39,7 @@ from watcher.replica.delta.versions import DeltaVersions
 from watcher.replica.fences import TRIES_MAX
 from watcher.replica.loads import Chunk, WholeTable
 from watcher.replica.modes import LATEST, Mode, check_mode, find_mode
-from watcher.replica.stored_files import explain_store_error
+from watcher.replica.stored_files import explain_copy
 
 LOG = logging.getLogger("watcher.replica")
 
@@ -55,11 +54,12 @@ class DeltaCopy:
         merging: Merging | None = None,
         policy: CompactionPolicy | None = None,
         mode: Mode | None = None,
+        feed: bool = False,
     ) -> None:
         """``merging``: how rows are merged; None: as the table allows it, and a new one is made for
         merge-on-read. ``policy``: how ``compact`` compacts; None: not at all, and VACUUM of data
         files is the owner's. ``mode``: what the copy keeps that is made or written; None: as it
-        was made."""
+        was made. ``feed``: it is to have Delta's change data feed."""
         self._path = path
         self._mode = mode
         self._merging = merging
@@ -68,8 +68,8 @@ class DeltaCopy:
         self._expiry = FileExpiry(self._vectors.files, self._vectors.reader)
         self._compactor = None if policy is None else Compactor(self._vectors, policy)
         self._commits = DeltaCommits(path, consumer)
-        self._loads = DeltaLoads(self._commits, self._vectors, merging, mode or LATEST)
-        self._merges = DeltaMerges(self._commits, self._vectors, merging)
+        self._loads = DeltaLoads(self._commits, self._vectors, merging, mode or LATEST, feed)
+        self._merges = DeltaMerges(self._commits, self._vectors, merging, feed)
 
     def read_state(self) -> CopyState | None:
         """As ``TableCopy.read_state``; none where nothing says how far its load is. Raises
@@ -146,10 +146,7 @@ class DeltaCopy:
             snapshot, replacement, end
         )
         if not replaced:
-            raise CopyConflictError(
-                f"somebody else has changed {self._path}, which was at version"
-                f" {replacement.version}: stop who writes there, and try again"
-            )
+            raise self._commits.fence.refuse_version(replacement.version)
         self._commits.fence.known = end
         return self._commits.describe_snapshot(snapshot)
 
@@ -161,10 +158,8 @@ class DeltaCopy:
         values = self._commits.describe_commit(replacement.kind, end)
         mark = {USER_METADATA: json.dumps({METADATA: values})}
         transaction = self._commits.make_transaction(end)
-        try:
+        with explain_copy(self._path):
             return replace_rows(self._vectors, snapshot, replacement, mark, transaction)
-        except OSError as error:
-            raise explain_store_error(self._path, error) from error
 
     def add_columns(self, schema: pa.Schema) -> CopyState | None:
         """As ``TableCopy.add_columns``."""
@@ -188,18 +183,16 @@ class DeltaCopy:
         self._commits.check_snapshot(snapshot)
         reasons = list_obstacles(snapshot)
         on_read = not reasons and allows_vectors(snapshot) and self._merging != COPY_ON_WRITE
-        try:
+        run = CompactionRun()
+        with explain_copy(self._path):
             if on_read and key:
                 # So that the first merge after a load does not wait for it.
                 self._vectors.live.follow(snapshot, key)
-            run = CompactionRun()
             if self._compactor is not None and reasons:
                 self._merges.warn(f"{self._path} cannot be compacted: {'; '.join(reasons)}")
             elif self._compactor is not None:
                 # A merge by copy-on-write writes files anew that are not finished.
                 run = self._compactor.run(snapshot, key if on_read else (), whole or not on_read)
-        except OSError as error:
-            raise explain_store_error(self._path, error) from error
         vectors = [file.vector for file in snapshot.files.values()]
         deleted = sum(each.rows for each in vectors if each is not None)
         number = snapshot.version if run.replaced else None
@@ -210,10 +203,8 @@ class DeltaCopy:
         does not compact."""
         if self._commits.open() is None:
             return
-        try:
+        with explain_copy(self._path):
             self._expiry.remove(self._vectors.read(), needed, self._compactor is not None)
-        except OSError as error:
-            raise explain_store_error(self._path, error) from error
 
 
 def open_delta_copies(
@@ -222,7 +213,8 @@ def open_delta_copies(
     merging: Merging | None = None,
     policy: CompactionPolicy | None = None,
     mode: Mode | None = None,
+    feed: bool = False,
 ) -> OpenTableCopy:
     """The copies of a replica, each in the folder of its table's name."""
     base = folder.rstrip("/")
-    return lambda table: DeltaCopy(f"{base}/{table}", consumer, merging, policy, mode)
+    return lambda table: DeltaCopy(f"{base}/{table}", consumer, merging, policy, mode, feed)

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from watcher.replica.copies import Needed
 from watcher.replica.delta.actions import list_removed_files, read_time
+from watcher.replica.delta.change_feed import FOLDER as CHANGES
 from watcher.replica.delta.deletion_vectors import FOLDER, RELATIVE
 from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.snapshot import LiveFile, Snapshot, SnapshotReader
@@ -50,6 +51,7 @@ class FileExpiry:
         self._files.remove_files(PurePosixPath(FOLDER), "", kept, limit)
         if data_files:
             self._files.remove_files(HERE, DATA_FILE, kept, limit)
+            self._files.remove_files(PurePosixPath(CHANGES), DATA_FILE, (), limit)
         self._remove_entries(snapshot, needed)
 
     def _read_removed(self, snapshot: Snapshot, needed: Needed, limit: int) -> None:

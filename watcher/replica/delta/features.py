@@ -7,7 +7,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from watcher.replica.delta.change_feed import PROPERTY as FEED
+from watcher.replica.delta.change_feed import has_feed
 from watcher.replica.delta.snapshot import VECTORS, Action, Snapshot
+from watcher.replica.modes import LATEST, find_mode
 
 PROPERTY = "delta.enableDeletionVectors"
 READER, WRITER = 3, 7
@@ -29,7 +32,6 @@ KNOWN = {
 ``variantType`` to every table with vectors whose properties it sets."""
 PROPERTIES = {
     "delta.appendOnly": ("false",),
-    "delta.enableChangeDataFeed": ("false",),
     "delta.columnMapping.mode": ("none",),
 }
 """Properties, and values with which they ask for nothing."""
@@ -51,8 +53,13 @@ def allows_vectors(snapshot: Snapshot) -> bool:
 
 
 def list_obstacles(snapshot: Snapshot) -> list[str]:
-    """What keeps vectors from being written, in words of Delta."""
-    return [*list_unknown(snapshot.protocol), *list_uses(snapshot.metadata)]
+    """What keeps vectors from being written, in words of Delta. The change data feed is written
+    with vectors, of rows that are there."""
+    obstacles = [*list_unknown(snapshot.protocol), *list_uses(snapshot.metadata)]
+    fed = allows_vectors(snapshot) and find_mode(snapshot.schema.names) == LATEST
+    if has_feed(snapshot) and not fed:
+        obstacles.append(f"the property {FEED} = true")
+    return obstacles
 
 
 def list_unknown(protocol: Action) -> Iterator[str]:

@@ -20,11 +20,17 @@ from watcher.replica.row_versions import complete_batch, extend_schema
 
 class DeltaLoads:
     """Of one table. ``merging``: how rows are to be merged into a table that is made here;
-    ``mode``: what it is to keep."""
+    ``mode``: what it is to keep; ``feed``: it is to have the change data feed."""
 
     def __init__(
-        self, commits: DeltaCommits, vectors: VectorTable, merging: Merging | None, mode: Mode
+        self,
+        commits: DeltaCommits,
+        vectors: VectorTable,
+        merging: Merging | None,
+        mode: Mode,
+        feed: bool = False,
     ) -> None:
+        self._feed = feed
         self._commits = commits
         self._vectors = vectors
         self._merging = merging
@@ -67,7 +73,7 @@ class DeltaLoads:
         """An empty table, whose version the load then names: writing a table that should not exist
         looks for it before it writes, not when it commits."""
         if self._merging != COPY_ON_WRITE:
-            self._vectors.create(DeltaSchema.from_arrow(schema).to_json())
+            self._vectors.create(DeltaSchema.from_arrow(schema).to_json(), self._feed)
             return self._commits.require()
         try:
             return DeltaTable.create(self._commits.path, schema, mode="error")

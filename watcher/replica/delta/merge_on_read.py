@@ -32,6 +32,7 @@ from watcher.replica.delta.actions import (
     now_millis,
     remove_file,
 )
+from watcher.replica.delta.change_feed import enable_feed, write_changes
 from watcher.replica.delta.deletion_vectors import VectorFile, VectorPlace
 from watcher.replica.delta.features import NEW, PROPERTY, allows_vectors, enable_vectors
 from watcher.replica.delta.files import TableFiles
@@ -72,9 +73,9 @@ class VectorTable:
         self.reader.advance(self._snapshot)
         return self._snapshot
 
-    def create(self, schema: str) -> bool:
-        """Makes an empty table, unless there is one; ``schema`` is Delta's JSON of it. Returns
-        whether it was made."""
+    def create(self, schema: str, feed: bool = False) -> bool:
+        """Makes an empty table, unless there is one; ``schema`` is Delta's JSON of it; ``feed``:
+        with the change data feed. Returns whether it was made."""
         format_ = {"provider": "parquet", "options": {}}
         metadata = {
             "id": str(uuid.uuid4()),
@@ -84,12 +85,16 @@ class VectorTable:
             "createdTime": now_millis(),
             "configuration": {PROPERTY: "true"},
         }
-        return self.commit(0, "CREATE TABLE", [{"protocol": NEW}, {"metaData": metadata}], {})
+        actions: list[Action] = [{"protocol": NEW}, {"metaData": metadata}]
+        return self.commit(0, "CREATE TABLE", enable_feed(actions) if feed else actions, {})
 
-    def enable(self) -> bool:
-        """Lets vectors be written. Returns whether nobody has committed meanwhile."""
+    def enable(self, feed: bool = False) -> bool:
+        """Lets vectors be written, and the change data feed. Returns whether nobody has committed
+        meanwhile."""
         snapshot = self.read()
-        return self.commit(snapshot.version + 1, "SET TBLPROPERTIES", enable_vectors(snapshot), {})
+        actions = enable_vectors(snapshot)
+        chosen = enable_feed(actions) if feed else actions
+        return self.commit(snapshot.version + 1, "SET TBLPROPERTIES", chosen, {})
 
     def add_columns(self, schema: str, mark: Mapping[str, str]) -> bool:
         """Gives the version that ``read`` has returned columns that no file has: NULL in every row.
@@ -131,12 +136,13 @@ class VectorTable:
         if plan.is_empty:
             return True
         added = self.write_rows(plan.rows)
+        feed = write_changes(self.files, snapshot, plan.gone, plan.rows, key)
         failpoint("after-replica-rows")
         gone = {path: self.live.find_gone(path) | rows for path, rows in plan.gone.items()}
         removed = self.write_vectors(snapshot, gone)
         for action in removed:
             self._note_vector(action, gone)
-        actions = [{"txn": transaction}, *removed, *added]
+        actions = [{"txn": transaction}, *removed, *added, *feed]
         failpoint("after-replica-files")
         if not self.commit(snapshot.version + 1, "MERGE", actions, mark):
             return False

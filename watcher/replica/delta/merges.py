@@ -4,34 +4,43 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from watcher.model.errors import ReplicaError
-from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED, MERGE_ON_READ_IMPOSSIBLE
+from watcher.model.log_events.copies import (
+    CHANGE_FEED_ENABLED,
+    DELETION_VECTORS_ENABLED,
+    MERGE_ON_READ_IMPOSSIBLE,
+)
 from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, CopyState, Merging, Replacement
+from watcher.replica.delta.change_feed import has_feed
 from watcher.replica.delta.commits import DeltaCommits
 from watcher.replica.delta.copy_on_write import merge_files
 from watcher.replica.delta.features import allows_vectors, list_obstacles
 from watcher.replica.delta.log import METADATA, USER_METADATA
 from watcher.replica.delta.merge_on_read import VectorTable
-from watcher.replica.delta.snapshot import Snapshot
-from watcher.replica.fences import TRIES_MAX
 from watcher.replica.modes import ENDS, LATEST, find_mode
 from watcher.replica.row_versions import keep_current, make_changes
-from watcher.replica.stored_files import explain_store_error
+from watcher.replica.stored_files import explain_copy
 
 LOG = logging.getLogger("watcher.replica")
 
 
 class DeltaMerges:
-    """Of one table. ``merging``: how rows are merged; None: as the table allows it."""
+    """Of one table. ``merging``: how rows are merged; None: as the table allows it. ``feed``: it
+    is to have the change data feed."""
 
     def __init__(
-        self, commits: DeltaCommits, vectors: VectorTable, merging: Merging | None
+        self,
+        commits: DeltaCommits,
+        vectors: VectorTable,
+        merging: Merging | None,
+        feed: bool = False,
     ) -> None:
+        self._feed = feed
         self._commits = commits
         self._vectors = vectors
         self._merging = merging
@@ -39,15 +48,11 @@ class DeltaMerges:
 
     def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
         """As ``TableCopy.merge``."""
-        for _ in range(TRIES_MAX):
-            if self.use_vectors():
-                state = self._merge_rows(rows, key, end)
-            else:
-                state = self._merge_files(rows, key, end)
-            if state is not None:
-                self._commits.fence.known = state.end
-                return state
-        raise self._commits.make_conflict()
+        state = self._commits.retry(
+            lambda: (self._merge_rows if self.use_vectors() else self._merge_files)(rows, key, end)
+        )
+        self._commits.fence.known = state.end
+        return state
 
     def use_vectors(self) -> bool:
         """Whether rows are merged by deletion vectors; lets the table have them where that is asked
@@ -61,7 +66,10 @@ class DeltaMerges:
         if self._merging is None and not allowed:
             reasons = ["it was made for copy-on-write; --merge merge-on-read changes that"]
         if not reasons:
-            return allowed or self._enable_vectors(snapshot)
+            if self._feed and not has_feed(snapshot):
+                self._enable(lambda: has_feed(self._vectors.read()))
+                CHANGE_FEED_ENABLED.log(LOG, path=self._vectors.path)
+            return allowed or self._enable_vectors()
         text = f"{self._vectors.path} cannot be merged on read: {'; '.join(reasons)}"
         if mode != LATEST:
             raise ReplicaError(f"{text}; mode = '{mode}' needs that: remove the obstacle")
@@ -76,13 +84,17 @@ class DeltaMerges:
             MERGE_ON_READ_IMPOSSIBLE.log(LOG, detail=text)
             self._warned.add(text)
 
-    def _enable_vectors(self, snapshot: Snapshot) -> bool:
+    def _enable_vectors(self) -> bool:
         """Lets an existing table have vectors."""
-        self._commits.check_snapshot(snapshot)
-        while not allows_vectors(self._vectors.read()):
-            self._vectors.enable()
+        self._enable(lambda: allows_vectors(self._vectors.read()))
         DELETION_VECTORS_ENABLED.log(LOG, path=self._vectors.path)
         return True
+
+    def _enable(self, is_enabled: Callable[[], bool]) -> None:
+        """Gives an existing table what its rows are to be merged with."""
+        self._commits.check_snapshot(self._vectors.read())
+        while not is_enabled():
+            self._vectors.enable(self._feed)
 
     def replace(self, replacement: Replacement, end: int) -> CopyState | None:
         """As ``ReplacingCopy.replace_rows``, in a copy that keeps more than the latest rows: what
@@ -106,11 +118,9 @@ class DeltaMerges:
         commits, snapshot = self._commits, self._vectors.read()
         commits.check_snapshot(snapshot)
         mark = mark or {METADATA: json.dumps(commits.describe_commit("merge", end))}
-        try:
+        with explain_copy(commits.path):
             if not self._vectors.merge(rows, key, mark, commits.make_transaction(end)):
                 return None
-        except OSError as error:
-            raise explain_store_error(commits.path, error) from error
         return commits.describe_snapshot(snapshot)
 
     def _merge_files(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:

@@ -14,6 +14,7 @@ from watcher.process.failpoints import failpoint
 from watcher.replica.compaction import FILE_BYTES
 from watcher.replica.copies import Replacement
 from watcher.replica.delta.actions import add_file, remove_file
+from watcher.replica.delta.change_feed import write_changes
 from watcher.replica.delta.deletion_vectors import VectorPlace
 from watcher.replica.delta.features import allows_vectors
 from watcher.replica.delta.merge_on_read import VectorTable
@@ -42,7 +43,9 @@ def replace_rows(
         removed = list(table.write_vectors(snapshot, gone))
     else:
         removed = list(rewrite_files(table, snapshot, gone))
-    actions = [{"txn": transaction}, *removed, *table.write_rows(rows)]
+    went = {n: all_ - table.files.read_vector(snapshot.files[n].vector) for n, all_ in gone.items()}
+    feed = write_changes(table.files, snapshot, went, rows, replacement.keys.columns)
+    actions = [{"txn": transaction}, *removed, *table.write_rows(rows), *feed]
     failpoint("after-repair-files")
     if not table.commit(snapshot.version + 1, OPERATION, actions, mark):
         return False

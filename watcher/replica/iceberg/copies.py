@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from watcher.model.errors import CopyConflictError, ReplicaError
+from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import COPY_RENAMED, LOAD_PROGRESS_MISSING
 from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.compactor import Compactor
@@ -23,8 +23,8 @@ from watcher.replica.copies import (
     Replacement,
 )
 from watcher.replica.cuts import CONSUMER, END, KIND, PREFIX
-from watcher.replica.fences import TRIES_MAX, Fence
-from watcher.replica.iceberg.catalog import ReplicaCatalog, has_catalog
+from watcher.replica.fences import Fence
+from watcher.replica.iceberg.catalog import TableCatalog, has_catalog, open_catalog
 from watcher.replica.iceberg.expiry import (
     SNAPSHOTS_MAX,
     SNAPSHOTS_SLACK,
@@ -37,7 +37,8 @@ from watcher.replica.iceberg.stored_copy import IcebergCopy, find_newest, open_r
 from watcher.replica.iceberg.table import PositionTable
 from watcher.replica.iceberg.versions import IcebergVersion
 from watcher.replica.loads import CHUNK, Chunk, CopyLoad, FirstError, WholeTable, name_chunk
-from watcher.replica.stored_files import explain_store_error
+from watcher.replica.places import is_namespace
+from watcher.replica.stored_files import explain_copy
 
 LOG = logging.getLogger("watcher.replica")
 
@@ -48,7 +49,7 @@ class IcebergTableCopy(IcebergCopy):
 
     def __init__(
         self,
-        catalog: ReplicaCatalog,
+        catalog: TableCatalog,
         table: str,
         consumer: str,
         policy: CompactionPolicy | None = None,
@@ -89,31 +90,31 @@ class IcebergTableCopy(IcebergCopy):
         mark = self._describe_commit(LOAD if chunk.first else CHUNK, end) | {PREFIX + CHUNK: name}
         source = FirstError(self._load.record(chunk, name))
         try:
-            done = self._table.load(version, source, schema if chunk.first else None, mark)
-        except OSError as error:
-            if error is source.error:
-                raise
-            raise explain_store_error(self._path, error) from error
+            with explain_copy(self._path):
+                done = self._table.load(version, source, schema if chunk.first else None, mark)
+        except ReplicaError:
+            if source.error is not None:
+                raise source.error from None
+            raise
         if not done:
-            raise self._refuse()
+            raise self._fence.refuse(self._read_newest_end())
         self._fence.known = end
         self._load.settle(chunk, name)
         return self._describe(self._check(self._require()))
 
     def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
         """As ``TableCopy.merge``."""
-        for _ in range(TRIES_MAX):
-            version = self._check(self._require())
-            mark = self._describe_commit("merge", end)
-            try:
-                done = self._table.merge(version, rows, key, mark)
-            except OSError as error:
-                raise explain_store_error(self._path, error) from error
-            if done:
-                after = self._require()
-                self._fence.known = self._read_end(after)
-                return self._describe(after)
-        raise self._refuse()
+        state = self._fence.retry(lambda: self._try_merge(rows, key, end), self._read_newest_end)
+        self._fence.known = state.end
+        return state
+
+    def _try_merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:
+        """Returns None where somebody else has committed meanwhile."""
+        version = self._check(self._require())
+        with explain_copy(self._path):
+            if not self._table.merge(version, rows, key, self._describe_commit("merge", end)):
+                return None
+        return self._describe(self._require())
 
     def explain_fixed(self) -> str:
         """As ``ReplacingCopy.explain_fixed``: ``read_state`` has refused what is not known."""
@@ -123,15 +124,10 @@ class IcebergTableCopy(IcebergCopy):
         """As ``ReplacingCopy.replace_rows``."""
         version = self._check(self._require())
         mark = self._describe_commit(replacement.kind, end)
-        try:
-            known = self._read_end(version) == replacement.version
+        known = self._read_end(version) == replacement.version
+        with explain_copy(self._path):
             if not known or not self._table.replace_rows(version, replacement, mark):
-                raise CopyConflictError(
-                    f"somebody else has changed {self._path}, which was at version"
-                    f" {replacement.version}: stop who writes there, and try again"
-                )
-        except OSError as error:
-            raise explain_store_error(self._path, error) from error
+                raise self._fence.refuse_version(replacement.version)
         self._fence.known = end
         return self._describe(self._require())
 
@@ -148,15 +144,13 @@ class IcebergTableCopy(IcebergCopy):
         """As ``TableCopy.compact``. Without a policy only the index of keys is made."""
         version = self._check(self._require())
         run = CompactionRun()
-        try:
+        with explain_copy(self._path):
             if key:
                 # So that the first merge after a load does not wait for it.
                 self._table.live.follow(version, key)
             if self._compactor is not None and self._policy is not None:
                 run = self._compactor.run(version, key, whole)
                 self._tidy(self._policy, key)
-        except OSError as error:
-            raise explain_store_error(self._path, error) from error
         files = self._require().files.values()
         gone = (each.vector.rows for each in files if each.vector is not None)
         return replace(run, files=len(files), deleted=sum(gone))
@@ -177,11 +171,9 @@ class IcebergTableCopy(IcebergCopy):
         version = self._table.read()
         if version is None or self._policy is None:
             return
-        try:
+        with explain_copy(self._path):
             expire_snapshots(version.table, self._consumer, needed)
             remove_files(self._check(self._require()).table)
-        except OSError as error:
-            raise explain_store_error(self._path, error) from error
 
     def _create(self, schema: pa.Schema) -> IcebergVersion:
         if name_copy(self._name) != self._name:
@@ -201,8 +193,8 @@ class IcebergTableCopy(IcebergCopy):
         self._fence.check(self._read_end(version), lambda: self._find_mark(version))
         return version
 
-    def _refuse(self) -> CopyConflictError:
-        return self._fence.refuse(self._read_end(self._require()))
+    def _read_newest_end(self) -> int:
+        return self._read_end(self._require())
 
     def _read_end(self, version: IcebergVersion) -> int:
         newest = find_newest(version.table, self._consumer)
@@ -224,10 +216,10 @@ class IcebergTableCopy(IcebergCopy):
 
 
 def open_iceberg_copies(folder: str, consumer: str) -> OpenCopy:
-    """The copies of a replica, to read them: of this process, or of Spark, each in a folder of its
-    own: ``name_copy``."""
+    """The copies of a replica, to read them: of this process, also in a namespace, or of Spark,
+    each in a folder of its own: ``name_copy``."""
     base = folder.rstrip("/")
-    if has_catalog(base):
+    if is_namespace(folder) or has_catalog(base):
         return open_written_copies(base, consumer)
     return lambda table: open_read(f"{base}/{name_copy(table)}", consumer)
 
@@ -239,5 +231,5 @@ def open_written_copies(
     policy: CompactionPolicy | None = None,
 ) -> OpenTableCopy:
     """The copies of a replica, to write them."""
-    catalog = ReplicaCatalog(folder.rstrip("/"))
+    catalog = open_catalog(folder.rstrip("/"))
     return lambda table: IcebergTableCopy(catalog, table, consumer, policy)

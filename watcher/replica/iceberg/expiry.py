@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
 from watcher.replica.copies import Needed
+from watcher.replica.iceberg.io import SafeFileIO
 from watcher.replica.iceberg.manifests import Part, read_parts
 from watcher.replica.iceberg.stored_copy import list_ancestors
 
@@ -42,12 +42,20 @@ def expire_snapshots(table: Table, consumer: str, needed: Needed) -> None:
 
 def remove_files(table: Table) -> None:
     """Removes files in the folders of data and metadata that no snapshot has."""
-    kept = set(list_used(table))
+    io = table.io
+    if not isinstance(io, SafeFileIO):
+        return  # the catalog names another one, which lists nothing
+    kept = {place_of(each) for each in list_used(table)}
     before = time.time() - MARGIN_SECONDS
     for name in ("data", "metadata"):
-        for path in Path(table.location(), name).glob("*"):
-            if str(path) not in kept and path.is_file() and path.stat().st_mtime < before:
-                path.unlink()
+        for path, written in io.list_files(f"{table.location().rstrip('/')}/{name}"):
+            if place_of(path) not in kept and written < before:
+                io.delete(path)
+
+
+def place_of(location: str) -> tuple[str, str, str]:
+    """What is the same for all spellings of a location."""
+    return SafeFileIO.parse_location(location)
 
 
 def list_used(table: Table) -> Iterator[str]:

@@ -44,6 +44,8 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.typedef import Record
 
+from watcher.model.errors import StoreUnavailableError
+from watcher.replica.iceberg.catalog_errors import explain_catalog
 from watcher.replica.iceberg.position_deletes import PATH, Gone
 
 CODEC: Final = "deflate"
@@ -144,15 +146,28 @@ class SnapshotCommit:
         """As ``commit_snapshot``."""
         manifests = [*self._write_added(), *self._write_kept(parts)]
         snapshot = self._make_snapshot(self._write_list(manifests), parts)
+        name = self._table.name()
         try:
-            self._table.catalog.commit_table(
-                self._table, self._list_requirements(), tuple(self._list_updates(snapshot))
-            )
-        except CommitFailedException:
+            with explain_catalog(".".join(name)):
+                self._table.catalog.commit_table(
+                    self._table, self._list_requirements(), tuple(self._list_updates(snapshot))
+                )
+        except (CommitFailedException, StoreUnavailableError) as error:
+            # The answer of the request that has done it may be the one that was lost.
+            if self._is_committed():
+                return True
+            if isinstance(error, StoreUnavailableError):
+                raise  # it may still be done: what was written stays
             for path in self._written:
                 self._table.io.delete(path)
             return False
         return True
+
+    def _is_committed(self) -> bool:
+        name = self._table.name()
+        with explain_catalog(".".join(name)):
+            newest = self._table.catalog.load_table(name)
+        return newest.snapshot_by_id(self._id) is not None
 
     def _write_added(self) -> Iterator[ManifestFile]:
         groups = (

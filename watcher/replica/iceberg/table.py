@@ -18,11 +18,12 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 from pyroaring import BitMap
 
+from watcher.model.errors import StoreUnavailableError
 from watcher.process.failpoints import failpoint
 from watcher.replica.compaction import FILE_BYTES, choose_small
 from watcher.replica.copies import Replacement, same_columns
 from watcher.replica.file_rewrites import FileRewrite
-from watcher.replica.iceberg.catalog import ReplicaCatalog
+from watcher.replica.iceberg.catalog import TableCatalog
 from watcher.replica.iceberg.files import IcebergFile, IcebergFiles
 from watcher.replica.iceberg.manifests import (
     SnapshotChange,
@@ -45,8 +46,8 @@ class PositionTable:
     """The Iceberg table of a copy, whose rows this process replaces. It goes on from the state that
     it knows."""
 
-    def __init__(self, catalog: ReplicaCatalog, name: str) -> None:
-        self.path = str(catalog.locate(name))
+    def __init__(self, catalog: TableCatalog, name: str) -> None:
+        self.path = catalog.locate(name)
         self._catalog = catalog
         self._name = name
         self.files = IcebergFiles()
@@ -68,6 +69,16 @@ class PositionTable:
         elif self._version is None or not is_same(self._version.table, table):
             self._version = self._reader.read(table)
         return self._version
+
+    def _read_after(self, version: IcebergVersion) -> IcebergVersion:
+        """The table after a commit on top of a version. Raises StoreUnavailableError where the
+        catalog does not show it: a cut would name what readers cannot see."""
+        after = self.read()
+        if after is None or is_same(after.table, version.table):
+            raise StoreUnavailableError(
+                f"{self.path} was changed, and its catalog still shows what was there before"
+            )
+        return after
 
     def create(self, schema: pa.Schema) -> IcebergVersion:
         """An empty table, unless there is one."""
@@ -105,6 +116,7 @@ class PositionTable:
             new.abandon()
             return False
         failpoint("after-replica-commit")
+        self._read_after(version)
         return True
 
     def merge(
@@ -124,11 +136,10 @@ class PositionTable:
         if not commit_snapshot(version.table, version.parts, change):
             return False
         failpoint("after-replica-commit")
-        after = self.read()
+        after = self._read_after(version)
         for file in added:
             self.live.add(file.file_path, plan.hashes, plan.stamps)
-        if after is not None:
-            self.live.settle(after)
+        self.live.settle(after)
         return True
 
     def replace_rows(
@@ -149,6 +160,7 @@ class PositionTable:
         if not commit_snapshot(version.table, version.parts, change):
             return False
         failpoint("after-repair-commit")
+        self._read_after(version)
         return True
 
     def count(self, file: IcebergFile) -> int:
@@ -180,7 +192,7 @@ class PositionTable:
         if not commit_snapshot(version.table, version.parts, change):
             return None
         failpoint("after-rewrite-commit")
-        return self.read()
+        return self._read_after(version)
 
     def tidy(self, version: IcebergVersion, allowed: int) -> IcebergVersion | None:
         """Puts small files of deletes together, and manifests, if there are more than is allowed:
@@ -200,7 +212,9 @@ class PositionTable:
             regroup=frozenset(regrouped),
         )
         failpoint("after-rewrite-files")
-        return self.read() if commit_snapshot(version.table, version.parts, change) else None
+        if not commit_snapshot(version.table, version.parts, change):
+            return None
+        return self._read_after(version)
 
     def _merge_deletes(self, version: IcebergVersion, chosen: Collection[str]) -> Gone:
         """The rows that some files of deletes name, of data files that are there."""
