@@ -40,6 +40,7 @@ WRITERS = {
     "watcher/process/private_files.py": "outputs, dead letters, positions, locks, manifests",
     "watcher/replica/delta/files.py": "data files and vectors, for those who may read the table",
     "watcher/replica/iceberg/io.py": "files of Iceberg, for those who may read the table",
+    "watcher/replica/delta/change_feed.py": "Parquet in memory, which delta/files.py writes",
     "watcher/replica/iceberg/table.py": "Parquet in memory, which iceberg/io.py writes",
     "watcher/replica/iceberg/position_deletes.py": "the same",
     "watcher/replica/new_files.py": "data files, by delta/files.py or iceberg/io.py",

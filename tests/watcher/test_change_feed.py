@@ -152,7 +152,7 @@ def count_rows(table: CopiedTable, rows: Iterable[Mapping[str, Any]]) -> Counter
 
 @pytest.mark.essential
 @settings(
-    max_examples=25,
+    max_examples=10,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
