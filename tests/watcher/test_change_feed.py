@@ -144,9 +144,11 @@ def test_files_of_the_feed_go_with_the_cuts(tmp_path: Path) -> None:
     assert not list((tmp_path / FOLDER).iterdir())
 
 
-def count_rows(table: CopiedTable, rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+def count_rows(
+    table: CopiedTable, rows: Iterable[Mapping[str, Any]]
+) -> Counter[tuple[object, ...]]:
     return Counter(
-        repr([comparable(row[each.name], each.type) for each in table.schema]) for row in rows
+        tuple(comparable(row[each.name], each.type) for each in table.schema) for row in rows
     )
 
 
