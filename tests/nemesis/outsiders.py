@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from watcher.replica.cuts import DELTA
 from watcher.replica.formats import ICEBERG
-from watcher.replica.iceberg.catalog import FILE
+from watcher.replica.iceberg.namespaces import SQLITE_FILE
 
 
 class NoCopyError(Exception):
@@ -73,7 +73,7 @@ class IcebergOutsider:
 
     def do(self, act: str, lake: str, table: str, version: float) -> None:
         """As ``Outsider.do``."""
-        if not (Path(lake) / FILE).exists():
+        if not (Path(lake) / SQLITE_FILE).exists():
             raise NoCopyError
         try:
             copy = open_table(lake, table)
