@@ -17,7 +17,7 @@ from benchmarks.replica_speed import (
 )
 from benchmarks.scenario import number
 from benchmarks.scenarios import find_scenario
-from benchmarks.verify_costs import measure_verify
+from benchmarks.verify_costs import ENGINES, measure_verify
 
 ROWS = 200
 
@@ -40,12 +40,13 @@ def test_every_step_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert lag["cuts"] >= 1
 
 
-def test_proofs_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("to", list(ENGINES))
+def test_proofs_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str) -> None:
     with start_server(tmp_path) as server:
         monkeypatch.setenv("SPANNER_EMULATOR_HOST", server.address)
-        bench = ReplicaBench(server, tmp_path, "delta", "delta-rs")
+        bench = ReplicaBench(server, tmp_path, to, ENGINES[to])
         steps = list(measure_verify(bench, ROWS, 10))
-    names = ("initial load", "verify", *["verify --incremental"] * 3)
+    names = ("initial load", "verify", "verify --data-boost", *["verify --incremental"] * 3)
     assert [each.step for each in steps if each.step != "merge"] == list(names)
 
 

@@ -733,13 +733,32 @@ def test_a_window_of_a_backlog_loads_for_a_shorter_time(monkeypatch: pytest.Monk
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     limit = ChunkLimit(seconds=60.0)
-    budgets = [LoadBudget(limit, lag) for lag in (0.0, 59.0, 61.0)]
+    budgets = [LoadBudget(limit, lag) for lag in (0.0, 59.0, 61.0, 300.0)]
     for budget in budgets:
         budget.start()
     assert not any(budget.used_up for budget in budgets)
-    now = 6.0
-    assert [budget.used_up for budget in budgets] == [False, False, True]
+    now = 6.5
+    assert [budget.used_up for budget in budgets] == [False, False, True, False]
+    now = 30.5
+    assert [budget.used_up for budget in budgets] == [False, False, True, True]
     now = 60.0
+    assert all(budget.used_up for budget in budgets)
+
+
+def test_short_chunks_of_a_backlog_are_a_tenth_of_what_it_is_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tenth of the chunk would be nothing beside a window that takes a minute."""
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    budgets = [LoadBudget(ChunkLimit(seconds=5.0), lag) for lag in (20.0, 80.0)]
+    for budget in budgets:
+        budget.start()
+    now = 1.9
+    assert not any(budget.used_up for budget in budgets)
+    now = 2.1
+    assert [budget.used_up for budget in budgets] == [True, False]
+    now = 5.1
     assert all(budget.used_up for budget in budgets)
 
 

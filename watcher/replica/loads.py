@@ -183,7 +183,8 @@ class LoadBudget:
     ) -> None:
         self._is_stopping = is_stopping
         behind = lag_seconds > max(limit.seconds, BEHIND_SECONDS_MIN)
-        self._seconds = limit.seconds * (BEHIND_SHARE if behind else 1.0)
+        # Of the lag: a load whose windows take long would hardly go on with short chunks.
+        self._seconds = min(limit.seconds, lag_seconds * BEHIND_SHARE) if behind else limit.seconds
         self.rows = limit.rows
         self._ends_at: float | None = None
 
