@@ -28,6 +28,7 @@ from watcher.cli import app
 from watcher.consumers.backups import compute_checksum
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.states import Command
+from watcher.model.errors import LeaseHeldError
 
 
 def run(database: Database, command: str, file: Path, *more: str) -> Any:
@@ -134,6 +135,30 @@ def test_what_may_not_be_restored_changes_nothing(
     assert SpannerPositions(music).load_all("me") == before
     assert run(other, "restore", file, "--other-database").exit_code == 0
     assert "is there" in str(run(other, "restore", file, "--other-database").exception)
+
+
+def test_a_consumer_is_not_backed_up_in_the_middle_of_a_backfill(
+    music: Database, file: Path
+) -> None:
+    """It reads rows as of its beginning, which Spanner keeps for the retention period alone."""
+    write(music, 1, 2, 3, 4)
+    backfill: dict[str, Any] = {"start": "latest", "backfill": ["Singers"], "backfill_rows": 2}
+
+    def fail_later(change: Change) -> None:
+        if change.key["SingerId"] == 3:
+            raise ValueError("on purpose")
+
+    delivery = {"retries": 0}
+    watcher = Watcher(**options(music, consumer="me", delivery=delivery, **backfill))
+    watcher.on_change(fail_later)
+    with pytest.raises(Exception, match="the callback failed"):
+        watcher.run_once()
+    refused = run(music, "backup", file, "--consumer", "me").exception
+    assert isinstance(refused, LeaseHeldError)
+    assert "a backfill of consumer 'me' is not done; start it as before" in str(refused)
+    assert not file.exists()
+    deliver(music, **backfill)
+    back_up(music, file)
 
 
 def test_a_consumer_that_was_moved_away_does_not_come_back(music: Database, file: Path) -> None:

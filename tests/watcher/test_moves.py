@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fixtures.commands import run_command
 from fixtures.consumers import (
+    clear,
     consumers_of,
     expire_lease,
     names_by_key,
@@ -25,12 +27,20 @@ from typer.testing import CliRunner
 from ddl.model.schema import Dialect
 from watcher import Change, Watcher
 from watcher.cli import app
+from watcher.consumers import moving
 from watcher.consumers.leases import Lease
 from watcher.consumers.moving import End, move_consumer
 from watcher.consumers.positions import TABLE, SpannerPositions
 from watcher.consumers.positions.fences import Place
+from watcher.consumers.positions.tables import create_own_tables
 from watcher.consumers.states import Command, ConsumerProgress, State
-from watcher.model.errors import ConsumerMovedError, LeaseHeldError, LeaseLostError, WatcherError
+from watcher.model.errors import (
+    ClearedError,
+    ConsumerMovedError,
+    LeaseHeldError,
+    LeaseLostError,
+    WatcherError,
+)
 from watcher.process.failpoints import VARIABLE
 
 KILLED = -9
@@ -225,3 +235,67 @@ def test_a_preview_writes_nothing_and_finds_what_is_wrong(
             assert result.exit_code != 0
             assert words in str(result.exception)
     assert own_table_rows(music) == before
+
+
+def clear_there(database: Database) -> None:
+    """A consumer of that database has delivered and cleared."""
+    write(database, 9)
+    deliver(database, "there")
+    clear(database)
+
+
+def test_rows_that_were_cleared_are_named_and_nothing_moves(
+    music: Database, elsewhere: Database
+) -> None:
+    write(music, 1)
+    deliver(music, "me")
+    clear_there(elsewhere)
+    before = own_table_rows(music), own_table_rows(elsewhere)
+    to = ("--to-database", str(address_of(elsewhere)))
+    for more in ((), ("--dry-run",)):
+        refused = move(music, "me", "new", *to, *more).exception
+        assert isinstance(refused, ClearedError)
+        assert "'me' has not delivered may have been cleared in" in str(refused)
+        assert "(Singers up to" in str(refused)
+    assert (own_table_rows(music), own_table_rows(elsewhere)) == before
+    assert can_go_on(music, "me")
+
+
+def test_within_a_database_too(music: Database, tmp_path: Path) -> None:
+    """A position behind what was cleared is one that was restored at the price of rows."""
+    write(music, 1)
+    deliver(music, "me")
+    file, database = str(tmp_path / "me.json"), ("-d", str(address_of(music)))
+    backup = ["ctl", "backup", file, *database, "--consumer", "me"]
+    assert CliRunner().invoke(app, backup).exit_code == 0
+    write(music, 2)
+    deliver(music, "me")
+    clear(music)
+    restored = ["ctl", "restore", file, *database, "--replace", "--accept-loss"]
+    assert CliRunner().invoke(app, restored).exit_code == 0
+    for more in ((), ("--dry-run",)):
+        assert isinstance(move(music, "me", "new", *more).exception, ClearedError)
+    assert can_go_on(music, "me")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_cleared_while_a_consumer_moves_is_seen(
+    music: Database, elsewhere: Database, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at the other database and the arrival there, where somebody has watched
+    before or not."""
+    write(music, 1)
+    deliver(music, "me")
+    if known:
+        deliver(elsewhere, "there")
+
+    def create_and_clear(database: Database, table: str) -> None:
+        create_own_tables(database, table)
+        if database.name == elsewhere.name:
+            clear_there(elsewhere)
+
+    monkeypatch.setattr(moving, "create_own_tables", create_and_clear)
+    refused = move(music, "me", "me", "--to-database", str(address_of(elsewhere))).exception
+    assert isinstance(refused, ClearedError)
+    assert can_go_on(music, "me")
+    assert not SpannerPositions(elsewhere).load_all("me")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from google.cloud.spanner_v1.database import Database
@@ -127,6 +127,7 @@ def move_consumer(source: End, target: End, dry_run: bool = False) -> WholeConsu
         return whole
     for end in (source, target):
         create_own_tables(end.database, end.place.positions_table)
+    target = replace(target)  # its columns are read again: somebody may have cleared meanwhile
     if source.database.name == target.database.name:
         return move_within(source, target)
     move_across(source, target, whole)
