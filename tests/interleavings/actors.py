@@ -91,8 +91,9 @@ class Run:
 
     def watcher(self, consumer: str, **options: Any) -> Watcher:
         """A watcher that records what it delivers; its callback ``takes`` changes, batches or
-        transactions."""
-        takes = options.pop("takes", "changes")
+        transactions. It is recorded under the name of ``reader``, whatever the consumer is called
+        now."""
+        takes, reader = options.pop("takes", "changes"), options.pop("reader", consumer)
         life = self.lives[consumer] = self.lives.get(consumer, 0) + 1
         unit = current_unit()
         instance = f"{unit.actor if unit is not None else 'end'}#{life}"
@@ -102,7 +103,7 @@ class Run:
 
         def take(changes: Iterable[Change]) -> None:
             for change in changes:
-                self._deliver(consumer, instance, change)
+                self._deliver(reader, instance, change)
             self._pause()
 
         def take_one(change: Change) -> None:

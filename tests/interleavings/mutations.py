@@ -517,6 +517,12 @@ MUTATIONS = (
         "forget",
         lambda: patch_attribute(interleavings.scenarios.moves, "unregister", unregister_one_by_one),
     ),
+    Mutation(
+        "a consumer leaves its old name open",
+        "14",
+        "rename",
+        lambda: patch_attribute(MovedRows, "fence", do_nothing),
+    ),
     Mutation("a lease is renewed by anybody", "4", "frozen", renew_for_anybody),
     Mutation("a name is taken from an instance that lives", "1", "standby", take_from_the_living),
     Mutation("a window is read by its intervals", "3.2", "time-shards", read_by_intervals),

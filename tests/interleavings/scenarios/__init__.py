@@ -40,7 +40,7 @@ SCENARIOS: dict[str, tuple[Variant, ...]] = {
         fenced.FROZEN_PAGES,
         fenced.DROPPED_TABLE,
     ),
-    # A consumer is divided, merged and unregistered while instances freeze, and tables come.
+    # A consumer is divided, merged, renamed, unregistered; instances freeze, and tables come.
     "moves": (
         moves.MERGE,
         moves.DIVIDE,
@@ -49,6 +49,7 @@ SCENARIOS: dict[str, tuple[Variant, ...]] = {
         moves.SHARED_NEW_TABLE,
         moves.MERGED_NEW_TABLE,
         moves.MERGE_MISSING,
+        moves.RENAME,
     ),
     # What operators do, and the ways of clearing.
     "operators": (operators.PAUSED, operators.BY_INDEX, operators.TIME_SHARDS),

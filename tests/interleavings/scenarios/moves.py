@@ -1,5 +1,5 @@
-"""A consumer is divided, merged and unregistered while instances of it freeze and thaw, and tables
-come: rules 6 and 13 of docs/protocol.md."""
+"""A consumer is divided, merged, renamed and unregistered while instances of it freeze and thaw,
+and tables come: rules 6, 13 and 14 of docs/protocol.md."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ from interleavings.scenarios.sharing import join_for, read_shards
 from interleavings.scenarios.watching import MORE, TAKEN_OVER, time_passes, write_and_wait
 from watcher.consumers.leases import Consumers
 from watcher.consumers.merging import merge_parts
+from watcher.consumers.moving import End, move_consumer
 from watcher.consumers.positions import Position, SpannerPositions
+from watcher.consumers.positions.fences import Place
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.consumers.states import ConsumerProgress, State
 from watcher.model.errors import (
     ConfigurationError,
+    ConsumerMovedError,
     ConsumerNotFoundError,
     DivisionChangedError,
     LeaseHeldError,
@@ -217,4 +220,52 @@ MERGE_MISSING = Variant(
     (Expectation("a"),),
     prelude=begin_with_a_part_missing,
     finale=catch_up("a"),
+)
+
+
+def begin_to_rename(run: Run) -> None:
+    """A has run before; then rows come. A callback takes its time."""
+    run_whole(run)
+    begin_slowly_shared(run)
+
+
+def run_twice(run: Run) -> None:
+    """An instance of A that is started again, under the name that it knows."""
+    run_whole(run)
+    run_whole(run)
+
+
+def rename(run: Run) -> None:
+    """An operator gives A the name B. Raises as ``move_consumer``."""
+    address = run.world.address.path
+    old, new = (End(run.database, Place(name, address, POSITIONS)) for name in ("a", "b"))
+    move_consumer(old, new)
+
+
+def run_renamed(run: Run) -> None:
+    """An instance under the new name: its reader is that of A."""
+    name = {"tables": ["*"], "start": "earliest", "lease": SHORT_SECONDS, "reader": "a"}
+    run.watcher("b", **name).run_once()
+
+
+def rename_when_frozen(run: Run) -> None:
+    """The operator waits until a lease of A that nobody renews has run out, and starts B."""
+    run.pass_time(SHORT_SECONDS * 2)
+    rename(run)
+    run_renamed(run)
+
+
+def end_renamed(run: Run) -> None:
+    """In the end A has its new name, and delivers what is left."""
+    rename(run)
+    run_renamed(run)
+
+
+RENAME = Variant(
+    "rename",
+    {"W": write_and_wait, "A": run_twice, "O": rename_when_frozen},
+    (Expectation("a"),),
+    prelude=begin_to_rename,
+    finale=end_renamed,
+    allowed=(*MOVED, ConsumerMovedError),
 )
