@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what tests run and pip does not bring: a browser, Prometheus, PostgreSQL, Redis, a JDK, Maven, Go,
-# axe-core, which judges the page's accessibility, and servers of object stores. What is there stays. For Debian and Ubuntu.
+# axe-core, which judges the page's accessibility, kustomize, kubeconform, and servers of object stores. What is there stays. For Debian and Ubuntu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,6 +38,11 @@ if ! has moto_server && [ ! -x .cache/moto/bin/moto_server ]; then
 fi
 azurite=.cache/azurite/node_modules/azurite/dist/src/blob/main.js
 [ -f "$azurite" ] || timeout 300 npm install --prefix .cache/azurite --silent --no-audit --no-fund azurite@3.35.0
+kinds=.cache/kubernetes
+has kubeconform || [ -x "$kinds/kubeconform" ] ||
+  GOBIN="$PWD/$kinds" timeout 600 go install github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0
+has kustomize || [ -x "$kinds/kustomize" ] ||
+  GOBIN="$PWD/$kinds" timeout 900 go install sigs.k8s.io/kustomize/kustomize/v5@v5.7.1
 if ! has fake-gcs-server && [ ! -x .cache/fake-gcs-server/fake-gcs-server ]; then
   GOBIN="$PWD/.cache/fake-gcs-server" timeout 600 go install github.com/fsouza/fake-gcs-server@v1.56.1
 fi
