@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from fixtures.everything import rows, write
-from fixtures.kafka import MockCluster, read_records
-from fixtures.registered_records import RegistryReader
+from fixtures.kafka import MockCluster, Record, read_records
+from fixtures.registered_records import RegistryReader, show_row
 from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 
@@ -17,6 +17,22 @@ from watcher.runners.delivery.refusals import RefusedChangesError
 
 pytest.importorskip("authlib", reason="needs the extra [registry]")
 pytestmark = pytest.mark.long
+
+
+KINDS = {
+    "plain-avro": "avro",
+    "datastream-avro": "avro",
+    "debezium-avro": "avro",
+    "plain-protobuf": "protobuf",
+    "plain": "json",
+}
+"""The envelopes that have schemas, and what reads them."""
+
+
+def read_rows(reader: RegistryReader, records: list[Record], envelope: str) -> list[dict[str, Any]]:
+    """The rows afterwards."""
+    values = reader.read_values(records, KINDS[envelope])
+    return [show_row(value) for value in values]
 
 
 def run_once(
@@ -38,29 +54,27 @@ def run_once(
     watcher.run_once()
 
 
-@pytest.mark.parametrize("envelope", ["plain-avro", "datastream-avro", "plain"])
+@pytest.mark.parametrize("envelope", list(KINDS))
 def test_every_type_passes_through_a_real_registry(
     everything: Database, cluster: MockCluster, apicurio: str, envelope: str
 ) -> None:
     cluster.create_topic(f"{envelope}.Everything", partitions=1)
     write(everything, rows())
     run_once(everything, cluster, apicurio, "Everything", envelope, envelope=envelope)
-    kind = "json" if envelope == "plain" else "avro"
     records = read_records(cluster, f"{envelope}.Everything")
-    read = list(RegistryReader(apicurio).read_values(records, kind))
-    shown = [value.get("values") or value["payload"] for value in read]
+    shown = read_rows(RegistryReader(apicurio, serialized=False), records, envelope)
     assert sorted(row["Id"] for row in shown) == list(range(len(rows())))
     for row in shown:
-        assert row["St"] == rows()[row["Id"]]["St"]
+        assert row.get("St") == rows()[row["Id"]]["St"]
 
 
-@pytest.mark.parametrize("envelope", ["plain-avro", "datastream-avro"])
+@pytest.mark.parametrize("envelope", [name for name in KINDS if name != "plain"])
 def test_columns_that_come_and_go_pass_a_real_registrys_rule(
     singers: Database, cluster: MockCluster, apicurio: str, envelope: str
 ) -> None:
     prefix = f"evolved-{envelope}"
     topic = f"{prefix}.Singers"
-    reader = RegistryReader(apicurio)
+    reader = RegistryReader(apicurio, serialized=False)
     reader.client.set_compatibility(level="FULL_TRANSITIVE")
     cluster.create_topic(topic, partitions=1)
     write_singers(singers, range(2), "name")
@@ -73,9 +87,8 @@ def test_columns_that_come_and_go_pass_a_real_registrys_rule(
         with singers.batch() as batch:
             batch.update("Singers", ("SingerId", column), [(1, cell)])
         run_once(singers, cluster, apicurio, "Singers", prefix, envelope=envelope)
-    records = read_records(cluster, topic)
-    read = [value.get("values") or value["payload"] for value in reader.read_values(records)]
-    assert ["Age" in row for row in read] == [False, False, True, False]
+    read = read_rows(reader, read_records(cluster, topic), envelope)
+    assert [row.get("Age") for row in read] == [None, None, 40, None]
     assert read[-1]["LastName"] == "last"
     assert len(reader.client.get_versions(f"{topic}-value")) == 2
 
@@ -83,7 +96,7 @@ def test_columns_that_come_and_go_pass_a_real_registrys_rule(
 def test_a_new_column_passes_the_default_rule_as_json_schema(
     singers: Database, cluster: MockCluster, apicurio: str
 ) -> None:
-    reader = RegistryReader(apicurio)
+    reader = RegistryReader(apicurio, serialized=False)
     reader.client.set_compatibility(level="BACKWARD")
     cluster.create_topic("json.Singers", partitions=1)
     write_singers(singers, range(2), "name")
@@ -97,22 +110,27 @@ def test_a_new_column_passes_the_default_rule_as_json_schema(
     assert len(reader.client.get_versions("json.Singers-value")) == 2
 
 
+@pytest.mark.parametrize("envelope", ["plain-avro", "plain-protobuf", "debezium-avro"])
 def test_a_real_registry_refuses_what_its_rule_forbids(
-    singers: Database, cluster: MockCluster, apicurio: str
+    singers: Database, cluster: MockCluster, apicurio: str, envelope: str
 ) -> None:
-    cluster.create_topic("refused.Singers", partitions=1)
-    client = RegistryReader(apicurio).client
+    prefix = f"refused-{envelope}"
+    cluster.create_topic(f"{prefix}.Singers", partitions=1)
+    client = RegistryReader(apicurio, serialized=False).client
     client.set_compatibility(level="BACKWARD")
     write_singers(singers, range(2), "name")
-    run_once(singers, cluster, apicurio, "Singers", "refused", envelope="plain-avro")
+    run_once(singers, cluster, apicurio, "Singers", prefix, envelope=envelope)
     for statement in ("DROP COLUMN LastName", "ADD COLUMN LastName INT64"):
         singers.update_ddl([f"ALTER TABLE Singers {statement}"]).result(30)
     with singers.batch() as batch:
         batch.update("Singers", ("SingerId", "LastName"), [(1, 40)])
-    with pytest.raises(RefusedChangesError, match=r"'refused.Singers-value'.*\(BACKWARD\)"):
-        run_once(singers, cluster, apicurio, "Singers", "refused", envelope="plain-avro")
+    with pytest.raises(RefusedChangesError, match=rf"'{prefix}.Singers-value'.*\(BACKWARD\)"):
+        run_once(singers, cluster, apicurio, "Singers", prefix, envelope=envelope)
     client.set_compatibility(level="NONE")  # a subject's own NONE means the registry's rule here
-    run_once(singers, cluster, apicurio, "Singers", "refused", envelope="plain-avro")
-    records = read_records(cluster, "refused.Singers")
-    read = RegistryReader(apicurio).read_avro(records)
-    assert [value["values"]["LastName"] for _, value in read] == ["name", "name", 40]
+    run_once(singers, cluster, apicurio, "Singers", prefix, envelope=envelope)
+    read = read_rows(
+        RegistryReader(apicurio, serialized=False),
+        read_records(cluster, f"{prefix}.Singers"),
+        envelope,
+    )
+    assert [row["LastName"] for row in read] == ["name", "name", 40]

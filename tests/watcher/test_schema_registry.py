@@ -7,6 +7,7 @@ import json
 import logging
 import math
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ from fixtures.documented import DATABASE
 from fixtures.everything import rows, write, write_nanoseconds
 from fixtures.kafka import MockCluster, read_records
 from fixtures.queue_records import account_changes
-from fixtures.registered_records import RegistryReader
+from fixtures.registered_records import RegistryReader, show_row
 from fixtures.schema_registry import BREAK, RegistryServer
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.keyset import KeySet
+from google.protobuf.message import Message
 
 from ddl.model.schema import Dialect
 from watcher import Watcher
@@ -193,6 +195,16 @@ def test_options_of_plain_are_in_its_json_schema(
     assert len(list(reader.read_values(read_records(cluster, "Everything"), "json"))) == 40
 
 
+def get_kind(envelope: str) -> str:
+    """The kind of its schemas, as ``RegistryReader`` calls it."""
+    return {"plain": "json", "plain-protobuf": "protobuf"}.get(envelope, "avro")
+
+
+def name_source(value: Any) -> Any:
+    """The table of Debezium's event."""
+    return value.get("source", {}).get("table")
+
+
 @pytest.mark.parametrize("envelope", REGISTERED)
 def test_tombstones_have_the_key_of_their_row_and_no_value(
     cluster: MockCluster, registry: RegistryServer, envelope: str
@@ -207,9 +219,11 @@ def test_tombstones_have_the_key_of_their_row_and_no_value(
     first, event, tombstone = read_records(cluster, TABLE)
     assert first.key == event.key == tombstone.key
     assert tombstone.value is None
-    kind = "json" if envelope == "plain" else "avro"
-    for value in RegistryReader(registry.address).read_values([first, event], kind):
-        assert TABLE in (value.get("table"), value.get("object"))
+    for value in RegistryReader(registry.address).read_values([first, event], get_kind(envelope)):
+        if envelope == "plain-protobuf":
+            assert value.table == TABLE
+        else:
+            assert TABLE in (value.get("table"), value.get("object"), name_source(value))
     if envelope == "plain-avro":
         (_, gone), (_, nothing) = RegistryReader(registry.address).read_avro([event, tombstone])
         assert gone["values"] is None
@@ -238,6 +252,80 @@ def test_a_new_column_is_a_new_version_and_both_can_be_read(
     assert [row["LastName"] for row in read] == ["before", "before", "before", "after"]
     # The last one has the schema of the first again.
     assert [len(ids) for ids in registry.versions.values()] == [1, 2]
+
+
+@pytest.mark.both_dialects
+@pytest.mark.parametrize("envelope", ["plain-protobuf", "debezium-avro"])
+def test_confluents_reader_gets_every_type_of_any_format(
+    everything: Database, cluster: MockCluster, registry: RegistryServer, envelope: str
+) -> None:
+    cluster.create_topic("Everything", partitions=1)
+    dialect = everything.database_dialect
+    truth = rows(Dialect.POSTGRESQL if dialect.name == "POSTGRESQL" else Dialect.GOOGLESQL)
+    write(everything, truth)
+    run_once(everything, cluster, registry, tables=["Everything"], envelope=envelope)
+    records = read_records(cluster, "Everything")
+    reader, by_id = RegistryReader(registry.address), {row["Id"]: row for row in truth}
+    read = list(reader.read_values(records, get_kind(envelope)))
+    assert len(read) == len(truth)
+    for value in read:
+        shown, row = show_row(value), by_id[show_row(value)["Id"]]
+        for name, cell in row.items():
+            found = shown.get(name)
+            assert same_text(show_cell(found), cell, name), (name, found, cell)
+
+
+def show_cell(cell: Any) -> Any:
+    """A cell of Protobuf as one of Avro."""
+    if isinstance(cell, Message) and cell.DESCRIPTOR.name == "Timestamp":
+        return cell.ToDatetime(UTC)  # type: ignore[attr-defined]
+    if isinstance(cell, Message):
+        return [
+            show_cell(each.value) if each.HasField("value") else None
+            for each in cell.elements  # type: ignore[attr-defined]
+        ]
+    return cell
+
+
+def same_text(read: Any, written: Any, name: str) -> bool:
+    """As ``same``, where times, dates and decimals may be texts."""
+    if isinstance(written, list) and read is not None:
+        return len(read) == len(written) and all(
+            same_text(*both, name) for both in zip(read, written, strict=True)
+        )
+    if isinstance(read, str) and isinstance(written, datetime):
+        return datetime.fromisoformat(read) == written
+    if isinstance(read, str) and isinstance(written, date):
+        return date.fromisoformat(read) == written
+    return same(read, written, name)
+
+
+@pytest.mark.parametrize("envelope", ["plain-protobuf", "debezium-avro"])
+def test_columns_may_come_and_go_and_may_not_change_their_type(
+    singers: Database, cluster: MockCluster, registry: RegistryServer, envelope: str
+) -> None:
+    registry.levels[None] = "FULL_TRANSITIVE"
+    cluster.create_topic("Singers", partitions=1)
+    write_singers(singers, range(2), "before")
+    run_once(singers, cluster, registry, envelope=envelope)
+    for change, column, cell in (
+        ("ADD COLUMN Age INT64", "Age", 40),
+        ("DROP COLUMN Age", "LastName", "after"),
+        ("ADD COLUMN Age STRING(9)", "Age", "old"),
+    ):
+        singers.update_ddl([f"ALTER TABLE Singers {change}"]).result(30)
+        with singers.batch() as batch:
+            batch.update("Singers", ("SingerId", column), [(1, cell)])
+        if column == "Age" and cell == "old":
+            with pytest.raises(RefusedChangesError, match=r"'Singers-value'.*\(FULL_TRANSITIVE\)"):
+                run_once(singers, cluster, registry, envelope=envelope)
+        else:
+            run_once(singers, cluster, registry, envelope=envelope)
+    reader = RegistryReader(registry.address)
+    read = list(reader.read_values(read_records(cluster, "Singers"), get_kind(envelope)))
+    shown = [show_row(each) for each in read]
+    assert [row.get("Age") for row in shown] == [None, None, 40, None]
+    assert shown[-1]["LastName"] == "after"
 
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
@@ -450,9 +538,9 @@ def test_without_registration_a_missing_schema_stops_and_names_its_subject(
     assert len(list(read)) == 2
 
 
-@pytest.mark.parametrize("envelope", ["plain-avro", "datastream-avro"])
+@pytest.mark.parametrize("envelope", [name for name in REGISTERED if name != "plain"])
 @pytest.mark.parametrize("name", ["a-b", "Größe", "1st"])
-def test_a_column_whose_name_avro_does_not_allow_is_refused(
+def test_a_column_whose_name_the_format_does_not_allow_is_refused(
     cluster: MockCluster, registry: RegistryServer, envelope: str, name: str
 ) -> None:
     cluster.create_topic(TABLE, partitions=1)
@@ -464,7 +552,7 @@ def test_a_column_whose_name_avro_does_not_allow_is_refused(
         new_values={"Balance": 1, "LastUpdate": None, name: "x"},
     )
     sink = open_sink(cluster, registry, envelope=envelope)
-    with pytest.raises(EnvelopeError, match="Avro does not allow a column name"):
+    with pytest.raises(EnvelopeError, match=r"(Avro|Protobuf) does not allow a column name"):
         sink.write_change(named)
     assert not any(registry.versions.values())
 
@@ -491,6 +579,8 @@ def test_a_registry_that_does_not_answer_is_found_at_the_start(cluster: MockClus
         (BREAK, "plain-avro", 5),
         (429, "datastream-avro", 5),
         (503, "plain", 5),
+        (503, "plain-protobuf", 5),
+        (BREAK, "debezium-avro", 300),
         (500, "plain", 300),
         (500, "plain-avro", 300),
     ],
@@ -516,10 +606,9 @@ def test_an_outage_delivers_the_window_again_and_loses_nothing(
     registry.fail = fail
     run_once(singers, cluster, registry, envelope=envelope)
     assert failed >= 2
-    records, kind = read_records(cluster, "Singers"), "json" if envelope == "plain" else "avro"
-    read = list(RegistryReader(registry.address).read_values(records, kind))
-    rows = [value.get("values") or value["payload"] for value in read]
-    assert {row["SingerId"] for row in rows} == set(range(count))
+    records = read_records(cluster, "Singers")
+    read = RegistryReader(registry.address).read_values(records, get_kind(envelope))
+    assert {show_row(value)["SingerId"] for value in read} == set(range(count))
 
 
 def test_a_call_without_an_answer_in_time_is_an_outage(
@@ -591,7 +680,10 @@ def test_an_authority_of_the_users_own_is_believed(
 # Settings.
 
 SETTINGS: list[tuple[dict[str, Any], str]] = [
-    ({"envelope": "debezium"}, "'debezium' has no schemas.*plain, plain-avro, datastream-avro"),
+    (
+        {"envelope": "debezium"},
+        "'debezium' has no schemas.*plain, plain-avro, plain-protobuf, data",
+    ),
     ({"envelope": "cloudevents"}, "'cloudevents' has no schemas"),
     ({"kafka": {"schema_registry": "ftp://x"}}, "'ftp://x' is not an address of a registry"),
     ({"kafka": {"schema_registry": "http://u:geheim@x"}}, "this is not an address"),
@@ -623,6 +715,10 @@ def test_wrong_settings_are_refused(delivery: dict[str, Any], expected: str) -> 
         ("plain-avro", "record", "all", True),
         ("plain", "record", "all", True),
         ("plain", "topic", "all", False),
+        ("plain-protobuf", "topic-record", "all", True),
+        ("plain-protobuf", "topic", "all", False),
+        ("debezium-avro", "record", "all", True),
+        ("debezium-avro", "topic", "all", False),
         ("datastream-avro", "topic", "{table}", True),
         ("datastream-avro", "topic-record", "all", False),
         ("datastream-avro", "record", "{table}", False),

@@ -11,9 +11,11 @@ from watcher.envelopes.change_stream import ChangeStreamEnvelope
 from watcher.envelopes.cloudevents import CloudEvents
 from watcher.envelopes.datastream import Datastream, DatastreamAvro
 from watcher.envelopes.debezium import Debezium
+from watcher.envelopes.debezium_avro import DebeziumAvro
 from watcher.envelopes.message import Envelope, EnvelopeOptions, Known, Message
 from watcher.envelopes.plain import Plain
 from watcher.envelopes.plain_avro import PlainAvro
+from watcher.envelopes.plain_protobuf import PlainProtobuf
 from watcher.envelopes.ydb import Ydb
 from watcher.envelopes.ydb_debezium import YdbDebezium
 from watcher.model.change import Change
@@ -32,10 +34,12 @@ __all__ = [
 ENVELOPES: dict[str, type[EnvelopeOptions]] = {
     "plain": Plain,
     "plain-avro": PlainAvro,
+    "plain-protobuf": PlainProtobuf,
     "cloudevents": CloudEvents,
     "datastream": Datastream,
     "datastream-avro": DatastreamAvro,
     "debezium": Debezium,
+    "debezium-avro": DebeziumAvro,
     "ydb": Ydb,
     "ydb-debezium": YdbDebezium,
     "change-stream": ChangeStreamEnvelope,

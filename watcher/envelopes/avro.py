@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -14,6 +13,7 @@ from types import ModuleType
 
 from ddl.model.schema import Type, TypeCode
 from watcher.envelopes.message import Json
+from watcher.envelopes.record_schemas import OTHERWISE, check_names
 from watcher.envelopes.schema_files import schema_text
 from watcher.json_columns.scalars import format_numeric
 from watcher.model.change import Shape, Value
@@ -23,9 +23,6 @@ from watcher.process.extras import require_extras
 from watcher.spanner.timestamps import to_micros
 
 FRACTION_DIGITS = 6
-OTHERWISE = "use an envelope in JSON, as 'plain' or 'datastream'"
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-"""Avro: what a name may be."""
 SAME_IN_AVRO = frozenset({type(None), bool, int, float, bytes})
 """Cells of these types are what Avro's writer takes."""
 
@@ -63,17 +60,6 @@ def avro_type(type_: Type) -> Json:
         return {"type": "array", "items": ["null", avro_type(type_.element)]}
     avro = describe_values(type_).avro
     return avro if isinstance(avro, str) else dict(avro)
-
-
-def check_names(shape: Shape) -> None:
-    """Raises EnvelopeError for a column whose name Avro does not allow: the writer would take it,
-    and other readers would not."""
-    for name, _ in shape.columns:
-        if NAME.match(name) is None:
-            raise EnvelopeError(
-                f"Avro does not allow a column name of table {shape.table} ('{name}'): leave the"
-                f" column out, or {OTHERWISE}"
-            )
 
 
 @lru_cache(maxsize=1024)

@@ -29,7 +29,7 @@ from watcher.envelopes.leaves import (
     describe_key,
 )
 from watcher.envelopes.message import Json, Known, RecordLayout, json_text
-from watcher.envelopes.templates import Described, JsonEnvelope, Tree
+from watcher.envelopes.templates import Described, DescribedEnvelope, JsonEnvelope, Tree
 from watcher.envelopes.values import COMPACT_CELLS, CellStyle, quote
 from watcher.json_columns.objects import NULL
 from watcher.model.change import Operation, Shape
@@ -47,45 +47,27 @@ EXISTED = (Operation.UPDATE, Operation.DELETE, Operation.UPSERT)
 """The operations on a row that was there before."""
 
 
-class Debezium(JsonEnvelope):
+class DebeziumRecord(DescribedEnvelope):
     """``name`` is that of the connector, from which topic names derive; ``stream`` is that of the
     change stream.
 
-    ``with_schema`` adds Kafka Connect's schema to every key and value. ``before``: if the capture
-    knows it, always (or the capture is refused), or never. ``partial``: updates with only some
-    columns are refused, or their other columns are left out. ``low_watermark`` writes the start of
-    the window, up to which everything was delivered. Polling cannot tell inserts from updates: both
-    are ``u``.
+    ``before``: if the capture knows it, always (or the capture is refused), or never.
+    ``low_watermark`` writes the start of the window, up to which everything was delivered. Polling
+    cannot tell inserts from updates: both are ``u``.
     """
 
     has_key: ClassVar[bool] = True
-    layout: ClassVar[RecordLayout | None] = RecordLayout(
-        ("source", "table"),
-        (
-            (("source", "ts_us"), "long"),
-            (("source", "server_transaction_id"), "string"),
-            (("source", "sequence"), "long"),
-            (("source", "mod_number"), "long"),
-        ),
-        roots=((), ("payload",)),
-    )
 
     name: str = "spanner-watcher"
     stream: str = ""
-    with_schema: bool = False
     tombstones: bool = True
     before: Literal["known", "required", "never"] = "known"
-    partial: Literal["refuse", "omit"] = "refuse"
     low_watermark: bool = False
 
-    @model_validator(mode="after")
-    def _check_schema(self) -> Debezium:
-        if self.with_schema and self.partial == "omit":
-            raise ValueError(
-                "with a schema, readers take a missing column for NULL: use partial = 'refuse', or"
-                " with_schema = false"
-            )
-        return self
+    @property
+    def omits_columns(self) -> bool:
+        """Whether a row may have only some of its columns."""
+        return False
 
     def check(self, known: Known) -> None:
         """As ``Envelope.check``."""
@@ -94,11 +76,11 @@ class Debezium(JsonEnvelope):
                 f"debezium's before is required, and {known} does not know the row before a change:"
                 " use a change stream with value_capture_type NEW_ROW_AND_OLD_VALUES"
             )
-        if self.partial == "refuse" and not known.whole_rows:
+        if not self.omits_columns and not known.whole_rows:
+            omit = ", or partial = 'omit'" if "partial" in type(self).model_fields else ""
             raise ConfigurationError(
                 f"debezium's after needs the whole row, and {known} has only the columns that"
-                " changed: use value_capture_type NEW_ROW or NEW_ROW_AND_OLD_VALUES, or"
-                " partial = 'omit'"
+                f" changed: use value_capture_type NEW_ROW or NEW_ROW_AND_OLD_VALUES{omit}"
             )
 
     @property
@@ -109,9 +91,8 @@ class Debezium(JsonEnvelope):
     def describe(self, kind: Kind, database: str, shape: Shape) -> Described:
         """The event, and after a delete also the tombstone of its key."""
         after, before = new_row(kind), self._choose_before(kind)
-        if self.partial == "refuse":
+        if not self.omits_columns:
             refuse_part(kind, kind.has_whole_new_row, "debezium's after needs the whole row")
-        key: Tree = describe_key(shape, COMPACT_CELLS)
         value: Tree = {
             "before": NULL if before is None else Cells(shape, before, COMPACT_CELLS),
             "after": NULL if after is None else Cells(shape, after, COMPACT_CELLS),
@@ -122,13 +103,7 @@ class Debezium(JsonEnvelope):
             "ts_ns": WINDOW_END_NS,
             "transaction": NULL,
         }
-        if self.with_schema:
-            key = {
-                "schema": describe_by_null_keys(lambda nulls: key_schema(shape, nulls)),
-                "payload": key,
-            }
-            event = describe_by_null_keys(lambda nulls: event_schema(self.name, shape, nulls))
-            value = {"schema": event, "payload": value}
+        key: Tree = describe_key(shape, COMPACT_CELLS)
         return Described(key, value, self.tombstones and kind.deleted)
 
     def _describe_source(self, kind: Kind, database: str, shape: Shape) -> dict[str, Tree]:
@@ -149,6 +124,55 @@ class Debezium(JsonEnvelope):
         if self.before == "required" and before is None and kind.operation in EXISTED:
             raise LackingError("does not have the row before, and debezium's before is required")
         return before
+
+
+class Debezium(DebeziumRecord, JsonEnvelope):
+    """As ``DebeziumRecord``, in JSON.
+
+    ``with_schema`` adds Kafka Connect's schema to every key and value. ``partial``: updates with
+    only some columns are refused, or their other columns are left out.
+    """
+
+    layout: ClassVar[RecordLayout | None] = RecordLayout(
+        ("source", "table"),
+        (
+            (("source", "ts_us"), "long"),
+            (("source", "server_transaction_id"), "string"),
+            (("source", "sequence"), "long"),
+            (("source", "mod_number"), "long"),
+        ),
+        roots=((), ("payload",)),
+    )
+
+    with_schema: bool = False
+    partial: Literal["refuse", "omit"] = "refuse"
+
+    @model_validator(mode="after")
+    def _check_schema(self) -> Debezium:
+        if self.with_schema and self.partial == "omit":
+            raise ValueError(
+                "with a schema, readers take a missing column for NULL: use partial = 'refuse', or"
+                " with_schema = false"
+            )
+        return self
+
+    @property
+    def omits_columns(self) -> bool:
+        """As ``DebeziumRecord.omits_columns``."""
+        return self.partial == "omit"
+
+    def describe(self, kind: Kind, database: str, shape: Shape) -> Described:
+        """As ``DebeziumRecord.describe``."""
+        described = super().describe(kind, database, shape)
+        if not self.with_schema:
+            return described
+        key: Tree = {
+            "schema": describe_by_null_keys(lambda nulls: key_schema(shape, nulls)),
+            "payload": described.key,
+        }
+        event = describe_by_null_keys(lambda nulls: event_schema(self.name, shape, nulls))
+        value: Tree = {"schema": event, "payload": described.value}
+        return Described(key, value, described.tombstone)
 
 
 def describe_by_null_keys(make_schema: Callable[[frozenset[str]], Json]) -> ByNames:

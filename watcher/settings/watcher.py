@@ -295,7 +295,7 @@ def check_registry(config: WatchConfig) -> None:
         raise ConfigurationError(
             f"schemas of several tables would have one subject, '{min(subjects)}': write to a topic"
             f" for each table ({TABLE_FIELD}) with delivery.kafka.subject_names = 'topic', or use"
-            " 'topic-record' and the envelope 'plain-avro' or 'plain'"
+            " 'topic-record' and an envelope that names the table, as 'plain-avro' or 'plain'"
         )
 
 

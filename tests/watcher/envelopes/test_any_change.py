@@ -7,8 +7,8 @@ import json
 import math
 import re
 from base64 import b64decode
-from collections.abc import Callable
-from datetime import date, datetime
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -17,6 +17,7 @@ import fastavro
 import pytest
 from fixtures.any_change import CHOICES, changes
 from fixtures.documented import ORDERS, change_of
+from fixtures.protobuf_files import compile_message
 from fixtures.written_by_row import last_row, write_by_row
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
@@ -26,10 +27,12 @@ from ddl.model.schema import Type, TypeCode
 from watcher.envelopes import Envelope, Known, encode, make_envelope
 from watcher.envelopes.avro import event_schema
 from watcher.envelopes.datastream import DatastreamAvro
+from watcher.envelopes.debezium_avro import DebeziumAvro
 from watcher.envelopes.plain import Plain
 from watcher.envelopes.plain_avro import PlainAvro
+from watcher.envelopes.plain_protobuf import PlainProtobuf
 from watcher.envelopes.schema_files import schema_text
-from watcher.model.change import Change, Operation, Value
+from watcher.model.change import Change, Operation, Shape, Value
 from watcher.model.errors import ConfigurationError, EnvelopeError
 
 KEYED = ("debezium", "ydb-debezium")
@@ -62,7 +65,7 @@ def test_what_passes_the_check_is_delivered_and_keeps_to_the_schema(
         note(f"{name} {options}")
         messages = list(encode([change], chosen))
         assert messages == list(encode([change], chosen))
-        tombstone = name == "debezium" and options.get("tombstones", True)
+        tombstone = name.startswith("debezium") and options.get("tombstones", True)
         more = 1 if tombstone and change.operation is Operation.DELETE else 0
         assert [value is None for _, value in messages] == [False] + [True] * more
         if not chosen.binary:
@@ -183,6 +186,106 @@ def old_row_of(change: Change) -> dict[str, Value] | None:
     if old is None or change.operation not in (Operation.UPDATE, Operation.DELETE):
         return None
     return dict(change.key) | dict(change.new_values or {}) | dict(old)
+
+
+@given(drawn=changes())
+def test_the_rows_of_a_plain_protobuf_record_are_those_of_the_change(
+    drawn: tuple[Change, Known],
+) -> None:
+    change, known = drawn
+    chosen = make_envelope("plain-protobuf")
+    assume(is_allowed(chosen, known))
+    assert isinstance(chosen, PlainProtobuf)
+    schemas = chosen.describe_schemas(change.database, change.shape)
+    assert schemas.key is not None
+    ((key, value),) = encode([change], chosen)
+    read_key = compile_message(schemas.key.text).FromString(key or b"")
+    record: Any = compile_message(schemas.value.text).FromString(value or b"")
+    new = None if change.new_values is None else dict(change.key) | dict(change.new_values)
+    read = {name: getattr(record, name) for name in ("key", "values", "old_values")}
+    for name, row in (("key", change.key), ("values", new), ("old_values", old_row_of(change))):
+        assert record.HasField(name) == (row is not None)
+        if row is not None:
+            assert_holds_row(read[name], row, change.shape)
+    assert read_key.SerializeToString() == record.key.SerializeToString()
+    assert record.commit_timestamp.ToMicroseconds() == change.commit_timestamp
+    assert record.window.end.ToMicroseconds() == change.window.end
+    assert record.HasField("transaction") == (change.origin is not None)
+    assert record.HasField("shard") == (change.shard_id is not None)
+
+
+def assert_holds_row(message: Any, row: Mapping[str, Value], shape: Shape) -> None:
+    """A message has each cell of a row; one that is NULL is not there."""
+    for name, type_ in shape.columns:
+        if name in row:
+            assert message.HasField(name) == (row[name] is not None), name
+            if row[name] is not None:
+                shown = normalize_protobuf(getattr(message, name), type_)
+                assert same(shown, normal(row[name], type_)), name
+
+
+def normalize_protobuf(cell: Any, type_: Type) -> object:
+    """A decoded cell of Protobuf, for comparison."""
+    if type_.element is not None:
+        return [
+            normalize_protobuf(each.value, type_.element) if each.HasField("value") else None
+            for each in cell.elements
+        ]
+    if type_.code is TypeCode.TIMESTAMP:
+        moment = datetime(1970, 1, 1) + timedelta(seconds=cell.seconds)
+        text = moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
+        return text, f"{cell.nanos:09}".rstrip("0")
+    return normalize_text(cell, type_)
+
+
+def normalize_text(cell: Any, type_: Type) -> object:
+    """A cell of a format that has texts of NUMERIC, DATE and JSON, for comparison."""
+    if type_.code is TypeCode.NUMERIC:
+        return Decimal(cell)
+    if type_.code is TypeCode.DATE:
+        return date.fromisoformat(cell)
+    return json.loads(cell) if type_.code is TypeCode.JSON else cell
+
+
+@given(drawn=changes())
+def test_a_debezium_event_in_avro_is_the_one_in_json(drawn: tuple[Change, Known]) -> None:
+    change, known = drawn
+    chosen = make_envelope("debezium-avro", {"low_watermark": True})
+    assume(is_allowed(chosen, known))
+    assert isinstance(chosen, DebeziumAvro)
+    schemas = chosen.describe_schemas(change.database, change.shape)
+    assert schemas.key is not None
+    (key, value), *tombstones = encode([change], chosen)
+    assert tombstones == [(key, None)] * (change.operation is Operation.DELETE)
+    event = read_datum(value, schemas.value.schema)
+    written = json.loads(
+        next(encode([change], make_envelope("debezium", {"low_watermark": True})))[1] or b""
+    )
+    for shown, told in ((event, written), (event["source"], written["source"])):
+        for name in shown.keys() - {"before", "after", "source"}:
+            fits = not isinstance(told[name], int) or told[name] < 2**63
+            assert shown[name] == (told[name] if fits else None)
+    read_key = read_datum(key, schemas.key.schema)
+    new = dict(change.key) | dict(change.new_values or {})
+    after = None if change.operation is Operation.DELETE else new
+    rows = [(read_key, change.key), (event["after"], after), (event["before"], old_row_of(change))]
+    types = dict(change.shape.columns)
+    for read, row in rows:
+        assert (read is None) == (row is None)
+        for name, cell in (read or {}).items():
+            shown = normalize_connect(cell, types[name])
+            assert same(shown, normal((row or {})[name], types[name])), name
+
+
+def normalize_connect(cell: Any, type_: Type) -> object:
+    """A decoded cell of Debezium's Avro, for comparison."""
+    if cell is None:
+        return None
+    if type_.element is not None:
+        return [normalize_connect(each, type_.element) for each in cell]
+    if type_.code is TypeCode.TIMESTAMP:
+        return normal(cell, type_)
+    return normalize_text(cell, type_)
 
 
 @pytest.mark.parametrize("options", [o for name, o in CHOICES if name == "plain"], ids=str)

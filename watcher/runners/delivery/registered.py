@@ -110,7 +110,7 @@ class RegisteredMessages(WrappedEnvelope):
 
     def _make_head(self, table: str, part: Part, schema: RecordSchema) -> bytes:
         found = self.registry.find_id(self.name_subject(table, part, schema), schema)
-        return MAGIC + found.to_bytes(ID_BYTES, "big")
+        return MAGIC + found.to_bytes(ID_BYTES, "big") + schema.place
 
 
 def register_messages(config: WatchConfig, destination: KafkaDestination) -> Envelope:
