@@ -25,6 +25,7 @@ pytest_plugins = [
     "fixtures.pubsub",
     "fixtures.webhook",
     "fixtures.table_targets",
+    "fixtures.nats_server",
     "fixtures.redis_server",
     "fixtures.schema_registry",
     "fixtures.apicurio",

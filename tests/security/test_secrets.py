@@ -35,12 +35,14 @@ SECRET = {
     *("delivery.webhook.headers", "delivery.webhook.secret", "replica.spark"),
     *("delivery.postgresql.password", "delivery.postgresql.properties"),
     *("delivery.duckdb.properties", "delivery.redis.password"),
+    "delivery.nats.password",
 }
 """The settings that may hold a secret."""
 NOT_SECRET = {
     "page.token_file": "the path of a file",
     "mask_key": "where the key is: a file, or a variable of the environment",
     "endpoint.client_key": "the path of a file",
+    "delivery.nats.credentials": "the path of a file",
     "endpoint.google_credentials": "whether calls carry them",
     "positions.path": "the path of a file",
     "delivery.kafka.transactional_id": "an id that brokers show",
@@ -114,6 +116,7 @@ ADDRESSES = {
     "postgresql": "postgresql://h/d",
     "duckdb": "duckdb:a.db",
     "redis": "redis://h",
+    "nats": "nats://h",
 }
 """Where changes go, by the section that is for it."""
 
@@ -177,7 +180,10 @@ WRONG = [
 ]
 
 
-ONE_VALUE = {"delivery.webhook.secret", "delivery.postgresql.password", "delivery.redis.password"}
+ONE_VALUE = {
+    *("delivery.webhook.secret", "delivery.postgresql.password"),
+    *("delivery.redis.password", "delivery.nats.password"),
+}
 """Settings that are a secret themselves: a text is right there."""
 
 
@@ -210,6 +216,8 @@ def test_the_error_says_what_to_write() -> None:
         f"postgresql://user:a/{MARKER}@h/d",
         f"postgresql://h/d?password={MARKER}",
         f"redis://user:{MARKER}@h",
+        f"nats://user:{MARKER}@h",
+        f"nats://user:a/{MARKER}@h/x",
         f"postgres://user:a/{MARKER}@h/d",
     ],
 )

@@ -35,6 +35,7 @@ def test_the_configuration_in_the_documentation_is_valid() -> None:
             [
                 *("kafka://broker1:9092,broker2:9092", "kafka://broker1:9092,broker2:9092"),
                 *("pubsub://my-project", "redis://redis.example.com:6379/0"),
+                "nats://nats1.example.com:4222,nats2.example.com:4222",
                 *("webhook://hooks.example.com", "files:s3://bucket/changes"),
             ],
         ),
@@ -44,7 +45,7 @@ def test_the_configuration_in_the_documentation_is_valid() -> None:
 def test_the_configurations_of_queues_in_the_documentation_are_valid(
     page: str, queues: list[str], tmp_path: Path
 ) -> None:
-    for name in ("kafka-password", "registry", "hook", "redis", "postgres"):
+    for name in ("kafka-password", "registry", "hook", "redis", "nats", "postgres"):
         (tmp_path / name).write_text("secret")
     text = (DOCS / page).read_text().replace("/run/secrets", str(tmp_path))
     configs = [

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 from fixtures.kafka import MockCluster, read_records
 from fixtures.listings import DOCS, ROOT, follow, read_listings
+from fixtures.nats_server import NatsServer
 from fixtures.pubsub import PublisherServer
 from fixtures.redis_server import RedisServer
 from fixtures.table_targets import PostgresTarget
@@ -48,6 +49,7 @@ def test_each_way_ends_in_a_command_that_works(
     cluster: MockCluster,
     pubsub: PublisherServer,
     redis_server: RedisServer,
+    nats_server: NatsServer,
     postgres_target: PostgresTarget,
     webhook: WebhookServer,
 ) -> None:
@@ -55,6 +57,7 @@ def test_each_way_ends_in_a_command_that_works(
     ours = {
         "broker1:9092": cluster.address,
         "redis://redis.example.com:6379/0?stream={table}": redis_server.address(),
+        "nats://nats.example.com:4222/cdc.{table}": nats_server.address(),
         "postgresql://cdc@db.example.com:5432/music": postgres_target.address,
         "webhook://hooks.example.com": f"webhook://{webhook.address}",
         "tls = true ": "tls = false",
@@ -82,6 +85,7 @@ def test_each_way_ends_in_a_command_that_works(
         == SINGERS
     )
     assert len(redis_server.ids("Singers")) == len(SINGERS)
+    assert names_of(each.data for each in nats_server.read("CDC")) == SINGERS
     assert names_of(webhook.lines()) == SINGERS
     assert {row["LastName"] for row in postgres_target.read("Singers")} == SINGERS
     with duckdb.connect(tmp_path / "music.duckdb") as connection:

@@ -113,9 +113,10 @@ def command(
             metavar="DESTINATION",
             help="Where changes go: - (the standard output, the default), a file (a path with"
             " / or ., or file:PATH), kafka://BROKER:PORT,BROKER:PORT/TOPIC, pubsub://PROJECT/TOPIC,"
-            " redis://HOST:PORT/DATABASE?stream=NAME, webhook://HOST:PORT/PATH, files:FOLDER (by"
-            " table and hour), or tables: postgresql://USER@HOST:PORT/DATABASE or duckdb:FILE."
-            " {table} in TOPIC, NAME or PATH is the table's name, and what it is when left out.",
+            " redis://HOST:PORT/DATABASE?stream=NAME, nats://HOST:PORT/SUBJECT,"
+            " webhook://HOST:PORT/PATH, files:FOLDER (by table and hour), or tables:"
+            " postgresql://USER@HOST:PORT/DATABASE or duckdb:FILE. {table} in TOPIC, NAME, SUBJECT"
+            " or PATH is the table's name, and what it is when left out.",
         ),
     ] = None,
     envelope: Annotated[
@@ -123,7 +124,8 @@ def command(
         typer.Option(
             metavar="FORMAT",
             help="The format of lines and messages: plain (the default), plain-avro (to Kafka with"
-            " a schema registry), cloudevents, debezium, datastream, datastream-avro (to a queue),"
+            " a schema registry), plain-protobuf (the same), cloudevents, debezium, debezium-avro"
+            " (as plain-avro), datastream, datastream-avro (to a queue),"
             " ydb, ydb-debezium, change-stream (with --stream). Their options are in the file, in"
             " [delivery.envelope_options].",
         ),

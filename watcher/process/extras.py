@@ -17,6 +17,7 @@ EXTRAS = {
     "emulator": ("apsw", "farmhash", "grpc_status"),
     "iceberg": ("pyiceberg", "pyroaring", "sqlalchemy"),
     "kafka": ("confluent_kafka",),
+    "nats": ("nats",),
     "postgresql": ("psycopg",),
     "pubsub": ("google.cloud.pubsub_v1",),
     "redis": ("redis",),

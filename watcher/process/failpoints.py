@@ -26,6 +26,8 @@ NAMES = (
     "after-tables-commit",
     "before-redis-exec",
     "after-redis-exec",
+    "before-nats-window",
+    "after-nats-window",
     "after-arrival-before-move",
     "after-move-before-opening",
     "after-proved-ranges",

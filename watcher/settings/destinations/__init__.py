@@ -14,6 +14,8 @@ from watcher.settings.destinations.files import FilesOptions as FilesOptions
 from watcher.settings.destinations.kafka import KafkaDestination as KafkaDestination
 from watcher.settings.destinations.kafka import KafkaOptions as KafkaOptions
 from watcher.settings.destinations.kafka import name_subject as name_subject
+from watcher.settings.destinations.nats import NatsDestination as NatsDestination
+from watcher.settings.destinations.nats import NatsOptions as NatsOptions
 from watcher.settings.destinations.postgresql import PostgresDestination as PostgresDestination
 from watcher.settings.destinations.postgresql import PostgresOptions as PostgresOptions
 from watcher.settings.destinations.pubsub import PubSubDestination as PubSubDestination
@@ -35,6 +37,7 @@ DESTINATIONS: dict[str, type[Destination]] = {
         PostgresDestination,
         DuckDbDestination,
         RedisDestination,
+        NatsDestination,
     )
 }
 
@@ -56,6 +59,8 @@ class QueueSections(Section):
     """How to write to tables of DuckDB."""
     redis: RedisOptions = RedisOptions()
     """How to write to streams of Redis."""
+    nats: NatsOptions = NatsOptions()
+    """How to write to streams of NATS JetStream."""
 
     def list_queue_options(self) -> dict[str, QueueOptions]:
         """The options of each queue by its scheme."""
