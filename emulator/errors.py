@@ -47,8 +47,8 @@ class SpannerError(Exception):
     """An answer other than OK.
 
     ``retry_delay_seconds`` is sent as RetryInfo (ABORTED), ``resource`` (its type and its name) as
-    ResourceInfo, ``link`` (a description and an address) as Help. Long messages are shortened:
-    clients refuse an answer whose headers are too long.
+    ResourceInfo, ``link`` (a description and an address) as Help, ``sqlstate`` (PostgreSQL's code)
+    in ErrorInfo. Long messages are shortened: clients refuse an answer whose headers are too long.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class SpannerError(Exception):
         self.retry_delay_seconds = retry_delay_seconds
         self.resource = resource
         self.link = link
+        self.sqlstate: str | None = None
 
 
 def invalid_argument(message: str) -> SpannerError:

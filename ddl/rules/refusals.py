@@ -41,7 +41,7 @@ def check_primary_key(table: Table) -> None:
         seen.add(column.name.casefold())
         if not COLUMN_TYPES[column.type.code].key:
             raise InvalidDefinitionError(
-                f"Column {table.name}.{column.name} has type {column.type.code.value}, but is part"
+                f"Column {table.name}.{column.name} has type {name_type(column.type)}, but is part"
                 " of the primary key."
             )
 
@@ -94,7 +94,7 @@ def name_type(type_: Type) -> str:
     if type_.code is TypeCode.STRUCT:
         fields = (f"{field.name} {name_type(field.type)}" for field in type_.fields)
         return f"STRUCT<{', '.join(fields)}>"
-    return type_.proto_name or str(type_.code.value)
+    return type_.proto_name or str(type_.code.value).replace("PG_", "PG.")
 
 
 def is_type_change_allowed(old: Type, new: Type) -> bool:
@@ -121,10 +121,7 @@ them apart, so that such a column may be either."""
 def check_column(table: Table, column: Column, dialect: Dialect) -> None:
     """Checks one column of a table. Raises SchemaError."""
     place = f"{table.name}.{column.name}"
-    if column.allow_commit_timestamp and column.type.code not in {
-        TypeCode.TIMESTAMP,
-        TypeCode.INT64,
-    }:
+    if column.allow_commit_timestamp and column.type.code is not TypeCode.TIMESTAMP:
         raise SchemaError(
             f"Column {place} has invalid allow_commit_timestamp option. Option only allowed on"
             " TIMESTAMP columns."
@@ -230,8 +227,7 @@ def check_index(table: Table, index: Index) -> None:
         type_ = require_column(table, part.column).type
         if not COLUMN_TYPES[type_.code].key:
             raise SchemaError(
-                f"Cannot reference {name_type(type_)} {part.column} in the creation of index"
-                f" {index.name}."
+                f"Index {index.name} is defined on a column of unsupported type {name_type(type_)}."
             )
     check_index_names_columns_once(index)
 

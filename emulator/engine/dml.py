@@ -113,6 +113,8 @@ class DmlExecutor:
             return self.insert_or_resolve(statement, plan, rows, bindings, moment)
         if statement.mode == "ignore":
             rows = self.new_rows(plan, rows)
+        # Too many rows are refused before one of them is looked at: clients choose by that error.
+        refuse_too_many(len(rows) * plan.mutations_per_row)
         if statement.returning is None:
             write_rows(self.connection, plan, KINDS[statement.mode], rows, moment)
             self.count(len(rows), plan.mutations_per_row)
@@ -228,8 +230,7 @@ class DmlExecutor:
 
     def count(self, rows: int, mutations_per_row: int) -> None:
         """Adds to the transaction's mutations. Raises for more than a statement may have."""
-        if rows * mutations_per_row > MUTATIONS_MAX:
-            raise too_many_mutations()
+        refuse_too_many(rows * mutations_per_row)
         self.mutations += rows * mutations_per_row
 
     def run(
@@ -343,3 +344,9 @@ def forget_explicit(statement: Update, table: Table) -> Update:
         for name, value in statement.assignments
     )
     return replace(statement, assignments=assignments)
+
+
+def refuse_too_many(mutations: int) -> None:
+    """Raises for more mutations than a statement may have."""
+    if mutations > MUTATIONS_MAX:
+        raise too_many_mutations()

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import apsw
 
-from ddl.model.schema import KeyPart, Schema, Table, TypeCode
+from ddl.model.schema import KeyPart, Schema, Table
 from emulator.engine.keys import key_clauses, key_parts
 from emulator.engine.refusals import (
     commit_timestamp_not_allowed,
@@ -56,8 +56,7 @@ def resolve_row(plan: WritePlan, row: Row, moment: Moment) -> Row:
             if column.name not in plan.stampable:
                 raise commit_timestamp_not_allowed(column.name)
             changed = list(row) if changed is None else changed
-            integer = column.type.code is TypeCode.INT64
-            changed[place] = moment.micros if integer else moment.text
+            changed[place] = moment.text
         elif column.allow_commit_timestamp and isinstance(value, str) and value > moment.now:
             raise future_timestamp(value)
     return row if changed is None else tuple(changed)

@@ -15,7 +15,7 @@ from emulator.engine.refusals import translate_error, unknown_table
 from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.engine.write_plans import Moment
 from emulator.engine.writer import DatabaseWriter
-from emulator.errors import SpannerError, invalid_argument
+from emulator.errors import SpannerError, invalid_argument, unsupported
 from emulator.sql.statements import Delete, Statement, Update
 from emulator.storage.sqlite import Storage, current_table, index_name
 from emulator.values.requests import PLAIN_ORIGIN, DmlResult, Stored, TransactionOrigin
@@ -135,11 +135,11 @@ def restrict_to_rows(statement: Update | Delete) -> Update | Delete:
 def refuse_others(statement: Statement, state: SchemaState) -> Update | Delete:
     """Only an UPDATE or DELETE that looks at nothing but the row itself can be partitioned."""
     if not isinstance(statement, Update | Delete):
-        raise invalid_argument("Partitioned DML supports UPDATE and DELETE statements only.")
+        raise invalid_argument("INSERT is not supported for Partitioned DML.")
     if statement.tables:
         raise not_partitionable(f"it has a subquery over {', '.join(sorted(statement.tables))}")
     if statement.returning is not None:
-        raise not_partitionable("it has a THEN RETURN clause")
+        raise unsupported("THEN RETURN is not supported for Partitioned DML.")
     if state.schema.table(statement.table) is None:
         raise unknown_table(statement.table)
     return statement

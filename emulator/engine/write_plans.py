@@ -141,9 +141,7 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
         key_may_be_null=any(not c.not_null for c in key_columns),
         stampable=stampable_columns(schema, table),
         timestamps=tuple(
-            place
-            for place, c in enumerate(columns)
-            if c.type.code is TypeCode.TIMESTAMP or c.allow_commit_timestamp
+            place for place, c in enumerate(columns) if c.type.code is TypeCode.TIMESTAMP
         ),
         mutations_per_row=count_columns(table, written) + len(schema.indexes_of(table.name)),
         mutations_per_update=count_columns(table, written)

@@ -37,6 +37,7 @@ from emulator.services.transactions import (
 )
 from emulator.sql.change_streams import ReadCall, read_call
 from emulator.sql.postgres import change_streams as postgres_streams
+from emulator.sql.statements import begins_dml
 from emulator.wire import messages as m
 from emulator.wire.keys import key_decoders, read_key_set
 from emulator.wire.messages import Message
@@ -254,7 +255,9 @@ class QueryMethods:
         answer = m.ExecuteBatchDmlResponse()
         transaction = selected.transaction
         try:
-            for proto in request.statements:
+            for number, proto in enumerate(request.statements):
+                if not begins_dml(proto.sql):
+                    raise invalid_argument(f"Statement {number}: '{proto.sql}' is not valid DML.")
                 statement = bind_statement(
                     transaction.engine.state,
                     proto.sql,
@@ -262,10 +265,6 @@ class QueryMethods:
                     proto.param_types,
                     session.rights,
                 )
-                if statement.is_query:
-                    raise invalid_argument(
-                        f"ExecuteBatchDml supports only DML statements: {proto.sql}"
-                    )
                 begun = None if answer.result_sets else selected.begun
                 first = SelectedTransaction(transaction, begun, selected.check)
                 outcome = self._run_batch_dml(session.database.engine.query_stats, statement, first)

@@ -6,7 +6,7 @@ from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.read_write import ReadWriteTransaction
 from emulator.errors import invalid_argument
 from emulator.services.sessions import Engine
-from emulator.sql.hints import check_optimizer_version, check_statistics_package
+from emulator.sql.hints import check_optimizer_version
 from emulator.wire.messages import Message
 from emulator.wire.times import to_micros
 
@@ -23,7 +23,6 @@ def check_options(request: Message, engine: Engine) -> None:
     check_priority(request)
     if "query_options" in request.DESCRIPTOR.fields_by_name:
         check_optimizer_version(request.query_options.optimizer_version)
-        check_statistics_package(request.query_options.optimizer_statistics_package)
     if request.data_boost_enabled and not request.partition_token:
         raise invalid_argument("data_boost_enabled needs a partition_token.")
     hinted = "lock_hint" in request.DESCRIPTOR.fields_by_name and request.lock_hint

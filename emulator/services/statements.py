@@ -225,7 +225,8 @@ def run_dml(
 
 
 def plan_statement(statement: BoundStatement, selected: SelectedTransaction) -> StatementOutcome:
-    """PLAN: columns, inferred parameters and SQLite's plan; nothing is run."""
+    """PLAN: columns, inferred parameters and SQLite's plan; nothing is run. DML has changed no
+    row."""
     shown = selected.add_transaction(result_metadata(statement.columns, statement.undeclared))
     rows = no_rows()
     engine = selected.transaction.engine
@@ -235,7 +236,7 @@ def plan_statement(statement: BoundStatement, selected: SelectedTransaction) -> 
         )
         explained.close()
         rows.stats.plan = explained.stats.plan
-    return StatementOutcome(rows, shown, mode=PLAN)
+    return StatementOutcome(rows, shown, None if statement.is_query else 0, mode=PLAN)
 
 
 def no_rows(rows_scanned: int = 0) -> ResultRows:

@@ -27,6 +27,7 @@ from emulator.sql.postgres.casts import PostgresConversions
 from emulator.sql.postgres.casts import assign as postgres_assign
 from emulator.sql.postgres.expression_spelling import ExpressionSpelling, spell_or_keep
 from emulator.sql.postgres.expressions import PostgresDml, PostgresQueries
+from emulator.sql.postgres.sqlstates import find_sqlstate
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.schema_texts import read_schema_expression
 from emulator.sql.scope import Context, Scope
@@ -106,6 +107,9 @@ def compile_postgres(
         return compile_read(parsed, sql, postgres_context(schema, source, types))
     except RecursionError as error:
         raise nested_too_deeply() from error
+    except SpannerError as error:
+        error.sqlstate = find_sqlstate(error.message)
+        raise
 
 
 def postgres_context(schema: Schema, source: TableSource, types: Mapping[str, Type]) -> Context:

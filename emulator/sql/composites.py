@@ -62,8 +62,9 @@ def struct_field(owner: Typed, name: str) -> Typed:
         )
     places = [n for n, f in enumerate(owner.type.fields) if f.name.casefold() == name.casefold()]
     if len(places) != 1:
-        problem = "is ambiguous" if places else "does not exist"
-        raise errors.invalid_argument(f"Field name {name} {problem} in {name_of(owner.type)}")
+        if places:
+            raise errors.invalid_argument(f"Struct field name {name} is ambiguous")
+        raise errors.invalid_argument(f"Field name {name} does not exist in {name_of(owner.type)}")
     element = field_of(owner, places[0])
     field = owner.type.fields[places[0]]
     return Typed(element.sql, field.type, column=field.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -138,3 +139,13 @@ class Expression:
     columns: tuple[str, ...]
     bindings: Bindings
     draws: bool = False
+
+
+BEGINS_DML = re.compile(
+    r"(?:\s|--[^\n]*|\#[^\n]*|(?>/\*.*?\*/)|@\{[^}]*\})*+(?:INSERT|UPDATE|DELETE)\b", re.I | re.S
+)
+
+
+def begins_dml(text: str) -> bool:
+    """Whether a statement is DML by its first word: behind blanks, comments and hints."""
+    return BEGINS_DML.match(text) is not None

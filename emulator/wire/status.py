@@ -7,7 +7,7 @@ from typing import NoReturn
 import grpc
 from google.protobuf.any_pb2 import Any as AnyProto
 from google.protobuf.duration_pb2 import Duration
-from google.rpc.error_details_pb2 import Help, ResourceInfo, RetryInfo
+from google.rpc.error_details_pb2 import ErrorInfo, Help, ResourceInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from emulator.errors import SpannerError
@@ -24,7 +24,7 @@ def code_number(code: grpc.StatusCode) -> int:
 
 
 def error_details(error: SpannerError) -> list[Message]:
-    """RetryInfo, ResourceInfo and Help, where they belong."""
+    """RetryInfo, ResourceInfo, Help and ErrorInfo, where they belong."""
     messages: list[Message] = []
     if error.retry_delay_seconds is not None:
         delay = Duration(nanos=int(error.retry_delay_seconds * 1e9))
@@ -41,6 +41,9 @@ def error_details(error: SpannerError) -> list[Message]:
     if error.link is not None:
         description, url = error.link
         messages.append(Help(links=[Help.Link(description=description, url=url)]))
+    if error.sqlstate is not None:
+        metadata = {"pg_sqlerrcode": error.sqlstate}
+        messages.append(ErrorInfo(domain="spanner.googleapis.com", metadata=metadata))
     return messages
 
 

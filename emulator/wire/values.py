@@ -72,8 +72,6 @@ def int64(value: Message) -> Stored:
     if text is None:
         return None
     if not INTEGER.match(text):
-        if text == COMMIT_TIMESTAMP_TEXT:
-            return COMMIT_TIMESTAMP
         raise ValueError("Expected INT64.")
     number = int(text) if len(text) < 30 else 1 << 64
     if not -(1 << 63) <= number < 1 << 63:

@@ -3,11 +3,7 @@ dialects."""
 
 from __future__ import annotations
 
-import shutil
-import zipfile
-from pathlib import Path
-
-from clients.maven_packages import compile_java, resolve, run_junit
+from clients.maven_packages import compile_java, resolve, run_junit, unpack_resources
 from clients.outcomes import Outcome
 from clients.suite import INSTANCE, PROJECT, Suite, Workplace
 
@@ -28,7 +24,7 @@ def run(place: Workplace) -> list[Outcome]:
     """Runs every test. ``EmulatorSpannerHelper`` of ours says who hears that the server is no
     emulator."""
     class_path = resolve(place, PACKAGES)
-    unpack_resources(place, class_path)
+    unpack_resources(place, class_path, f"jdbc-{VERSION}-tests.jar")
     classes = compile_java(place, class_path, "EmulatorSpannerHelper.java")
     properties = {
         "spanner.testenv.config.class": "com.google.cloud.spanner.GceTestEnvConfig",
@@ -36,16 +32,6 @@ def run(place: Workplace) -> list[Outcome]:
     }
     selection = [f"--select-package={TESTS}", r"--include-classname=.*\.IT.*Test"]
     return run_junit(place, f"{classes}:{class_path}", selection, properties)
-
-
-def unpack_resources(place: Workplace, class_path: str) -> None:
-    """The files that tests open below the folder of the sources."""
-    (jar,) = (path for path in class_path.split(":") if path.endswith(f"jdbc-{VERSION}-tests.jar"))
-    folder = place.folder / "src/test/resources"
-    shutil.rmtree(folder, ignore_errors=True)
-    with zipfile.ZipFile(jar) as archive:
-        names = [name for name in archive.namelist() if Path(name).suffix == ".pb"]
-        archive.extractall(folder, names)
 
 
 BUILD = "it compiles a file of the sources, and starts the jars of a build: both are not published"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -42,6 +43,17 @@ def describe(package: str) -> str:
     names = ("groupId", "artifactId", "version", "classifier")
     parts = zip(names, package.split(":"), strict=False)
     return f"<dependency>{''.join(f'<{n}>{v}</{n}>' for n, v in parts)}</dependency>"
+
+
+def unpack_resources(place: Workplace, class_path: str, name: str) -> Path:
+    """The files of a jar that are no classes, in the folder where tests open those of the
+    sources."""
+    (jar,) = (path for path in class_path.split(":") if path.endswith(name))
+    folder = place.folder / "src/test/resources"
+    shutil.rmtree(folder, ignore_errors=True)
+    with zipfile.ZipFile(jar) as archive:
+        archive.extractall(folder, [n for n in archive.namelist() if not n.endswith(".class")])
+    return folder
 
 
 def compile_java(place: Workplace, class_path: str, *sources: str) -> Path:

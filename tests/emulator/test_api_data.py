@@ -16,6 +16,7 @@ from google.cloud.spanner_v1 import (
     KeyRange,
     KeySet,
     RequestOptions,
+    ResultSetStats,
     param_types,
 )
 from google.cloud.spanner_v1.database import Database
@@ -156,17 +157,15 @@ def test_parameters_come_with_and_without_types(database: Database, dialect: Dia
             list(snapshot.execute_sql(sql))
 
 
-@pytest.mark.parametrize("type_", [param_types.TIMESTAMP, param_types.INT64])
 def test_the_placeholder_of_the_commit_timestamp_is_no_parameter(
-    database: Database, dialect: Dialect, type_: Any
+    database: Database, dialect: Dialect
 ) -> None:
     place, name = PARAMETER[dialect]
-    params, types = {name: COMMIT_TIMESTAMP}, {name: type_}
+    params, types = {name: COMMIT_TIMESTAMP}, {name: param_types.TIMESTAMP}
     refused = pytest.raises(exceptions.InvalidArgument, match="is for mutations")
     with refused, database.snapshot() as snapshot:
         list(snapshot.execute_sql(f"SELECT {place}", params=params, param_types=types))
-    column = "C" if type_ is param_types.TIMESTAMP else "K"
-    sql = f"INSERT INTO S ({column}) VALUES ({place})"
+    sql = f"INSERT INTO S (C) VALUES ({place})"
     with pytest.raises(exceptions.InvalidArgument, match="is for mutations"):
         database.run_in_transaction(
             lambda work: work.execute_update(sql, params=params, param_types=types)
@@ -212,6 +211,14 @@ def test_a_batch_of_dml_stops_at_the_first_that_fails(database: Database, dialec
     status, counts = database.run_in_transaction(work, divided)
     assert (status.code, counts) == (code_pb2.OUT_OF_RANGE, [1, 1])
     assert table(database) == [[1, "a"], [2, "b"]]
+
+
+@pytest.mark.parametrize("other", ["SELECT 1", "some illegal statement", "/* INSERT */ CREATE x"])
+def test_a_batch_is_of_dml_alone(database: Database, other: str) -> None:
+    statements = ["-- first\n INSERT INTO T (K, V) VALUES (1, 'a')", other]
+    status, counts = database.run_in_transaction(lambda each: each.batch_update(statements))
+    assert (status.code, counts) == (code_pb2.INVALID_ARGUMENT, [1])
+    assert status.message == f"Statement 1: '{other}' is not valid DML."
 
 
 def test_a_rollback_leaves_nothing(database: Database) -> None:
@@ -292,6 +299,22 @@ def test_plan_tells_columns_without_rows(database: Database, dialect: Dialect) -
         )
         assert list(result) == []
     assert [field.name for field in result.fields] == ["k", "v"]
+
+
+def test_the_plan_of_dml_has_changed_no_row(database: Database) -> None:
+    fill(database, (1, "a"))
+
+    def plan(transaction: Transaction) -> ResultSetStats:
+        update, mode = "UPDATE t SET v = 'b' WHERE true", ExecuteSqlRequest.QueryMode.PLAN
+        result = transaction.execute_sql(update, query_mode=mode)
+        assert list(result) == []
+        return result.stats
+
+    stats = database.run_in_transaction(plan)
+    assert "row_count_exact" in stats
+    assert stats.row_count_exact == 0
+    assert stats.query_plan.plan_nodes
+    assert table(database) == [[1, "a"]]
 
 
 def test_groups_of_mutations_are_committed_apart(database: Database) -> None:

@@ -384,6 +384,9 @@ def test_a_commit_has_a_greatest_number_of_mutations() -> None:
         write(database, INSERT, "T", "K V", *[(-n, n) for n in range(1, 50)])
         with pytest.raises(SpannerError, match="too many mutations"):
             commit_dml(database, "UPDATE T SET V = V + 1 WHERE K < 20000")
+        # Before a row is looked at: most of these are there.
+        with pytest.raises(SpannerError, match="too many mutations"):
+            commit_dml(database, "INSERT INTO T (K, V) SELECT K + 1, V FROM T")
         assert query(database, "SELECT COUNT(*), MAX(V) FROM T") == [(26_705, 26_665)]
 
 

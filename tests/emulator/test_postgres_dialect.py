@@ -443,3 +443,36 @@ def test_refusals_are_postgresqls(
     error = refusal(lambda: query(singers, sql))
     assert isinstance(error, kind)
     assert words in (error.message or "")
+
+
+@pytest.mark.parametrize(
+    ("sql", "sentence", "code"),
+    [
+        ("SELECT apples", 'column "apples" does not exist', "42703"),
+        ("SELECT 1 FROM nothing", 'relation "nothing" does not exist', "42P01"),
+        ("SELECT x.id FROM t", 'missing FROM-clause entry for table "x"', "42P01"),
+        ("SELECT id FROM t AS a, t AS b", 'column reference "id" is ambiguous', "42702"),
+        ("SELECT nothing(1)", "function nothing(bigint) does not exist", "42883"),
+        ("SELECT 1 + true", "operator does not exist: bigint + boolean", "42883"),
+        ("SELECT 'a'::bigint", 'invalid input syntax for type bigint: "a"', "22P02"),
+        ("SELEC 1", 'syntax error at or near "SELEC"', "42601"),
+    ],
+)
+def test_an_error_has_the_code_that_postgresql_gives_it(
+    create_postgres: CreatePostgres, sql: str, sentence: str, code: str
+) -> None:
+    database = create_postgres("CREATE TABLE t (id bigint PRIMARY KEY)")
+    error = refusal(lambda: query(database, sql))
+    assert sentence in error.message
+    assert error.domain == "spanner.googleapis.com"
+    assert error.metadata == {"pg_sqlerrcode": code}
+
+
+def test_a_cast_of_a_written_array_is_one_of_its_elements(create_postgres: CreatePostgres) -> None:
+    database = create_postgres("CREATE TABLE t (id bigint PRIMARY KEY, f real[])")
+    assert query(database, "SELECT ARRAY[1.5, 2]::float4[], ARRAY[1, NULL]::text[]") == [
+        [[1.5, 2.0], ["1", None]]
+    ]
+    assert isinstance(
+        refusal(lambda: query(database, "SELECT f::text[] FROM t")), MethodNotImplemented
+    )

@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 from ddl.model.schema import Column, Type, TypeCode
 from emulator.engine.write_plans import PENDING_TEXT
-from emulator.storage.sqlite import PENDING
 from emulator.values import forms
 from emulator.values.served_types import SERVED_TYPES, Sent
 
@@ -20,14 +19,11 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 def to_json_value(value: Json, column: Column, commit_text: str) -> Json:
     """A value of an image (see ``emulator.storage.change_streams``) as Spanner's API writes it.
 
-    INT64 and NUMERIC are strings; what was pending is the commit timestamp. The number that stands
-    for it is a number like any other in a column that holds no commit timestamps.
+    INT64 and NUMERIC are strings; what was pending is the commit timestamp.
     """
     if value is None:
         return None
     type_ = column.type
-    if value == PENDING and column.allow_commit_timestamp and type_.code is TypeCode.INT64:
-        return str(forms.micros_from_timestamp(commit_text))
     if type_.code is TypeCode.ARRAY and type_.element is not None:
         items: list[Json] = json.loads(str(value))
         inner = type_.element

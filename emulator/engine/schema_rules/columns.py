@@ -40,7 +40,7 @@ def check_definition(table: Table, column: Column) -> None:
         if name not in COLUMN_OPTIONS:
             raise invalid_argument(f"Option: {name} is unknown.")
     if COMMIT_OPTION in options:
-        if column.type.code not in {TypeCode.TIMESTAMP, TypeCode.INT64}:
+        if column.type.code is not TypeCode.TIMESTAMP:
             raise failed_precondition(
                 f"Column {place} has invalid allow_commit_timestamp option. Option only allowed on"
                 " TIMESTAMP columns."

@@ -142,6 +142,10 @@ def cast_plain(item: Typed, target: Type, context: Context) -> Typed:
     if implicit is not None:
         return replace(implicit, literal=None, column="")
     assert item.type is not None
+    if item.parts is not None and target.element is not None:
+        # ARRAY[...]::type[] is a cast of each element; one of another array Spanner does not have.
+        element = target.element
+        return array_of([cast_plain(part, element, context) for part in item.parts], element)
     if (item.type, target) in BOOL_AND_INTEGER:
         return Typed(BOOL_AND_INTEGER[item.type, target].format(item.sql), target)
     return convert(item, target)

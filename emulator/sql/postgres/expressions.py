@@ -36,7 +36,10 @@ def compile_column(compiler: Compiler, node: exp.Column, scope: Scope, context: 
     relation = scope.relation(qualifier) if qualifier else None
     if qualifier and (relation is None or relation.alias != qualifier):
         raise errors.invalid_argument(f'missing FROM-clause entry for table "{qualifier}"')
-    found = scope.find(name, qualifier or None)
+    try:
+        found = scope.find(name, qualifier or None)
+    except errors.SpannerError as error:
+        raise errors.invalid_argument(f'column reference "{name}" is ambiguous') from error
     if found is None or found.column != name:
         written = f"{qualifier}.{name}" if qualifier else f'"{name}"'
         raise errors.invalid_argument(f"column {written} does not exist")

@@ -1,7 +1,5 @@
 package com.google.cloud.spanner.testing;
 
-import java.util.Set;
-
 /**
  * In the place of the client's class of this name: who asks how to connect hears that the server is
  * an emulator, who asks what to leave out hears that it is not.
@@ -9,17 +7,9 @@ import java.util.Set;
 public class EmulatorSpannerHelper {
   public static final String SPANNER_EMULATOR_HOST = "SPANNER_EMULATOR_HOST";
 
-  private static final Set<String> LEAVE_OUT =
-      Set.of(
-          "ITAbstractJdbcTest",
-          "ITJdbcDatabaseMetaDataTest",
-          "ITJdbcPgDatabaseMetaDataTest",
-          "ITJdbcQueryOptionsTest",
-          "ITJdbcScriptTest");
-
   public static boolean isUsingEmulator() {
     Class<?> caller =
         StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE).getCallerClass();
-    return !LEAVE_OUT.contains(caller.getSimpleName());
+    return !caller.getPackageName().endsWith(".it");
   }
 }

@@ -175,6 +175,11 @@ QUERIES: list[tuple[str, list[str], list[tuple[object, ...]]]] = [
 
 REFUSED: list[tuple[str, type[Exception], str]] = [
     ("SELECT Id FROM Singers, Albums", exceptions.InvalidArgument, "ambiguous"),
+    (
+        "SELECT STRUCT(1 AS a, 2 AS a).a",
+        exceptions.InvalidArgument,
+        "Struct field name a is ambiguous",
+    ),
     ("SELECT x.Nope FROM Singers x", exceptions.InvalidArgument, "Nope"),
     ("SELECT * FROM Nope", exceptions.InvalidArgument, "Table not found: Nope"),
     ("SELECT *", exceptions.InvalidArgument, "FROM"),
