@@ -17,7 +17,7 @@ from emulator.engine.query_stats import LOG as SQL_LOG
 from emulator.errors import SpannerError
 from emulator.faults import FAULT_HELP, Faults, parse_faults
 from emulator.files import replace_file
-from emulator.server import start
+from emulator.server import Server, start
 from emulator.tls import Tls, choose_tls
 
 READY = "listening on "
@@ -37,7 +37,7 @@ def serve(
     port: int,
     data_dir: Path | None,
     ready_file: Path | None = None,
-    prepare: Callable[[str], None] | None = None,
+    prepare: Callable[[Server], None] | None = None,
     change_stream_churn_seconds: float = 0.0,
     faults: Faults | None = None,
     count_scans_each: int = COUNTED_EACH,
@@ -46,7 +46,7 @@ def serve(
 ) -> None:
     """Serves until SIGTERM or SIGINT. ``ready_file`` gets the address. Raises StartError.
 
-    ``prepare`` is called with the address when the server answers, before it says so. ``faults`` is
+    ``prepare`` is called with the server when it answers, before it says so. ``faults`` is
     the faults from the start; for ``count_scans_each``, ``log_sql`` and ``tls`` see
     ``emulator.server.start``.
     """
@@ -68,7 +68,7 @@ def serve(
     ):
         keep_loaded_modules()
         if prepare is not None:
-            prepare(server.address)
+            prepare(server)
         print(f"{READY}{server.address}", flush=True)
         for line in EXPORTS if tls is None else ():
             print(line.format(server.address), flush=True)

@@ -52,6 +52,10 @@ class Server:
         self.address = address
         self.faults = faults
 
+    def list_databases(self) -> list[str]:
+        """The names of all databases, of all projects."""
+        return self._registry.list_databases()
+
     def stop(self) -> None:
         """Refuses new calls, waits a little for those under way, closes the databases."""
         self._server.stop(limits.STOP_GRACE_SECONDS).wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -31,9 +31,13 @@ if to_run(__name__):
     from emulator.errors import SpannerError
     from emulator.faults import Faults, parse_faults
     from emulator.process import call_server
+    from emulator.server import Server
     from emulator.tls import choose_tls
     from emulator.wrong import set_wrong
     from watcher.model.errors import ConfigurationError, UnavailableError
+    from watcher.overview.rows_page.app import RowsApp
+    from watcher.overview.rows_page.reading import DatabasesReader
+    from watcher.process.http_server import HttpServer
     from watcher.process.text_files import read_text_file
     from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
     from watcher.spanner.database import create_on_emulator
@@ -44,6 +48,7 @@ WRONG_HELP = "Make a behaviour of docs/assumptions.md wrong, so that a probe fin
 SNAPSHOT_SECONDS_MAX = 600.0
 STRICT = "strict_pending_timestamps"
 """The fault that --strict-pending-timestamps sets."""
+LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 9010
 """That of ``python -m emulator``, repeated because loading that takes a second."""
 
@@ -121,6 +126,16 @@ def command(
             " are not logged.",
         ),
     ] = False,
+    page: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            help="Show databases, tables and rows, to look at, on http://localhost:PORT; 0 picks a"
+            " free one.",
+        ),
+    ] = None,
     tls_certificate: Annotated[
         Path | None,
         typer.Option(
@@ -178,6 +193,8 @@ def command(
             raise typer.BadParameter(f"{name} needs --data-dir, the directory of the databases")
     if tls_certificate is not None and database is not None:
         raise typer.BadParameter("with --tls-certificate create the database through a client")
+    if tls_certificate is not None and page is not None:
+        raise typer.BadParameter("--page reads by SPANNER_EMULATOR_HOST, which speaks no TLS")
     strict = [f"{STRICT}=1"] if strict_pending_timestamps else []
     injected = read_faults([*(fault or []), *strict])
     make_wrong(wrong or [])
@@ -186,13 +203,14 @@ def command(
     statements = [render_step(step, dialect) for step in parse_script(script, dialect)]
     begin = Seed(tuple(statements)) + (read_seed(seed, dialect) if seed is not None else Seed())
 
-    def create_database(listening: str) -> None:
-        if address is None:
-            return
-        os.environ[EMULATOR_HOST] = listening
-        created = create_on_emulator(address, begin.ddl, dialect, begin.dml)
-        if not created and seed is not None:
-            print(f"{address} exists: --seed has changed nothing", file=sys.stderr)
+    def prepare(server: Server) -> None:
+        os.environ[EMULATOR_HOST] = server.address
+        if address is not None:
+            created = create_on_emulator(address, begin.ddl, dialect, begin.dml)
+            if not created and seed is not None:
+                print(f"{address} exists: --seed has changed nothing", file=sys.stderr)
+        if page is not None:
+            serve_rows(page, server.list_databases)
 
     try:
         prepare_directory(data_dir, reset=reset, ask=not yes, restore=restore)
@@ -201,13 +219,20 @@ def command(
             port,
             data_dir,
             ready_file,
-            create_database,
+            prepare,
             faults=injected,
             log_sql=log_sql,
             tls=choose_tls(tls_certificate, tls_key, tls_client_ca),
         )
     except StartError as error:
         raise UnavailableError(str(error)) from error
+
+
+def serve_rows(port: int, list_databases: Callable[[], Sequence[str]]) -> None:
+    """The page of --page, on loopback alone. Raises ConfigurationError for a port in use."""
+    server = HttpServer(RowsApp(DatabasesReader(list_databases)), LOOPBACK, port, "page")
+    server.start()
+    print(f"databases, tables and rows: http://localhost:{server.port}/", file=sys.stderr)
 
 
 def prepare_directory(

@@ -1,28 +1,21 @@
-"""The routes of the page, as a WSGI application."""
+"""The routes of the page."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
 from string import Template
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from watcher.consumers.states import Command
-from watcher.model.errors import (
-    ConsumerNotFoundError,
-    NotWatchableError,
-    TableNotFoundError,
-    WatcherError,
-)
 from watcher.model.log_events.running import COMMAND_SENT_BY_PAGE
 from watcher.overview.as_json import (
     describe_exact,
@@ -32,6 +25,7 @@ from watcher.overview.as_json import (
 )
 from watcher.overview.observer import ExactCounts
 from watcher.overview.page.access import Access
+from watcher.overview.page.answering import Answering, Handler, answer_errors
 from watcher.overview.page.feed import Feed
 from watcher.overview.page.requests import (
     Request,
@@ -40,25 +34,11 @@ from watcher.overview.page.requests import (
     make_json,
     make_text,
     read_json,
-    read_request,
 )
-from watcher.spanner.failures import CALL_ERRORS
 
 LOG = logging.getLogger("watcher.page")
-GZIP_BYTES_MIN = 1_000
-"""Shorter answers are sent as they are."""
 COMMANDS_MAX = 2
 """How many commands may wait for Spanner at once: the other threads still show the page."""
-SECURITY_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
-    " connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none';"
-    " frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 ASSETS = {
     "/page.css": "text/css; charset=utf-8",
     "/elements.js": "text/javascript; charset=utf-8",
@@ -68,7 +48,6 @@ ASSETS = {
 }
 """What the page loads: files of the package, and nothing from elsewhere."""
 
-Handler = Callable[[Request], Response]
 SendCommand = Callable[[str, Command], None]
 Result = TypeVar("Result")
 
@@ -88,19 +67,18 @@ def read_asset(name: str) -> bytes:
     return files("watcher.overview.page").joinpath("assets", name).read_bytes()
 
 
-class PageApp:
+class PageApp(Answering):
     """Answers requests from the latest overview of a feed."""
 
     def __init__(
         self, feed: Feed, access: Access, operations: Operations, poll_seconds: float
     ) -> None:
         self._feed = feed
-        self._access = access
         self._operations = operations
         self._poll_seconds = poll_seconds
         self._counting = threading.Lock()
         self._sending = threading.BoundedSemaphore(COMMANDS_MAX)
-        self._handlers: Mapping[tuple[str, str], Handler] = {
+        handlers: Mapping[tuple[str, str], Handler] = {
             ("GET", "/"): self._show_page,
             ("GET", "/api/status"): self._show_status,
             ("GET", "/api/history"): self._show_history,
@@ -111,42 +89,7 @@ class PageApp:
             ("POST", "/api/count"): self._count,
             **{("GET", path): self._show_asset for path in ASSETS},
         }
-
-    def __call__(
-        self, environ: dict[str, Any], start_response: Callable[..., Any]
-    ) -> Iterable[bytes]:
-        """As WSGI says."""
-        response = compress(self._respond(environ), environ.get("HTTP_ACCEPT_ENCODING", ""))
-        headers = {
-            **SECURITY_HEADERS,
-            "Content-Type": response.content_type,
-            "Content-Length": str(len(response.body)),
-            **response.headers,
-        }
-        start_response(f"{response.status.value} {response.status.phrase}", list(headers.items()))
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [response.body]
-
-    def _respond(self, environ: dict[str, Any]) -> Response:
-        try:
-            request = read_request(environ)
-            link = self._access.accept_link(request)
-            if link is not None:
-                return link
-            request = self._access.check(request)
-            return self._find_handler(request)(request)
-        except RequestRefusedError as error:
-            return make_json({"error": str(error)}, error.status)
-
-    def _find_handler(self, request: Request) -> Handler:
-        method = "GET" if request.method == "HEAD" else request.method
-        handler = self._handlers.get((method, request.path))
-        if handler is not None:
-            return handler
-        if any(path == request.path for _, path in self._handlers):
-            raise RequestRefusedError(
-                HTTPStatus.METHOD_NOT_ALLOWED, f"{request.path} does not take {request.method}"
-            )
-        raise RequestRefusedError(HTTPStatus.NOT_FOUND, f"there is no {request.path}")
+        super().__init__(access, handlers)
 
     def _show_page(self, _: Request) -> Response:
         """The page with its first data inside, so that it shows something at once."""
@@ -235,25 +178,3 @@ class PageApp:
         finally:
             self._counting.release()
         return make_json(describe_exact(counts))
-
-
-def compress(response: Response, accepted: str) -> Response:
-    """The response as gzip, where the client takes that: what many tables look like is a tenth."""
-    names = {each.partition(";")[0].strip() for each in accepted.split(",")}
-    if "gzip" not in names or len(response.body) < GZIP_BYTES_MIN:
-        return response
-    headers = {**response.headers, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-    return replace(response, body=gzip.compress(response.body, 6, mtime=0), headers=headers)
-
-
-def answer_errors(work: Callable[[], Result]) -> Result:
-    """What ``work`` gives. Raises RequestRefusedError for an error of Spanner's or watcher's."""
-    try:
-        return work()
-    except (TableNotFoundError, ConsumerNotFoundError, NotWatchableError) as error:
-        raise RequestRefusedError(HTTPStatus.NOT_FOUND, str(error)) from error
-    except WatcherError as error:
-        raise RequestRefusedError(HTTPStatus.BAD_GATEWAY, str(error)) from error
-    except CALL_ERRORS as error:
-        text = f"Spanner answered: {error.message or type(error).__name__}"
-        raise RequestRefusedError(HTTPStatus.BAD_GATEWAY, text) from error
