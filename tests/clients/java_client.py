@@ -40,4 +40,10 @@ def run(place: Workplace) -> list[Outcome]:
     )
 
 
-SUITE = Suite("java", f"{PACKAGE} {VERSION}", run)
+METRICS = "it.ITBuiltInMetricsTest.testBuiltinMetricsWithDefaultOTEL"
+SUITE = Suite(
+    "java",
+    f"{PACKAGE} {VERSION}",
+    run,
+    {f"com.google.cloud.spanner.{METRICS}": "it reads what Cloud Monitoring has got"},
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from google.api_core import exceptions
@@ -308,7 +308,7 @@ def test_the_plan_of_dml_has_changed_no_row(database: Database) -> None:
         update, mode = "UPDATE t SET v = 'b' WHERE true", ExecuteSqlRequest.QueryMode.PLAN
         result = transaction.execute_sql(update, query_mode=mode)
         assert list(result) == []
-        return result.stats
+        return cast(ResultSetStats, result.stats)
 
     stats = database.run_in_transaction(plan)
     assert "row_count_exact" in stats

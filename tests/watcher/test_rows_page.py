@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import pytest
-from fixtures.browser import open_browser
+from fixtures.browser import AXE, CHROMEDRIVER, CHROMIUM, list_violations, open_browser
 from fixtures.warm_python import WarmProcess
 
 MAIN = ["-u", "-c", "from watcher.cli import main; main()"]
@@ -26,7 +26,8 @@ CREATE TABLE Many (K INT64) PRIMARY KEY (K);
 INSERT INTO s.`Order` (A, B, D, J, L, T, N, O) VALUES
   (1, 'b', b'a\\xff', JSON '{"a":[1]}', ['x', NULL], TIMESTAMP '2026-01-01T00:00:00.123456789Z',
    1.50, TRUE),
-  (1, '<script>', NULL, NULL, NULL, NULL, NULL, NULL), (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+  (1, '<script>', NULL, NULL, NULL, NULL, NULL, NULL),
+  (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 INSERT INTO Keyless (X) VALUES (7);
 INSERT INTO Many (K) SELECT K FROM UNNEST(GENERATE_ARRAY(1, 250)) AS K;
 """,
@@ -56,7 +57,9 @@ class RowsPage:
 
     def read(self, table: str, first: int = 0) -> ElementTree.Element:
         """The page of a table's rows."""
-        return self.parse(f"/rows?{urlencode(dict(database=DATABASE, table=table, first=first))}")
+        return self.parse(
+            f"/rows?{urlencode({'database': DATABASE, 'table': table, 'first': first})}"
+        )
 
     def parse(self, path: str) -> ElementTree.Element:
         """A page, whose elements without content are closed."""
@@ -132,7 +135,7 @@ def test_many_rows_are_shown_in_parts(page: RowsPage, dialect: str) -> None:
         assert page.read("many").findtext(".//p[@class='muted']") == "No rows."
         return
     seen: list[str | None] = []
-    link: str | None = f"/rows?{urlencode(dict(database=DATABASE, table='Many'))}"
+    link: str | None = f"/rows?{urlencode({'database': DATABASE, 'table': 'Many'})}"
     while link is not None:
         part = page.parse(link)
         seen += [row[0] for row in cells(part)]
@@ -158,3 +161,18 @@ def test_what_is_asked_wrongly_is_answered_in_a_sentence(
     answer, text = page.get(path, host)
     assert answer == status
     assert sentence in text
+
+
+@pytest.mark.skipif(
+    not (CHROMIUM and CHROMEDRIVER and AXE),
+    reason="axe-core is not installed: scripts/install_test_programs.sh",
+)
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_everybody_can_read_it(page: RowsPage, tmp_path: Path, width: int, scheme: str) -> None:
+    with open_browser(tmp_path) as browser:
+        browser.show_as(width, scheme)
+        for path in ("/", f"/rows?{urlencode({'database': DATABASE, 'table': 's.Order'})}"):
+            browser.open(f"http://localhost:{page.port}{path}")
+            assert list_violations(browser) == []
+            assert browser.run("return document.documentElement.scrollWidth") <= width
+            assert browser.list_errors() == []

@@ -20,7 +20,7 @@ from watcher.overview.rows_page.reading import (
 )
 
 HTML = "text/html; charset=utf-8"
-STYLE = "/rows.css"
+STYLE, ICON = "/rows.css", "/icon.svg"
 
 
 class RowsApp(Answering):
@@ -31,7 +31,8 @@ class RowsApp(Answering):
         handlers = {
             ("GET", "/"): self._show_databases,
             ("GET", "/rows"): self._show_rows,
-            ("GET", STYLE): lambda _: Response(HTTPStatus.OK, read_style(), "text/css"),
+            ("GET", STYLE): lambda _: show_asset("rows_page/assets/rows.css", "text/css"),
+            ("GET", ICON): lambda _: show_asset("page/assets/icon.svg", "image/svg+xml"),
         }
         super().__init__(Access(None), handlers)
 
@@ -117,6 +118,7 @@ def begin_page(title: str) -> tuple[Element, Element]:
     add(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
     add(head, "title", title)
     add(head, "link", rel="stylesheet", href=STYLE)
+    add(head, "link", rel="icon", href=ICON)
     body = add(add(page, "body"), "main")
     add(body, "h1", title)
     return page, body
@@ -136,6 +138,8 @@ def finish(page: Element) -> Response:
 
 
 @cache
-def read_style() -> bytes:
-    """The style sheet of the package."""
-    return files("watcher.overview.rows_page").joinpath("assets", "rows.css").read_bytes()
+def show_asset(name: str, content_type: str) -> Response:
+    """A file of the package."""
+    return Response(
+        HTTPStatus.OK, files("watcher.overview").joinpath(name).read_bytes(), content_type
+    )
