@@ -54,7 +54,7 @@ class Server:
 
     def list_databases(self) -> list[str]:
         """The names of all databases, of all projects."""
-        return self._registry.list_databases()
+        return sorted(self._registry.databases.copy())  # at once: others add to it
 
     def stop(self) -> None:
         """Refuses new calls, waits a little for those under way, closes the databases."""

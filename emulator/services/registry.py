@@ -142,11 +142,6 @@ class Registry:
             self.instances.get(match[1])
         return hosted
 
-    def list_databases(self) -> list[str]:
-        """The names of all databases."""
-        with self._lock:
-            return sorted(self.databases)
-
     def databases_of(self, instance: str) -> list[HostedDatabase]:
         """The databases of an instance, by name."""
         prefix = f"{instance}/databases/"

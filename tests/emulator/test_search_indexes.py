@@ -154,7 +154,7 @@ def test_an_index_goes_with_its_table(database: Database) -> None:
             "must begin with the key of Albums",
         ),
         ("CREATE SEARCH INDEX IF NOT EXISTS S ON Albums(Words)", "Syntax error"),
-        ("CREATE INDEX W ON Albums(Words)", "Cannot reference TOKENLIST Words"),
+        ("CREATE INDEX W ON Albums(Words)", "unsupported type TOKENLIST"),
         ("ALTER SEARCH INDEX W ADD COLUMN Flag", "Index not found: W"),
         ("ALTER SEARCH INDEX S ADD COLUMN Words", "specifies key column Words twice"),
         ("ALTER SEARCH INDEX S DROP COLUMN Flag", "Flag is not a column of index S"),
