@@ -36,7 +36,7 @@ from watcher.model.errors import ReplicaError
 from watcher.replica.cuts import DELTA, Cause, Cut
 from watcher.replica.formats import FORMATS, ICEBERG, open_copies
 from watcher.replica.manifest import Manifest
-from watcher.replica.modes import HISTORY, Mode
+from watcher.replica.modes import HISTORY, LATEST, Mode
 from watcher.replica.reading import ReplicaAt
 from watcher.replica.stored_files import remove_folder
 from watcher.replica.verification.replicas import verify
@@ -46,6 +46,8 @@ from watcher.spanner.queries import QueryClient
 BUCKET = "NEMESIS_BUCKET"
 WRITES = ["append", "delete"]
 LEASE_SECONDS = 1.0
+FEED_SHARE = 0.6
+"""Of runs whose copies may have the change data feed."""
 
 
 class ReplicaWorld(World):
@@ -74,8 +76,11 @@ class ReplicaWorld(World):
             [replica]
             to = "{self.to}:{self.lake}"
             load_rows = {chosen.choice([3, 40, 100_000])}
-            mode = "{chosen.choice(list_modes(self.to))}"
+            mode = "{(mode := chosen.choice(list_modes(self.to)))}"
             """
+        if has_feed(self.to, mode) and chosen.random() < FEED_SHARE:
+            self.config_text += "change_feed = true\n"
+            self.struck["copies have the change data feed"] += 1
         path = self.folder / "watch.toml"
         path.write_text(f"{self._configure_for(CONSUMER)}\n{self._page_settings()}\n")
         return path
@@ -199,6 +204,12 @@ def list_modes(to: str) -> Sequence[Mode]:
     own = FORMATS[to].own
     assert own is not None, "runs have copies without Spark"
     return own.modes
+
+
+def has_feed(to: str, mode: Mode) -> bool:
+    """Whether copies may have the change data feed."""
+    own = FORMATS[to].own
+    return own is not None and own.feed and mode == LATEST
 
 
 def judge(world: ReplicaWorld, truth: Truth, problems: list[str]) -> Report:
