@@ -25,6 +25,7 @@ from fixtures.listings import (
     ROOT,
     Listing,
     follow,
+    list_pages,
     read_listings,
 )
 from fixtures.server import connect
@@ -381,6 +382,15 @@ def test_every_schema_in_a_listing_can_be_read() -> None:
         if each.kind == "sql"
     ]
     assert [table.name for table in parse_schema(listing.text).tables] == ["Singers"]
+
+
+FENCES = re.compile(r"^[ >]*(?:```|~~~)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", list_pages(), ids=lambda page: page.name)
+def test_no_listing_of_a_page_is_overlooked(page: Path) -> None:
+    """Also one that is indented, quoted, or has other fences."""
+    assert len(FENCES.findall(page.read_text())) == 2 * len(read_listings(page))
 
 
 def test_pages_are_read_as_they_are_written(tmp_path: Path) -> None:
