@@ -88,6 +88,14 @@ def test_the_worst_comes_first_with_its_whole_text_and_what_to_paste(browser: Br
     assert f"spanner-watcher ctl resume 'is paused' -d {DATABASE}" in codes
 
 
+@pytest.mark.parametrize("width", [PHONE, 900, 1000, 1092, DESKTOP])
+def test_the_page_with_its_commands_is_no_wider_than_its_window(
+    browser: Browser, width: int
+) -> None:
+    with show(browser, bad_day(), width):
+        assert browser.run("return document.documentElement.scrollWidth") <= width
+
+
 def test_a_command_is_copied(browser: Browser) -> None:
     with show(browser, bad_day()) as address:
         grant = {"origin": address.rstrip("/"), "permissions": ["clipboardReadWrite"]}
