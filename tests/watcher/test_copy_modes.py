@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from fixtures.replicas import (
     verify_folder,
 )
 from fixtures.server import CreateDatabase
-from fixtures.singers import address_of, make_watchable
+from fixtures.singers import address_of, await_expiry, make_watchable
 from fixtures.versions import TABLES, Row, Version, Writes
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
@@ -286,3 +286,27 @@ def test_the_listing_of_histories_reads_one(
     assert names["music"].read("Singers").column("Id").to_pylist() == [1]
     everything = names["music"].read("Singers", all_rows=True)
     assert sorted(everything.column("_operation").to_pylist()) == ["DELETE", "INSERT"]
+
+
+@pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
+def test_a_history_takes_no_later_row_for_an_earlier_version(
+    create_database: CreateDatabase, tmp_path: Path, faults: Callable[..., None], mode: Mode
+) -> None:
+    """Where Spanner keeps the version no more. A copy of what is there now needs it not."""
+    stream = "CREATE CHANGE STREAM S FOR T OPTIONS (value_capture_type = 'OLD_AND_NEW_VALUES')"
+    database = create_database(*TABLES, stream)
+    more = STREAMED | {"tables": ["T"]} | to_copy(tmp_path, mode)
+    copy_first(database, tmp_path, 3, more)
+    for column, value in (("Version", 10), ("Text", "late")):
+        with database.batch() as batch:
+            batch.update("T", ("Id", column), [(1, value)])
+    faults(versions_kept_seconds=0.5)
+    await_expiry(database, "T", to_micros(batch.committed))
+    if mode == HISTORY:
+        before = last_cut(tmp_path)
+        with pytest.raises(ReplicaError, match="rename the folder of the copy"):
+            replicate(database, tmp_path, **more)
+        assert last_cut(tmp_path) == before
+        (tmp_path / "T").rename(tmp_path / "T-old")
+    replicate(database, tmp_path, **more)
+    assert_equal(database, tmp_path)

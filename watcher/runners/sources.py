@@ -20,7 +20,7 @@ from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.model.errors import ConfigurationError
-from watcher.replica.modes import LATEST
+from watcher.replica.modes import HISTORY, LATEST
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.read_options import write_tag
@@ -114,7 +114,9 @@ def resolve_streamed(
 
 def make_whole_rows(config: WatchConfig, queries: QueryClient) -> WholeRows:
     """What completes the records of a stream. Copies that keep the newest row of each key alone
-    need no row but that at the window's end."""
+    need no row but that at the window's end; a history takes no later row for an earlier version,
+    and is loaded again where that is gone."""
     replica = config.replica
     at_end = replica is not None and replica.mode == LATEST
-    return WholeRows(queries, config.table, newest=replica is not None, at_end=at_end)
+    newest = replica is not None and replica.mode != HISTORY
+    return WholeRows(queries, config.table, newest=newest, at_end=at_end)
