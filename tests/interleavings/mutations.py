@@ -10,7 +10,7 @@ from typing import Any
 
 import interleavings.scenarios.moves
 import interleavings.scenarios.watching
-import watcher.captures.change_stream.whole_rows
+import watcher.captures.change_stream.row_reads
 import watcher.consumers.clearing.bounds
 import watcher.consumers.divisions
 import watcher.consumers.leases
@@ -301,7 +301,7 @@ def complete_with_newest_columns() -> Iterator[None]:
 
     with (
         patch_attribute(WholeRows, "_find_schemas", find_newest),
-        patch_attribute(watcher.captures.change_stream.whole_rows, "is_schema_refusal", refuse),
+        patch_attribute(watcher.captures.change_stream.row_reads, "is_schema_refusal", refuse),
     ):
         yield
 

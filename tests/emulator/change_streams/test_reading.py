@@ -110,7 +110,7 @@ def test_wrong_arguments_are_refused(
 
 
 @pytest.mark.ddl(USERS, STREAM)
-@pytest.mark.parametrize("argument", ["start", "end", "heartbeat"])
+@pytest.mark.parametrize("argument", ["start", "end"])
 def test_the_placeholder_of_the_commit_timestamp_is_no_argument(
     database: Database, argument: str
 ) -> None:
