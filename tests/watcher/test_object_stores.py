@@ -22,6 +22,7 @@ from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow.fs import FileSelector, FileType
 
 from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
 from watcher.replica import object_stores
@@ -191,6 +192,22 @@ def test_of_owners_that_take_a_folder_over_at_once_one_has_it(bucket: str) -> No
 
 
 # Faults.
+
+
+@pytest.mark.parametrize("path", ["", "/none"])
+def test_a_listing_that_ends_in_the_middle_is_read_again(
+    broken_network: BrokenNetwork, bucket: str, path: str
+) -> None:
+    files, base = open_file_system(f"{bucket}/lake")
+    with files.open_output_stream(f"{base}/a/b") as stream:
+        stream.write(b"c")
+    broken_network.strike("GET", Fault.TORN, Fault.TORN)
+    kinds = [each.type for each in files.get_file_info([f"{base}{path}"])]
+    assert kinds == [FileType.NotFound if path else FileType.Directory]
+    broken_network.strike("GET", Fault.TORN)
+    selector = FileSelector(base, recursive=True)
+    assert [each.base_name for each in files.get_file_info(selector)] == ["b"]
+    assert broken_network.struck[Fault.TORN] == 3
 
 
 @pytest.mark.parametrize("fault", list(Fault))

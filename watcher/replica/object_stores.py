@@ -11,12 +11,12 @@ from __future__ import annotations
 import io
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyarrow.fs import FileInfo, FileSelector, FileSystemHandler, FileType
@@ -37,6 +37,10 @@ TRUE = ("1", "true", "on", "yes", "y")
 REQUESTS_AT_ONCE = 8
 HELD_BYTES = 8 << 20
 """A file that is written piece by piece is in memory up to here, then in a temporary file."""
+LISTINGS_MAX = 10
+CUT_LISTING = "list response body"
+"""What the client says of a listing whose connection ended in the middle."""
+Listed = TypeVar("Listed")
 
 
 def is_object_store(folder: str) -> bool:
@@ -95,6 +99,20 @@ def as_system_error(path: str) -> Iterator[None]:
         raise FileNotFoundError(f"{path} is not there: {shorten(error)}") from error
     except errors.BaseError as error:
         raise OSError(shorten(error)) from error
+
+
+def list_whole(path: str, read: Callable[[], Listed]) -> Listed:
+    """A listing, read again where the connection ended in the middle of it: of all that is only
+    read the client repeats everything but this. Errors are OSError."""
+    for _ in range(LISTINGS_MAX - 1):
+        try:
+            with as_system_error(path):
+                return read()
+        except OSError as error:
+            if CUT_LISTING not in str(error):
+                raise
+    with as_system_error(path):
+        return read()
 
 
 class ObjectFiles(FileSystemHandler):  # type: ignore[misc]  # Arrow has no annotations
@@ -175,17 +193,22 @@ class ObjectFiles(FileSystemHandler):  # type: ignore[misc]  # Arrow has no anno
 
     def get_file_info_selector(self, selector: FileSelector) -> list[FileInfo]:
         base, bucket = to_key(selector.base_dir), selector.base_dir.split("/", 1)[0]
-        with as_system_error(selector.base_dir):
-            if selector.recursive:
-                objects = [each for part in self._store.list(base) for each in part]
-                folders: Sequence[str] = ()
-            else:
-                listed = self._store.list_with_delimiter(base)
-                objects, folders = listed["objects"], listed["common_prefixes"]
+        folders: Sequence[str] = ()
+        if selector.recursive:
+            objects = self._list_objects(selector.base_dir)
+        else:
+            listed = list_whole(selector.base_dir, lambda: self._store.list_with_delimiter(base))
+            objects, folders = listed["objects"], listed["common_prefixes"]
         if not (objects or folders or selector.allow_not_found):
             raise FileNotFoundError(f"{selector.base_dir} is not there")
         files = [describe(f"{bucket}/{each['path']}", each) for each in objects]
         return files + [FileInfo(f"{bucket}/{each}", FileType.Directory) for each in folders]
+
+    def _list_objects(self, path: str) -> list[Any]:
+        """All objects in a folder, and in those below."""
+        return list_whole(
+            path, lambda: [each for part in self._store.list(to_key(path)) for each in part]
+        )
 
     def create_dir(self, path: str, recursive: bool) -> None:
         """There is nothing to make."""
@@ -194,9 +217,9 @@ class ObjectFiles(FileSystemHandler):  # type: ignore[misc]  # Arrow has no anno
         self.delete_dir_contents(path, missing_dir_ok=True)
 
     def delete_dir_contents(self, path: str, missing_dir_ok: bool = False) -> None:
-        with as_system_error(path):
-            keys = [each["path"] for part in self._store.list(to_key(path)) for each in part]
-            if keys:
+        keys = [each["path"] for each in self._list_objects(path)]
+        if keys:
+            with as_system_error(path):
                 self._store.delete(keys)
         if not (keys or missing_dir_ok):
             raise FileNotFoundError(f"{path} is not there")
@@ -240,8 +263,7 @@ class ObjectFiles(FileSystemHandler):  # type: ignore[misc]  # Arrow has no anno
             with as_system_error(path):
                 return describe(path, self._store.head(to_key(path)))
         except FileNotFoundError:
-            with as_system_error(path):
-                inside = any(self._store.list(to_key(path), chunk_size=1))
+            inside = list_whole(path, lambda: any(self._store.list(to_key(path), chunk_size=1)))
             return FileInfo(path, FileType.Directory if inside else FileType.NotFound)
 
 
