@@ -50,7 +50,7 @@ def test_flink_makes_the_same_table_of_the_events(
     file = tmp_path / "events.jsonl"
     file.write_text("".join(f"{json.dumps(event)}\n" for event in events if event is not None))
 
-    rows = {}
+    rows: dict[str, list[str]] = {}
     kinds = []
     for kind, key, *fields in read_changes(file, IN_FLINK):
         kinds.append(kind)
