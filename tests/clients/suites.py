@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clients import (
+    beam,
     go_client,
     go_sql_driver,
     gorm,
@@ -33,5 +34,6 @@ ALL: dict[str, Suite] = {
         liquibase.SUITE,
         hibernate.SUITE,
         spring_data.SUITE,
+        beam.SUITE,
     )
 }
