@@ -35,6 +35,7 @@ pytest_plugins = [
     "fixtures.copy_histories",
     "fixtures.own_formats",
     "fixtures.shifted_clock",
+    "fixtures.browser",
     "fixtures.site",
 ]
 

@@ -3,9 +3,15 @@ connections, which go through both dialects."""
 
 from __future__ import annotations
 
-from clients.maven_packages import compile_java, resolve, run_junit, unpack_resources
+from clients.maven_packages import (
+    TEST_INSTANCE,
+    compile_java,
+    resolve,
+    run_junit,
+    unpack_resources,
+)
 from clients.outcomes import Outcome
-from clients.suite import INSTANCE, PROJECT, Suite, Workplace
+from clients.suite import Suite, Workplace
 
 PACKAGE, VERSION = "com.google.cloud:google-cloud-spanner", "6.122.0"
 PACKAGES = (
@@ -26,17 +32,13 @@ def run(place: Workplace) -> list[Outcome]:
     class_path = resolve(place, PACKAGES)
     resources = unpack_resources(place, class_path, f"spanner-{VERSION}-tests.jar")
     classes = compile_java(place, class_path, "EmulatorSpannerHelper.java")
-    properties = {
-        "spanner.testenv.config.class": "com.google.cloud.spanner.GceTestEnvConfig",
-        "spanner.testenv.instance": f"projects/{PROJECT}/instances/{INSTANCE}",
-    }
     packages = ("com.google.cloud.spanner.it", "com.google.cloud.spanner.connection.it")
     selection = [f"--select-package={each}" for each in packages]
     return run_junit(
         place,
         f"{classes}:{resources}:{class_path}",
         [*selection, r"--include-classname=.*\.IT.*"],
-        properties,
+        TEST_INSTANCE,
     )
 
 

@@ -3,9 +3,15 @@ dialects."""
 
 from __future__ import annotations
 
-from clients.maven_packages import compile_java, resolve, run_junit, unpack_resources
+from clients.maven_packages import (
+    TEST_INSTANCE,
+    compile_java,
+    resolve,
+    run_junit,
+    unpack_resources,
+)
 from clients.outcomes import Outcome
-from clients.suite import INSTANCE, PROJECT, Suite, Workplace
+from clients.suite import Suite, Workplace
 
 PACKAGE, VERSION = "com.google.cloud:google-cloud-spanner-jdbc", "2.44.0"
 TESTS = "com.google.cloud.spanner.jdbc.it"
@@ -26,12 +32,8 @@ def run(place: Workplace) -> list[Outcome]:
     class_path = resolve(place, PACKAGES)
     unpack_resources(place, class_path, f"jdbc-{VERSION}-tests.jar")
     classes = compile_java(place, class_path, "EmulatorSpannerHelper.java")
-    properties = {
-        "spanner.testenv.config.class": "com.google.cloud.spanner.GceTestEnvConfig",
-        "spanner.testenv.instance": f"projects/{PROJECT}/instances/{INSTANCE}",
-    }
     selection = [f"--select-package={TESTS}", r"--include-classname=.*\.IT.*Test"]
-    return run_junit(place, f"{classes}:{class_path}", selection, properties)
+    return run_junit(place, f"{classes}:{class_path}", selection, TEST_INSTANCE)
 
 
 BUILD = "it compiles a file of the sources, and starts the jars of a build: both are not published"

@@ -22,6 +22,11 @@ DESCRIPTOR = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 CONSOLE = "org.junit.platform:junit-platform-console-standalone:1.11.4"
 """Runs the tests of JUnit 4 and 5, and writes reports."""
 HEAP = "-Xmx1g"
+TEST_INSTANCE = {
+    "spanner.testenv.config.class": "com.google.cloud.spanner.GceTestEnvConfig",
+    "spanner.testenv.instance": f"projects/{PROJECT}/instances/{INSTANCE}",
+}
+"""Where the integration tests of Google's Java packages run."""
 
 
 def resolve(place: Workplace, packages: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from subprocess import PIPE, STDOUT
 
 import pytest
-from fixtures.commands import run_command
+from fixtures.commands import CODE, run_command
 from fixtures.server import VARIABLE
 from fixtures.warm_python import WarmProcess
 from google.cloud import spanner
@@ -23,7 +23,7 @@ from emulator import __main__ as emulator_process
 from emulator.data_directories import StartError
 
 ADDRESS = "projects/project/instances/instance/databases/database"
-MAIN = ["-u", "-c", "from watcher.cli import main; main()"]
+MAIN = ["-u", "-c", CODE]
 SEED = {
     "1.sql": "CREATE TABLE T (Id INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (Id); -- ; not an end",
     "2.sql": "INSERT INTO T (Id, V) VALUES (1, 'a;b'), (2, NULL);\n"

@@ -15,7 +15,14 @@ from fixtures.iceberg_catalogs import load_table, set_properties
 from fixtures.iceberg_histories import read_opened
 from fixtures.iceberg_rest import RestCatalogServer, run_rest_catalog
 from fixtures.named_rows import KEY, load_rows, make_rows, read_content
-from fixtures.replicas import CONSUMER, assert_equal, last_cut, read_rows, replicate
+from fixtures.replicas import (
+    CONSUMER,
+    assert_equal,
+    assert_exact_over,
+    last_cut,
+    read_rows,
+    replicate,
+)
 from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 
@@ -185,15 +192,7 @@ def test_a_replica_is_exact_whatever_happens_to_the_requests_of_its_store(
 ) -> None:
     """Loads in chunks, merges, compactions, cuts, reads."""
     set_properties(monkeypatch, "own", warehouse=f"{bucket}/lake")
-    broken_network.randomness.seed(seed)
-    broken_network.chance = 0.1
-    for number in range(3):
-        write_singers(singers, range(number, number + 20), f"name{number}")
-        replicate(singers, place, replica={"to": f"iceberg:{place}", "load_rows": 7})
-    broken_network.chance = 0.0
-    assert sum(broken_network.struck.values()) > 3
-    assert_equal(singers, place)
-    assert len(read_rows(place, "Singers")) == 22
+    assert_exact_over(broken_network, seed, singers, place, f"iceberg:{place}")
 
 
 # Cuts and readers.

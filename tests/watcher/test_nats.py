@@ -7,14 +7,19 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from fixtures.commands import run_watch_to
 from fixtures.nats_server import NatsServer
-from fixtures.queue_records import account_changes, assert_tells_the_truth
-from fixtures.singers import address_of, write_singers
+from fixtures.queue_records import (
+    account_changes,
+    assert_tells_the_truth,
+    make_queue_watcher,
+    name_changes,
+    write_accounts,
+    write_through_a_kill,
+)
+from fixtures.singers import write_singers
 from fixtures.writing import SingersWriter
 from google.cloud.spanner_v1.database import Database
 
-from watcher import Watcher
 from watcher.envelopes import make_envelope
 from watcher.model.errors import (
     ConfigurationError,
@@ -23,7 +28,6 @@ from watcher.model.errors import (
     SinkUnavailableError,
     UnavailableError,
 )
-from watcher.process.failpoints import VARIABLE
 from watcher.runners.delivery.nats import NatsSink
 from watcher.runners.delivery.nats_streams import Posted
 from watcher.runners.delivery.queues import open_queue
@@ -51,30 +55,6 @@ def open_sink(
     return sink
 
 
-def write(sink: NatsSink, first: int, end: int) -> None:
-    for change in account_changes(end)[first:]:
-        sink.write_change(change)
-
-
-def names(first: int, end: int) -> list[str]:
-    return [f"change-{number}" for number in range(first, end)]
-
-
-def make_watcher(database: Database, server: NatsServer, **options: Any) -> Watcher:
-    watcher = Watcher(
-        **{
-            "database": str(address_of(database)),
-            "tables": ["Singers"],
-            "consumer": "to-nats",
-            "start": "earliest",
-            "delivery": {"to": server.address()},
-        }
-        | options
-    )
-    watcher.deliver_to(open_queue(watcher.config))
-    return watcher
-
-
 @pytest.mark.essential
 @pytest.mark.both_dialects
 def test_a_stream_tells_what_was_written(singers: Database, nats_server: NatsServer) -> None:
@@ -82,7 +62,7 @@ def test_a_stream_tells_what_was_written(singers: Database, nats_server: NatsSer
     for _ in range(3):
         for _ in range(10):
             writer.write()
-        make_watcher(singers, nats_server).run_once()
+        make_queue_watcher(singers, nats_server.address(), "to-nats").run_once()
     messages = nats_server.read("CDC")
     assert_tells_the_truth([each.data for each in messages], writer)
     (subject,) = {each.subject for each in messages}
@@ -94,7 +74,7 @@ def test_a_stream_tells_what_was_written(singers: Database, nats_server: NatsSer
 
 def test_large_batches_are_encoded_by_column(singers: Database, nats_server: NatsServer) -> None:
     write_singers(singers, range(600), "many")
-    make_watcher(singers, nats_server).run_once()
+    make_queue_watcher(singers, nats_server.address(), "to-nats").run_once()
     assert len(set(nats_server.ids("CDC"))) == 600
 
 
@@ -107,19 +87,19 @@ def test_a_window_that_comes_again_after_the_servers_own_memory_of_ids_is_not_th
 ) -> None:
     nats_server.add_stream("CDC", "cdc.>", duplicate_window=0.1)
     with closing(open_sink(nats_server)) as sink:
-        write(sink, 0, 5)
+        write_accounts(sink, 0, 5)
         sink.flush()
-        write(sink, 5, 8)
+        write_accounts(sink, 5, 8)
         sink.flush()
-        write(sink, 5, 10)  # its position was not saved: it comes again, and is longer
+        write_accounts(sink, 5, 10)  # its position was not saved: it comes again, and is longer
         sink.flush()
     forget(nats_server)
     for _ in range(2):
         with closing(open_sink(nats_server)) as sink:
-            write(sink, 5, 12)
+            write_accounts(sink, 5, 12)
             sink.flush()
         forget(nats_server)
-    assert nats_server.ids("CDC") == names(0, 12)
+    assert nats_server.ids("CDC") == name_changes(0, 12)
 
 
 def forget(server: NatsServer) -> None:
@@ -148,13 +128,7 @@ def test_a_kill_loses_and_doubles_nothing(
     singers: Database, nats_server: NatsServer, place: str
 ) -> None:
     nats_server.add_stream("CDC", "cdc.>", duplicate_window=0.1)
-    write_singers(singers, range(20), "first")
-    to = nats_server.address()
-    done = run_watch_to(to, singers, **{VARIABLE: place})
-    assert done.returncode == -9, done.stderr
-    write_singers(singers, range(20, 30), "second")
-    done = run_watch_to(to, singers)
-    assert done.returncode == 0, done.stderr
+    write_through_a_kill(singers, nats_server.address(), place)
     ids = nats_server.ids("CDC")
     assert len(ids) == len(set(ids)) == 30
 
@@ -166,7 +140,7 @@ def test_a_window_of_which_a_part_was_stored_is_completed(
     """The connection ends in the middle, before or after the answer."""
     nats_server.add_stream("CDC", "cdc.>", duplicate_window=0.1)
     with closing(open_sink(nats_server)) as sink:
-        write(sink, 0, 2)
+        write_accounts(sink, 0, 2)
         sink.flush()
         post = sink._streams.post
 
@@ -175,59 +149,59 @@ def test_a_window_of_which_a_part_was_stored_is_completed(
             raise ConnectionResetError("cut")
 
         monkeypatch.setattr(sink._streams, "post", break_off)
-        write(sink, 2, 7)
+        write_accounts(sink, 2, 7)
         with pytest.raises(SinkUnavailableError, match="did not take a window"):
             sink.flush()
         monkeypatch.undo()
         forget(nats_server)
         sink.discard()
-        write(sink, 2, 9)
+        write_accounts(sink, 2, 9)
         sink.flush()
-    assert nats_server.ids("CDC") == names(0, 9)
+    assert nats_server.ids("CDC") == name_changes(0, 9)
 
 
 def test_what_is_lost_lets_nothing_behind_it_in(nats_server: NatsServer) -> None:
     """A message that never arrived, in the middle of a window."""
     with closing(open_sink(nats_server)) as sink:
-        write(sink, 0, 5)
+        write_accounts(sink, 0, 5)
         post = sink._streams.post
         sink._streams.post = lambda messages: post([*messages[:2], *messages[3:]])  # type: ignore[method-assign]
         with pytest.raises(SinkUnavailableError, match="wrong last sequence"):
             sink.flush()
-        assert nats_server.ids("CDC") == names(0, 2)
+        assert nats_server.ids("CDC") == name_changes(0, 2)
         sink._streams.post = post  # type: ignore[method-assign]
         sink.discard()
-        write(sink, 0, 5)
+        write_accounts(sink, 0, 5)
         sink.flush()
-    assert nats_server.ids("CDC") == names(0, 5)
+    assert nats_server.ids("CDC") == name_changes(0, 5)
 
 
 def test_an_instance_that_was_replaced_writes_nothing(nats_server: NatsServer) -> None:
     with closing(open_sink(nats_server)) as frozen:
-        write(frozen, 0, 2)
+        write_accounts(frozen, 0, 2)
         frozen.flush()
-        write(frozen, 2, 4)
+        write_accounts(frozen, 2, 4)
         with closing(open_sink(nats_server)) as newer:
-            write(newer, 2, 5)
+            write_accounts(newer, 2, 5)
             newer.flush()
             with pytest.raises(LeaseLostError, match="another instance writes to the stream 'CDC'"):
                 frozen.flush()
-            write(newer, 5, 6)
+            write_accounts(newer, 5, 6)
             newer.flush()
-    assert nats_server.ids("CDC") == names(0, 6)
+    assert nats_server.ids("CDC") == name_changes(0, 6)
 
 
 def test_what_a_predecessor_had_on_its_way_is_found(nats_server: NatsServer) -> None:
     with closing(open_sink(nats_server)) as before:
-        write(before, 0, 2)
+        write_accounts(before, 0, 2)
         before.flush()
         with closing(open_sink(nats_server)) as newer:
-            write(newer, 2, 5)
+            write_accounts(newer, 2, 5)
             read = newer._read_end
 
             def read_end(stream: str) -> Any:
                 end = read(stream)
-                write(before, 2, 4)
+                write_accounts(before, 2, 4)
                 before.flush()
                 return end
 
@@ -236,38 +210,38 @@ def test_what_a_predecessor_had_on_its_way_is_found(nats_server: NatsServer) -> 
                 newer.flush()
             newer._read_end = read  # type: ignore[method-assign]
             newer.discard()
-            write(newer, 2, 5)
+            write_accounts(newer, 2, 5)
             newer.flush()
-    assert nats_server.ids("CDC") == names(0, 5)
+    assert nats_server.ids("CDC") == name_changes(0, 5)
 
 
 def test_a_server_that_was_killed_gets_the_window_again(nats_server: NatsServer) -> None:
     with closing(open_sink(nats_server, timeout="5s")) as sink:
-        write(sink, 0, 3)
+        write_accounts(sink, 0, 3)
         sink.flush()
         nats_server.kill()
-        write(sink, 3, 6)
+        write_accounts(sink, 3, 6)
         with pytest.raises(SinkUnavailableError):
             sink.flush()
         nats_server.start()
         sink.discard()
-        write(sink, 3, 6)
+        write_accounts(sink, 3, 6)
         sink.flush()
-    assert nats_server.ids("CDC") == names(0, 6)
+    assert nats_server.ids("CDC") == name_changes(0, 6)
 
 
 def test_tables_may_have_streams_of_their_own(nats_server: NatsServer, singers: Database) -> None:
     nats_server.add_stream("CDC", "cdc.Singers")
     nats_server.add_stream("ALBUMS", "cdc.Albums")
     write_singers(singers, range(3), "name")
-    make_watcher(singers, nats_server).run_once()
+    make_queue_watcher(singers, nats_server.address(), "to-nats").run_once()
     assert len(nats_server.ids("CDC")) == 3
     assert nats_server.ids("ALBUMS") == []
 
 
 def test_a_subject_without_a_stream_is_named(nats_server: NatsServer) -> None:
     with closing(open_sink(nats_server, topic="nobody.{table}")) as sink:
-        write(sink, 0, 1)
+        write_accounts(sink, 0, 1)
         with pytest.raises(DeliveryError, match=r"no stream of .* has the subject 'nobody.Acc"):
             sink.flush()
 
@@ -275,15 +249,15 @@ def test_a_subject_without_a_stream_is_named(nats_server: NatsServer) -> None:
 def test_a_stream_that_others_write_to_is_refused(nats_server: NatsServer) -> None:
     nats_server.ask(lambda streams: streams.publish("cdc.other", b"hello"))
     with closing(open_sink(nats_server)) as sink:
-        write(sink, 0, 1)
+        write_accounts(sink, 0, 1)
         with pytest.raises(DeliveryError, match="give each consumer a stream of its own"):
             sink.flush()
     with closing(open_sink(nats_server, writer="another")) as sink:
         nats_server.add_stream("CDC", "cdc.>")
-        write(sink, 0, 1)
+        write_accounts(sink, 0, 1)
         sink.flush()
     with closing(open_sink(nats_server)) as sink:
-        write(sink, 0, 1)
+        write_accounts(sink, 0, 1)
         with pytest.raises(DeliveryError, match=r"another writer \(another\)"):
             sink.flush()
 
@@ -292,7 +266,7 @@ def test_a_user_without_rights_ends_the_watcher(nats_server: NatsServer) -> None
     nats_server.add_stream("FORBIDDEN", "forbidden.>")
     options: dict[str, Any] = {"user": "reader", "password": "pw"}
     with closing(open_sink(nats_server, topic="forbidden.{table}", **options)) as sink:
-        write(sink, 0, 1)
+        write_accounts(sink, 0, 1)
         with pytest.raises(DeliveryError, match="give it the rights"):
             sink.flush()
 
@@ -329,7 +303,7 @@ def test_barriers_and_tombstones_are_messages(nats_server: NatsServer) -> None:
     place = NatsDestination((f"127.0.0.1:{nats_server.port}",), "cdc.{table}")
     barriers = make_envelope("ydb", {"virtual_timestamps": True, "barriers": True})
     with closing(NatsSink(place, barriers, NatsOptions(), WRITER)) as sink:
-        write(sink, 0, 2)
+        write_accounts(sink, 0, 2)
         sink.resolved(1_700_000_000_000_000)
         sink.flush()
     *_, barrier = nats_server.read("CDC")
@@ -358,9 +332,9 @@ def test_an_authority_of_the_users_own_is_believed(nats_with_tls: NatsServer) ->
     assert nats_with_tls.certificate is not None
     trusted = str(nats_with_tls.certificate.certificate)
     with closing(open_sink(nats_with_tls, tls=True, ca_certificate=trusted)) as sink:
-        write(sink, 0, 2)
+        write_accounts(sink, 0, 2)
         sink.flush()
-    assert nats_with_tls.ids("CDC") == names(0, 2)
+    assert nats_with_tls.ids("CDC") == name_changes(0, 2)
 
 
 def test_a_server_without_tls_gets_nothing_where_it_is_demanded(nats_server: NatsServer) -> None:

@@ -17,7 +17,12 @@ from fixtures.commands import run_command
 from fixtures.copy_histories import live_through
 from fixtures.named_rows import KEY, content, load_rows, make_rows
 from fixtures.object_stores import OpenStore
-from fixtures.replicas import CONSUMER, assert_equal, last_cut, read_rows, replicate
+from fixtures.replicas import (
+    CONSUMER,
+    assert_exact_over,
+    last_cut,
+    replicate,
+)
 from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
@@ -239,15 +244,7 @@ def test_a_replica_is_exact_whatever_happens_to_its_requests(
 ) -> None:
     """Loads by delta-rs in chunks, merges, compactions, cuts, reads."""
     lake = f"{bucket}/lake"
-    broken_network.randomness.seed(seed)
-    broken_network.chance = 0.1
-    for number in range(3):
-        write_singers(singers, range(number, number + 20), f"name{number}")
-        replicate(singers, lake, replica={"to": f"delta:{lake}", "load_rows": 7})
-    broken_network.chance = 0.0
-    assert sum(broken_network.struck.values()) > 3
-    assert_equal(singers, lake)
-    assert len(read_rows(lake, "Singers")) == 22
+    assert_exact_over(broken_network, seed, singers, lake, f"delta:{lake}")
 
 
 # Commands.

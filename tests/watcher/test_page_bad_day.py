@@ -15,22 +15,13 @@ from typing import Any
 
 import pytest
 from fixtures.bad_days import CASES, DATABASE, make_fleet, overview_of, serve_overview
-from fixtures.browser import (
-    AXE,
-    CHROMEDRIVER,
-    CHROMIUM,
-    Browser,
-    list_violations,
-    open_browser,
-)
+from fixtures.browser import NEEDS_AXE, NEEDS_BROWSER, Browser, list_violations
 
 from watcher.consumers.states import Command
 from watcher.overview.conditions import Condition, judge
 from watcher.overview.values import Overview
 
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and CHROMEDRIVER), reason="chromium and chromedriver are not installed"
-)
+pytestmark = NEEDS_BROWSER
 DESKTOP, PHONE = 1280, 400
 FEED_BYTES_MAX = 50_000
 LIST_CONSUMERS = (
@@ -47,12 +38,6 @@ for (let n = 0; n < 9; n += 1) { const begun = performance.now(); render();
   document.documentElement.scrollHeight; times.push(performance.now() - begun); }
 return times.sort((a, b) => a - b)[4];
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with open_browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def bad_day() -> Overview:
@@ -158,7 +143,7 @@ def test_a_large_page_is_small_to_send(browser: Browser) -> None:
         print(f"feed {len(body):,} bytes, frame {browser.run(MEASURE):.1f} ms")
 
 
-@pytest.mark.skipif(not AXE, reason="axe-core is not installed: scripts/install_test_programs.sh")
+@NEEDS_AXE
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_axe_finds_no_violation(browser: Browser, scheme: str, width: int, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures.browser import CHROMEDRIVER, CHROMIUM, Browser, open_browser, wait_until
+from fixtures.browser import NEEDS_BROWSER, Browser, open_browser, wait_until
 from fixtures.commands import run_command
 from fixtures.consumers import consumers_of, watcher_of, write, write_both
 from fixtures.pages import Page, serve_page
@@ -21,9 +21,7 @@ from google.cloud.spanner_v1.database import Database
 from watcher import Change
 from watcher.consumers.states import Command, State
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or CHROMEDRIVER is None, reason="chromium and chromedriver are not installed"
-)
+pytestmark = NEEDS_BROWSER
 NETWORK = ("http", "https", "ws", "wss", "ftp")
 DESKTOP, PHONE = 1280, 400
 SECONDS = 60

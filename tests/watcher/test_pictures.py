@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from fixtures.browser import CHROMEDRIVER, CHROMIUM, open_browser
+from fixtures.browser import NEEDS_BROWSER, open_browser
 from pictures.run import BYTES_MAX, FOLDER, SCENES, make_day, run_try, show_day, take
 
 SCHEMES = ("light", "dark")
@@ -28,9 +27,7 @@ def test_the_terminal_has_changes() -> None:
     assert run_try().count("UPSERT Singers") >= 3
 
 
-@pytest.mark.skipif(
-    not (CHROMIUM and CHROMEDRIVER), reason="chromium and chromedriver are not installed"
-)
+@NEEDS_BROWSER
 def test_a_picture_is_taken_of_the_live_page(tmp_path: Path) -> None:
     (scene,) = [each for each in SCENES if each.name == "page-phone"]
     with open_browser(tmp_path / "profile") as browser:

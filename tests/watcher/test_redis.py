@@ -6,14 +6,18 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from fixtures.commands import run_watch_to
-from fixtures.queue_records import account_changes, assert_tells_the_truth
+from fixtures.queue_records import (
+    assert_tells_the_truth,
+    make_queue_watcher,
+    name_changes,
+    write_accounts,
+    write_through_a_kill,
+)
 from fixtures.redis_server import RedisServer
-from fixtures.singers import address_of, write_singers
+from fixtures.singers import write_singers
 from fixtures.writing import SingersWriter
 from google.cloud.spanner_v1.database import Database
 
-from watcher import Watcher
 from watcher.envelopes import make_envelope
 from watcher.model.errors import (
     ConfigurationError,
@@ -22,7 +26,6 @@ from watcher.model.errors import (
     SinkUnavailableError,
     UnavailableError,
 )
-from watcher.process.failpoints import VARIABLE
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.redis import RedisSink
 from watcher.runners.delivery.sink_check import check_sink
@@ -43,30 +46,6 @@ def open_sink(
     return sink
 
 
-def write(sink: RedisSink, first: int, end: int) -> None:
-    for change in account_changes(end)[first:]:
-        sink.write_change(change)
-
-
-def names(first: int, end: int) -> list[str]:
-    return [f"change-{number}" for number in range(first, end)]
-
-
-def make_watcher(database: Database, server: RedisServer, **options: Any) -> Watcher:
-    watcher = Watcher(
-        **{
-            "database": str(address_of(database)),
-            "tables": ["Singers"],
-            "consumer": "to-redis",
-            "start": "earliest",
-            "delivery": {"to": server.address("cdc.{table}")},
-        }
-        | options
-    )
-    watcher.deliver_to(open_queue(watcher.config))
-    return watcher
-
-
 @pytest.mark.essential
 @pytest.mark.both_dialects
 def test_a_stream_tells_what_was_written(singers: Database, redis_server: RedisServer) -> None:
@@ -74,7 +53,7 @@ def test_a_stream_tells_what_was_written(singers: Database, redis_server: RedisS
     for _ in range(3):
         for _ in range(10):
             writer.write()
-        make_watcher(singers, redis_server).run_once()
+        make_queue_watcher(singers, redis_server.address("cdc.{table}"), "to-redis").run_once()
     (stream,) = [key.decode() for key in redis_server.client.keys("cdc.*")]
     entries = redis_server.entries(stream)
     assert_tells_the_truth([entry["value"] for entry in entries], writer)
@@ -84,7 +63,7 @@ def test_a_stream_tells_what_was_written(singers: Database, redis_server: RedisS
 
 def test_large_batches_are_encoded_by_column(singers: Database, redis_server: RedisServer) -> None:
     write_singers(singers, range(600), "many")
-    make_watcher(singers, redis_server).run_once()
+    make_queue_watcher(singers, redis_server.address("cdc.{table}"), "to-redis").run_once()
     assert len(set(redis_server.ids("cdc.Singers"))) == 600
 
 
@@ -94,16 +73,16 @@ def test_a_stream_keeps_the_promises(redis_server: RedisServer) -> None:
 
 def test_a_window_that_comes_again_is_not_there_twice(redis_server: RedisServer) -> None:
     with closing(open_sink(redis_server)) as sink:
-        write(sink, 0, 5)
+        write_accounts(sink, 0, 5)
         sink.flush()
-        write(sink, 5, 8)
+        write_accounts(sink, 5, 8)
         sink.flush()
-        write(sink, 5, 10)  # its position was not saved: it comes again, and is longer
+        write_accounts(sink, 5, 10)  # its position was not saved: it comes again, and is longer
         sink.flush()
     with closing(open_sink(redis_server)) as sink:
-        write(sink, 5, 12)
+        write_accounts(sink, 5, 12)
         sink.flush()
-    assert redis_server.ids(ACCOUNTS) == names(0, 12)
+    assert redis_server.ids(ACCOUNTS) == name_changes(0, 12)
 
 
 @pytest.mark.parametrize(
@@ -112,33 +91,27 @@ def test_a_window_that_comes_again_is_not_there_twice(redis_server: RedisServer)
 def test_a_kill_loses_and_doubles_nothing(
     singers: Database, redis_server: RedisServer, place: str
 ) -> None:
-    write_singers(singers, range(20), "first")
-    to = redis_server.address()
-    done = run_watch_to(to, singers, **{VARIABLE: place})
-    assert done.returncode == -9, done.stderr
-    write_singers(singers, range(20, 30), "second")
-    done = run_watch_to(to, singers)
-    assert done.returncode == 0, done.stderr
+    write_through_a_kill(singers, redis_server.address(), place)
     ids = redis_server.ids("Singers")
     assert len(ids) == len(set(ids)) == 30
 
 
 def test_an_instance_that_was_replaced_writes_nothing(redis_server: RedisServer) -> None:
     with closing(open_sink(redis_server)) as frozen:
-        write(frozen, 0, 3)
+        write_accounts(frozen, 0, 3)
         with closing(open_sink(redis_server)) as newer:
             with pytest.raises(LeaseLostError, match="another instance of consumer 'mine'"):
                 frozen.flush()
-            write(newer, 0, 4)
+            write_accounts(newer, 0, 4)
             newer.flush()
-    assert redis_server.ids(ACCOUNTS) == names(0, 4)
+    assert redis_server.ids(ACCOUNTS) == name_changes(0, 4)
 
 
 def test_an_epoch_that_changes_within_a_window_is_seen(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(open_sink(redis_server)) as frozen:
-        write(frozen, 0, 3)
+        write_accounts(frozen, 0, 3)
         find = frozen._find_written
         others: list[RedisSink] = []
 
@@ -164,28 +137,28 @@ def test_a_connection_that_is_cut_is_made_anew(
             redis_server.client.client_kill_filter(_type="normal", skipme=True)
             return found
 
-        write(sink, 0, 3)
+        write_accounts(sink, 0, 3)
         monkeypatch.setattr(sink, "_find_written", cut)
         with pytest.raises(SinkUnavailableError, match="did not take a window"):
             sink.flush()
         monkeypatch.undo()
         sink.discard()
-        write(sink, 0, 3)
+        write_accounts(sink, 0, 3)
         sink.flush()
-    assert redis_server.ids(ACCOUNTS) == names(0, 3)
+    assert redis_server.ids(ACCOUNTS) == name_changes(0, 3)
 
 
 def test_a_key_that_is_no_stream_is_named(redis_server: RedisServer) -> None:
     redis_server.client.set(ACCOUNTS, "text")
     with closing(open_sink(redis_server)) as sink:
-        write(sink, 0, 1)
+        write_accounts(sink, 0, 1)
         with pytest.raises(DeliveryError, match="is a string and no stream"):
             sink.flush()
 
 
 def test_a_stream_keeps_about_so_many_entries(redis_server: RedisServer) -> None:
     with closing(open_sink(redis_server, entries_max=100)) as sink:
-        write(sink, 0, 1_000)
+        write_accounts(sink, 0, 1_000)
         sink.flush()
     assert len(redis_server.ids(ACCOUNTS)) < 400
 
@@ -206,7 +179,7 @@ def test_barriers_and_tombstones_are_entries(redis_server: RedisServer) -> None:
     sink = open_queue(config)
     assert isinstance(sink, RedisSink)
     sink.open()
-    write(sink, 0, 2)
+    write_accounts(sink, 0, 2)
     sink.resolved(1_700_000_000_000_000)
     sink.flush()
     sink.close()
@@ -257,7 +230,7 @@ def test_a_user_without_rights_ends_the_watcher(redis_server: RedisServer) -> No
     sink = RedisSink(place, make_envelope("plain"), options, DATABASE, "mine")
     try:
         sink.open()
-        write(sink, 0, 1)
+        write_accounts(sink, 0, 1)
         with pytest.raises(DeliveryError, match="give it the rights"):
             sink.flush()
     finally:

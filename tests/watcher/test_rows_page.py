@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from pathlib import Path
 from subprocess import PIPE, STDOUT
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import pytest
-from fixtures.browser import AXE, CHROMEDRIVER, CHROMIUM, list_violations, open_browser
+from fixtures.browser import NEEDS_AXE, NEEDS_BROWSER, Browser, list_violations
+from fixtures.commands import CODE
 from fixtures.warm_python import WarmProcess
 
-MAIN = ["-u", "-c", "from watcher.cli import main; main()"]
+MAIN = ["-u", "-c", CODE]
 DATABASE = "projects/project/instances/instance/databases/database"
 SEED = {
     "googlesql": """
@@ -163,16 +163,13 @@ def test_what_is_asked_wrongly_is_answered_in_a_sentence(
     assert sentence in text
 
 
-@pytest.mark.skipif(
-    not (CHROMIUM and CHROMEDRIVER and AXE),
-    reason="axe-core is not installed: scripts/install_test_programs.sh",
-)
+@NEEDS_BROWSER
+@NEEDS_AXE
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_everybody_can_read_it(page: RowsPage, tmp_path: Path, width: int, scheme: str) -> None:
-    with open_browser(tmp_path) as browser:
-        browser.show_as(width, scheme)
-        for path in ("/", f"/rows?{urlencode({'database': DATABASE, 'table': 's.Order'})}"):
-            browser.open(f"http://localhost:{page.port}{path}")
-            assert list_violations(browser) == []
-            assert browser.run("return document.documentElement.scrollWidth") <= width
-            assert browser.list_errors() == []
+def test_everybody_can_read_it(page: RowsPage, browser: Browser, width: int, scheme: str) -> None:
+    browser.show_as(width, scheme)
+    for path in ("/", f"/rows?{urlencode({'database': DATABASE, 'table': 's.Order'})}"):
+        browser.open(f"http://localhost:{page.port}{path}")
+        assert list_violations(browser) == []
+        assert browser.run("return document.documentElement.scrollWidth") <= width
+        assert browser.list_errors() == []

@@ -7,20 +7,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from fixtures.browser import (
-    AXE,
-    CHROMEDRIVER,
-    CHROMIUM,
-    Browser,
-    list_violations,
-    open_browser,
-)
+from fixtures.browser import NEEDS_AXE, NEEDS_BROWSER, Browser, list_violations
 from fixtures.listings import DOCS
 from fixtures.site import serve_site
 
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and CHROMEDRIVER), reason="chromium and chromedriver are not installed"
-)
+pytestmark = NEEDS_BROWSER
 DESKTOP, PHONE = 1280, 390
 OTHERS = (
     "choose.html",
@@ -52,12 +43,6 @@ def address(site: Path) -> Iterator[str]:
         yield served
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with open_browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
-
-
 def show(browser: Browser, address: str, width: int, scheme: str) -> None:
     """Opens a page, whole and with what its scripts make of it."""
     browser.show_as(width, scheme)
@@ -65,7 +50,7 @@ def show(browser: Browser, address: str, width: int, scheme: str) -> None:
     browser.wait_for("return document.readyState === 'complete'")
 
 
-@pytest.mark.skipif(not AXE, reason="axe-core is not installed: scripts/install_test_programs.sh")
+@NEEDS_AXE
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 class TestAxe:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures.commands import run_watch_to
+from fixtures.queue_records import write_through_a_kill
 from fixtures.singers import address_of, write_singers
 from fixtures.table_targets import DATABASE, DuckDbTarget, PostgresTarget, TableTarget
 from google.cloud.spanner_v1.database import Database
@@ -30,7 +30,6 @@ from watcher.model.errors import (
     UnavailableError,
 )
 from watcher.model.window import Window
-from watcher.process.failpoints import VARIABLE
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.sink_check import AT, check_sink, make_changes
 from watcher.runners.delivery.table_sink import TableSink
@@ -275,12 +274,7 @@ def test_a_window_whose_answer_is_lost_changes_nothing_when_it_comes_again(
 def test_a_kill_loses_and_doubles_nothing(
     singers: Database, table_target: TableTarget, place: str
 ) -> None:
-    write_singers(singers, range(20), "first")
-    done = run_watch_to(table_target.address, singers, **{VARIABLE: place})
-    assert done.returncode == -9, done.stderr
-    write_singers(singers, range(10, 30), "second")
-    done = run_watch_to(table_target.address, singers)
-    assert done.returncode == 0, done.stderr
+    write_through_a_kill(singers, table_target.address, place, range(10, 30))
     rows = table_target.read("Singers")
     names = {row["SingerId"]: row["LastName"] for row in rows}
     assert names == {key: "first" if key < 10 else "second" for key in range(30)}

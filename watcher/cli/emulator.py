@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -35,9 +36,6 @@ if to_run(__name__):
     from emulator.tls import choose_tls
     from emulator.wrong import set_wrong
     from watcher.model.errors import ConfigurationError, UnavailableError
-    from watcher.overview.rows_page.app import RowsApp
-    from watcher.overview.rows_page.reading import DatabasesReader
-    from watcher.process.http_server import HttpServer
     from watcher.process.text_files import read_text_file
     from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
     from watcher.spanner.database import create_on_emulator
@@ -48,7 +46,6 @@ WRONG_HELP = "Make a behaviour of docs/assumptions.md wrong, so that a probe fin
 SNAPSHOT_SECONDS_MAX = 600.0
 STRICT = "strict_pending_timestamps"
 """The fault that --strict-pending-timestamps sets."""
-LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 9010
 """That of ``python -m emulator``, repeated because loading that takes a second."""
 
@@ -204,13 +201,15 @@ def command(
     begin = Seed(tuple(statements)) + (read_seed(seed, dialect) if seed is not None else Seed())
 
     def prepare(server: Server) -> None:
+        if address is None and page is None:
+            return
         os.environ[EMULATOR_HOST] = server.address
         if address is not None:
             created = create_on_emulator(address, begin.ddl, dialect, begin.dml)
             if not created and seed is not None:
                 print(f"{address} exists: --seed has changed nothing", file=sys.stderr)
         if page is not None:
-            serve_rows(page, server.list_databases)
+            serve_page(page, server.list_databases)
 
     try:
         prepare_directory(data_dir, reset=reset, ask=not yes, restore=restore)
@@ -228,11 +227,11 @@ def command(
         raise UnavailableError(str(error)) from error
 
 
-def serve_rows(port: int, list_databases: Callable[[], Sequence[str]]) -> None:
-    """The page of --page, on loopback alone. Raises ConfigurationError for a port in use."""
-    server = HttpServer(RowsApp(DatabasesReader(list_databases)), LOOPBACK, port, "page")
-    server.start()
-    print(f"databases, tables and rows: http://localhost:{server.port}/", file=sys.stderr)
+def serve_page(port: int, list_databases: Callable[[], Sequence[str]]) -> None:
+    """The page of --page. Raises ConfigurationError for a port in use."""
+    # Half a second of imports: whoever wants no page does not wait for them.
+    served = import_module("watcher.overview.rows_page.app").serve_rows(port, list_databases)
+    print(f"databases, tables and rows: http://localhost:{served}/", file=sys.stderr)
 
 
 def prepare_directory(

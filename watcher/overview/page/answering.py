@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from http import HTTPStatus
+from importlib.resources import files
 from typing import Any, TypeVar
 
 from watcher.model.errors import (
@@ -84,6 +86,12 @@ class Answering:
                 HTTPStatus.METHOD_NOT_ALLOWED, f"{request.path} does not take {request.method}"
             )
         raise RequestRefusedError(HTTPStatus.NOT_FOUND, f"there is no {request.path}")
+
+
+@cache
+def read_asset(name: str) -> bytes:
+    """A file of the pages' packages."""
+    return files("watcher.overview").joinpath(name).read_bytes()
 
 
 def compress(response: Response, accepted: str) -> Response:

@@ -7,9 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from http import HTTPStatus
-from importlib.resources import files
 from string import Template
 from typing import TypeVar
 
@@ -25,7 +23,7 @@ from watcher.overview.as_json import (
 )
 from watcher.overview.observer import ExactCounts
 from watcher.overview.page.access import Access
-from watcher.overview.page.answering import Answering, Handler, answer_errors
+from watcher.overview.page.answering import Answering, Handler, answer_errors, read_asset
 from watcher.overview.page.feed import Feed
 from watcher.overview.page.requests import (
     Request,
@@ -61,12 +59,6 @@ class Operations:
     send_command: SendCommand | None
 
 
-@cache
-def read_asset(name: str) -> bytes:
-    """A file of the package."""
-    return files("watcher.overview.page").joinpath("assets", name).read_bytes()
-
-
 class PageApp(Answering):
     """Answers requests from the latest overview of a feed."""
 
@@ -93,14 +85,14 @@ class PageApp(Answering):
 
     def _show_page(self, _: Request) -> Response:
         """The page with its first data inside, so that it shows something at once."""
-        template = Template(read_asset("page.html").decode())
+        template = Template(read_asset("page/assets/page.html").decode())
         text = json.dumps(self._describe(), ensure_ascii=False)
         first = text.replace("<", "\\u003c")  # the data must not end the element it is in
         body = template.substitute(first=first).encode()
         return Response(HTTPStatus.OK, body, "text/html; charset=utf-8")
 
     def _show_asset(self, request: Request) -> Response:
-        body = read_asset(request.path.removeprefix("/"))
+        body = read_asset(f"page/assets{request.path}")
         return Response(HTTPStatus.OK, body, ASSETS[request.path])
 
     def _show_status(self, _: Request) -> Response:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from importlib.resources import files
 from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from watcher.overview.page.access import Access
-from watcher.overview.page.answering import Answering, answer_errors
+from watcher.overview.page.answering import Answering, answer_errors, read_asset
 from watcher.overview.page.requests import Request, RequestRefusedError, Response
 from watcher.overview.rows_page.reading import (
     NULL,
@@ -18,8 +17,10 @@ from watcher.overview.rows_page.reading import (
     RowsPart,
     TableNames,
 )
+from watcher.process.http_server import HttpServer
 
 HTML = "text/html; charset=utf-8"
+LOOPBACK = "127.0.0.1"
 STYLE, ICON = "/rows.css", "/icon.svg"
 
 
@@ -137,9 +138,14 @@ def finish(page: Element) -> Response:
     return Response(HTTPStatus.OK, f"<!doctype html>\n{text}\n".encode(), HTML)
 
 
-@cache
 def show_asset(name: str, content_type: str) -> Response:
     """A file of the package."""
-    return Response(
-        HTTPStatus.OK, files("watcher.overview").joinpath(name).read_bytes(), content_type
-    )
+    return Response(HTTPStatus.OK, read_asset(name), content_type)
+
+
+def serve_rows(port: int, list_databases: Callable[[], Sequence[str]]) -> int:
+    """Serves the page in threads of its own, on this machine alone; the port. Raises
+    ConfigurationError for one in use."""
+    server = HttpServer(RowsApp(DatabasesReader(list_databases)), LOOPBACK, port, "page")
+    server.start()
+    return server.port
