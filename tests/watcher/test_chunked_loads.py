@@ -54,6 +54,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ddl.model.schema import Dialect
+from watcher.captures import parallel_reads
 from watcher.model.errors import ConfigurationError, CopyConflictError, VersionExpiredError
 from watcher.replica import commits, loads
 from watcher.replica.copies import DELETED_COLUMN
@@ -210,6 +211,7 @@ class Killer:
     stream=st.booleans(),
     max_rows=st.sampled_from([2, 1_000]),
     merge=st.sampled_from(["merge-on-read", "copy-on-write"]),
+    parallelism=st.sampled_from([1, 1, 3]),
 )
 def test_the_first_exact_cut_of_random_histories_with_kills_equals_spanner(
     create_database: CreateDatabase,
@@ -219,6 +221,7 @@ def test_the_first_exact_cut_of_random_histories_with_kills_equals_spanner(
     stream: bool,
     max_rows: int,
     merge: str,
+    parallelism: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("lake")
     database, capture = make_pairs(create_database, stream)
@@ -227,7 +230,8 @@ def test_the_first_exact_cut_of_random_histories_with_kills_equals_spanner(
     for _ in range(chosen.randint(0, 15)):
         pairs.write(chosen, deletes=stream)
     killer = Killer(chosen, share=0.15)
-    more = capture | in_chunks(folder, rows, merge=merge) | {"max_rows": max_rows}
+    chunks = in_chunks(folder, rows, merge=merge, load_parallelism=parallelism)
+    more = capture | chunks | {"max_rows": max_rows}
     reports: list[CutReport] = []
 
     def write(report: CutReport) -> None:
@@ -236,6 +240,7 @@ def test_the_first_exact_cut_of_random_histories_with_kills_equals_spanner(
 
     with pytest.MonkeyPatch.context() as patch:
         killer.install(patch)
+        patch.setattr(parallel_reads, "RANGE_ROWS", 2)
         for _ in range(40):
             try:
                 make_replicator(database, folder, write, **more).run_once()
@@ -256,12 +261,18 @@ def test_the_first_exact_cut_of_random_histories_with_kills_equals_spanner(
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
-@given(table=any_tables(key_columns_max=4), rows=st.integers(1, 5), data=st.data())
+@given(
+    table=any_tables(key_columns_max=4),
+    rows=st.integers(1, 5),
+    parallelism=st.sampled_from([1, 3]),
+    data=st.data(),
+)
 def test_keys_of_any_type_are_loaded_in_chunks(
     instance: Instance,
     tmp_path_factory: pytest.TempPathFactory,
     table: AnyTable,
     rows: int,
+    parallelism: int,
     data: st.DataObject,
 ) -> None:
     """In both dialects, with NULL, NaN, and columns that descend. Between two chunks a row goes,
@@ -286,9 +297,11 @@ def test_keys_of_any_type_are_loaded_in_chunks(
             again.write(database)
         there = not there
 
-    more = {"capture": "change-stream"} | in_chunks(folder, rows)
+    more = {"capture": "change-stream"} | in_chunks(folder, rows, load_parallelism=parallelism)
     try:
-        make_replicator(database, folder, change, **more).run_once()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(parallel_reads, "RANGE_ROWS", 2)
+            make_replicator(database, folder, change, **more).run_once()
         if not there:
             again.write(database)
         replicate(database, folder, **more)
@@ -714,6 +727,34 @@ def test_a_chunk_ends_where_versions_expire(singers: Database, faults: Callable[
     later = TableChunk(capture, at, chunk.progress, LoadBudget(ChunkLimit()), lambda: None)
     with pytest.raises(VersionExpiredError):
         list(later)
+
+
+@pytest.mark.essential
+def test_a_chunk_of_parallel_reads_ends_where_versions_expire(
+    singers: Database, faults: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the rows up to the first range that cannot be read, in the order of the key."""
+    monkeypatch.setattr(parallel_reads, "RANGE_ROWS", 1_000)
+    fill_singers(singers, 20_000, b"")
+    capture = capture_of(singers)
+    at = fetch_now(singers)
+    limit = ChunkLimit(parallelism=3)
+
+    def expire() -> None:
+        faults(versions_kept_seconds=0.000_001)
+
+    chunk = TableChunk(capture, at, None, LoadBudget(limit), expire)
+    keys = pa.Table.from_batches(list(chunk)).column("SingerId").to_pylist()
+    faults()
+    assert 1_000 <= len(keys) < 20_000
+    assert keys == list(range(len(keys)))
+    assert chunk.progress is not None
+    assert chunk.progress.upto == (str(len(keys) - 1),)
+    assert chunk.progress.rows == len(keys)
+    rest = TableChunk(capture, fetch_now(singers), chunk.progress, LoadBudget(limit), lambda: None)
+    later = pa.Table.from_batches(list(rest)).column("SingerId").to_pylist()
+    assert keys + later == list(range(20_000))
+    assert rest.progress is None
 
 
 def fill_singers(database: Database, rows: int, picture: bytes) -> None:

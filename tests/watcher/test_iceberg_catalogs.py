@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures import replicas
@@ -25,6 +26,7 @@ from fixtures.replicas import (
 )
 from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
+from pyiceberg.catalog.sql import SqlCatalog
 
 from watcher.model.errors import (
     ConfigurationError,
@@ -33,6 +35,7 @@ from watcher.model.errors import (
     StoreUnavailableError,
 )
 from watcher.replica.formats import ICEBERG
+from watcher.replica.iceberg import namespaces
 from watcher.replica.iceberg.catalog import NamespaceTables, open_catalog
 from watcher.replica.iceberg.copies import IcebergTableCopy, open_written_copies
 from watcher.replica.iceberg.namespaces import FILE, TIE, NamespacePlace, find_folder, tie_folder
@@ -254,6 +257,50 @@ def test_a_start_that_died_between_namespace_and_folder_goes_on(place: str, tmp_
     assert find_folder(place) == str(tied.parent)
     tie_folder(place)
     assert json.loads(tied.read_text())["id"] == before
+
+
+@pytest.mark.parametrize("other", ["music", "more"])
+@pytest.mark.parametrize("step", range(3))
+def test_of_starts_at_once_on_a_namespace_without_a_tie_none_is_in_the_way(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, other: str
+) -> None:
+    """Another one begins and ends before each step. Of two namespaces of one folder one wins."""
+    location = f"?location={tmp_path}/lake/music"
+    catalog = NamespacePlace.parse(place).open()
+    for name in {"music", other}:
+        catalog.create_namespace(name)
+    refused, steps = 0, 0
+
+    def tie(name: str) -> None:
+        nonlocal refused
+        try:
+            tie_folder(f"own.{name}{location}")
+        except ReplicaError:
+            refused += 1
+
+    def interrupt(act: Callable[..., Any]) -> Callable[..., Any]:
+        def interrupted(*values: Any, **named: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps == step + 1:
+                tie(other)
+            return act(*values, **named)
+
+        return interrupted
+
+    for owner, name in ((SqlCatalog, "update_namespace_properties"), (namespaces, "create_new")):
+        monkeypatch.setattr(owner, name, interrupt(getattr(owner, name)))
+    tie("music")
+    assert steps >= step + 1
+    assert refused == (other != "music")
+    tied = json.loads((tmp_path / "lake/music" / FILE).read_text())["id"]
+    names = {"music", other}
+    winner = [n for n in names if catalog.load_namespace_properties(n).get(TIE) == tied]
+    assert len(winner) == 1
+    for name in names:
+        tie(name)
+    assert refused == 2 * (other != "music")
+    assert find_folder(f"own.{winner[0]}{location}") == str(tmp_path / "lake/music")
 
 
 def test_a_folder_with_a_catalog_of_its_own_is_no_namespace(

@@ -11,12 +11,12 @@ from pathlib import PurePosixPath
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 from fixtures.broken_network import BrokenNetwork, Fault
 from fixtures.commands import run_command
 from fixtures.copy_histories import live_through
 from fixtures.named_rows import KEY, content, load_rows, make_rows
-from fixtures.object_stores import OpenStore
+from fixtures.object_stores import ACCOUNT, OpenStore, StoreServers, open_store
 from fixtures.replicas import (
     CONSUMER,
     assert_exact_over,
@@ -48,6 +48,7 @@ from watcher.replica.stored_files import (
     replace_known,
     write_whole,
 )
+from watcher.settings.destination_grammar import parse_copies_destination
 
 WRITERS = 8
 ROWS = 1_000
@@ -116,6 +117,33 @@ def test_an_endpoint_without_tls_has_to_be_allowed(
     monkeypatch.setenv(allow, value)
     with pytest.raises(ConfigurationError, match=f"set {allow}=true"):
         open_file_system("s3://bucket")
+
+
+def test_a_container_is_named_with_its_account_as_spark_does(
+    store_servers: StoreServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same container by both names; the account is that of the address."""
+    plain = open_store("azure", store_servers, monkeypatch).address
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME")
+    host = f"{ACCOUNT}.dfs.core.windows.net"
+    place = f"abfss://{plain.removeprefix('az://')}@{host}/lake/T"
+    copy = DeltaCopy(place, "c", MERGE_ON_READ)
+    expected = load_rows(copy, 10) | {3: "new", 20: "more"}
+    copy.merge(make_rows({3: "new", 20: "more"}, 1), KEY, 101)
+    assert content(place) == expected
+    assert (
+        QueryBuilder()
+        .register("t", DeltaTable(place))
+        .execute("SELECT * FROM t")
+        .read_all()
+        .num_rows
+        == 11
+    )
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT)
+    assert content(f"{plain}/lake/T") == expected
+    assert parse_copies_destination(f"delta:{place}").folder == place
+    with pytest.raises(ConfigurationError, match="must not have a user or a password"):
+        open_file_system(f"abfss://user:word@{host}/lake")
 
 
 # Copies.

@@ -7,7 +7,7 @@ by reading keys alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -35,6 +35,9 @@ from watcher.tables.values import WatchedTable
 
 PAGE_ROWS = 10_000
 WHOLE_TABLE = KeyRange()
+PageRows = tuple[TableRows, int, Key]
+"""Rows in the order of the key, how many were read for them, of which the table's filter may keep
+fewer, and the key of the last one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +96,7 @@ class KeyRangeCapture:
         keys, columns = self._continue_after(progress.after), self._columns
         window = Window(BEGINNING, progress.at)
 
-        def read(at: int | None) -> list[tuple[TableRows, int, Key]]:
+        def read(at: int | None) -> list[PageRows]:
             return list(self._decode_page(self._read_range(columns, keys, rows, at), window))
 
         page = read_or_strongly(read, progress.at, TWICE)
@@ -101,14 +104,28 @@ class KeyRangeCapture:
         after = BackfillProgress(progress.at, page[-1][2]) if page and count == rows else None
         return [part for part, _, _ in page if part.batch.num_rows], after
 
-    def read_after(
-        self, at: int, after: Key | None, limit: int
-    ) -> Iterator[tuple[TableRows, int, Key]]:
-        """The rows above a key at a timestamp, never strongly, at most ``limit`` (0: all of them):
-        batches, each with how many rows were read for it, of which the table's filter may keep
-        fewer, and the key of the last one. Raises VersionExpiredError."""
-        results = self._read_range(self._columns, self._continue_after(after), limit, at)
+    def read_after(self, at: int, after: Key | None, limit: int) -> Generator[PageRows, None, None]:
+        """The rows above a key at a timestamp, never strongly, at most ``limit`` (0: all of them).
+        Raises VersionExpiredError."""
+        return self.read_within(at, self._continue_after(after), limit)
+
+    def read_within(
+        self, at: int, keys: KeyRange, limit: int = 0
+    ) -> Generator[PageRows, None, None]:
+        """As ``read_after``, the rows of a range of keys."""
+        results = self._read_range(self._columns, keys, limit, at)
         return self._decode_page(results, Window(BEGINNING, at))
+
+    def iterate_ranges(
+        self, at: int, after: Key | None, limit: int, rows_per_range: int
+    ) -> Iterator[KeyRange]:
+        """The keys above one at a timestamp, at most ``limit`` (0: all of them), in ranges of so
+        many rows, by reading keys alone and never strongly. Raises VersionExpiredError."""
+        keys, names = self._continue_after(after), self.table.primary_key
+        results = self._read_range(names, keys, limit, at)
+        for _, end in cut_slices(results, len(names), rows_per_range):
+            yield replace(keys, end=end, end_inside=True)
+            keys = replace(keys, start=end, start_inside=False)
 
     def plan_page(
         self, at: int, after: Key | None, upto: Key | None, limit: int, rows_per_slice: int
@@ -160,7 +177,7 @@ class KeyRangeCapture:
 
     def _decode_page(
         self, results: Iterator[ResultPart], window: Window
-    ) -> Iterator[tuple[TableRows, int, Key]]:
+    ) -> Generator[PageRows, None, None]:
         """Batches in the schema of the poll capture, each with the number of rows that were read
         for it, and the key of the last one."""
         key, nanoseconds = self.table.primary_key, self.poll.nanoseconds
@@ -199,29 +216,29 @@ class KeyRangeCapture:
         rows_per_slice: int,
     ) -> KeyRangePage:
         """The slices of a page, from its keys."""
-        rows, last, ends = find_slice_ends(results, len(self.table.primary_key), rows_per_slice)
-        complete = not limit or rows < limit
-        if ends and last == ends[-1]:
-            ends.pop()
-        ranges = split_range(keys, ends, None if complete else last) if rows else ()
+        cut = list(cut_slices(results, len(self.table.primary_key), rows_per_slice))
+        rows, ends = sum(count for count, _ in cut), [end for _, end in cut]
+        last = ends[-1] if limit and rows >= limit else None
+        ranges = split_range(keys, ends[:-1], last) if ends else ()
         window, name = Window(BEGINNING, at), self.table.name
         slices = tuple(KeyRangeSlice(window, name, keys=each) for each in ranges)
-        return KeyRangePage(slices, rows, None if complete else last)
+        return KeyRangePage(slices, rows, last)
 
 
-def find_slice_ends(
+def cut_slices(
     results: Iterator[ResultPart], width: int, rows_per_slice: int
-) -> tuple[int, Key | None, list[Key]]:
-    """How many keys there are, the last of them, and the one that ends each full slice."""
-    rows, last = 0, None
-    ends: list[Key] = []
+) -> Iterator[tuple[int, Key]]:
+    """How many keys each slice has, and its last one. The last slice may have fewer."""
+    rows = 0
+    last: Sequence[bytes] = ()
     for values in collect_rows(results, width):
         count = len(values) // width
-        for row in range((-rows - 1) % rows_per_slice, count, rows_per_slice):
-            ends.append(read_key(values[row * width : (row + 1) * width]))
-        rows += count
-        last = read_key(values[-width:])
-    return rows, last, ends
+        for row in range(rows_per_slice - rows - 1, count, rows_per_slice):
+            yield rows_per_slice, read_key(values[row * width : (row + 1) * width])
+        rows = (rows + count) % rows_per_slice
+        last = values[-width:]
+    if rows:
+        yield rows, read_key(last)
 
 
 def split_range(keys: KeyRange, ends: Sequence[Key], last: Key | None) -> Iterator[KeyRange]:

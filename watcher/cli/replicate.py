@@ -126,6 +126,12 @@ def command(
         int | None,
         typer.Option(metavar="ROWS", help="End a chunk of a load after this many rows."),
     ] = None,
+    load_parallelism: Annotated[
+        int | None,
+        typer.Option(
+            metavar="READS", help="Read so many ranges of keys at once in a load (1 by default)."
+        ),
+    ] = None,
     dropped_columns: Annotated[
         str | None,
         typer.Option(
@@ -215,6 +221,7 @@ def command(
         "replica.compaction_megabytes": compaction_megabytes,
         "replica.load_seconds": load_seconds,
         "replica.load_rows": load_rows,
+        "replica.load_parallelism": load_parallelism,
         "replica.dropped_columns": dropped_columns,
         "replica.deletes": deletes,
         "replica.compare_keys": compare_keys,

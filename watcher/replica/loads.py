@@ -162,10 +162,12 @@ def name_chunk() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimit:
-    """A chunk ends after so many seconds, and has so many rows at most (0: as many as come)."""
+    """A chunk ends after so many seconds, and has so many rows at most (0: as many as come).
+    ``parallelism``: how many ranges of its keys are read at once."""
 
     seconds: float = 60.0
     rows: int = 0
+    parallelism: int = 1
 
 
 CHUNK_LIMIT = ChunkLimit()
@@ -186,6 +188,7 @@ class LoadBudget:
         # Of the lag: a load whose windows take long would hardly go on with short chunks.
         self._seconds = min(limit.seconds, lag_seconds * BEHIND_SHARE) if behind else limit.seconds
         self.rows = limit.rows
+        self.parallelism = limit.parallelism
         self._ends_at: float | None = None
 
     def start(self) -> None:

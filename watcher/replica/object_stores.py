@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,8 @@ from watcher.model.errors import ConfigurationError
 from watcher.process.extras import require_extras
 
 SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
+ACCOUNT = re.compile(r"abfss?://[a-z0-9$][a-z0-9-]+@[a-z0-9]+(\.[a-z0-9-]+)+(/.*)?", re.DOTALL)
+"""``abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX``, as Spark and Hadoop name Azure's."""
 ENDPOINTS = {
     "AWS_ENDPOINT_URL": "AWS_ALLOW_HTTP",
     "AZURE_STORAGE_ENDPOINT": "AZURE_ALLOW_HTTP",
@@ -47,6 +50,11 @@ def is_object_store(folder: str) -> bool:
     """Whether a folder is in an object store whose client is this one."""
     scheme, colon, _ = folder.partition("://")
     return bool(colon) and scheme in SCHEMES
+
+
+def names_account(folder: str) -> bool:
+    """Whether an address is a container's with its account: what is before the ``@`` is no user."""
+    return ACCOUNT.fullmatch(folder) is not None
 
 
 def open_bucket(folder: str) -> tuple[ObjectFiles, str]:

@@ -27,7 +27,12 @@ from watcher.process.private_files import (
     sync_folder,
     write_new,
 )
-from watcher.replica.object_stores import ObjectFiles, is_object_store, open_bucket
+from watcher.replica.object_stores import (
+    ObjectFiles,
+    is_object_store,
+    names_account,
+    open_bucket,
+)
 
 BATCH_ROWS = 16_384
 SHARED_MODE = 0o666
@@ -45,7 +50,7 @@ def open_file_system(folder: str) -> tuple[FileSystem, str]:
     """The file system of a folder, and its path there. Raises ConfigurationError."""
     if "://" not in folder:
         return LocalFileSystem(), str(PurePosixPath(folder))
-    if "@" in folder.split("://", 1)[1].split("/", 1)[0]:
+    if "@" in folder.split("://", 1)[1].split("/", 1)[0] and not names_account(folder):
         raise ConfigurationError(
             "a folder must not have a user or a password in its address, which is shown and stored:"
             " set the variables of the object store's client, such as AWS_SECRET_ACCESS_KEY"

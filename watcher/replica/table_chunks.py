@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from watcher.captures import TableRows
 from watcher.captures.key_ranges import KeyRangeCapture
+from watcher.captures.parallel_reads import read_in_parallel
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
 from watcher.model.log_events.copies import CHUNK_ENDED_EARLY
@@ -49,22 +51,30 @@ class TableChunk:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """As ``Chunk.__iter__``. Raises VersionExpiredError where no row can be read."""
         after = self._before.upto if self._before is not None else None
-        pages = KeyRangeCapture(self._capture).read_after(self._at, after, self._budget.rows)
-        self._budget.start()
+        budget, table = self._budget, KeyRangeCapture(self._capture)
+        where = (self._at, after, budget.rows)
+        parallel = budget.parallelism > 1
+        pages = (
+            read_in_parallel(table, *where, budget.parallelism)
+            if parallel
+            else table.read_after(*where)
+        )
+        budget.start()
         read = 0
         try:
-            for rows, count, key in pages:
-                self._check()
-                read += count
-                yield from self._take(rows, key)
-                if self._budget.used_up:
-                    return
+            with closing(pages):
+                for rows, count, key in pages:
+                    self._check()
+                    read += count
+                    yield from self._take(rows, key)
+                    if budget.used_up:
+                        return
         except VersionExpiredError as error:
             if not read:
                 raise
             CHUNK_ENDED_EARLY.log(LOG, table=self._capture.table.name, error=error)
             return
-        if not self._budget.rows or read < self._budget.rows:
+        if not budget.rows or read < budget.rows:
             self.progress = None
 
     def _take(self, rows: TableRows, key: Key) -> Iterator[pa.RecordBatch]:

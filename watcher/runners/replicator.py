@@ -143,7 +143,8 @@ class Replicator:
 
     def _make_sink(self, run: RunContact) -> ReplicaSink:
         path = self.config.address.path
-        limit = ChunkLimit(self._replica.load_seconds, self._replica.load_rows or 0)
+        replica = self._replica
+        limit = ChunkLimit(replica.load_seconds, replica.load_rows or 0, replica.load_parallelism)
         return ReplicaSink(
             path, self.consumer, self._target, run.check, self._report, limit, run.is_stopping
         )

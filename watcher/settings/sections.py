@@ -183,6 +183,9 @@ class ReplicaConfig(Section):
     must be much shorter than the database's ``version_retention_period``."""
     load_rows: Annotated[int, Field(ge=1)] | None = None
     """A chunk has so many rows at most."""
+    load_parallelism: Annotated[int, Field(ge=1, le=64)] = 1
+    """So many ranges of a table's keys are read at once by a load. More than one reads the keys
+    twice: to find where the ranges end."""
     dropped_columns: Literal["load", "keep", "drop"] = "load"
     """What becomes of a column that is dropped in Spanner: ``load`` loads the table again, without
     it; ``keep`` leaves it in the copy, in a commit without data, and it is NULL in rows that are

@@ -101,7 +101,9 @@ class Namespace:
         ReplicaError where it belongs to another namespace."""
         properties = self._read() or {}
         folder = self._choose_folder(properties)
-        if (there := read_tie(folder)) is not None and there != properties.get(TIE):
+        there = read_tie(folder)
+        claimed = TIE not in properties and f"{TIE}.{there}" in properties
+        if there is not None and not claimed and there != properties.get(TIE):
             raise self._refuse(folder, there)
         return folder
 
@@ -114,23 +116,39 @@ class Namespace:
                 f"{folder} has the catalog {SQLITE_FILE} of its own: write it as iceberg:{folder},"
                 f" or give {self.place} another location"
             )
-        own = self._tie_namespace({LOCATION: folder, TIE: secrets.token_hex(16)})
-        text = json.dumps({"format": FORMAT, "id": own[TIE], "of": str(self.place)})
+        own, claim = self._claim(folder)
+        text = json.dumps({"format": FORMAT, "id": own.get(TIE, claim), "of": str(self.place)})
         create_new(folder, FILE, text.encode())
         there = read_tie(folder) or ""
-        if (own[LOCATION], own[TIE]) != (folder, there):
+        own = self._settle(claim, there)
+        if (own.get(LOCATION), own.get(TIE)) != (folder, there):
             raise self._refuse(folder, there)
 
-    def _tie_namespace(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
-        """Gives the namespace properties that it does not have: those that it has then."""
-        name = self.place.namespace
+    def _claim(self, folder: str) -> tuple[Mapping[str, str], str]:
+        """The properties of the namespace, which is made if it is not there, and an ID. One without
+        a tie has the claim of the ID then: of several starts at once, the file chooses one."""
+        name, claim = self.place.namespace, secrets.token_hex(16)
         with explain_catalog(str(self.place)):
             with suppress(NamespaceAlreadyExistsError):
                 if self._read() is None:
-                    self.catalog.create_namespace(name, dict(wanted))
+                    self.catalog.create_namespace(name, {LOCATION: folder, TIE: claim})
             there = self._read() or {}
-            if missing := {n: v for n, v in wanted.items() if n not in there}:
+            missing = {} if LOCATION in there else {LOCATION: folder}
+            if TIE not in there:
+                missing[f"{TIE}.{claim}"] = str(self.place)
+            if missing:
                 self.catalog.update_namespace_properties(name, updates=missing)
+        return self._read() or {}, claim
+
+    def _settle(self, claim: str, chosen: str) -> Mapping[str, str]:
+        """Ties the namespace to the ID that was chosen, if that was claimed in this catalog: its
+        properties."""
+        own = self._read() or {}
+        tie = {TIE: chosen} if TIE not in own and f"{TIE}.{chosen}" in own else {}
+        gone = {f"{TIE}.{claim}"} & own.keys()
+        if tie or gone:
+            with explain_catalog(str(self.place)):
+                self.catalog.update_namespace_properties(self.place.namespace, gone, tie)
         return self._read() or {}
 
     def _read(self) -> Mapping[str, str] | None:
