@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what tests run and pip does not bring: a browser, Prometheus, PostgreSQL, Redis, a JDK, Maven, Go,
+# Installs what tests run and pip does not bring: a browser, Prometheus, PostgreSQL, Redis, systemd-analyze, a JDK, Maven, Go,
 # axe-core, which judges the page's accessibility, kustomize, kubeconform, and servers of object stores. What is there stays. For Debian and Ubuntu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +20,7 @@ need mvn maven
 need go golang-go
 need npm npm
 need redis-server redis-server
+need systemd-analyze systemd
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
 
 if [ "${#packages[@]}" -gt 0 ]; then

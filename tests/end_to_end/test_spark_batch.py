@@ -18,13 +18,16 @@ from fixtures.everything import (
     write_nanoseconds,
 )
 from fixtures.singers import SINGERS, address_of, capture_of
-from fixtures.spark import batch
+from fixtures.spark import batch, options_of
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from ddl.model.schema import Dialect
+from watcher.model.errors import ConfigurationError
+from watcher.runners.spark import spark_versions
+from watcher.runners.spark.source import SpannerChanges
 from watcher.runners.spark.spark_versions import PUSHES_FILTERS
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp
@@ -219,12 +222,17 @@ def test_filters_give_spark_s_own_rows_and_are_checked_by_spanner(
             assert count_scanned(filtered) == len(ids) < ROWS, text
 
 
-@pytest.mark.skipif(PUSHES_FILTERS, reason="this version of Spark offers filters")
+@pytest.mark.parametrize("scan", ["snapshot", "changes"])
 def test_filters_that_spark_keeps_to_itself_cannot_be_left_to_spanner(
-    spark: SparkSession, everything: Database
+    everything: Database, monkeypatch: pytest.MonkeyPatch, scan: str
 ) -> None:
-    with pytest.raises(PySparkException, match="'pushFilters' needs Spark"):
-        batch(spark, everything, table="Everything", pushFilters="true").collect()
+    """As the process that plans sees Spark 4.0."""
+    monkeypatch.setattr(spark_versions, "PUSHES_FILTERS", False)
+    start = {"startingTimestamp": "earliest"} if scan == "changes" else {}
+    options = options_of(everything, table="Everything", pushFilters="true", **start)
+    source = SpannerChanges(options)
+    with pytest.raises(ConfigurationError, match="'pushFilters' needs Spark"):
+        source.reader(source.schema())
 
 
 def test_queries_of_one_load_do_not_get_each_other_s_filters(
