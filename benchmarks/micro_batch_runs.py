@@ -2,8 +2,8 @@
 
     python -m benchmarks.micro_batch_runs SETTINGS OUT
 
-``SETTINGS`` are ``MicroBatchSettings`` as JSON; ``OUT`` gets a line of JSON for each source. A
-process of its own, because Java stays in the process in which a session was made.
+``SETTINGS`` are ``MicroBatchSettings`` as JSON; ``OUT`` gets a line of JSON for each source in each
+round. A process of its own, because Java stays in the process in which a session was made.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -54,7 +53,7 @@ class MicroBatchSettings(BaseModel):
     tables: Annotated[int, Field(ge=2)] = 5
     trigger_ms: Annotated[int, Field(ge=0)] = 300
     warm_up: Annotated[int, Field(ge=0)] = 5
-    batches: Annotated[int, Field(ge=1)] = 20
+    batches: Annotated[int, Field(ge=1)] = 10
     rounds: Annotated[int, Field(ge=1)] = 3
     async_progress: bool = False
 
@@ -78,19 +77,16 @@ class Round:
 
 
 def main() -> None:
-    """Reads the command line; a line for each source."""
+    """Reads the command line; a line for each source in each round."""
     settings, out = MicroBatchSettings.model_validate_json(sys.argv[1]), Path(sys.argv[2])
     spark = session("micro-batches", {"spark.sql.streaming.numRecentProgressUpdates": "1000"})
     register(spark)
     spark.dataSource.register(Numbers)
-    found: dict[SourceName, list[Round]] = defaultdict(list)
-    for number in range(settings.rounds):
-        for source in settings.sources:
-            found[source].append(measure_round(spark, settings, source, number))
     with out.open("w") as file:
-        for source, rounds in found.items():
-            floor = found.get("python", rounds)
-            print(json.dumps({"source": source} | describe(rounds, floor)), file=file, flush=True)
+        for number in range(settings.rounds):
+            for source in settings.sources:
+                measured = asdict(measure_round(spark, settings, source, number))
+                print(json.dumps([source, measured]), file=file, flush=True)
     spark.stop()
 
 

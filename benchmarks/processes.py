@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, BinaryIO
 
 import psutil
 
@@ -40,36 +42,45 @@ def start_module(name: str, log: Path, module: str, arguments: Sequence[str]) ->
     return BenchProcess.start(name, log, [sys.executable, "-m", module, *arguments], {})
 
 
-def run_module(
-    name: str,
-    log: Path,
-    module: str,
-    arguments: Sequence[str],
-    environment: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Runs ``python -m module arguments``; the ``environment`` is added to ours. Raises RunError
-    where it fails."""
-    command = [sys.executable, "-m", module, *arguments]
-    process = BenchProcess.start(name, log, command, environment)
-    try:
-        process.process.wait()
-        process.check()
-    finally:
-        process.kill()
-
-
 def ask_module(
     name: str,
     module: str,
     arguments: Sequence[str],
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Any]:
-    """What ``python -m module arguments OUT`` has written into the file ``OUT``, a line of JSON
-    each. Raises as ``run_module``."""
+    """What ``follow_module`` gives, once it has ended."""
+    return list(follow_module(name, module, arguments, environment))
+
+
+def follow_module(
+    name: str,
+    module: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Any]:
+    """What ``python -m module arguments OUT`` writes into the file ``OUT``, a line of JSON each, as
+    it writes it; the ``environment`` is added to ours. Raises RunError where it fails."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "answer")
-        run_module(name, Path(folder, "log"), module, (*arguments, str(out)), environment)
-        return [json.loads(line) for line in out.read_text().splitlines()]
+        out.touch()
+        command = [sys.executable, "-m", module, *arguments, str(out)]
+        process = BenchProcess.start(name, Path(folder, "log"), command, environment)
+        try:
+            with out.open("rb") as lines:
+                while process.process.poll() is None:
+                    yield from read_lines(lines)
+                    time.sleep(LOOK_EVERY_SECONDS)
+                process.check()
+                yield from read_lines(lines)
+        finally:
+            process.kill()
+
+
+def read_lines(lines: BinaryIO) -> Iterator[Any]:
+    """What was written since the last call, in whole lines."""
+    while (line := lines.readline()).endswith(b"\n"):
+        yield json.loads(line)
+    lines.seek(-len(line), os.SEEK_CUR)
 
 
 def read_cpu_seconds(pid: int) -> float:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from benchmarks.experiment import RunProgress
 from benchmarks.form_tables import ADDRESS, add_polled, name_polled, update_polled
-from benchmarks.micro_batch_runs import MicroBatchSettings
-from benchmarks.processes import ask_module
+from benchmarks.micro_batch_runs import MicroBatchSettings, Round, describe
+from benchmarks.processes import follow_module
 from benchmarks.scenario import Bench, Scenario, has_java, make_bar_chart
 from benchmarks.served_table import serve_table
 from watcher.spanner.database import connect
 
+NAME = "micro-batches"
 SHORTEST_MS = 100
 
 
@@ -23,14 +26,24 @@ def run(settings: MicroBatchSettings, bench: Bench) -> None:
         return
     with serve_table(settings.rows):
         add_polled(settings.tables - 1, settings.rows)
-        arguments = (settings.model_dump_json(),)
         with change_rows(settings):
-            found = ask_module("micro-batches", "benchmarks.micro_batch_runs", arguments)
-    for figure in found:
-        bench.add(figure)
+            found = measure(settings, bench)
+    for source, rounds in found.items():
+        bench.add({"source": source, **describe(rounds, found.get("python", rounds))})
     bench.outcome.charts.append(
         make_bar_chart("ms a micro-batch", "source", "whole_ms", bench.outcome.figures)
     )
+
+
+def measure(settings: MicroBatchSettings, bench: Bench) -> dict[str, list[Round]]:
+    """The rounds of each source; shows how far they are."""
+    found: dict[str, list[Round]] = {source: [] for source in settings.sources}
+    began, module = time.monotonic(), "benchmarks.micro_batch_runs"
+    for source, measured in follow_module(NAME, module, (settings.model_dump_json(),)):
+        found[source].append(Round(**measured))
+        phase = f"round {len(found[source])} of {settings.rounds}"
+        bench.show(RunProgress(f"{NAME}, {source}", phase, time.monotonic() - began, 0, 0))
+    return found
 
 
 @contextmanager
@@ -57,7 +70,7 @@ def change_until(stop: threading.Event, settings: MicroBatchSettings) -> None:
 
 
 SCENARIO = Scenario(
-    name="micro-batches",
+    name=NAME,
     summary="a micro-batch of few rows in a warm session: each phase, tasks, CPU, and the floor",
     settings=MicroBatchSettings,
     keys=("source",),

@@ -26,6 +26,8 @@ from pyspark.sql.datasource import InputPartition
 
 from watcher.consumers.positions import SpannerPositions
 from watcher.model.errors import NotWatchableError, SchemaChangedError
+from watcher.runners.spark import ahead
+from watcher.runners.spark.ahead import FEW_BYTES, FEW_ROWS
 from watcher.runners.spark.batch import make_batch_reader
 from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable, ReadMaxRows
@@ -179,6 +181,44 @@ def test_a_task_reads_few_rows_of_several_tables(
     assert query.plan()
     assert len(query.list_tasks()) == tasks
     assert row_ids(query.read()) == [(table, number) for table in tables for number in range(3)]
+
+
+def count_rows_of_driver(query: Query) -> list[int | None]:
+    """How many rows each slice of the planned batch brings with it; None: its task asks Spanner."""
+    slices = [each for task in query.list_tasks() for each in task.planned]  # type: ignore[attr-defined]
+    return [each.rows and sum(batch.num_rows for batch in each.rows) for each in slices]
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "brought"), [(3, 10, 3), (FEW_ROWS + 1, 10, None), (3, FEW_BYTES, None)]
+)
+def test_few_small_rows_are_read_while_spark_writes_its_offset(
+    create_database: CreateDatabase, rows: int, size: int, brought: int | None
+) -> None:
+    added = "ALTER TABLE T ADD COLUMN Payload STRING(MAX)"
+    database = create_database(*watchable_ddl("T"), added)
+    query = Query(database, table="T")
+    write_large(database, 0, rows, size)
+    assert query.plan()
+    assert count_rows_of_driver(query) == [brought]
+    assert len(query.step(again=True)) == rows
+
+
+def test_rows_that_the_driver_cannot_read_are_left_to_the_tasks(
+    create_database: CreateDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = create_database(*watchable_ddl("T"))
+    query = Query(database, tables="*")
+    write(database, 1)
+
+    def refuse(*_: object) -> None:
+        raise SchemaChangedError("a column was dropped")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ahead, "read_slice", refuse)
+        assert query.plan()
+        assert count_rows_of_driver(query) == [None]
+    assert row_ids(query.step()) == [("T", 1)]
 
 
 @pytest.mark.parametrize("changed", [True, False])

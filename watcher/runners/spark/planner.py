@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from watcher.planning.windows import (
     needs_window,
     plan_window,
 )
+from watcher.runners.spark.ahead import SlicesAhead
 from watcher.runners.spark.backlog import Backlog
 from watcher.runners.spark.consumer import QueryConsumer
 from watcher.runners.spark.offsets import Offset, OffsetPlace, Offsets
@@ -58,7 +60,8 @@ class BatchPlanner:
         self.offsets = Offsets(options.address.path, options.source)
         self._until: int | None = None
         self._seen: int | None = None
-        self._changed: tuple[int, frozenset[str]] | None = None
+        self._ahead: SlicesAhead | None = None
+        self._stopping = scan.queries.outages.stopping = threading.Event()
         self._backlog: Backlog | None = None
         self._advanced_at = 0.0
         self._found_nothing = False
@@ -130,11 +133,11 @@ class BatchPlanner:
             return start
         self._register(plan.watched.positions)
         self._advanced_at, self._found_nothing = time.monotonic(), False
-        self._changed = (plan.end, plan.changed)
         began = format_timestamp(begin) if first else None
-        return self.offsets.make(
-            plan.end, None, began, self._tables.list_names(plan.watched.schema.scan)
-        )
+        current = plan.watched.schema
+        end = self.offsets.make(plan.end, None, began, self._tables.list_names(current.scan))
+        self._ahead = SlicesAhead(self._scan, start, end, current, plan.windows)
+        return end
 
     def _plan(
         self, place: OffsetPlace, limit: ReadLimit, advances: bool
@@ -195,6 +198,9 @@ class BatchPlanner:
 
     def plan_slices(self, start: Offset, end: Offset) -> list[PlannedSlice]:
         """What the tasks of a batch read."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.is_of(start, end):
+            return ahead.wait()
         before, after = self.offsets.parse(start), self.offsets.parse(end)
         if before == after:
             return []  # a query that was paused before its first batch
@@ -228,9 +234,7 @@ class BatchPlanner:
         place = replace(before, position=begin)
         starts = self._tables.list_starts(scan.tables, place)
         self._register(starts)
-        seen = self._changed
-        changed = seen[1] if seen is not None and seen[0] == position else frozenset(starts)
-        windows = list_windows(starts, position, changed)
+        windows = list_windows(starts, position, frozenset(starts))
         return (
             attach_captures(scan, make_window_source(scan).plan_slices(windows)) if windows else []
         )
@@ -266,6 +270,7 @@ class BatchPlanner:
         """Gives the consumer's name back."""
         if self._consumer is not None:
             self._consumer.stop()
+        self._stopping.set()
 
     # Timestamps and positions.
 

@@ -32,10 +32,12 @@ TASK_SLICES_MAX = 10
 @dataclass(frozen=True)
 class PlannedSlice:
     """A slice, and the capture that reads it: by the schema that is valid at the window's end.
-    Picklable: it goes to an executor."""
+    Picklable: it goes to an executor. ``rows`` are those of the slice, as the query shows them,
+    where the driver has read them."""
 
     part: Slice
     capture: Capture[Any]
+    rows: tuple[pa.RecordBatch, ...] | None = None
 
 
 def attach_captures(scan: Scan, parts: Iterable[Slice]) -> list[PlannedSlice]:
@@ -79,6 +81,9 @@ def read_slice(scan: Scan, slice_: PlannedSlice) -> Iterator[pa.RecordBatch]:
 
     Raises SchemaChangedError for a column that was dropped, unless the options want NULLs instead.
     """
+    if slice_.rows is not None:
+        yield from slice_.rows
+        return
     part, capture = slice_.part, slice_.capture
     with translate_errors(scan):
         started = False
