@@ -71,7 +71,7 @@ def follow_module(
                     yield from read_lines(lines)
                     time.sleep(LOOK_EVERY_SECONDS)
                 process.check()
-                yield from read_lines(lines)
+                yield from map(json.loads, lines)
         finally:
             process.kill()
 
