@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import apsw
 
 from ddl.model.schema import Dialect, Schema, Type
-from emulator.catalog import constraints, objects, property_graphs, routines, tables
+from emulator.catalog import constraints, models, objects, property_graphs, routines, tables
 from emulator.catalog.postgres import POSTGRES_CONTENTS, user_view_columns
 from emulator.sql.functions import register
 from emulator.values.columns import View
@@ -38,6 +38,10 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "PLACEMENTS": objects.placement_rows,
         "PLACEMENT_OPTIONS": objects.placement_option_rows,
         "PROPERTY_GRAPHS": property_graphs.property_graph_rows,
+        "MODELS": models.model_rows,
+        "MODEL_OPTIONS": models.model_option_rows,
+        "MODEL_COLUMNS": models.model_column_rows,
+        "MODEL_COLUMN_OPTIONS": models.model_column_option_rows,
         "LOCALITY_GROUP_OPTIONS": objects.locality_group_option_rows,
         "CHANGE_STREAMS": objects.change_streams,
         "CHANGE_STREAM_OPTIONS": objects.change_stream_options,

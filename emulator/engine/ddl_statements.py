@@ -5,7 +5,7 @@ from __future__ import annotations
 from ddl.model import steps
 from ddl.model.errors import DdlError
 from ddl.model.schema import Dialect, Schema
-from ddl.syntax import locality_groups, search_indexes, vector_indexes
+from ddl.syntax import locality_groups, models, search_indexes, vector_indexes
 from ddl.syntax.clauses import OPTION_WORDS
 from ddl.syntax.parse import parse_statement
 from ddl.syntax.placements import KIND as PLACEMENT
@@ -28,6 +28,7 @@ RECORDED_KINDS = {
     search_indexes.KIND,
     PROPERTY_GRAPH,
     locality_groups.KIND,
+    models.KIND,
 }
 POSTGRES_KINDS = {
     *("ROLE", "VIEW", "SEQUENCE"),
@@ -37,7 +38,7 @@ POSTGRES_KINDS = {
 ALTERATIONS = {
     *("GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"),
     *(proto_bundle.ALTER, placements.ALTER, placements.ALTER_KEY, search_indexes.ALTER),
-    *(locality_groups.ALTER, vector_indexes.ALTER),
+    *(locality_groups.ALTER, vector_indexes.ALTER, models.ALTER),
 }
 
 

@@ -11,7 +11,15 @@ from ddl.model import steps
 from ddl.model.errors import DuplicateNameError, NameNotFoundError, SchemaError
 from ddl.model.names import same_name
 from ddl.model.schema import Column, Dialect, Identity, Schema, Table, Verbatim, find
-from ddl.syntax import locality_groups, placements, search_indexes, sequences, vector_indexes, views
+from ddl.syntax import (
+    locality_groups,
+    models,
+    placements,
+    search_indexes,
+    sequences,
+    vector_indexes,
+    views,
+)
 from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
 from ddl.syntax.property_graphs import read_property_graph
 from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
@@ -185,6 +193,29 @@ def create_property_graph(schema: Schema, item: Verbatim) -> steps.Step | None:
     return steps.CreateVerbatim(replace(item, text=complete_graph(schema, graph).text))
 
 
+def create_model(schema: Schema, item: Verbatim) -> steps.Step | None:
+    """CREATE [OR REPLACE] MODEL [IF NOT EXISTS]."""
+    model = models.read_model(item.text)
+    exists = find_kept(schema, item.kind, item.name) is not None
+    if model.optional and exists:
+        return None
+    if not (model.replaces and exists):
+        refuse_taken_name(schema, item.name)
+    return steps.CreateVerbatim(replace(item, text=model.text))
+
+
+def alter_model(schema: Schema, text: str) -> steps.Step | None:
+    """ALTER MODEL [IF EXISTS] as a new CREATE MODEL."""
+    change = models.read_model(text)
+    item = find_kept(schema, models.KIND, change.name)
+    if item is not None:
+        after = models.alter_model(models.read_model(item.text), change)
+        return steps.CreateVerbatim(replace(item, text=after.text))
+    if change.optional:
+        return None
+    raise NameNotFoundError("Model", change.name)
+
+
 def alter_search_index(schema: Schema, text: str) -> steps.Step:
     """ALTER SEARCH INDEX as a new CREATE SEARCH INDEX."""
     name = search_indexes.read_altered_name(text, schema.dialect)
@@ -288,6 +319,7 @@ CREATED: Mapping[str, Callable[[Schema, Verbatim], steps.Step | None]] = {
     search_indexes.KIND: create_search_index,
     PROPERTY_GRAPH: create_property_graph,
     locality_groups.KIND: create_locality_group,
+    models.KIND: create_model,
 }
 """What becomes of CREATE of an object that is kept as text; others are as they are."""
 ALTERED: Mapping[str, Callable[[Schema, str], steps.Step | None]] = {
@@ -296,5 +328,6 @@ ALTERED: Mapping[str, Callable[[Schema, str], steps.Step | None]] = {
     search_indexes.ALTER: alter_search_index,
     vector_indexes.ALTER: alter_vector_index,
     locality_groups.ALTER: alter_locality_group,
+    models.ALTER: alter_model,
 }
 """What becomes of ALTER of such an object, and of an identity."""

@@ -139,7 +139,7 @@ def refuse_others(statement: Statement, state: SchemaState) -> Update | Delete:
     if statement.tables:
         raise not_partitionable(f"it has a subquery over {', '.join(sorted(statement.tables))}")
     if statement.returning is not None:
-        raise unsupported("THEN RETURN is not supported for Partitioned DML.")
+        raise unsupported("THEN RETURN is not supported in Partitioned DML.")
     if state.schema.table(statement.table) is None:
         raise unknown_table(statement.table)
     return statement

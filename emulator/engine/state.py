@@ -15,7 +15,7 @@ from emulator.engine.privileges import Reads, Rights
 from emulator.engine.statement_reads import StatementReads, list_columns_read
 from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
-from emulator.sql.partitionable import find_partitioned_table
+from emulator.sql.partitionable import PartitionedTable, find_partitioned_table
 from emulator.sql.statements import CompiledQuery, Delete, Statement, TableSource, Update
 from emulator.storage.history import AS_IT_IS, Placement, table_source
 from emulator.storage.layout import TableLayout, tables_referred_to
@@ -86,7 +86,7 @@ class CompiledStatement:
         self.schema = schema
         self.placement = placement
         self._variants: dict[tuple[frozenset[str], bool, str], Statement] = {}
-        self._partitioned: tuple[str, str | None] | None = None
+        self._partitioned: PartitionedTable | None = None
         self._conditions: tuple[TableConditions, ...] | None = None
         self.plain = self.read_as(AS_THEY_ARE)
 
@@ -123,8 +123,8 @@ class CompiledStatement:
             self._conditions = found
         return self._conditions
 
-    def find_partitioned_table(self) -> tuple[str, str | None]:
-        """The table, and the forced index, by whose keys a query is cut into partitions.
+    def find_partitioned_table(self) -> PartitionedTable:
+        """By what a query is cut into partitions.
 
         Raises INVALID_ARGUMENT for a query that cannot be cut.
         """

@@ -46,13 +46,12 @@ class Partitions:
             )
             if not statement.is_query:
                 raise invalid_argument("Only queries can be partitioned.")
-            table, index = statement.compiled.find_partitioned_table()
+            cut = statement.compiled.find_partitioned_table()
+            limit = 1 if cut.one_row else partition_limit(request)
             return partition_response(
                 selected,
                 query_digest(request),
-                lambda engine: engine.splits(
-                    table, index, KeySet(all=True), partition_limit(request)
-                ),
+                lambda engine: engine.splits(cut.table, cut.index, KeySet(all=True), limit),
             )
 
     def read(self, request: Message, context: RpcContext) -> Message:

@@ -144,7 +144,8 @@ class QueryMethods:
             )
             if request.partition_token:
                 within = read_token(request.partition_token, query_digest(request))
-                part = QueryPartition(*statement.compiled.find_partitioned_table(), within)
+                cut = statement.compiled.find_partitioned_table()
+                part = QueryPartition(cut.table, cut.index, within)
                 statement = replace(statement, part=part)
         return statement, selected, place
 

@@ -52,8 +52,11 @@ class DmlCompiler:
         names = tuple(c.name for c in columns)
         if len({name.casefold() for name in names}) != len(names):
             raise errors.invalid_argument("INSERT has columns with duplicate name")
-        returning = self._compile_returning(parsed, table, table.name, context)
-        on_conflict = self._compile_on_conflict(parsed, table, context)
+        row = table_relation(table, table.name)
+        if context.conversions is not None:
+            row = replace(row, alias=target.this.alias or row.alias)
+        returning = self._compile_returning(parsed, table, row, context)
+        on_conflict = self._compile_on_conflict(parsed, table, row, context)
         return Insert(
             table.name,
             names,
@@ -66,7 +69,7 @@ class DmlCompiler:
         )
 
     def _compile_on_conflict(
-        self, parsed: Parsed, table: Table, context: Context
+        self, parsed: Parsed, table: Table, row: Relation, context: Context
     ) -> OnConflict | None:
         """ON CONFLICT ... DO NOTHING | DO UPDATE."""
         clause, update = parsed.on_conflict, parsed.on_conflict_update
@@ -81,8 +84,8 @@ class DmlCompiler:
             return OnConflict(keys)
         if not clause.columns and not clause.constraint:
             raise errors.invalid_argument("ON CONFLICT DO UPDATE needs a conflict target")
-        scope = Scope([table_relation(table, table.name), excluded_row(table)])
-        assignments = self._assignments(update, table, table.name, scope, context, upserts=True)
+        scope = Scope([row, excluded_row(table)])
+        assignments = self._assignments(update, table, row.alias, scope, context, upserts=True)
         where = update.args.get("where")
         test = "TRUE"
         if where is not None:
@@ -141,7 +144,7 @@ class DmlCompiler:
             context.bindings(STRING),
             tuple(context.tables),
             index,
-            self._compile_returning(parsed, table, alias, context),
+            self._compile_returning(parsed, table, table_relation(table, alias), context),
         )
 
     def delete(self, parsed: Parsed, context: Context) -> Delete:
@@ -159,7 +162,7 @@ class DmlCompiler:
             context.bindings(STRING),
             tuple(context.tables),
             index,
-            self._compile_returning(parsed, table, alias, context),
+            self._compile_returning(parsed, table, table_relation(table, alias), context),
         )
 
     def _target(self, node: exp.Expr | None, context: Context) -> tuple[Table, str, str | None]:
@@ -249,15 +252,15 @@ class DmlCompiler:
         return f'WITH "$i"({listed}) AS ({sql}) SELECT {", ".join(values)} FROM "$i"'
 
     def _compile_returning(
-        self, parsed: Parsed, table: Table, alias: str, context: Context
+        self, parsed: Parsed, table: Table, row: Relation, context: Context
     ) -> Returning | None:
         if parsed.returning is None:
             return None
-        scope = table_scope(table, alias)
+        scope = Scope([row])
         columns, expressions = [], []
         for each in parsed.returning:
-            if isinstance(each, exp.Star) or is_row_of(each, alias):
-                items = [(i.column, i) for i in relation_columns(scope.relations[0])]
+            if isinstance(each, exp.Star) or is_row_of(each, row.alias):
+                items = [(i.column, i) for i in relation_columns(row)]
             else:
                 typed = self._expressions.compile(each, scope, context)
                 name = each.alias if isinstance(each, exp.Alias) else typed.column

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -16,17 +17,25 @@ from emulator.values.sqlite_text import quote_name
 REFUSED = ("with_", "with", "group", "having", "qualify", "order", "limit", "offset", "distinct")
 
 
-def find_partitioned_table(
-    sql: str, schema: Schema, types: Mapping[str, Type]
-) -> tuple[str, str | None]:
-    """The table, and the forced index, by whose keys the query can be cut.
+@dataclass(frozen=True, slots=True)
+class PartitionedTable:
+    """The table, and the forced index, by whose keys a query can be cut; ``one_row`` says that its
+    WHERE gives each column of the primary key a value."""
+
+    table: str
+    index: str | None
+    one_row: bool
+
+
+def find_partitioned_table(sql: str, schema: Schema, types: Mapping[str, Type]) -> PartitionedTable:
+    """By what the query can be cut.
 
     Raises INVALID_ARGUMENT for a query whose rows do not each come from one row of one table.
     """
-    sources: list[tuple[str, str | None]] = []
+    sources: list[tuple[Table, Index | None]] = []
 
     def note_source(table: Table, index: Index | None, alias: str) -> str:
-        sources.append((table.name, index.name if index is not None else None))
+        sources.append((table, index))
         return f"{quote_name(table.name)} AS {quote_name(alias)}"
 
     tree = read_tree(sql, schema)
@@ -37,7 +46,20 @@ def find_partitioned_table(
             "Query is not root partitionable since it does not have a DistributedUnion at the "
             "root. Please check the conditions for a query to be root-partitionable."
         )
-    return sources[0]
+    ((table, index),) = sources
+    key = {part.column.casefold() for part in table.primary_key}
+    one_row = key <= set(list_fixed_columns(tree.args.get("where")))
+    return PartitionedTable(table.name, index.name if index is not None else None, one_row)
+
+
+def list_fixed_columns(where: exp.Where | None) -> Iterator[str]:
+    """The columns, in lower case, that a WHERE compares with a value: ``a = @p AND b = 1``."""
+    condition = where.this if where is not None else None
+    for each in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+        if isinstance(each, exp.EQ):
+            for column, value in ((each.left, each.right), (each.right, each.left)):
+                if isinstance(column, exp.Column) and value.find(exp.Column) is None:
+                    yield column.name.casefold()
 
 
 def is_row_by_row(tree: exp.Expr) -> bool:

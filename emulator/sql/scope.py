@@ -53,13 +53,12 @@ class Relation:
         folded = name.casefold()
         return [column for column in self.columns if column.column.casefold() == folded]
 
-    def column(self, name: str) -> Typed | None:
-        """The column of this name, or None; two of one name are INVALID_ARGUMENT."""
-        columns = self.columns_named(name)
-        columns += [c for c in self.qualified if c.column.casefold() == name.casefold()]
-        if len(columns) > 1:
-            raise errors.invalid_argument(f"Column name {name} is ambiguous")
-        return columns[0] if columns else None
+    def list_columns(self, name: str) -> list[Typed]:
+        """The columns that alias.name may mean."""
+        folded = name.casefold()
+        return self.columns_named(name) + [
+            c for c in self.qualified if c.column.casefold() == folded
+        ]
 
     def owns(self, column: Typed) -> bool:
         """Whether a resolved name is one of this relation's."""
@@ -157,29 +156,34 @@ class Scope:
 
     def find(self, name: str, qualifier: str | None) -> Typed | None:
         """A column here or outside, or None; two of one name are INVALID_ARGUMENT."""
+        columns = self.list_columns(name, qualifier)
+        if len(columns) > 1:
+            raise errors.invalid_argument(f"Column name {name} is ambiguous")
+        return columns[0] if columns else None
+
+    def list_columns(self, name: str, qualifier: str | None) -> list[Typed]:
+        """The columns that a name may mean here, or outside where there is none here."""
         if qualifier is not None:
             relation = self.relation(qualifier)
-            return relation.column(name) if relation else None
+            return relation.list_columns(name) if relation else []
         folded = name.casefold()
         if folded in self.locals:
-            return self.locals[folded]
+            return [self.locals[folded]]
         if folded in self.merged:
-            return self.merged[folded]
+            return [self.merged[folded]]
         # The alias of a value hides columns of that name, and a field of it in the value.
         columns = [r.value for r in self.relations if r.alias.casefold() == folded and r.value]
         if not columns:
             columns = [c for r in self.relations for c in r.columns_named(name)]
-        if len(columns) > 1:
-            raise errors.invalid_argument(f"Column name {name} is ambiguous")
-        if columns:
-            return columns[0]
-        return self.parent.find_from_inside(name) if self.parent else None
+        if columns or self.parent is None:
+            return columns
+        return self.parent.list_from_inside(name)
 
-    def find_from_inside(self, name: str) -> Typed | None:
+    def list_from_inside(self, name: str) -> list[Typed]:
         """The same for a query inside this one, which sees the names of the SELECT list too."""
         alias = self.aliases.get(name.casefold())
         self.aliases_inside |= alias is not None and self.grouped is not None
-        return alias or self.find(name, None)
+        return self.list_columns(name, None) if alias is None else [alias]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def unpack(place: Workplace, python: Path, package: str, version: str) -> Path:
     if not list(downloads.glob(f"*-{version}.tar.gz")):
         place.call([*pip, "--dest", downloads, f"{package}=={version}"])
     (archive,) = downloads.glob(f"*-{version}.tar.gz")
-    folder = place.folder / "source"
+    folder = place.folder / "source" / package
     shutil.rmtree(folder, ignore_errors=True)
     with tarfile.open(archive) as tar:
         tar.extractall(folder, filter="data")

@@ -25,7 +25,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "build" / "clients"
 def run_suite(suite: Suite, folder: Path) -> Judgement:
     """Runs a suite on a server of its own, and judges it."""
     folder.mkdir(parents=True, exist_ok=True)
-    with spawn() as server:
+    with spawn(port=suite.port) as server:
         connect_other(server.address, INSTANCE)
         place = Workplace(folder, server.address)
         place.log.unlink(missing_ok=True)

@@ -17,12 +17,13 @@ PROJECT, INSTANCE = "test-project", "test-instance"
 @dataclass(frozen=True, slots=True)
 class Suite:
     """``source`` is the package with its version, ``run`` fetches and runs it. ``exceptions`` are
-    reasons by case."""
+    reasons by case. ``port`` is the server's where the suite wants a certain one."""
 
     name: str
     source: str
     run: Callable[[Workplace], list[Outcome]]
     exceptions: Mapping[str, str] = field(default_factory=dict)
+    port: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from clients import (
     beam,
+    debezium,
+    django,
     go_client,
     go_sql_driver,
     gorm,
@@ -11,6 +13,7 @@ from clients import (
     java_client,
     jdbc,
     liquibase,
+    node,
     python_client,
     spring_data,
     sqlalchemy_dialect,
@@ -35,5 +38,8 @@ ALL: dict[str, Suite] = {
         hibernate.SUITE,
         spring_data.SUITE,
         beam.SUITE,
+        node.SUITE,
+        django.SUITE,
+        debezium.SUITE,
     )
 }

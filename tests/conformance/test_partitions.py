@@ -93,6 +93,22 @@ def test_the_partitions_of_a_query_together_are_its_result(
     assert sort_by_text([row for part in partitions for row in part]) == expected
 
 
+@pytest.mark.parametrize(
+    ("where", "several"),
+    [
+        ("B = 7 AND 'a' = A", False),
+        ("A = 'a'", True),
+        ("A = 'a' OR B = 7", True),
+        ("A = CAST(B AS STRING) AND B = 7", True),
+    ],
+)
+def test_a_query_of_one_key_has_one_partition(
+    database: Database, where: str, several: bool
+) -> None:
+    partitions = query_partitions(database, f"SELECT A, B FROM T WHERE {where}", False)
+    assert (len(partitions) > 1) is several
+
+
 def test_data_boost_is_accepted(database: Database) -> None:
     partitions = query_partitions(database, "SELECT B FROM T", False, data_boost_enabled=True)
     assert len(partitions) > 1

@@ -161,7 +161,7 @@ def test_a_table_can_be_dropped_and_made_anew(table: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["CREATE FUNCTION F() AS (1)", "CREATE MODEL M REMOTE OPTIONS (x = 1)"]
+    "statement", ["CREATE FUNCTION F() AS (1)", "ALTER STATISTICS S SET OPTIONS (allow_gc = true)"]
 )
 def test_what_is_not_supported_is_named(table: Database, statement: str) -> None:
     with pytest.raises(SpannerError) as error:

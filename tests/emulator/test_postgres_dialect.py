@@ -233,6 +233,15 @@ def test_dml_returns_rows_and_meets_conflicts(singers: Database) -> None:
     assert write(singers, "DELETE FROM singers WHERE id > 1 RETURNING id") == [[2], [3], [4]]
 
 
+def test_the_table_of_an_insert_has_an_alias(singers: Database) -> None:
+    insert = "INSERT INTO singers AS s (id, name) VALUES (1, 'Amy') ON CONFLICT (id)"
+    changed = f"{insert} DO UPDATE SET name = excluded.name RETURNING s.id, upper(s.name)"
+    assert write(singers, changed) == [[1, "AMY"]]
+    assert write(singers, "INSERT INTO singers AS s (id, name) VALUES (5, 'Ed')") == []
+    with pytest.raises(InvalidArgument, match='missing FROM-clause entry for table "singers"'):
+        write(singers, f"{insert} DO NOTHING RETURNING singers.id")
+
+
 def test_an_upsert_may_set_the_key_to_itself_and_nothing_else(singers: Database) -> None:
     """Spanner's DML reference: DO UPDATE SET lists all columns of the insert list."""
     head = "INSERT INTO singers (id, name) VALUES (1, 'Amy') ON CONFLICT (id) DO UPDATE SET"

@@ -10,6 +10,7 @@ from emulator.engine.schema_rules.foreign_keys import (
     refuse_drop_of_managed_index,
 )
 from emulator.engine.schema_rules.locality_groups import check_locality_groups
+from emulator.engine.schema_rules.models import check_models
 from emulator.engine.schema_rules.names import check_names, name_constraints
 from emulator.engine.schema_rules.placements import check_placements
 from emulator.engine.schema_rules.property_graphs import check_property_graphs
@@ -40,3 +41,4 @@ def check_change(change: SchemaChange) -> None:
     check_vector_indexes(change)
     check_search_indexes(change)
     check_property_graphs(change)
+    check_models(change)

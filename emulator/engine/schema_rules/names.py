@@ -29,7 +29,7 @@ RESERVED_SCHEMAS = frozenset(
     }
 )
 RESERVED_SCHEMA_PREFIXES = ("spanner_", "pg_")
-OBJECT_KINDS = {"SEQUENCE": "Sequence", "PROPERTY GRAPH": "Property Graph"}
+OBJECT_KINDS = {"SEQUENCE": "Sequence", "PROPERTY GRAPH": "Property Graph", "MODEL": "Model"}
 """Objects, kept as text, whose names are like those of tables; what messages call them."""
 UNNAMED_KINDS = frozenset({"ROLE", "PROTO BUNDLE", "LOCALITY GROUP"})
 """Objects whose names are a matter of their own, or that have none."""

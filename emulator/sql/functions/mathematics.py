@@ -71,16 +71,20 @@ def is_infinite(value: Float) -> bool:
     return math.isinf(read_float(value))
 
 
-FLOAT_FUNCTIONS: dict[str, Callable[..., float]] = {
-    "EXP": math.exp,
-    "LN": math.log,
-    "LOG10": math.log10,
+TRIGONOMETRY: dict[str, Callable[..., float]] = {
     "SIN": math.sin,
     "COS": math.cos,
     "TAN": math.tan,
     "ASIN": math.asin,
     "ACOS": math.acos,
     "ATAN": math.atan,
+}
+"""Those of both dialects."""
+FLOAT_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "EXP": math.exp,
+    "LN": math.log,
+    "LOG10": math.log10,
+    **TRIGONOMETRY,
     "SINH": math.sinh,
     "COSH": math.cosh,
     "TANH": math.tanh,

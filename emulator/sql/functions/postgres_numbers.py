@@ -8,6 +8,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from emulator.errors import SpannerError, invalid_argument, out_of_range
+from emulator.sql.functions.mathematics import TRIGONOMETRY
 from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, Float, read_float, write_float
 from emulator.sql.functions.served import ServedFunctions
 from emulator.values.pg_numeric import (
@@ -353,12 +354,7 @@ FLOAT_FUNCTIONS: dict[str, Callable[..., float]] = {
     "LOG LOG10 DLOG10": logarithm(math.log10),
     "LN DLOG1": logarithm(math.log),
     "SQRT DSQRT": square_root,
-    "SIN": math.sin,
-    "COS": math.cos,
-    "TAN": math.tan,
-    "ASIN": math.asin,
-    "ACOS": math.acos,
-    "ATAN": math.atan,
+    **TRIGONOMETRY,
 }
 
 

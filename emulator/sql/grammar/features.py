@@ -13,7 +13,7 @@ FEATURES = {
     "group_rows": "GROUP ROWS",
     "lateral": "LATERAL",
     "limit_all": "LIMIT ALL",
-    "model": "MODEL as an argument",
+    "model": "A MODEL as an argument (ML.PREDICT)",
     "natural": "NATURAL JOIN",
     "nested_dml": "Nested DML",
     "pivot": "PIVOT",

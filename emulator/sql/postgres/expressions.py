@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import ClassVar
 
 from sqlglot import exp
@@ -36,19 +35,19 @@ def compile_column(compiler: Compiler, node: exp.Column, scope: Scope, context: 
     relation = scope.relation(qualifier) if qualifier else None
     if qualifier and (relation is None or relation.alias != qualifier):
         raise errors.invalid_argument(f'missing FROM-clause entry for table "{qualifier}"')
-    try:
-        found = scope.find(name, qualifier or None)
-    except errors.SpannerError as error:
-        raise errors.invalid_argument(f'column reference "{name}" is ambiguous') from error
-    if found is None or found.column != name:
+    columns = [c for c in scope.list_columns(name, qualifier or None) if c.column == name]
+    if len(columns) > 1:
+        raise errors.invalid_argument(f'column reference "{name}" is ambiguous')
+    if not columns:
         written = f"{qualifier}.{name}" if qualifier else f'"{name}"'
         raise errors.invalid_argument(f"column {written} does not exist")
+    (found,) = columns
     if not scope.is_free(found):
         raise errors.invalid_argument(
             f'column "{qualifier or find_owner(found, scope)}.{name}" must appear in the GROUP BY'
             " clause or be used in an aggregate function"
         )
-    return replace(scope.resolve(name, qualifier or None), column=name)
+    return found
 
 
 def find_owner(column: Typed, scope: Scope) -> str:
