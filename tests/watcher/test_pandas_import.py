@@ -36,6 +36,22 @@ def test_who_needs_pandas_can_still_import_it() -> None:
     assert run_python(code) == "1"
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "import pandas; print(pa.array(pandas.Series([1.0, float('nan')])).null_count)",
+        "import pandas.testing; print(pa.array(pandas.Series([1.0, float('nan')])).null_count)",
+        "print(pa.array([1, None]).to_pandas().isna().sum())",
+        "print(pa.table({'a': [1, None]}).to_pandas().a.isna().sum())",
+        "import importlib.util as u; s = u.find_spec('pandas'); import pandas as p, pkgutil as k;"
+        " print(k.get_data('pandas', '__init__.py').count(b'__version__') > 0"
+        " and p.__spec__.loader is p.__loader__ and pa.array(p.Series([None])).null_count)",
+    ],
+)
+def test_pyarrow_knows_pandas_once_somebody_needs_it(use: str) -> None:
+    assert run_python(f"import pyarrow as pa; {KEEP_OUT}; {use}") == "1"
+
+
 def test_pandas_that_was_imported_before_is_used() -> None:
     code = f"import pandas, pyarrow as pa; {KEEP_OUT}; print(len(pa.array([1]).to_pandas()))"
     assert run_python(code) == "1"

@@ -102,7 +102,6 @@ def list_preloaded(worker_module: str | None) -> set[str]:
 def test_what_no_worker_needs_is_not_imported() -> None:
     modules = list_preloaded(None)
     assert {"pyspark", "pyarrow", "grpc", "watcher.runners.spark.slices"} <= modules
-    # pyarrow imports pandas at its first array of Python objects: not before there are rows.
     assert modules.isdisjoint(
         {"pandas", "pyspark.testing", "sqlglot", "emulator", "watcher.runners.watcher", "rich"}
     )
