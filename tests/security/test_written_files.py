@@ -25,7 +25,7 @@ from watcher.process.line_files import LineFile, append_line, replace_lines
 from watcher.process.private_files import replace_file
 from watcher.replica.owner import Owner, OwnerFile
 from watcher.replica.stored_files import open_file_system, write_whole
-from watcher.runners.delivery.retries import append_dead_letter
+from watcher.runners.delivery.dead_letters import append_dead_letter
 from watcher.runners.delivery.sinks import RotatingFile
 
 ROOT = Path(__file__).resolve().parents[2]

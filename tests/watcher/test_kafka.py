@@ -29,10 +29,11 @@ from watcher.model.errors import (
     UnavailableError,
 )
 from watcher.process.failpoints import VARIABLE
+from watcher.runners.delivery.dead_letters import read_dead_letters
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.refusals import RefusedChangesError
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink, read_dead_letters
+from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.settings.destinations import KafkaDestination
 from watcher.settings.secret_values import hide_all
 

@@ -21,8 +21,9 @@ from watcher.envelopes.templates import JsonEnvelope
 from watcher.model.change import ValueCapture
 from watcher.model.errors import EnvelopeError, SinkUnavailableError
 from watcher.runners.delivery import retries
+from watcher.runners.delivery.dead_letters import read_dead_letters
 from watcher.runners.delivery.kafka import KafkaSink
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink, read_dead_letters
+from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.delivery.sinks import EachChange
 from watcher.runners.delivery.whole_batches import choose_each
 from watcher.settings.destinations import KafkaDestination
@@ -127,6 +128,6 @@ def test_a_transaction_with_a_row_that_the_broker_refuses_comes_again_without_it
     sink.discard()
     sink.write(rows)
     sink.flush()
-    refused = {letter["key"]["SingerId"] for letter in read_dead_letters(letters)}  # type: ignore[index]
+    refused = {letter["key"]["SingerId"] for letter in read_dead_letters(letters)}
     assert refused != set()
     assert read_keys(cluster) == [n for n in range(ROWS) if n not in refused]

@@ -22,6 +22,7 @@ from fixtures.listings import (
     DOCS,
     EXECUTED,
     NOT_EXECUTED,
+    READ,
     ROOT,
     Listing,
     follow,
@@ -131,6 +132,8 @@ def check_command(words: list[str], listing: Listing) -> None:
 
 
 def check_shell(listing: Listing) -> None:
+    """Every command can be read; a listing of commands that no test runs says why."""
+    assert listing.mark, "mark the listing: executed, or read, with the reason"
     for words in split_commands(listing.text):
         check_command(words, listing)
 
@@ -211,8 +214,8 @@ CHECKS = {
 @pytest.mark.parametrize("listing", ALL, ids=name_place)
 def test_a_listing_is_right(listing: Listing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    known = (listing.mark == OF_DDL, EXECUTED.match(listing.mark), NOT_EXECUTED.match(listing.mark))
-    assert not listing.mark or any(known), f"unknown mark: {listing.mark}"
+    known = any(each.match(listing.mark) for each in (EXECUTED, NOT_EXECUTED, READ))
+    assert not listing.mark or listing.mark == OF_DDL or known, f"unknown mark: {listing.mark}"
     if is_executed(listing) and listing.kind != "python":
         return
     CHECKS.get(listing.kind, check_other)(listing)
@@ -241,7 +244,12 @@ def make_listing(kind: str, text: str, mark: str = "") -> Listing:
 )
 def test_a_listing_that_is_wrong_is_found(kind: str, text: str) -> None:
     with pytest.raises(WRONG):
-        CHECKS.get(kind, check_other)(make_listing(kind, text))
+        CHECKS.get(kind, check_other)(make_listing(kind, text, "read: a reason that is given"))
+
+
+def test_commands_that_no_test_runs_say_why() -> None:
+    with pytest.raises(AssertionError, match="mark the listing"):
+        check_shell(make_listing("sh", "make check\n"))
 
 
 @pytest.mark.parametrize(

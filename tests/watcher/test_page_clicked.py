@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 from fixtures.browser import NEEDS_BROWSER, Browser, open_browser, wait_until
 from fixtures.commands import run_command
-from fixtures.consumers import consumers_of, watcher_of, write, write_both
+from fixtures.consumers import consumers_of, options, watcher_of, write, write_both
 from fixtures.pages import Page, serve_page
 from fixtures.singers import address_of
 from fixtures.watcher_threads import run_in_thread
 from google.cloud.spanner_v1.database import Database
 
-from watcher import Change
+from watcher import Change, Watcher
+from watcher.consumers.audit import read_audit
+from watcher.consumers.positions import TABLE
 from watcher.consumers.states import Command, State
 
 pytestmark = NEEDS_BROWSER
@@ -130,6 +132,45 @@ def test_a_consumer_stops_when_stop_is_clicked(music: Database, tmp_path: Path) 
     status = status_of(music, "me")
     assert status["reason"] == "an operator sent the command stop"
     assert (status["state"], status["lag_rows"]) == ("STOPPED", 1)
+
+
+def test_a_consumer_replays_its_dead_letters_when_replay_is_clicked(
+    music: Database, tmp_path: Path
+) -> None:
+    consumers_of(music).create()
+    refuses = [True]
+    seen: list[object] = []
+
+    def take(change: Change) -> None:
+        if refuses[0]:
+            raise RuntimeError("not yet")
+        seen.append(change.key["SingerId"])
+
+    delivery = {
+        "retries": 0,
+        "backoff": 0,
+        "then": "skip",
+        "dead_letters": tmp_path / "dead.jsonl",
+    }
+    settings = options(music, consumer="me", lease="1s", delivery=delivery)
+    watcher = Watcher(**settings)
+    watcher.on_change(take)
+    write(music, 1, 2)
+    with run_in_thread(watcher) as raised:
+        wait_for_state(music, State.RUNNING)
+        with browse(music, tmp_path / "profile", "--control") as (_, browser):
+            browser.wait_for(f"return document.querySelector('{button('replay')}') !== null")
+            refuses[0] = False
+            browser.click(button("replay"))
+            browser.wait_for("return document.getElementById('confirm').open")
+            assert seen == []
+            browser.click("#confirm-yes")
+            wait_until(lambda: sorted(seen, key=str) == [1, 2], "the dead letters")
+            browser.wait_for(f"return document.querySelector('{button('replay')}') === null")
+    assert raised == []
+    (entry,) = read_audit(music, TABLE, "me", 10)
+    assert (entry.action, entry.result) == ("replay", "done")
+    assert entry.who.startswith("page of ")
 
 
 def tab_through(browser: Browser) -> list[tuple[str, float]]:

@@ -25,11 +25,12 @@ from watcher.envelopes import make_envelope
 from watcher.model.change import Operation
 from watcher.model.errors import DeliveryError, SinkUnavailableError
 from watcher.process.failpoints import VARIABLE
+from watcher.runners.delivery.dead_letters import read_dead_letters
 from watcher.runners.delivery.pubsub import PubSubSink, wait_for
 from watcher.runners.delivery.pubsub_messages import format_version
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.refusals import RefusedChangesError
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink, read_dead_letters
+from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.settings.destinations import PubSubDestination, PubSubOptions
 
 SINGERS_TOPIC = "projects/p-1/topics/Singers"

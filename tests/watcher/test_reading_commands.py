@@ -89,7 +89,7 @@ READING = (
     read("ddl change-stream alter", "Everything", "--retention", "3d"),
     read("ddl change-stream drop", "Everything"),
 )
-WRITING = frozenset({"ctl pause", "ctl resume", "ctl drain", "ctl stop"})
+WRITING = frozenset({"ctl pause", "ctl resume", "ctl drain", "ctl stop", "ctl replay"})
 """They store a command, in every form."""
 WITHOUT_A_DATABASE_OF_THE_USER = frozenset(
     {"try", "conformance", "emulator", "demo"}
@@ -251,6 +251,7 @@ def test_the_role_refuses_what_writes(
     address = str(address_of(database))
     for arguments in (
         ("ctl", "stop", "me"),
+        ("ctl", "replay", "me"),
         ("ctl", "forget", "me"),
         ("ctl", "merge", "shared"),
         ("clear", "-t", "Singers"),

@@ -39,10 +39,11 @@ from watcher.model.errors import (
     UnavailableError,
 )
 from watcher.runners.delivery import registered
+from watcher.runners.delivery.dead_letters import read_dead_letters
 from watcher.runners.delivery.kafka import KafkaSink
 from watcher.runners.delivery.queues import open_queue
 from watcher.runners.delivery.refusals import RefusedChangesError
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink, read_dead_letters
+from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.preflight import check_queue
 from watcher.settings.watcher import parse_watch_config
 

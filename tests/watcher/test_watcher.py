@@ -35,7 +35,7 @@ from watcher.model.errors import (
     PositionConflictError,
     TableNotFoundError,
 )
-from watcher.runners.delivery.retries import read_dead_letters
+from watcher.runners.delivery.dead_letters import read_dead_letters
 from watcher.runners.watcher_run.idle_pause import longest_idle_pause
 from watcher.settings.watcher import parse_watch_config
 from watcher.spanner.timestamps import format_timestamp, to_micros

@@ -63,7 +63,7 @@ def command(
         bool,
         typer.Option(
             "--control",
-            help="Allow pause, resume, drain and stop through the page; asks for a token.",
+            help="Allow pause, resume, drain, stop and replay through the page; asks for a token.",
         ),
     ] = False,
     token_file: Annotated[

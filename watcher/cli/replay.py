@@ -27,7 +27,7 @@ if to_run(__name__):
     from watcher.process.line_files import replace_lines
     from watcher.process.text_files import read_text_file
     from watcher.runners.callbacks import Callback
-    from watcher.runners.delivery.retries import parse_dead_letters
+    from watcher.runners.delivery.dead_letters import extract_record, parse_dead_letters
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect
 
@@ -59,7 +59,7 @@ def command(
     letters = list(parse_dead_letters(file, text))
     if callback is None or dry_run:
         for letter in letters:
-            sys.stdout.write(json.dumps(extract_change(letter), ensure_ascii=False) + "\n")
+            sys.stdout.write(json.dumps(extract_record(letter), ensure_ascii=False) + "\n")
         return
     with record_replay(database, positions_table, consumer, file) as outcome:
         refused = deliver(letters, callback)
@@ -89,12 +89,7 @@ def deliver(letters: list[dict[str, object]], callback: str) -> list[dict[str, o
     refused = []
     for letter in letters:
         try:
-            function(extract_change(letter))  # type: ignore[arg-type]
+            function(extract_record(letter))  # type: ignore[arg-type]
         except Exception as error:  # noqa: BLE001 (the callback is the user's own)
             refused.append(letter | {"error": repr(error)})
     return refused
-
-
-def extract_change(letter: dict[str, object]) -> dict[str, object]:
-    """The change, without the error that made it a dead letter."""
-    return {name: value for name, value in letter.items() if name != "error"}

@@ -98,12 +98,13 @@ class Holding:
                 f"the lease of consumer '{self.consumer}' expired while a window was delivered"
             )
 
-    def renew(self, report: Report) -> None:
-        """Extends the lease and stores what the instance reports. Raises LeaseLostError when
+    def renew(self, report: Report, obeyed: Command | None = None) -> None:
+        """Extends the lease and stores what the instance reports. A command that was ``obeyed`` is
+        taken back, unless an operator has replaced it. Raises LeaseLostError when
         another instance has taken the name, and what the database raises."""
         consumers = self._find_consumers()
         if self._lease is not None and consumers is not None:
-            self.command = consumers.renew(self._lease, report.state, report.progress)
+            self.command = consumers.renew(self._lease, report.state, report.progress, obeyed)
 
     def report_failed_renewal(self, error: Exception) -> None:
         """Logs a renewal that has failed and is tried again; an outage has lines of its own."""

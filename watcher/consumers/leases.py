@@ -166,13 +166,20 @@ class Consumers:
         ]
         return holders[0] if holders else None
 
-    def renew(self, lease: Lease, state: State, progress: ConsumerProgress) -> Command | None:
-        """Extends the lease and stores the state; what operators have asked for.
+    def renew(
+        self,
+        lease: Lease,
+        state: State,
+        progress: ConsumerProgress,
+        obeyed: Command | None = None,
+    ) -> Command | None:
+        """Extends the lease and stores the state; what operators have asked for, without what was
+        ``obeyed``.
 
         Raises LeaseLostError when another instance has taken the name.
         """
         asked_at = lease_clock()
-        command = self._update(lease, state, progress, lease.seconds)
+        command = self._update(lease, state, progress, lease.seconds, obeyed)
         lease.renewed_at = asked_at
         return command
 

@@ -31,6 +31,8 @@ class Command(StrEnum):
     """Deliver everything up to now, then stop."""
     STOP = "stop"
     """Stop after the window in progress."""
+    REPLAY = "replay"
+    """Deliver the dead letters again, once; it takes back a pause or a drain as RESUME does."""
 
 
 @dataclass(frozen=True, slots=True)

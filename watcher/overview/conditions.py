@@ -113,7 +113,7 @@ class Health:
 def judge(consumer: ConsumerOverview, database: str) -> Health:
     """What is the matter with a consumer."""
     findings = [*find_loss(consumer, database), *find_state(consumer, database)]
-    findings += [*find_lag(consumer, database), *find_dead_letters(consumer)]
+    findings += [*find_lag(consumer, database), *find_dead_letters(consumer, database)]
     return Health(tuple(sorted(findings, key=lambda each: WORST_FIRST[each.condition])))
 
 
@@ -199,12 +199,14 @@ NOT_COUNTED = "not counted"
 by what a watcher's own file says of them, which are followed."""
 
 
-def find_dead_letters(consumer: ConsumerOverview) -> Iterator[Finding]:
+def find_dead_letters(consumer: ConsumerOverview, database: str) -> Iterator[Finding]:
     """Changes that were skipped in its last run."""
     if consumer.dead_letters:
         advice = "fix the cause, then deliver its file of dead letters again:"
         text = f"dead letters of its last run: {consumer.dead_letters:,} changes"
-        yield Finding(Condition.HAS_DEAD_LETTERS, text, None, advice, REPLAY)
+        running = write_command("ctl replay", consumer.consumer, "-d", database)
+        command = running if consumer.alive else REPLAY
+        yield Finding(Condition.HAS_DEAD_LETTERS, text, None, advice, command)
 
 
 def write_command(words: str, *values: str) -> str:

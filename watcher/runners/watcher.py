@@ -22,6 +22,7 @@ from watcher.overview.page.service import WatcherPage
 from watcher.runners.callbacks import Callback, refuse_deferred
 from watcher.runners.change_iterator import Changes
 from watcher.runners.delivery.proto_texts import check_descriptors
+from watcher.runners.delivery.replays import Replay, refuse_replay, replay_dead_letters
 from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.delivery.sinks import (
     CallbackEach,
@@ -41,7 +42,13 @@ from watcher.runners.signals import stop_on_interrupt, stop_on_signals
 from watcher.runners.watcher_run.lease_keeper import NAMELESS
 from watcher.runners.watcher_run.lifecycle import OWNER_STOPPED, Lifecycle
 from watcher.runners.watcher_run.run import RunStart, WatcherRun
-from watcher.runners.watcher_run.settings import MakeSink, RunContact, RunSettings, ignore
+from watcher.runners.watcher_run.settings import (
+    MakeSink,
+    RunContact,
+    RunSettings,
+    ignore,
+    keep_no_letters,
+)
 from watcher.runners.watcher_run.startup import open_run
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.runners.watcher_run.totals import Totals
@@ -73,6 +80,7 @@ class Watcher:
         self._lifecycle = Lifecycle(self._resolver.queries.fetch_read_timestamp)
         self._make_sink: MakeSink | None = None
         self._release_sink: Callable[[], None] = ignore
+        self._replay: Callable[[RunContact], Replay] = keep_no_letters
         self._on_start: Callable[[RunStart], object] | None = None
 
     # What to do with changes: one of these before ``run``.
@@ -126,14 +134,12 @@ class Watcher:
             self.config.log_values,
         )
 
-        def make_sink(run: RunContact) -> Sink:
+        def retry(run: RunContact) -> RetryingSink:
             def note_retry(error: DeliveryError) -> None:
                 self.metrics.count_retry("change")
                 run.note_refusal(error)
 
-            if isinstance(sink, HeldSink):
-                self._hold(sink)
-            retrying = RetryingSink(
+            return RetryingSink(
                 sink,
                 policy,
                 on_retry=note_retry,
@@ -141,9 +147,18 @@ class Watcher:
                 on_skip=self._totals.count_skipped,
                 check=run.check,
             )
-            return choose_each(retrying, sink, self.config.address.path)
 
-        self._make_sink = make_sink
+        def make_sink(run: RunContact) -> Sink:
+            if isinstance(sink, HeldSink):
+                self._hold(sink)
+            return choose_each(retry(run), sink, self.config.address.path)
+
+        def replay(run: RunContact) -> Replay:
+            if policy.dead_letters is None:
+                raise refuse_replay()
+            return replay_dead_letters(policy.dead_letters, retry(run))
+
+        self._make_sink, self._replay = make_sink, replay
         self._release_sink = sink.close if isinstance(sink, HeldSink) else ignore
 
     def _hold(self, sink: HeldSink) -> None:
@@ -231,6 +246,7 @@ class Watcher:
             self._totals,
             self._page,
             release_sink=self._release_sink,
+            replay=self._replay,
         )
 
     def stop(self, reason: str = OWNER_STOPPED) -> None:

@@ -82,7 +82,7 @@ class DeliveryConfig(QueueSections):
     then: Literal["stop", "skip"] = "stop"
     """After the last retry: stop, or write the change to ``dead_letters`` and go on."""
     dead_letters: Path | None = None
-    """The file of refused changes, which ``spanner-watcher replay`` delivers again."""
+    """The file of refused changes, which ``ctl replay`` and ``replay`` deliver again."""
 
     @property
     def destination(self) -> ChangesDestination:
@@ -133,7 +133,7 @@ class PageConfig(Section):
     port: Annotated[int, Field(ge=0, le=65_535)] = 8765
     """The port; 0 picks a free one."""
     control: bool = False
-    """Allow pause, resume, drain and stop through the page, which then asks for a token."""
+    """Allow pause, resume, drain, stop and replay through the page, which then asks for a token."""
     token_file: Path | None = None
     """Ask for the token in this file, on this machine, too, instead of a random one, which a
     terminal shows and no log. Behind a proxy, set it always."""

@@ -24,7 +24,8 @@ from watcher.envelopes.templates import JsonEnvelope
 from watcher.model.change import Change, ValueCapture
 from watcher.model.errors import EnvelopeError
 from watcher.runners.delivery import sinks
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink, read_dead_letters
+from watcher.runners.delivery.dead_letters import read_dead_letters
+from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.delivery.sinks import EachChange, Lines, RotatingFile
 from watcher.runners.delivery.whole_batches import choose_each
 from watcher.runners.watcher import Watcher

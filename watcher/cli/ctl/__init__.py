@@ -10,6 +10,7 @@ app = CommandApp(
         "resume": "watcher.cli.ctl.commands:resume",
         "drain": "watcher.cli.ctl.commands:drain",
         "stop": "watcher.cli.ctl.commands:stop",
+        "replay": "watcher.cli.ctl.commands:replay",
         "forget": "watcher.cli.ctl.commands:forget",
         "merge": "watcher.cli.ctl.commands:merge",
         "audit": "watcher.cli.ctl.audit:command",

@@ -75,6 +75,20 @@ def stop(
     send_command(database, name, positions_table, Command.STOP, json_output)
 
 
+def replay(
+    name: ConsumerArgument,
+    database: DatabaseOption,
+    positions_table: PositionsTableOption = POSITIONS_TABLE,
+    json_output: JsonOption = False,
+) -> None:
+    """Deliver the dead letters again, where the consumer's changes go.
+
+    Between two windows; what is refused again stays in the file. Newer versions of the same rows
+    may have been delivered in the meantime. Takes back a pause or a drain, as resume does. Where no
+    consumer runs, 'spanner-watcher replay' gives a file to a function."""
+    send_command(database, name, positions_table, Command.REPLAY, json_output)
+
+
 def forget(
     name: ConsumerArgument,
     database: DatabaseOption,

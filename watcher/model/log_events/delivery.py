@@ -51,7 +51,22 @@ CHANGE_SKIPPED = Event(
     ERROR,
     "skipped change %(change)s, which is in %(dead_letters)s now: %(error)s",
     "A change was given up and is in the file of dead letters. Fix the cause, then deliver it"
-    " with `spanner-watcher replay`.",
+    " with `ctl replay`, or with `spanner-watcher replay`.",
+)
+DEAD_LETTERS_REPLAYED = Event(
+    "dead_letters_replayed",
+    WARNING,
+    "consumer '%(consumer)s' has delivered its dead letters again: %(letters)d were in the file,"
+    " %(left)d are left",
+    "An operator asked for it, by `ctl replay` or on the page. What is left was refused again, with"
+    " its new error, or is of release 1.0: for those, use `spanner-watcher replay`.",
+)
+DEAD_LETTERS_NOT_REPLAYED = Event(
+    "dead_letters_not_replayed",
+    ERROR,
+    "consumer '%(consumer)s' cannot deliver its dead letters again: %(error)s",
+    "An operator asked for it. Nothing was removed from the file: do what the message says, then"
+    " ask again.",
 )
 WINDOW_DELIVERED = Event(
     "window_delivered",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from watcher.envelopes.plain import Plain
 from watcher.model.change import Change
 from watcher.model.errors import (
     ConfigurationError,
@@ -23,8 +21,7 @@ from watcher.model.errors import (
     SinkUnavailableError,
 )
 from watcher.model.log_events.delivery import CALLBACK_RETRIED, CHANGE_SKIPPED
-from watcher.process.line_files import append_line
-from watcher.process.text_files import read_text_file
+from watcher.runners.delivery.dead_letters import append_dead_letter
 from watcher.runners.delivery.refusals import RefusedChangesError
 from watcher.runners.delivery.sinks import ChangeSink
 from watcher.spanner.outages import iterate_pauses
@@ -82,6 +79,11 @@ class RetryingSink:
         self._check = check
         self._skipped: set[str] = set()
         """Refused changes of a window that was rolled back: it comes again without them."""
+
+    @property
+    def skipped(self) -> int:
+        """How many changes are left out when the window that was rolled back comes again."""
+        return len(self._skipped)
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``. Raises DeliveryError when it is not to be skipped."""
@@ -182,28 +184,3 @@ class RetryingSink:
         append_dead_letter(dead_letters, change, error)
         self._on_skip()
         CHANGE_SKIPPED.log(LOG, change=change.id, dead_letters=dead_letters, error=description)
-
-
-def append_dead_letter(path: Path, change: Change, error: str) -> None:
-    """Adds a change and its error to the file, on the disk before this returns."""
-    (message,) = Plain().encode(change)
-    append_line(path, json.dumps(json.loads(message.value or b"") | {"error": error}))
-
-
-def read_dead_letters(path: Path) -> Iterator[dict[str, object]]:
-    """The changes of a dead-letter file. Raises ConfigurationError with the line that is wrong."""
-    return parse_dead_letters(path, read_text_file(path))
-
-
-def parse_dead_letters(path: Path, text: str) -> Iterator[dict[str, object]]:
-    """As ``read_dead_letters``, of a text that was read from the file."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        try:
-            letter = json.loads(line)
-            if not isinstance(letter, dict):
-                raise ValueError("not a JSON object")
-            yield letter
-        except ValueError as error:
-            raise ConfigurationError(
-                f"{path}:{number} is not a dead letter ({error}): fix or delete this line"
-            ) from error

@@ -248,6 +248,7 @@ class SharedRun:
             Totals(),
             WatcherPage(config),
             self._turns,
+            replay=whole.replay,
         )
 
     def _keep_part(

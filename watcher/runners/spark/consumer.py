@@ -32,6 +32,8 @@ ACQUISITION_SECONDS = 0.2
 EARLIER_ROWS = "start with 'startingTimestamp' = 'earliest' and a new checkpoint"
 NOTHING: Mapping[str, str] = {}
 OPERATOR_ASKED = "an operator asked consumer"
+NEVER_OBEYED = Command.REPLAY
+"""A query has no dead letters: the command is taken back."""
 """How the error begins with which an operator's command ends a query."""
 
 
@@ -98,7 +100,7 @@ class QueryConsumer:
         if self._lost is not None:
             raise self._lost
         if self._holding.expired:
-            self._holding.renew(self._report)
+            self._holding.renew(self._report, NEVER_OBEYED)
 
     @property
     def _report(self) -> Report:
@@ -146,7 +148,7 @@ class QueryConsumer:
         while not self._done.wait(self._holding.seconds / RENEWALS_PER_LEASE):
             WALL_CLOCK.note_jump()
             try:
-                self._holding.renew(self._report)
+                self._holding.renew(self._report, NEVER_OBEYED)
             except LeaseLostError as error:
                 self._lost = error
                 return

@@ -67,7 +67,8 @@ class LeaseKeeper(Holding):
         """Renews the lease, and does what operators have asked for. Raises LeaseLostError when
         another instance has taken the name; what may go away is left to the next renewal."""
         try:
-            self.renew(self._report)
+            self.renew(self._report, self._lifecycle.done)
+            self._lifecycle.done = None
             self.obey()
         except Exception as error:
             kind = classify_error(error)

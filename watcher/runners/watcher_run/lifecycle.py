@@ -36,6 +36,8 @@ class Lifecycle:
         self.command: Command | None = None
         """What operators ask for now."""
         self._command_drain_to = 0
+        self.done: Command | None = None
+        """A command that was obeyed while the run goes on: the next renewal takes it back."""
 
     # Asked by the owner.
 
@@ -98,6 +100,11 @@ class Lifecycle:
         return self._drain_to
 
     @property
+    def replaying(self) -> bool:
+        """True while dead letters are to be delivered again."""
+        return self.command is Command.REPLAY and self.done is None
+
+    @property
     def interrupted(self) -> bool:
         """True when somebody has asked to pause or to stop."""
         return self.paused or self.stopping.is_set()
@@ -105,7 +112,7 @@ class Lifecycle:
     def begin_run(self) -> None:
         """A run starts: what an operator asked of the one before is over."""
         self.state = State.STARTING
-        self.command = self.obeyed = None
+        self.command = self.obeyed = self.done = None
         if not self.stopping.is_set():
             self.reason = None
 

@@ -25,6 +25,7 @@ from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.lifecycle import CAUGHT_UP, READER_GONE
 from watcher.runners.watcher_run.recovery import Recovery
 from watcher.runners.watcher_run.registration import Registrar
+from watcher.runners.watcher_run.replaying import obey_replay
 from watcher.runners.watcher_run.settings import RunContact, RunSettings
 from watcher.runners.watcher_run.table_resolver import Tables
 
@@ -78,10 +79,10 @@ class WatcherRun:
         )
         self._recovery = Recovery(settings, connection, lease, self._reread_schema)
         lifecycle = settings.lifecycle
-        contact = RunContact(
+        self._contact = RunContact(
             lease.check, self._note_refusal, lifecycle.note_success, lifecycle.stopping.is_set
         )
-        made = settings.make_sink(contact)
+        made = settings.make_sink(self._contact)
         shown = show_protos(made, settings.config.delivery.proto_descriptors)
         sink = trace_sink(shown, settings.config)
         self._windows = self._make_delivery(sink, once)
@@ -163,7 +164,8 @@ class WatcherRun:
         adaptive watcher does not wait while rows keep coming."""
         lifecycle = self._settings.lifecycle
         waits = time.monotonic() < self._not_before
-        if lifecycle.paused or waits or (self._idle.goes_on and lifecycle.drain_to is None):
+        idle = self._idle.goes_on and lifecycle.drain_to is None and not lifecycle.replaying
+        if lifecycle.paused or waits or idle:
             return False
         try:
             with self._settings.turn:
@@ -226,6 +228,8 @@ class WatcherRun:
         fixed_end = None if self._windows.unfinished else self._fixed_end
         end = fixed_end if until is None else until
         more = self._deliver(end)
+        if lifecycle.replaying:
+            obey_replay(self._settings, self._lease, self._contact)
         if more or until != lifecycle.drain_to or (until is None and self._windows.unfinished):
             return True
         if until is not None:

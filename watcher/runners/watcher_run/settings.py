@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from watcher.consumers.positions import MemoryPositions
 from watcher.model.errors import DeliveryError
 from watcher.overview.page.service import WatcherPage
+from watcher.runners.delivery.replays import Replay, refuse_replay
 from watcher.runners.delivery.sinks import Sink
 from watcher.runners.metrics import Metrics
 from watcher.runners.watcher_run.lifecycle import Lifecycle
@@ -33,6 +34,11 @@ MakeSink = Callable[[RunContact], Sink]
 """Makes the sink of a run."""
 
 
+def keep_no_letters(_: RunContact) -> Replay:
+    """The ``replay`` of a sink without dead letters. Raises ConfigurationError."""
+    raise refuse_replay()
+
+
 def ignore() -> None:
     """Nothing is held."""
 
@@ -42,7 +48,8 @@ class RunSettings:
     """What a watcher hands to each of its runs, and keeps from one to the next.
 
     Runs of one process that write to the same sink deliver in ``turn``. ``release_sink`` gives back
-    what the sink of a run that has ended holds, before another instance can have the name."""
+    what the sink of a run that has ended holds, before another instance can have the name.
+    ``replay`` delivers the dead letters again, to the same sink, between windows."""
 
     config: WatchConfig
     make_sink: MakeSink
@@ -54,3 +61,4 @@ class RunSettings:
     page: WatcherPage
     turn: AbstractContextManager[object] = field(default_factory=nullcontext)
     release_sink: Callable[[], None] = ignore
+    replay: Callable[[RunContact], Replay] = keep_no_letters

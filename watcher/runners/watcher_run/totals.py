@@ -29,6 +29,10 @@ class Totals:
         """A change went to the dead letters."""
         self._skipped += 1
 
+    def note_dead_letters(self, left: int) -> None:
+        """Dead letters were delivered again; so many are left in the file."""
+        self._skipped = left
+
     @property
     def progress(self) -> ConsumerProgress:
         """The counts as operators see them."""

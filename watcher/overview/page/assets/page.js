@@ -6,9 +6,10 @@
 // How urgent the server says that a condition is, as a class.
 const LEVELS = { trouble: "bad", attention: "wait", ok: "ok", ended: "off" };
 const COMMANDS = {
-  pause: "Pause", resume: "Resume", drain: "Drain", stop: "Stop",
+  pause: "Pause", resume: "Resume", drain: "Drain", stop: "Stop", replay: "Replay",
 };
 const QUESTIONS = {
+  replay: (name) => `Deliver the dead letters of “${name}” again, where its changes go?`,
   drain: (name) => `Deliver everything up to now, then end “${name}”?`,
   stop: (name) => `End “${name}” after the window in progress?`,
 };
@@ -233,6 +234,7 @@ function commandButtons(consumer) {
   const waits = consumer.command !== null || consumer.state === "PAUSED";
   const commands = waits ? ["resume"] : consumer.alive ? ["pause"] : [];
   if (consumer.alive && consumer.command !== "stop") commands.push(...(consumer.command === "drain" ? ["stop"] : ["drain", "stop"]));
+  if (consumer.alive && consumer.dead_letters && !waits) commands.push("replay");
   if (!commands.length) return null;
   return make("div", { class: "buttons" }, ...commands.map((command) => make("button", { type: "button", "data-act": command, "data-name": consumer.consumer,
     class: command === "stop" ? "danger" : null, "aria-label": `${COMMANDS[command]} ${consumer.consumer}`, text: COMMANDS[command] })));
