@@ -31,7 +31,7 @@ from google.api_core.exceptions import FailedPrecondition
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from benchmarks.processes import BenchProcess, read_cpu_seconds
+from benchmarks.processes import BenchProcess, read_cpu_seconds, read_memory
 from benchmarks.replica_speed import PROGRAM, TABLE, address_of
 from benchmarks.singers import create_database, load
 from emulator.faults import Faults
@@ -77,7 +77,8 @@ class LoadPlan:
 class LongLoad:
     """What was seen. ``written``: rows that were written, also deleted, while the table was loaded;
     ``refused``: whether Spanner refused to read what it had to keep no more; ``memory_mb``: the
-    most that a replicator had in each fifth of the load; ``equal``: whether ``verify`` found the
+    most that a replicator had in each fifth of the load, ``own_memory_mb``: of that what is no
+    page of a file, which the system takes back; ``equal``: whether ``verify`` found the
     first exact cut equal, and delta-rs as many rows."""
 
     rows: int
@@ -89,6 +90,7 @@ class LongLoad:
     written_per_second: float
     refused: bool
     memory_mb: Sequence[float]
+    own_memory_mb: Sequence[float]
     client_cpu_seconds: float
     server_cpu_seconds: float
     server_mb: float
@@ -134,13 +136,14 @@ class Writer:
 @dataclass
 class Replicators:
     """The processes that replicate, one after the other, and what was seen of them. ``memory``:
-    megabytes at each look."""
+    megabytes at each look, ``own_memory``: those that are no file's."""
 
     command: Sequence[str]
     folder: Path
     kills: int = 0
     cpu_seconds: float = 0.0
     memory: list[float] = field(default_factory=list)
+    own_memory: list[float] = field(default_factory=list)
     current: BenchProcess | None = None
 
     def start(self) -> None:
@@ -154,10 +157,11 @@ class Replicators:
         assert self.current is not None, "start comes first"
         self.current.check()
         try:
-            memory = psutil.Process(self.current.process.pid).memory_info().rss
-        except psutil.NoSuchProcess:
+            resident, own = read_memory(self.current.process.pid)
+        except OSError:
             return
-        self.memory.append(round(memory / 1_000_000, 1))
+        self.memory.append(resident)
+        self.own_memory.append(own)
 
     def end(self) -> None:
         """kill -9."""
@@ -299,6 +303,7 @@ def run_long_load(folder: Path, plan: LoadPlan) -> LongLoad:
             round(writer.written / seconds, 1),
             run.refused,
             find_peaks(run.replicators.memory),
+            find_peaks(run.replicators.own_memory),
             round(run.replicators.cpu_seconds, 1),
             round(server_cpu, 1),
             round(server_mb, 1),

@@ -9,6 +9,7 @@ The keys of a table are in hash order, so that those that change are in all of i
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import tempfile
 import time
@@ -22,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from benchmarks.processes import read_memory
 from benchmarks.replica_speed import INDEX, KEYS, RANDOM, choose_keys, measure_files
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, Merging, TableCopy
 from watcher.replica.cuts import DELTA
@@ -125,7 +127,9 @@ def main() -> None:
                 Path(folder), options.merge, rows, options.changes, options.keys, options.to
             ):
                 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1_024
-                print(options.keys, cost, f"{cost.times} times, peak {peak} MB", flush=True)
+                resident, own = read_memory(os.getpid())
+                memory = f"peak {peak} MB, now {resident} MB, without pages of files {own} MB"
+                print(options.keys, cost, f"{cost.times} times, {memory}", flush=True)
 
 
 if __name__ == "__main__":

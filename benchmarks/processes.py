@@ -148,3 +148,13 @@ class UsageMeter:
         except (psutil.NoSuchProcess, psutil.ZombieProcess):
             return cpu, memory
         return cpu, memory
+
+
+def read_memory(process: int) -> tuple[float, float]:
+    """The resident megabytes of a process of Linux, and those of them that are no page of a file:
+    the others the system takes back when it needs them. Raises OSError where it has ended."""
+    _, *lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines() or [""]
+    if not lines:
+        raise ProcessLookupError(f"process {process} has ended")
+    sizes = {name: int(size) for name, size, _ in (line.replace(":", "").split() for line in lines)}
+    return round(sizes["Rss"] * 1.024 / 1_000, 1), round(sizes["Anonymous"] * 1.024 / 1_000, 1)

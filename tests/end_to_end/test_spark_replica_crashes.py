@@ -7,19 +7,30 @@ from pathlib import Path
 
 import pytest
 from fixtures.changing_schemas import STREAM_DDL, watchable_ddl, write_everywhere
-from fixtures.replicas import assert_equal, last_cut, list_kinds, read_rows
+from fixtures.replicas import (
+    CONSUMER,
+    assert_equal,
+    last_cut,
+    list_kinds,
+    open_table,
+    read_rows,
+)
 from fixtures.server import CreateDatabase
 from fixtures.spark_formats import require_format
 from fixtures.spark_replica_process import run_replicate, write_config
+from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from watcher.replica.cuts import DELTA
+from watcher.replica.delta.log import DeltaLog
 from watcher.replica.formats import ICEBERG, PARQUET
+from watcher.replica.manifest import Manifest
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 TABLES = ("A", "B")
 TABLE, LAST_TABLE, CUT = "after-replica-table", "after-replica-tables", "after-replica-cut"
+CHUNK, PROGRESS = "after-spark-chunk", "after-load-progress"
 FILES = "after-replica-files"
 """Parquet only: its files are there, and the version that lists them is not."""
 CRASHES = [
@@ -72,3 +83,28 @@ def test_a_replica_is_exact_after_a_kill_at_any_place(
     assert versions_of(lake, "A") == versions_of(lake, "B") != rows
     for name in TABLES:
         assert list_kinds(lake, name) == ["merge", "load"]
+
+
+def test_a_load_in_chunks_goes_on_after_kills(
+    request: pytest.FixtureRequest, database: Database, tmp_path: Path
+) -> None:
+    """Before a chunk is committed, and after it; rows come, change and go on both sides of the last
+    key that is loaded, and no cut of a part is exact."""
+    session = require_format(request, DELTA)
+    config, lake = write_config(tmp_path / "job.toml", session), tmp_path / "lake"
+    flags = ("--load-rows", "4", "--stream", "S")
+    for number in (1, 2, 3):
+        write_everywhere(database, TABLES, number)
+    for number, place in enumerate((CHUNK, PROGRESS), 4):
+        killed = run_replicate(database, config, ["A"], *flags, place=place)
+        assert killed == -signal.SIGKILL, place
+        assert not list(Manifest(str(lake)).iterate_exact())
+        write_everywhere(database, TABLES, number)
+        with database.batch() as batch:
+            batch.delete("A", KeySet(keys=[[number - 3], [number + 5]]))
+    assert run_replicate(database, config, ["A"], *flags) == 0
+    assert_equal(database, lake)
+    log = DeltaLog(str(lake / "A"), CONSUMER)
+    kinds = [(log.find_mark(n) or {})["kind"] for n in range(open_table(lake, "A").version() + 1)]
+    assert kinds.count("load") == 1, kinds
+    assert kinds.count("chunk") >= 2, kinds

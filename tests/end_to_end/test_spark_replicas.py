@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 from fixtures.changing_schemas import change_schema, watchable_ddl
 from fixtures.changing_schemas import write as write_table
 from fixtures.commands import run_command
+from fixtures.pace import allow
 from fixtures.replicas import assert_equal, last_cut, list_kinds, read_rows
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
@@ -27,9 +30,10 @@ from pyspark.sql import SparkSession
 import watcher
 from ddl.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
-from watcher.replica.cuts import DELTA
+from watcher.replica.cuts import DELTA, Cut
 from watcher.replica.formats import ICEBERG, PARQUET
 from watcher.replica.manifest import Manifest
+from watcher.replica.replica_window import CutReport
 
 pytestmark = [
     pytest.mark.spark,
@@ -192,6 +196,38 @@ def test_a_transaction_over_three_tables_is_never_torn(
     assert not checker.torn
     assert checker.differing_cuts > 1, "the writer has changed all tables between cuts"
     assert_equal(database, tmp_path, last_cut(tmp_path))
+
+
+def test_a_load_in_chunks_follows_what_changes_meanwhile(
+    spark: SparkSession, delta: Mapping[str, str], create_database: CreateDatabase, tmp_path: Path
+) -> None:
+    """Between two chunks rows come, change and go below the last key that is loaded and above it;
+    only the cut of the last chunk is exact."""
+    assert delta
+    database = create_database(*watchable_ddl("A"), STREAM)
+    write_table(database, *range(0, 40, 2), table="A", Version=0)
+    cuts: list[Cut] = []
+    exact = threading.Event()
+
+    def change(report: CutReport) -> None:
+        cuts.append(report.cut)
+        if report.cut.exact:
+            exact.set()
+            return
+        number = len(cuts)
+        write_table(database, number, 6, 39 - number, table="A", Version=number)
+        with database.batch() as batch:
+            batch.delete("A", KeySet(keys=[[2 * number], [38 - 2 * number]]))
+
+    more = {"stream": "S", "load_rows": 7, "load_seconds": 0.0, "interval_seconds": 0.0}
+    query = start_replica(spark, database, tmp_path, ("A",), format=DELTA, report=change, **more)
+    assert exact.wait(allow(300))
+    query.stop()
+    assert [cut.exact for cut in cuts].count(True) == 1
+    assert [cut.exact for cut in cuts].count(False) >= 2
+    assert_equal(database, tmp_path)
+    replicate_by_spark(spark, database, tmp_path, ("A",), format=DELTA, stream="S")
+    assert_equal(database, tmp_path)
 
 
 def test_what_does_not_work_is_refused(

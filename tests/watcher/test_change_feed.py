@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from fixtures.copied_tables import CopiedTable, ExpectedCopy, comparable, copied_tables, rows_of
+from fixtures.copied_tables import CopiedTable, comparable, copied_tables, load_and_merge
 from fixtures.named_rows import KEY, load_rows, make_rows, measure_merges, read_content
 from fixtures.replicas import assert_equal, replicate
 from fixtures.singers import write_singers
@@ -27,7 +27,6 @@ from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import MERGE_ON_READ, Needed, Replacement, TableCopy
 from watcher.replica.delta.change_feed import AFTER, BEFORE, DELETE, FOLDER, INSERT, KIND
 from watcher.replica.delta.copy import DeltaCopy
-from watcher.replica.rows import reduce_changes
 from watcher.settings.watcher import parse_watch_config
 
 COUNT = count()
@@ -165,21 +164,14 @@ def test_the_changes_of_random_merges_lead_from_each_version_to_the_next(
 ) -> None:
     """Tables of any key and any types; each key has one change."""
     table, folder = data.draw(copied_tables()), tmp_path / str(next(COUNT))
-    expected, copy = ExpectedCopy(table), open_copy(folder)
-    loaded = data.draw(rows_of(table, 0))
-    expected.load(loaded)
-    copy.load(table.schema, table.make_rows(loaded).to_batches(), 100)
-    for window in range(1, data.draw(st.integers(2, 4))):
-        rows = data.draw(rows_of(table, window))
-        if not rows:
-            continue
-        before, there = dict(expected.rows), newest(folder)
-        expected.merge(rows)
-        copy.merge(reduce_changes([table.make_changes(rows)], table.key), table.key, 100 + window)
-        if newest(folder) == there:
+    windows = load_and_merge(data, table, open_copy(folder))
+    expected, loaded = next(windows)
+    before, there = dict(expected.rows), loaded.version
+    for expected, state in windows:
+        if state.version == there:
             assert expected.rows == before
             continue
-        feed = read_feed(folder, newest(folder)).to_pylist()
+        feed = read_feed(folder, state.version).to_pylist()
         gone = [row for row in feed if row[KIND] in (BEFORE, DELETE)]
         come = [row for row in feed if row[KIND] in (AFTER, INSERT)]
         after = count_rows(table, before.values())
@@ -193,6 +185,7 @@ def test_the_changes_of_random_merges_lead_from_each_version_to_the_next(
         assert keys[BEFORE] == keys[AFTER] == {*before} & {table.identify(r) for r in come}
         assert keys[DELETE] == {*before} - {*expected.rows}
         assert sum(map(len, keys.values())) == len(feed)
+        before, there = dict(expected.rows), state.version
 
 
 def test_a_replica_has_the_feed_of_its_windows(singers: Database, tmp_path: Path) -> None:

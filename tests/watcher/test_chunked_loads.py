@@ -803,9 +803,9 @@ def test_short_chunks_of_a_backlog_are_a_tenth_of_what_it_is_behind(
     assert all(budget.used_up for budget in budgets)
 
 
-def test_settings_of_loads_are_for_the_engine_without_spark() -> None:
-    replica = {"to": "delta:/lake/music", "engine": "spark", "load_rows": 5}
-    with pytest.raises(ConfigurationError, match="which loads a table whole"):
+def test_parallel_loads_are_for_the_engine_without_spark() -> None:
+    replica = {"to": "delta:/lake/music", "engine": "spark", "load_parallelism": 5}
+    with pytest.raises(ConfigurationError, match="executors read as many"):
         parse_watch_config(
             {"database": "spanner://projects/p1/instances/i1/databases/d1", "replica": replica}
         )

@@ -11,10 +11,9 @@ import pytest
 from fixtures.copied_tables import (
     NAMES,
     CopiedTable,
-    ExpectedCopy,
     copied_tables,
+    load_and_merge,
     read_delta_files,
-    rows_of,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +21,6 @@ from hypothesis import strategies as st
 from watcher.replica.copies import Merging
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.merge_sql import DATAFUSION, SPARK, MergeSql, render_spark_merge
-from watcher.replica.rows import reduce_changes
 
 EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "12"))
 
@@ -34,20 +32,9 @@ def test_merges_into_delta_leave_what_plain_python_leaves(
     merging: Merging, data: st.DataObject
 ) -> None:
     table: CopiedTable = data.draw(copied_tables())
-    expected = ExpectedCopy(table)
     with tempfile.TemporaryDirectory() as folder:
         copy = DeltaCopy(folder, "c", merging)
-        loaded = data.draw(rows_of(table, 0))
-        expected.load(loaded)
-        copy.load(table.schema, table.make_rows(loaded).to_batches(), 100)
-        for window in range(1, data.draw(st.integers(2, 4))):
-            rows = data.draw(rows_of(table, window))
-            if not rows:
-                continue
-            expected.merge(rows)
-            state = copy.merge(
-                reduce_changes([table.make_changes(rows)], table.key), table.key, 100 + window
-            )
+        for expected, state in load_and_merge(data, table, copy):
             scanned = [row for batch in copy.scan(state.version) for row in batch.to_pylist()]
             expected.assert_equals(scanned)
             expected.assert_equals(read_delta_files(Path(folder)))

@@ -118,13 +118,14 @@ class KeyRangeCapture:
 
     def iterate_ranges(
         self, at: int, after: Key | None, limit: int, rows_per_range: int
-    ) -> Iterator[KeyRange]:
+    ) -> Iterator[tuple[int, KeyRange]]:
         """The keys above one at a timestamp, at most ``limit`` (0: all of them), in ranges of so
-        many rows, by reading keys alone and never strongly. Raises VersionExpiredError."""
+        many rows, each with how many it has, by reading keys alone and never strongly. Raises
+        VersionExpiredError."""
         keys, names = self._continue_after(after), self.table.primary_key
         results = self._read_range(names, keys, limit, at)
-        for _, end in cut_slices(results, len(names), rows_per_range):
-            yield replace(keys, end=end, end_inside=True)
+        for rows, end in cut_slices(results, len(names), rows_per_range):
+            yield rows, replace(keys, end=end, end_inside=True)
             keys = replace(keys, start=end, start_inside=False)
 
     def plan_page(

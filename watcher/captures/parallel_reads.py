@@ -22,7 +22,7 @@ def read_in_parallel(
     by reading keys alone. One range more is held than is read."""
     size = capture.measure_row(at, after)
     rows = max(1, min(RANGE_ROWS, round(RANGE_BYTES / size))) if size else RANGE_ROWS
-    ranges = capture.iterate_ranges(at, after, limit, rows)
+    ranges = (keys for _, keys in capture.iterate_ranges(at, after, limit, rows))
     pending: deque[Future[list[PageRows]]] = deque()
     expired: VersionExpiredError | None = None
     with ThreadPoolExecutor(reads) as threads:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -12,15 +13,32 @@ from pyspark.sql import DataFrame, SparkSession
 
 from watcher.process.spark.arrow_schemas import convert_to_arrow_schema
 from watcher.replica.copies import CopyState, StoredCopy
+from watcher.replica.loads import LoadProgress
 from watcher.replica.merge_sql import SPARK
 
 
-class FrameCopy(StoredCopy, Protocol):
-    """A copy that Spark writes, from data frames."""
+@dataclass(frozen=True, slots=True)
+class FrameChunk:
+    """As ``Chunk``, for rows that are a data frame."""
 
-    def load_frame(self, rows: DataFrame, end: int) -> tuple[CopyState, int]:
-        """Puts the rows in the place of all that was there: the copy's state, and how many rows. A
-        copy that is at the end, or above it, stays as it is."""
+    first: bool = True
+    progress: LoadProgress | None = None
+
+
+WHOLE = FrameChunk()
+
+
+class FrameCopy(StoredCopy, Protocol):
+    """A copy that Spark writes, from data frames. ``takes_chunks``: it can be loaded in chunks."""
+
+    takes_chunks: bool
+
+    def load_frame(
+        self, rows: DataFrame, end: int, chunk: FrameChunk = WHOLE
+    ) -> tuple[CopyState, int]:
+        """Puts the rows in the place of all that was there, or, unless the chunk is the first,
+        beside them: the copy's state, and how many rows. A copy that is at the end of a first
+        chunk, or above it, stays as it is."""
         ...
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:

@@ -145,13 +145,17 @@ class CopyLoad:
     def record(self, chunk: Chunk, name: str) -> Iterator[pa.RecordBatch]:
         """The rows of a chunk; then notes how far the load is, before they are committed."""
         yield from chunk
-        self._files.write(name, chunk.progress)
+        self.note(chunk.progress, name)
+
+    def note(self, progress: LoadProgress | None, name: str) -> None:
+        """Notes how far the load is after a chunk that is not committed yet."""
+        self._files.write(name, progress)
         failpoint("after-load-progress")
 
-    def settle(self, chunk: Chunk, name: str) -> None:
+    def settle(self, progress: LoadProgress | None, name: str) -> None:
         """A chunk is committed."""
-        self.progress = chunk.progress
-        self._chunk = None if chunk.progress is None else name
+        self.progress = progress
+        self._chunk = None if progress is None else name
         self._files.remove_others(name)
 
 
@@ -171,6 +175,27 @@ class ChunkLimit:
 
 
 CHUNK_LIMIT = ChunkLimit()
+FIRST_ROWS, LEAST_ROWS = 1_000_000, 10_000
+GROWTH = 4
+
+
+class ChunkPace:
+    """How many rows the next chunk has where that is planned before it is read: as many as were
+    written in the time of a chunk, by the one before."""
+
+    def __init__(self, limit: ChunkLimit) -> None:
+        self._limit = limit
+        self._rows = FIRST_ROWS
+
+    @property
+    def rows(self) -> int:
+        """So many at most."""
+        return min(self._rows, self._limit.rows) if self._limit.rows else self._rows
+
+    def note(self, rows: int, seconds: float) -> None:
+        """A chunk was written."""
+        fitting = round(rows / max(seconds, 0.001) * self._limit.seconds)
+        self._rows = max(LEAST_ROWS, min(fitting, GROWTH * self._rows))
 
 
 class LoadBudget:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from watcher.model.errors import CopyConflictError, ReplicaError
-from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED
+from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED, LOAD_PROGRESS_MISSING
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
@@ -20,17 +21,21 @@ from watcher.replica.copies import (
     Merging,
     Needed,
     OutsideCommit,
+    make_conflict,
 )
 from watcher.replica.cuts import FORMAT
-from watcher.replica.delta.log import LOAD, DeltaLog
+from watcher.replica.delta.log import LOAD, ON, DeltaLog
 from watcher.replica.delta.log import METADATA as MARK
 from watcher.replica.frames import (
+    WHOLE,
+    FrameChunk,
     OpenFrameCopy,
     arrow_schema,
     first_line,
     scan_frame,
     session_settings,
 )
+from watcher.replica.loads import CHUNK, CopyLoad, name_chunk
 from watcher.replica.merge_sql import SPARK, render_spark_merge
 from watcher.replica.modes import LATEST, check_mode
 from watcher.spanner.timestamps import format_timestamp
@@ -56,8 +61,11 @@ class SparkDeltaCopy:
     """The ``FrameCopy`` in a folder. Compactions by others are no conflicts.
 
     Delta itself refuses what an instance that was taken over writes: its transaction is not above
-    the stored one. ``location`` is the folder as Spark names it.
+    the stored one. Of a chunk that it has appended all the same, the chain of the commits tells:
+    ``DeltaLog.is_chained``. ``location`` is the folder as Spark names it.
     """
+
+    takes_chunks = True
 
     def __init__(
         self,
@@ -74,42 +82,68 @@ class SparkDeltaCopy:
         self._path = location
         self._consumer = consumer
         self._log = DeltaLog(path, consumer)
+        self._load = CopyLoad(path)
         self._known: CopyState | None = None
         self._has_vectors = False
 
     def read_state(self) -> CopyState | None:
-        """As ``StoredCopy.read_state``."""
+        """As ``StoredCopy.read_state``; none where nothing says how far its load is."""
+        before = self._read_stored()
+        if before is None:
+            return None
+        try:
+            self._load.read(self._log.find_mark(before.version))
+        except FileNotFoundError:
+            LOAD_PROGRESS_MISSING.log(LOG, path=self._path)
+            return None
+        if self._load.progress is not None and not self._log.is_chained(before.version):
+            LOAD_PROGRESS_MISSING.log(LOG, path=self._path)
+            return None
+        self._known = replace(before, progress=self._load.progress)
+        return self._known
+
+    def _read_stored(self) -> CopyState | None:
+        """The copy as it is, apart from its load."""
         commits = self._read_history(1)
         if not commits:
             return None
         version = int(commits[0]["version"])
         schema = self.read_schema(version)
         check_mode(self._path, schema.names, LATEST)
-        self._known = CopyState(version, self._find_end(version), schema)
-        return self._known
+        return CopyState(version, self._find_end(version), schema)
 
-    def load_frame(self, rows: DataFrame, end: int) -> tuple[CopyState, int]:
+    def load_frame(
+        self, rows: DataFrame, end: int, chunk: FrameChunk = WHOLE
+    ) -> tuple[CopyState, int]:
         """As ``FrameCopy.load_frame``."""
-        before = self.read_state()
-        if before is not None and before.end >= end:
+        known, mark = self._known, self._load.mark
+        before = self.read_state() or self._read_stored()
+        if not chunk.first and not (
+            known and before and (known.end, mark) == (before.end, self._load.mark)
+        ):
+            self._known = None
+            raise make_conflict(self._path, self._consumer, end)
+        if chunk.first and before is not None and before.end >= end:
             return before, 0
-        on_read = str(self._merging != COPY_ON_WRITE).lower()
-        vectors = {VECTORS: on_read} if before is None else {}
+        name, on = name_chunk(), self._load.mark.get(CHUNK, "")
+        self._load.note(chunk.progress, name)
         self._spark.conf.unset(LAST_VERSION)
-        (
-            rows.write.format("delta")
-            .mode("overwrite")
-            .options(**vectors)
-            .option("overwriteSchema", "true")
-            .option("txnAppId", self._application)
-            .option("txnVersion", str(end))
-            .option(
-                "userMetadata", self._describe(LOAD, end, replaced=before.version if before else -1)
-            )
-            .save(self._path)
-        )
+        writer = rows.write.format("delta").option("txnAppId", self._application)
+        if chunk.first:
+            on_read = str(self._merging != COPY_ON_WRITE).lower()
+            vectors = {VECTORS: on_read} if before is None else {}
+            described = self._describe(LOAD, end, before.version if before else -1, {CHUNK: name})
+            writer = writer.mode("overwrite").options(**vectors, overwriteSchema="true")
+        else:
+            described = self._describe(CHUNK, end, None, {CHUNK: name, ON: on})
+            writer = writer.mode("append")
+        # A window has one transaction for its merge, and one for each chunk.
+        number = 0 if self._load.progress is None or chunk.first else self._load.progress.chunks
+        writer.options(txnVersion=str(end + number), userMetadata=described).save(self._path)
         state = self._check_committed(before, end)
-        return state, self._count_written(state.version)
+        self._load.settle(chunk.progress, name)
+        self._known = replace(state, progress=chunk.progress)
+        return self._known, self._count_written(state.version)
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""
@@ -124,7 +158,7 @@ class SparkDeltaCopy:
             {
                 APPLICATION: self._application,
                 TRANSACTION: str(end),
-                METADATA: self._describe("merge", end),
+                METADATA: self._describe("merge", end, None, self._load.mark),
                 **as_asked,
             },
         ):
@@ -181,10 +215,10 @@ class SparkDeltaCopy:
     def _application(self) -> str:
         return f"spanner-watcher/{self._consumer}"
 
-    def _describe(self, kind: str, end: int, **more: int) -> str:
+    def _describe(self, kind: str, end: int, replaced: int | None, more: Mapping[str, str]) -> str:
         """The user metadata of a commit; of a load also the version that it ``replaced``."""
-        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind} | more
-        return json.dumps({MARK: values})
+        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind, **more}
+        return json.dumps({MARK: values if replaced is None else values | {"replaced": replaced}})
 
     def _check_committed(
         self, before: CopyState | None, end: int, schema: pa.Schema | None = None
@@ -203,7 +237,7 @@ class SparkDeltaCopy:
                 f" the window to {format_timestamp(end)} is then tried again"
             )
         schema = self.read_schema(version) if schema is None else schema
-        self._known = CopyState(version, end, schema)
+        self._known = CopyState(version, end, schema, self._load.progress)
         return self._known
 
     def _has_own_commits(self, after: int, before: int) -> bool:

@@ -24,6 +24,8 @@ from watcher.replica.copies import (
 )
 from watcher.replica.cuts import CONSUMER, END, KIND
 from watcher.replica.frames import (
+    WHOLE,
+    FrameChunk,
     OpenFrameCopy,
     arrow_schema,
     first_line,
@@ -49,7 +51,10 @@ NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
 
 class SparkIcebergCopy:
     """The ``FrameCopy`` in a catalog of the replica's folder. Compactions by others are no
-    conflicts."""
+    conflicts. A load is one job: an append of Iceberg meets no other commit that it could be
+    refused by."""
+
+    takes_chunks = False
 
     def __init__(
         self,
@@ -82,7 +87,12 @@ class SparkIcebergCopy:
         self._known = CopyState(end, end, self.read_schema(end))
         return self._known
 
-    def load_frame(self, rows: DataFrame, end: int) -> tuple[CopyState, int]:
+    def load_frame(
+        self,
+        rows: DataFrame,
+        end: int,
+        chunk: FrameChunk = WHOLE,  # noqa: ARG002 (it is loaded whole)
+    ) -> tuple[CopyState, int]:
         """As ``FrameCopy.load_frame``."""
         before = self.read_state()
         if before is not None and before.end >= end:

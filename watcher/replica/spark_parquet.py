@@ -14,7 +14,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from watcher.model.errors import ReplicaError
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import CopyState, Merging, find_stamp
-from watcher.replica.frames import OpenFrameCopy, arrow_schema, first_line, session_settings
+from watcher.replica.frames import (
+    WHOLE,
+    FrameChunk,
+    OpenFrameCopy,
+    arrow_schema,
+    first_line,
+    session_settings,
+)
 from watcher.replica.merge_sql import SOURCE, SPARK, TARGET
 from watcher.replica.parquet import FILES, DataFile, ParquetCopy, ParquetVersion
 
@@ -29,14 +36,22 @@ PLACE = "$place"
 
 
 class SparkParquetCopy(ParquetCopy):
-    """The ``FrameCopy`` in a folder. ``location`` is the folder as Spark names it."""
+    """The ``FrameCopy`` in a folder. ``location`` is the folder as Spark names it. A version is the
+    end of a window: there is no second one for a chunk."""
+
+    takes_chunks = False
 
     def __init__(self, spark: SparkSession, path: str, location: str, consumer: str) -> None:
         super().__init__(path, consumer)
         self._spark = spark
         self._location = location
 
-    def load_frame(self, rows: DataFrame, end: int) -> tuple[CopyState, int]:
+    def load_frame(
+        self,
+        rows: DataFrame,
+        end: int,
+        chunk: FrameChunk = WHOLE,  # noqa: ARG002 (it is loaded whole)
+    ) -> tuple[CopyState, int]:
         """As ``FrameCopy.load_frame``."""
         before = self.read_state()
         if before is not None and before.end >= end:

@@ -20,6 +20,7 @@ from watcher.model.log_events.spark import PYTHON_STARTED_LATE, QUERY_ENDED_BY_O
 from watcher.process.spark.java import ensure_java
 from watcher.process.spark.template_start import prestart
 from watcher.replica.formats import make_session_settings
+from watcher.replica.manifest import Manifest
 from watcher.replica.replica_window import CutReport
 from watcher.runners.replica_settings import require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED
@@ -71,20 +72,35 @@ def run_job(
     request = replace(make_request(config, report, once), take_over=take_over)
     spark = open_session(config)
     try:
-        run_query(spark, request)
+        before = None
+        while run_query(spark, request) and once:
+            # A load whose window Spanner keeps no more goes on with the next one.
+            loading = list_loading(request.copies.folder)
+            if not loading or loading == before:
+                return
+            before = loading
     finally:
         spark.stop()
 
 
-def run_query(spark: SparkSession, request: ReplicaRequest) -> None:
-    """Runs the query until it ends. Raises WatcherError when it fails; an operator may end it."""
+def list_loading(folder: str) -> dict[str, list[str]]:
+    """How far the loads are that the last cut has not whole, by table."""
+    last = Manifest(folder).read_last()
+    tables = last.tables if last is not None else {}
+    return {n: [r.detail for r in each.reasons] for n, each in tables.items() if each.loading}
+
+
+def run_query(spark: SparkSession, request: ReplicaRequest) -> bool:
+    """Runs the query until it ends: whether by itself, or by an operator. Raises WatcherError when
+    it fails."""
     try:
         repeat_late_starts(lambda: await_end(start_replica(spark, request)))
     except StreamingQueryException as error:
         if OPERATOR_ASKED in str(error):
             QUERY_ENDED_BY_OPERATOR.log(LOG)
-            return
+            return False
         raise WatcherError(f"the Spark query has failed: {error}") from error
+    return True
 
 
 def repeat_late_starts(run: Callable[[], T], starts: int = STARTS_MAX) -> T:
@@ -155,6 +171,8 @@ def make_request(
         deleted=list_deleted(config.table),
         keep_seconds=replica.keep_cuts,
         merge=replica.merge,
+        load_seconds=replica.load_seconds,
+        load_rows=replica.load_rows or 0,
         interval_seconds=None if once else config.interval,
         report=report,
         options=make_options(config),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ddl.model.schema import Schema
@@ -18,36 +18,33 @@ from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, VersionExpiredError
 from watcher.model.log_events.spark import BATCH_WITHOUT_WINDOW
 from watcher.replica.commits import ReplicaWriter
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, Merging, find_stamp
+from watcher.replica.copies import Merging
 from watcher.replica.cuts import DELTA
 from watcher.replica.formats import split_copies
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.frames import FrameCopy, OpenFrameCopy
-from watcher.replica.loads import LoadProgress
+from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, ChunkPace, LoadBudget
 from watcher.replica.manifest import Manifest
 from watcher.replica.owner import Owner
 from watcher.replica.replica_window import CutReport
 from watcher.replica.stored_files import remove_folder
 from watcher.replica.target import ReplicaTarget
-from watcher.replica.window_reads import is_readable
+from watcher.replica.window_reads import measure_lag
 from watcher.runners.callbacks import Callback
 from watcher.runners.folders import prepare_any_folder
 from watcher.runners.replica_settings import name_consumer
 from watcher.runners.spark.format_name import FORMAT as SOURCE
-from watcher.runners.spark.newest import select_newest
+from watcher.runners.spark.frame_rows import FrameRows
 from watcher.runners.spark.registration import register_source
 from watcher.runners.spark.resolution import resolve_scan, resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.table_batches import (
-    SEQUENCE_COLUMN,
     BatchWindow,
-    TableDecoder,
     fit_copy,
 )
 from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination
 from watcher.settings.spark import SourceOptions
 from watcher.settings.spark_parsing import parse_source_options
-from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.epochs import Epochs
 
 LOG = logging.getLogger("watcher.replica")
@@ -76,71 +73,12 @@ class SparkReplicaSettings:
     interval_seconds: float | None
     report: Callable[[CutReport], object]
     take_over: bool = False
+    limit: ChunkLimit = CHUNK_LIMIT
 
     @property
     def source(self) -> SourceOptions:
         """The options, validated. Raises ConfigurationError."""
         return parse_source_options(self.options)
-
-
-@dataclass(frozen=True)
-class FrameRows:
-    """The ``WindowRows`` of a micro-batch. ``counts`` are the changes of each table."""
-
-    spark: SparkSession
-    options: Mapping[str, str]
-    batch: DataFrame
-    counts: Mapping[str, int]
-
-    @property
-    def changed(self) -> Collection[str]:
-        """As ``WindowRows.changed``."""
-        return self.counts.keys()
-
-    @property
-    def may_load(self) -> bool:
-        """As ``WindowRows.may_load``: tables are loaded whole, whatever the time."""
-        return True
-
-    def load(
-        self,
-        copy: FrameCopy,
-        capture: PollCapture,
-        end: int,
-        progress: LoadProgress | None = None,
-    ) -> tuple[CopyState, int]:
-        """As ``WindowRows.load``: executors read Spanner's partitions of the table."""
-        assert progress is None, "no load by Spark has a part"
-        if not is_readable(capture, end):
-            raise VersionExpiredError(
-                f"{capture.table.name} cannot be read at {format_timestamp(end)} any more"
-            )
-        options = dict(self.options) | {
-            "tables": capture.table.name,
-            "snapshotTimestamp": format_timestamp(end),
-        }
-        for name in ("startingTimestamp", "exclude", "consumer"):
-            options.pop(name, None)
-        rows = self.spark.read.format(SOURCE).options(**options).load()
-        kept = decode(rows, capture).where(~f.col(DELETED_COLUMN))
-        return copy.load_frame(kept.drop(DELETED_COLUMN, SEQUENCE_COLUMN), end)
-
-    def merge(
-        self, copy: FrameCopy, capture: PollCapture, end: int, before: CopyState
-    ) -> tuple[CopyState, int]:
-        """As ``WindowRows.merge``."""
-        table = capture.table
-        rows = decode(self.batch.where(f.col("table") == table.name), capture)
-        order = (STAMP_COLUMN, SEQUENCE_COLUMN)
-        newest = select_newest(rows, table.primary_key, order).drop(SEQUENCE_COLUMN)
-        newest = newest.withColumnRenamed(STAMP_COLUMN, find_stamp(before.schema.names))
-        return copy.merge_frame(newest, table.primary_key, end), self.counts[table.name]
-
-
-def decode(rows: DataFrame, capture: PollCapture) -> DataFrame:
-    """Rows of one table in its own columns."""
-    decoder = TableDecoder(capture)
-    return rows.select("batch").mapInArrow(decoder, from_arrow_schema(decoder.schema))
 
 
 class SparkReplica:
@@ -153,6 +91,7 @@ class SparkReplica:
         require_complete([self._scan.capture(name).table for name in self._scan.tables])
         self._epochs: Epochs[Scan] = Epochs(self._scan.queries.stream, self._resolve)
         self._session: SparkSession | None = None
+        self._pace = ChunkPace(settings.limit)
         self._writer = self._make_writer()
 
     def write(self, batch: DataFrame, batch_id: int) -> None:
@@ -169,10 +108,18 @@ class SparkReplica:
             for name in columns.keys() & captures.keys() - writing.loads:
                 if not fit_copy(columns[name], captures[name]):
                     writing.load_whole(name)
-            rows = FrameRows(batch.sparkSession, self._settings.options, batch, counts)
+            budget = self._make_budget(captures, window.end)
+            options, source = self._settings.options, self._settings.source
+            rows = FrameRows(batch.sparkSession, source, options, batch, counts, budget, self._pace)
             self._writer.commit(writing, rows)
         finally:
             batch.unpersist()
+
+    def _make_budget(self, captures: Mapping[str, PollCapture], end: int) -> LoadBudget:
+        """A query that runs up to now loads everything in one micro-batch."""
+        if self._settings.interval_seconds is None:
+            return LoadBudget(ChunkLimit(math.inf))
+        return LoadBudget(self._settings.limit, measure_lag(captures, end))
 
     def _resolve(self, schema: Schema) -> Scan:
         return resolve_scan_again(self._scan, schema)
@@ -233,7 +180,9 @@ class ReplicaRequest:
     ``deleted`` maps tables to their soft-delete columns. ``take_over``: the folder is made this
     consumer's where it belongs to another one, and every table is loaded again.
     ``merge``: how rows are merged, ``merge-on-read`` or ``copy-on-write``; None: as each copy was
-    made, and new ones on read. ``create_folders``: as in a watcher's file."""
+    made, and new ones on read. ``create_folders``: as in a watcher's file. ``load_seconds``: for so
+    long a micro-batch loads, ``load_rows``: so many rows a chunk of a load has at most (0: as many
+    as fit)."""
 
     database: str
     tables: Sequence[str]
@@ -251,6 +200,8 @@ class ReplicaRequest:
     take_over: bool = False
     create_folders: bool = False
     merge: Merging | None = None
+    load_seconds: float = CHUNK_LIMIT.seconds
+    load_rows: int = 0
 
     @property
     def copies(self) -> CopiesDestination:
@@ -284,6 +235,7 @@ class ReplicaRequest:
             self.interval_seconds,
             Callback(self.report),
             self.take_over,
+            ChunkLimit(self.load_seconds, self.load_rows),
         )
         _ = settings.source
         return settings

@@ -242,11 +242,10 @@ class ReplicaConfig(Section):
                 f"'{min(given)}' is not for engine = 'spark': compaction and clean-up of its copies"
                 " are yours; remove one of them"
             )
-        given = [name for name in self.model_fields_set if name.startswith("load_")]
-        if self.engine == "spark" and given:
+        if self.engine == "spark" and "load_parallelism" in self.model_fields_set:
             raise ValueError(
-                f"'{min(given)}' is not for engine = 'spark', which loads a table whole, at one"
-                " timestamp: remove one of them"
+                "'load_parallelism' is not for engine = 'spark', whose executors read as many"
+                " ranges at once as they have cores: remove one of them"
             )
         return self
 

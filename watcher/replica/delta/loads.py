@@ -64,7 +64,7 @@ class DeltaLoads:
                 raise source.error from error
             raise self._commits.translate(error) from error
         self._commits.fence.known = end
-        self._commits.load.settle(chunk, name)
+        self._commits.load.settle(chunk.progress, name)
         table = self._commits.require()
         self._commits.check_table(table)
         return self._commits.describe(table)

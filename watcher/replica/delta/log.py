@@ -10,6 +10,7 @@ from typing import Any
 from pyarrow.fs import FileSystem
 
 from watcher.replica.copies import OutsideCommit
+from watcher.replica.loads import CHUNK
 from watcher.replica.stored_files import open_file_system, read_whole
 
 LOG = "_delta_log"
@@ -18,6 +19,8 @@ METADATA = "spanner_watcher"
 """The name in ``commitInfo`` of what the commits of a replica say of themselves."""
 USER_METADATA = "userMetadata"
 LOAD = "load"
+ON = "on"
+"""Of a chunk by Spark: the ID of the one that its writer knew as the newest."""
 Actions = Sequence[Mapping[str, Any]]
 
 
@@ -49,6 +52,22 @@ class DeltaLog:
                 return mark
             version -= 1
         return None
+
+    def is_chained(self, version: int) -> bool:
+        """Whether each commit of the load that is under way at a version knew the one before it.
+        Spark's writers append a chunk whatever has been committed meanwhile."""
+        later: Mapping[str, Any] | None = None
+        while version >= 0 and (actions := self._read(version)) is not None:
+            mark = read_mark(actions)
+            if mark is not None and mark["consumer"] == self._consumer:
+                if later is not None and later.get(ON, later.get(CHUNK)) != mark.get(CHUNK):
+                    return False
+                if mark["kind"] == LOAD:
+                    return True
+                # A chunk of this process was refused unless it knew the one before.
+                later = mark if ON in mark or mark["kind"] != CHUNK else None
+            version -= 1
+        return True
 
     def _iterate_outside(self, after: int, upto: int) -> Iterator[OutsideCommit]:
         version = upto

@@ -99,7 +99,7 @@ class IcebergTableCopy(IcebergCopy):
         if not done:
             raise self._fence.refuse(self._read_newest_end())
         self._fence.known = end
-        self._load.settle(chunk, name)
+        self._load.settle(chunk.progress, name)
         return self._describe(self._check(self._require()))
 
     def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:

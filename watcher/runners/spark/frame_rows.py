@@ -1,0 +1,125 @@
+"""The rows of a micro-batch, on their way into the copies of a replica."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from watcher.captures.poll import PollCapture
+from watcher.model.errors import VersionExpiredError
+from watcher.model.log_events.copies import CHUNK_ENDED_EARLY
+from watcher.process.failpoints import failpoint
+from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, find_stamp
+from watcher.replica.frames import FrameCopy
+from watcher.replica.loads import ChunkPace, LoadBudget, LoadProgress
+from watcher.replica.window_reads import is_readable
+from watcher.runners.spark.chunks import LoadedPart, plan_chunk
+from watcher.runners.spark.format_name import FORMAT as SOURCE
+from watcher.runners.spark.newest import select_newest
+from watcher.runners.spark.table_batches import SEQUENCE_COLUMN, TableDecoder
+from watcher.settings.spark import SourceOptions
+from watcher.spanner.timestamps import format_timestamp
+
+LOG = logging.getLogger("watcher.replica")
+
+
+@dataclass(frozen=True)
+class FrameRows:
+    """The ``WindowRows`` of a micro-batch. ``counts`` are the changes of each table; ``budget``:
+    for how long it loads, ``pace``: how many rows a chunk has."""
+
+    spark: SparkSession
+    source: SourceOptions
+    options: Mapping[str, str]
+    batch: DataFrame
+    counts: Mapping[str, int]
+    budget: LoadBudget
+    pace: ChunkPace
+
+    @property
+    def changed(self) -> Collection[str]:
+        """As ``WindowRows.changed``."""
+        return self.counts.keys()
+
+    @property
+    def may_load(self) -> bool:
+        """As ``WindowRows.may_load``."""
+        return not self.budget.used_up
+
+    def load(
+        self,
+        copy: FrameCopy,
+        capture: PollCapture,
+        end: int,
+        progress: LoadProgress | None = None,
+    ) -> tuple[CopyState, int]:
+        """As ``WindowRows.load``, chunk after chunk while there is time. What takes none, and a
+        table that Data Boost reads, is one job."""
+        self.budget.start()
+        if progress is None and (self.source.data_boost or not copy.takes_chunks):
+            return self._load_whole(copy, capture, end)
+        state, count = self._load_chunk(copy, capture, end, progress)
+        while state.progress is not None and state.end <= end and self.may_load:
+            try:
+                state, more = self._load_chunk(copy, capture, end, state.progress)
+            except VersionExpiredError as error:
+                CHUNK_ENDED_EARLY.log(LOG, table=capture.table.name, error=error)
+                break
+            count += more
+        return state, count
+
+    def _load_chunk(
+        self, copy: FrameCopy, capture: PollCapture, end: int, progress: LoadProgress | None
+    ) -> tuple[CopyState, int]:
+        """The driver reads the keys, executors the rows."""
+        began = time.monotonic()
+        rows = self.pace.rows
+        planned = plan_chunk(capture, end, progress, rows, self.source.rows_per_slice)
+        written = copy.load_frame(planned.open(self.spark), end, planned.chunk)
+        self.pace.note(rows, time.monotonic() - began)
+        failpoint("after-spark-chunk")
+        return written
+
+    def _load_whole(self, copy: FrameCopy, capture: PollCapture, end: int) -> tuple[CopyState, int]:
+        """Executors read Spanner's partitions of the table."""
+        if not is_readable(capture, end):
+            raise VersionExpiredError(
+                f"{capture.table.name} cannot be read at {format_timestamp(end)} any more"
+            )
+        options = dict(self.options) | {
+            "tables": capture.table.name,
+            "snapshotTimestamp": format_timestamp(end),
+        }
+        for name in ("startingTimestamp", "exclude", "consumer"):
+            options.pop(name, None)
+        rows = self.spark.read.format(SOURCE).options(**options).load()
+        kept = decode(rows, capture).where(~f.col(DELETED_COLUMN))
+        return copy.load_frame(kept.drop(DELETED_COLUMN, SEQUENCE_COLUMN), end)
+
+    def merge(
+        self, copy: FrameCopy, capture: PollCapture, end: int, before: CopyState
+    ) -> tuple[CopyState, int]:
+        """As ``WindowRows.merge``."""
+        table = capture.table
+        rows = decode(self.batch.where(f.col("table") == table.name), capture)
+        order = (STAMP_COLUMN, SEQUENCE_COLUMN)
+        newest = select_newest(rows, table.primary_key, order).drop(SEQUENCE_COLUMN)
+        newest = newest.withColumnRenamed(STAMP_COLUMN, find_stamp(before.schema.names))
+        if before.progress is not None:
+            part = LoadedPart(table, before.progress)
+            newest = newest.mapInArrow(part.keep, newest.schema).persist()
+            if newest.isEmpty():
+                return before, 0
+        return copy.merge_frame(newest, table.primary_key, end), self.counts[table.name]
+
+
+def decode(rows: DataFrame, capture: PollCapture) -> DataFrame:
+    """Rows of one table in its own columns."""
+    decoder = TableDecoder(capture)
+    return rows.select("batch").mapInArrow(decoder, from_arrow_schema(decoder.schema))
