@@ -47,7 +47,7 @@ def test_spark_reads_the_feed_as_delta_rs_does(
     )
     rows = [tuple(row[name] for name in names) for row in by_delta_rs.to_pylist()]
     assert read == sorted(rows)
-    assert len(read) == 9
+    assert len(read) == 8
 
 
 def test_spark_computes_no_changes_of_iceberg_copies_that_are_merged(
