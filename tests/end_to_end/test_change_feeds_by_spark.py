@@ -1,4 +1,4 @@
-"""Spark reads the change data feed that this process writes."""
+"""Spark reads the change data feed that this process writes, and computes Iceberg's changes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from fixtures.iceberg_histories import open_copy as open_iceberg_copy
+from fixtures.iceberg_histories import open_table
 from fixtures.named_rows import KEY, load_rows, make_rows
+from fixtures.spark_formats import require_format
 from pyspark.sql import SparkSession
 
 from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import MERGE_ON_READ
 from watcher.replica.delta.copy import DeltaCopy
+from watcher.replica.formats import ICEBERG
 
 POLICY = CompactionPolicy(0, 1, 32, deleted_rows=1)
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.xdist_group("spark")]
@@ -42,3 +46,16 @@ def test_spark_reads_the_feed_as_delta_rs_does(
     rows = [tuple(row[name] for name in names) for row in by_delta_rs.to_pylist()]
     assert read == sorted(rows)
     assert len(read) == 8
+
+
+def test_spark_computes_no_changes_of_iceberg_copies_that_are_merged(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+) -> None:
+    """What the documentation says of ``create_changelog_view``."""
+    require_format(request, ICEBERG)
+    copy = open_iceberg_copy(tmp_path, POLICY)
+    load_rows(copy, 50)
+    copy.merge(make_rows({1: "one", 2: None, 60: "new"}, 1), KEY, 101)
+    place = open_table(tmp_path).metadata_location
+    with pytest.raises(Exception, match="Delete files are currently not supported"):
+        spark.read.format("iceberg").load(f"{place}#changes").collect()
