@@ -32,13 +32,11 @@ class Model:
     def text(self) -> str:
         """The statement that creates the model."""
         spelling = SPELLINGS[Dialect.GOOGLESQL]
-        words = [f"CREATE {KIND} {spelling.quote_name(self.name)}"]
+        lines = [f"CREATE {KIND} {spelling.quote_name(self.name)}"]
         for kind, columns in self.columns:
-            words.append(f"{kind} ({', '.join(map(spelling.write_column, columns))})")
-        words += ["REMOTE"] if self.remote else []
-        if self.options:
-            words.append(f"OPTIONS ({', '.join(f'{n} = {value}' for n, value in self.options)})")
-        return " ".join(words)
+            lines += [f"{kind}(", *(f"  {write_column(each)}," for each in columns), ")"]
+        lines += ["REMOTE"] if self.remote else []
+        return "\n".join(lines) + write_options(self.options)
 
 
 @lru_cache(maxsize=1_000)
@@ -74,6 +72,18 @@ def read_columns(reader: TokenReader, kind: str) -> tuple[Column, ...]:
             break
         columns.append(read_column(reader))
     return tuple(columns)
+
+
+def write_column(column: Column) -> str:
+    """A column of a model: a name and a type."""
+    text = SPELLINGS[Dialect.GOOGLESQL].write_column(replace(column, options=()))
+    return text + write_options(column.options)
+
+
+def write_options(options: Options) -> str:
+    """OPTIONS ( a = b ) with a blank before it, or nothing."""
+    pairs = ", ".join(f"{name} = {value}" for name, value in options)
+    return f" OPTIONS ( {pairs} )" if pairs else ""
 
 
 def alter_model(model: Model, change: Model) -> Model:

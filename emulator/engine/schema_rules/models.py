@@ -17,7 +17,7 @@ ENDPOINT, ENDPOINTS, BATCH = "endpoint", "endpoints", "default_batch_size"
 OPTIONS = {ENDPOINT: re.compile(r"(['\"]).*\1"), ENDPOINTS: re.compile(r"\[.*\]", re.DOTALL)}
 OPTIONS |= {BATCH: re.compile(r"-?\d+")}
 REQUIRED = "required"
-BATCH_MAX = 10
+BATCH_MAX, COLUMNS_MAX, FIELDS_MAX, DEPTH_MAX = 10, 1_024, 10, 5
 TYPES = {TypeCode.BOOL, TypeCode.BYTES, TypeCode.FLOAT32, TypeCode.FLOAT64, TypeCode.INT64}
 TYPES |= {TypeCode.STRING, TypeCode.ARRAY, TypeCode.STRUCT}
 
@@ -36,8 +36,13 @@ def check_models(change: SchemaChange) -> None:
             f"Schema discovery is not available. Please use explicit {INPUT} clause for model"
             f" {model.name}."
         )
-    for _, columns in model.columns:
-        check_columns(model, columns)
+    names: dict[str, str] = {}
+    for kind, columns in model.columns:
+        if len(columns) > COLUMNS_MAX:
+            raise failed_precondition(
+                f"Model {model.name} has too many {kind.title()}s; the limit is {COLUMNS_MAX}."
+            )
+        check_columns(model, columns, names)
 
 
 def check_options(model: Model) -> None:
@@ -68,13 +73,12 @@ def check_options(model: Model) -> None:
         )
 
 
-def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
-    """Columns of one kind: a name and a type."""
-    names: dict[str, str] = {}
+def check_columns(model: Model, columns: tuple[Column, ...], names: dict[str, str]) -> None:
+    """Columns of one kind: a name, which is added to the ``names`` of the model, and a type."""
     for column in columns:
         other = names.get(column.name.casefold())
         if other == column.name:
-            raise failed_precondition(f"Duplicate name in schema: {column.name}.")
+            raise failed_precondition(f"Duplicate name in schema: {model.name}.{column.name}.")
         if other is not None:
             raise failed_precondition(
                 f"Schema object names differ only in case: {column.name}, {other}."
@@ -109,6 +113,12 @@ def list_problems(column: Column) -> Iterator[str]:
             yield f"Type {render_type(type_)} is not supported in model columns."
         if type_.length is not None:
             yield "Length is not supported in model columns. Please use MAX."
+        if type_.element is not None and type_.element.code is TypeCode.ARRAY:
+            yield "Array of arrays type is not supported by the schema."
+        if len(type_.fields) > FIELDS_MAX:
+            yield f"The number of struct field exceeds the limit: {FIELDS_MAX}."
+    if measure_depth(column.type) > DEPTH_MAX:
+        yield f"DDL parser exceeded complex type nesting limit of {DEPTH_MAX}."
 
 
 def list_types(type_: Type) -> Iterator[Type]:
@@ -117,3 +127,9 @@ def list_types(type_: Type) -> Iterator[Type]:
     for inner in (type_.element, *(field.type for field in type_.fields)):
         if inner is not None:
             yield from list_types(inner)
+
+
+def measure_depth(type_: Type) -> int:
+    """How many arrays and structs are in each other."""
+    inner = [each for each in (type_.element, *(f.type for f in type_.fields)) if each is not None]
+    return 1 + max(map(measure_depth, inner)) if inner else 0
