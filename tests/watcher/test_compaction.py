@@ -510,6 +510,19 @@ def test_files_of_versions_that_a_cut_names_stay_whatever_their_age(
     assert content(folder).keys() == {1, *range(60, 100)}
 
 
+def test_a_rewrite_keeps_its_files_however_long_it_takes(small_groups: None, folder: Path) -> None:
+    copy = open_copy(folder)
+    load_rows(copy, 400)
+    version = copy.merge(make_rows(dict.fromkeys(range(0, 400, 3)), 1), KEY, 101).version
+    runs = [copy.compact(KEY)]
+    while runs[-1].more:
+        age(folder, 2)
+        copy.remove_before(Needed(int(time.time()) * 1_000_000, version))
+        runs.append(copy.compact(KEY))
+    assert len(runs) > 3
+    assert_read_by_all(folder, {n: f"n{n}" for n in range(400) if n % 3})
+
+
 def test_versions_stay_while_they_were_in_effect_at_a_cut_that_is_kept(folder: Path) -> None:
     copy = open_copy(folder, CompactionPolicy(1, 2, 1, deleted_rows=1))
     load_rows(copy, 100)

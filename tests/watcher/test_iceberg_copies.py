@@ -246,6 +246,22 @@ def test_a_rewrite_that_meets_a_merge_has_its_rows(tmp_path: Path, small_groups:
         assert content(tmp_path) == there
 
 
+def test_a_rewrite_keeps_its_files_however_long_it_takes(
+    tmp_path: Path, small_groups: None
+) -> None:
+    copy = open_copy(tmp_path, EAGER)
+    load_rows(copy, 50)
+    version = copy.merge(make_rows(dict.fromkeys(range(0, 50, 3)), 1), KEY, 101).version
+    runs = [copy.compact(KEY)]
+    while runs[-1].more:
+        copy.remove_before(Needed(0, version))
+        runs.append(copy.compact(KEY))
+    assert len(runs) > 3
+    assert content(tmp_path) == {n: f"n{n}" for n in range(50) if n % 3}
+    for rows in read_by_others(tmp_path):
+        assert sorted(rows["Id"].to_pylist()) == [n for n in range(50) if n % 3]
+
+
 def test_of_a_compaction_and_another_commit_at_once_the_compaction_gives_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,11 @@ class Compactor(Generic[F, M]):
                 return False
         return True
 
+    @property
+    def unfinished(self) -> Sequence[str]:
+        """The files of a rewrite that is under way, which no version has yet."""
+        return [] if self._rewrite is None else [new.path for new in self._rewrite.new]
+
     def abandon(self) -> None:
         """Gives up what was written since the last commit."""
         rewrite = self._rewrite

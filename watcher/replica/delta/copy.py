@@ -204,7 +204,8 @@ class DeltaCopy:
         if self._commits.open() is None:
             return
         with explain_copy(self._path):
-            self._expiry.remove(self._vectors.read(), needed, self._compactor is not None)
+            unfinished = None if self._compactor is None else self._compactor.unfinished
+            self._expiry.remove(self._vectors.read(), needed, unfinished)
 
 
 def open_delta_copies(

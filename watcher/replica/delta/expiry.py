@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -41,16 +41,18 @@ class FileExpiry:
         self._walked = -1
         """Up to which version the log was read for them."""
 
-    def remove(self, snapshot: Snapshot, needed: Needed, data_files: bool) -> None:
+    def remove(self, snapshot: Snapshot, needed: Needed, unfinished: Sequence[str] | None) -> None:
         """Removes files that neither the newest version has, nor one that was in effect at a
-        timestamp or after it, nor one from a version on; ``data_files``: not only vectors. A young
-        file may be one that is about to be committed."""
+        timestamp or after it, nor one from a version on. A young file may be one that is about to
+        be committed; ``unfinished`` are data files that this process is still writing; None: data
+        files stay."""
         limit = needed.since - MARGIN
         self._read_removed(snapshot, needed, limit)
         kept = self._removed.keys() | set(list_files(snapshot.files.values()))
         self._files.remove_files(PurePosixPath(FOLDER), "", kept, limit)
-        if data_files:
-            self._files.remove_files(HERE, DATA_FILE, kept, limit)
+        if unfinished is not None:
+            here = kept | set(map(PurePosixPath, unfinished))
+            self._files.remove_files(HERE, DATA_FILE, here, limit)
             self._files.remove_files(PurePosixPath(CHANGES), DATA_FILE, (), limit)
         self._remove_entries(snapshot, needed)
 

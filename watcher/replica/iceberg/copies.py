@@ -169,11 +169,11 @@ class IcebergTableCopy(IcebergCopy):
         """As ``StoredCopy.remove_before``. Snapshots and files are the owner's where this product
         does not compact."""
         version = self._table.read()
-        if version is None or self._policy is None:
+        if version is None or self._compactor is None:
             return
         with explain_copy(self._path):
             expire_snapshots(version.table, self._consumer, needed)
-            remove_files(self._check(self._require()).table)
+            remove_files(self._check(self._require()).table, self._compactor.unfinished)
 
     def _create(self, schema: pa.Schema) -> IcebergVersion:
         if name_copy(self._name) != self._name:

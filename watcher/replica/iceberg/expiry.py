@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
@@ -40,12 +40,13 @@ def expire_snapshots(table: Table, consumer: str, needed: Needed) -> None:
         return  # somebody else has committed: the next time
 
 
-def remove_files(table: Table) -> None:
-    """Removes files in the folders of data and metadata that no snapshot has."""
+def remove_files(table: Table, unfinished: Sequence[str]) -> None:
+    """Removes files in the folders of data and metadata that no snapshot has, but for those that
+    this process is still writing."""
     io = table.io
     if not isinstance(io, SafeFileIO):
         return  # the catalog names another one, which lists nothing
-    kept = {place_of(each) for each in list_used(table)}
+    kept = {place_of(each) for each in (*list_used(table), *unfinished)}
     before = time.time() - MARGIN_SECONDS
     for name in ("data", "metadata"):
         for path, written in io.list_files(f"{table.location().rstrip('/')}/{name}"):
