@@ -14,12 +14,14 @@ from typing import TypeVar
 
 from google.cloud.spanner_v1.database import Database
 
-from benchmarks import systems, tables
-from benchmarks.client_times import read_client_times
+from benchmarks import systems
 from benchmarks.distant_network import DistantNetwork
 from benchmarks.files import write_atomically
 from benchmarks.index import IndexMeter, NoIndex, ScanTotals
-from benchmarks.measure import Logs, measure
+from benchmarks.load import tables
+from benchmarks.load.client_times import read_client_times
+from benchmarks.load.measure import Logs, measure
+from benchmarks.load.records import DELIVERED, WRITTEN, count
 from benchmarks.processes import (
     BenchProcess,
     RunError,
@@ -29,7 +31,6 @@ from benchmarks.processes import (
     start_module,
 )
 from benchmarks.query_costs import query_costs
-from benchmarks.records import DELIVERED, WRITTEN, count
 from benchmarks.result import IdleCosts, RunResult, StartCosts
 from benchmarks.run_settings import Run, RunPlan
 from emulator.process import ServerProcess, spawn
@@ -266,7 +267,7 @@ class Experiment:
 
     def _writer(self, number: int) -> BenchProcess:
         arguments = (str(self._run.file), str(number))
-        return self._start(f"writer{number}", "benchmarks.load", arguments)
+        return self._start(f"writer{number}", "benchmarks.load.writer", arguments)
 
     def _max_writing_seconds(self) -> float:
         return self._run.workload.seconds + self._run.disturbance.stall + LATE_SECONDS_MAX

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from google.cloud.spanner_v1 import ExecuteSqlRequest
 from google.cloud.spanner_v1.database import Database
 
-from benchmarks.records import WINDOWS, read
+from benchmarks.load.records import WINDOWS, read
 from benchmarks.run_settings import Run
 from watcher.captures import statements
 from watcher.model.window import Window

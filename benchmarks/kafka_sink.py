@@ -23,10 +23,10 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.envelopes import ENVELOPES, make_envelope
 from watcher.model.window import Window
 from watcher.process.extras import require_extras
-from watcher.runners.delivery.kafka import KafkaSink
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
-from watcher.runners.delivery.whole_batches import choose_each
 from watcher.settings.destinations import KafkaDestination
+from watcher.sinks.kafka import KafkaSink
+from watcher.sinks.retries import DeliveryPolicy, RetryingSink
+from watcher.sinks.whole_batches import choose_each
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.tables.values import WatchedTable
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from benchmarks.processes import read_memory
 from benchmarks.replica_speed import INDEX, KEYS, RANDOM, choose_keys, measure_files
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, Merging, TableCopy
-from watcher.replica.cuts import DELTA
+from watcher.replica.cuts.cut import DELTA
 from watcher.replica.formats import FORMATS, open_own_copies
 
 TABLE = "T"

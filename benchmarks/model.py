@@ -25,7 +25,7 @@ from math import ceil, inf
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from benchmarks.charts import Chart, Line
+from benchmarks.pages.charts import Chart, Line
 from watcher.captures.poll_tables import AHEAD, TABLES_PER_QUERY
 
 SHARDS_MAX = 10_000

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from benchmarks.workload import Workload
+from benchmarks.load.workload import Workload
 from ddl.model.schema import Dialect
 from watcher.tables.values import TableSpec
 

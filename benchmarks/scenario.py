@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from benchmarks import experiment
-from benchmarks.charts import Chart, Line
 from benchmarks.experiment import Show, ignore_progress
+from benchmarks.load.workload import Workload
+from benchmarks.pages.charts import Chart, Line
 from benchmarks.result import Cell, RunResult
 from benchmarks.run_settings import PEERS, RunPlan
-from benchmarks.workload import Workload
 from watcher.model.errors import ConfigurationError
 from watcher.process.spark.java import JavaNotFoundError, ensure_java
 from watcher.settings.fields import describe_validation_error

@@ -24,10 +24,10 @@ import pyarrow as pa
 from ddl.model.schema import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.model.window import Window
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.table_sink import TableSink
 from watcher.settings.destinations import DuckDbDestination, PostgresDestination
 from watcher.settings.watcher import WatchConfig, parse_watch_config
+from watcher.sinks.queues import open_queue
+from watcher.sinks.table_sink import TableSink
 from watcher.spanner.results.columns import TIMESTAMP, build_schema
 from watcher.tables.values import WatchedTable
 

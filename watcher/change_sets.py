@@ -17,7 +17,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.model.errors import WatcherError
-from watcher.runners.callbacks import call, refuse_deferred
+from watcher.sinks.callbacks import call, refuse_deferred
 from watcher.spanner.dialects import GOOGLESQL, Bound, SqlDialect, find_dialect
 
 TABLE = "CHANGE_SETS"

@@ -109,6 +109,8 @@ def command(
         print_calls(CONSOLE, idle, busy)
     if out is not None:
         require_extras("bench")
-        page = import_module("benchmarks.elements").render_page(chart(nodes, counts, assumptions))
+        page = import_module("benchmarks.pages.elements").render_page(
+            chart(nodes, counts, assumptions)
+        )
         out.write_text(page)
     raise typer.Exit(0 if fewest is not None else 1)

@@ -16,7 +16,7 @@ from watcher.process.terminal.values import to_file
 
 if to_run(__name__):
     from benchmarks.comparison import compare_results, find_different_settings
-    from benchmarks.report import report as render_report
+    from benchmarks.pages.report import report as render_report
     from benchmarks.result import ScenarioResult
     from benchmarks.screen import print_busy, print_comparison, shown
 

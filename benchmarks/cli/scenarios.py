@@ -13,7 +13,7 @@ from watcher.cli.output import CONSOLE, print_json
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
-    from benchmarks.guide import list_sections
+    from benchmarks.pages.guide import list_sections
     from benchmarks.scenario import Scenario
     from benchmarks.scenarios import SCENARIOS, find_scenario
 

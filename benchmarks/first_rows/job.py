@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 import psutil
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.spark_processes import count_cpu_seconds
+from benchmarks.reads.spark_processes import count_cpu_seconds
 
 JobKind = Literal["stream", "batch"]
 LOOK_EVERY_SECONDS = 0.01

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from benchmarks.load.workload import Workload
 from benchmarks.run_settings import Consumer, RunPlan
 from benchmarks.scenario import Bench, Figure, Scenario, costs, make_curve, plan_of
-from benchmarks.workload import Workload
 
 
 class BacklogSettings(RunPlan):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.load.workload import Workload
 from benchmarks.run_settings import CaptureName, Consumer, RunPlan
 from benchmarks.scenario import (
     Bench,
@@ -13,7 +14,6 @@ from benchmarks.scenario import (
     plan_of,
     throughput,
 )
-from benchmarks.workload import Workload
 
 NAMES: dict[CaptureName, str] = {
     "poll": "poll",

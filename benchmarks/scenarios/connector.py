@@ -11,18 +11,18 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.compiled import MissingToolsError
-from benchmarks.connector_reads import (
+from benchmarks.first_rows.rounds import TO_FIRST_ROWS, Job, Phases, run_in_turns
+from benchmarks.maven import find_tools
+from benchmarks.processes import ask_module
+from benchmarks.reads.connector_reads import (
     JAR,
     ConnectorSettings,
     compare,
     make_own_options,
     make_their_options,
 )
-from benchmarks.first_rows.rounds import TO_FIRST_ROWS, Job, Phases, run_in_turns
-from benchmarks.maven import find_tools
-from benchmarks.processes import ask_module
+from benchmarks.reads.served_table import serve_table
 from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
-from benchmarks.served_table import serve_table
 from watcher.model.errors import ConfigurationError
 from watcher.process.spark.java import JavaNotFoundError, ensure_java
 
@@ -41,7 +41,9 @@ def run(settings: ConnectorSettings, bench: Bench) -> None:
             measure_first(settings, bench)
         arguments = (settings.model_dump_json(), str(server.pid))
         environment = make_environment(settings)
-        for figure in ask_module("connector", "benchmarks.connector_reads", arguments, environment):
+        for figure in ask_module(
+            "connector", "benchmarks.reads.connector_reads", arguments, environment
+        ):
             bench.add(figure)
     bench.outcome.charts.append(
         make_bar_chart("times the connector's rows/s", "read", "times", bench.outcome.figures)

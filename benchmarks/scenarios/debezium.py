@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.compiled import MissingToolsError
 from benchmarks.debezium import build
+from benchmarks.load.workload import Workload
 from benchmarks.run_settings import Consumer, RunPlan, SystemName
 from benchmarks.scenario import (
     Bench,
@@ -20,7 +21,6 @@ from benchmarks.scenarios.java import (
     compute_running_rate,
     cpu_per_100k,
 )
-from benchmarks.workload import Workload
 from watcher.process.extras import MissingExtraError, require_extras
 
 SYSTEMS: tuple[SystemName, SystemName] = ("watcher", "debezium")

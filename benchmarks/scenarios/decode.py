@@ -14,18 +14,18 @@ from google.cloud.spanner_v1 import PartialResultSet
 from google.cloud.spanner_v1.streamed import StreamedResultSet
 from pydantic import BaseModel, ConfigDict, Field
 
+from benchmarks.decoding.recorded import NARROW, WIDE, Columns, messages
 from benchmarks.processes import RunError
-from benchmarks.recorded import NARROW, WIDE, Columns, messages
-from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
-from benchmarks.served_table import (
+from benchmarks.reads.served_table import (
     DRIVERS,
     is_installed,
     list_readers,
     measure_reads,
     serve_table,
 )
-from benchmarks.shaped_rows import SHAPES as SERVED_SHAPES
-from benchmarks.shaped_rows import ShapeName
+from benchmarks.reads.shaped_rows import SHAPES as SERVED_SHAPES
+from benchmarks.reads.shaped_rows import ShapeName
+from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.wire import parse_result_part
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.load.workload import Workload
 from benchmarks.run_settings import CaptureName, Consumer, RunPlan
 from benchmarks.scenario import (
     Bench,
@@ -12,7 +13,6 @@ from benchmarks.scenario import (
     throughput,
 )
 from benchmarks.scenarios.captures import NAMES
-from benchmarks.workload import Workload
 
 
 class DistanceSettings(RunPlan):

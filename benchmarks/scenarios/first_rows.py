@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.first_rows.job import JobKind
 from benchmarks.first_rows.rounds import Job, SystemName, describe, run_in_turns
+from benchmarks.reads.served_table import OPTIONS, serve_table
 from benchmarks.scenario import Bench, Scenario, has_java, make_bar_chart
-from benchmarks.served_table import OPTIONS, serve_table
-from watcher.demo.local_spark import SHORT_RUN
+from watcher.process.spark.local_spark import SHORT_RUN
 
 FLOOR: SystemName = "rate"
 FROM_BEGINNING = {"startingTimestamp": "earliest"}

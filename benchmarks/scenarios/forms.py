@@ -18,18 +18,18 @@ from typing import Annotated
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
+from benchmarks.decoding.replayed import record_slice
 from benchmarks.experiment import restore_environment
-from benchmarks.form_tables import COUNTED_ROWS, FORMS, FormReader, fill_tables, plan_form
 from benchmarks.processes import RunError
-from benchmarks.replayed import record_slice
-from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
-from benchmarks.shaped_rows import (
+from benchmarks.reads.form_tables import COUNTED_ROWS, FORMS, FormReader, fill_tables, plan_form
+from benchmarks.reads.shaped_rows import (
     COLUMNS,
     DATABASE,
     TABLE,
     make_polled_rows,
     make_streamed_rows,
 )
+from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
 from emulator.process import spawn
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows
 from watcher.captures.changes import iterate_changes

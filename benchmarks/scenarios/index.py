@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from benchmarks.charts import Chart
+from benchmarks.load.workload import Workload
+from benchmarks.pages.charts import Chart
 from benchmarks.run_settings import Consumer, IndexName, RunPlan
 from benchmarks.scenario import (
     Bench,
@@ -15,7 +16,6 @@ from benchmarks.scenario import (
     make_percentiles_chart,
     plan_of,
 )
-from benchmarks.workload import Workload
 
 Choice = Literal["none", "plain", "null-filtered", "no-shard", "forced", "storing"]
 INDEXES: dict[Choice, IndexName] = {"storing": "forced"}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.compiled import MissingToolsError
 from benchmarks.java_watcher import build
+from benchmarks.load.workload import Workload
 from benchmarks.query_costs import QueryCosts
 from benchmarks.result import RunResult
 from benchmarks.run_settings import Consumer, Preparation, RunPlan, SystemName
@@ -19,7 +20,6 @@ from benchmarks.scenario import (
     set_rate,
 )
 from benchmarks.scenarios.equal_cost import choose_equal_interval, measure_poll_cost
-from benchmarks.workload import Workload
 
 TRANSACTIONS = 100.0
 BURST_SECONDS = 2.1

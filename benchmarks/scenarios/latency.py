@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from benchmarks.load.workload import Workload
 from benchmarks.run_settings import Consumer, RunPlan
 from benchmarks.scenario import Bench, Scenario, delivery, make_percentiles_chart, plan_of, set_rate
-from benchmarks.workload import Workload
 
 
 class LatencySettings(RunPlan):

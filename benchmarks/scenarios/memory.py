@@ -9,10 +9,10 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 from pydantic import BaseModel, ConfigDict, Field
 
-from benchmarks.form_tables import ADDRESS
 from benchmarks.processes import ask_module
+from benchmarks.reads.form_tables import ADDRESS
+from benchmarks.reads.served_table import serve_table
 from benchmarks.scenario import Bench, Scenario, has_java, make_bar_chart
-from benchmarks.served_table import serve_table
 from ddl.migration import apply
 from watcher.spanner.database import connect
 
@@ -39,7 +39,7 @@ def run(settings: MemorySettings, bench: Bench) -> None:
         for number, rows in enumerate(settings.rows):
             table = f"Narrow{number}"
             fill_narrow(database, table, rows)
-            (figure,) = ask_module("memory", "benchmarks.memory_reads", (table, str(rows)))
+            (figure,) = ask_module("memory", "benchmarks.reads.memory_reads", (table, str(rows)))
             bench.add(figure)
     bench.outcome.charts.append(
         make_bar_chart("MB of the largest worker", "rows", "worker_mb", bench.outcome.figures)

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from benchmarks.experiment import RunProgress
-from benchmarks.form_tables import ADDRESS, add_polled, name_polled, update_polled
-from benchmarks.micro_batch_runs import MicroBatchSettings, Round, describe
 from benchmarks.processes import follow_module
+from benchmarks.reads.form_tables import ADDRESS, add_polled, name_polled, update_polled
+from benchmarks.reads.micro_batch_runs import MicroBatchSettings, Round, describe
+from benchmarks.reads.served_table import serve_table
 from benchmarks.scenario import Bench, Scenario, has_java, make_bar_chart
-from benchmarks.served_table import serve_table
 from watcher.spanner.database import connect
 
 NAME = "micro-batches"
@@ -38,7 +38,7 @@ def run(settings: MicroBatchSettings, bench: Bench) -> None:
 def measure(settings: MicroBatchSettings, bench: Bench) -> dict[str, list[Round]]:
     """The rounds of each source; shows how far they are."""
     found: dict[str, list[Round]] = {source: [] for source in settings.sources}
-    began, module = time.monotonic(), "benchmarks.micro_batch_runs"
+    began, module = time.monotonic(), "benchmarks.reads.micro_batch_runs"
     for source, measured in follow_module(NAME, module, (settings.model_dump_json(),)):
         found[source].append(Round(**measured))
         phase = f"round {len(found[source])} of {settings.rounds}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pydantic import field_validator
 
+from benchmarks.load.workload import Workload
 from benchmarks.run_settings import Consumer, Preparation, RunPlan
 from benchmarks.scenario import (
     Bench,
@@ -16,7 +17,6 @@ from benchmarks.scenario import (
     make_percentiles_chart,
     plan_of,
 )
-from benchmarks.workload import Workload
 
 Load = tuple[float, int]
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.experiment import restore_environment
-from benchmarks.latency import latency
+from benchmarks.load.latency import latency
 from benchmarks.replica_speed import ReplicaBench, start_server
 from benchmarks.scenario import Bench, Scenario
 from emulator.process import ServerProcess

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from benchmarks.load.workload import Workload
 from benchmarks.run_settings import Consumer, RunPlan
 from benchmarks.scale_model import Calibration, add_forecasts, check_staleness
 from benchmarks.scenario import (
@@ -18,7 +19,6 @@ from benchmarks.scenario import (
     plan_of,
     throughput,
 )
-from benchmarks.workload import Workload
 
 
 class ScaleInstancesSettings(RunPlan):

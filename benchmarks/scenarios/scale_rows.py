@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from benchmarks.load.workload import Workload
 from benchmarks.result import RunResult
 from benchmarks.run_settings import Consumer, RunPlan, StorageName
 from benchmarks.scale_model import Calibration, add_forecasts, check_staleness
@@ -20,7 +21,6 @@ from benchmarks.scenario import (
     make_percentiles_chart,
     plan_of,
 )
-from benchmarks.workload import Workload
 
 
 class ScaleRowsSettings(RunPlan):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from benchmarks.load.workload import Workload
 from benchmarks.model import count_look_queries
 from benchmarks.result import IdleCosts, RunResult
 from benchmarks.run_settings import Consumer, RunPlan
@@ -19,7 +20,6 @@ from benchmarks.scenario import (
     make_percentiles_chart,
     plan_of,
 )
-from benchmarks.workload import Workload
 
 
 class ScaleTablesSettings(RunPlan):

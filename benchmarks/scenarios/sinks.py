@@ -26,7 +26,7 @@ from emulator.process import spawn
 from watcher import Watcher
 from watcher.model.change import Change
 from watcher.process.extras import MissingExtraError, require_extras
-from watcher.runners.delivery.queues import open_queue
+from watcher.sinks.queues import open_queue
 from watcher.spanner.address import EMULATOR_HOST
 
 SinkName = Literal["callback", "kafka", "kafka-transactions"]

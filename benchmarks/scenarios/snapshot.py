@@ -4,9 +4,9 @@ client."""
 from __future__ import annotations
 
 from benchmarks.processes import ask_module
+from benchmarks.reads.served_table import serve_table
+from benchmarks.reads.snapshot_reads import SnapshotSettings
 from benchmarks.scenario import Bench, Scenario, has_java, make_bar_chart
-from benchmarks.served_table import serve_table
-from benchmarks.snapshot_reads import SnapshotSettings
 
 
 def run(settings: SnapshotSettings, bench: Bench) -> None:
@@ -15,7 +15,7 @@ def run(settings: SnapshotSettings, bench: Bench) -> None:
         return
     with serve_table(settings.rows):
         arguments = (settings.model_dump_json(),)
-        for figure in ask_module("snapshots", "benchmarks.snapshot_reads", arguments):
+        for figure in ask_module("snapshots", "benchmarks.reads.snapshot_reads", arguments):
             bench.add(figure)
     bench.outcome.charts.append(
         make_bar_chart("rows/s into Spark", "columns", "rows/s", bench.outcome.figures)

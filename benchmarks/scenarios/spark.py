@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+from benchmarks.load.workload import Workload
 from benchmarks.run_settings import Consumer, RunPlan, SinkName
 from benchmarks.scenario import (
     Bench,
@@ -15,7 +16,6 @@ from benchmarks.scenario import (
     plan_of,
 )
 from benchmarks.scenarios.backlog import measure_backlog
-from benchmarks.workload import Workload
 
 
 class SparkSettings(RunPlan):

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from benchmarks.arrivals import step_rates
+from benchmarks.load.arrivals import step_rates
+from benchmarks.load.workload import Workload
 from benchmarks.result import RunResult
 from benchmarks.run_settings import RunPlan
 from benchmarks.scenario import Bench, Figure, Scenario, plan_of
-from benchmarks.workload import Workload
 
 
 class SustainedSettings(RunPlan):

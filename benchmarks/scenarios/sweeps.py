@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.charts import Chart
+from benchmarks.load.workload import Workload
+from benchmarks.pages.charts import Chart
 from benchmarks.run_settings import Consumer, RunPlan
 from benchmarks.scenario import (
     Bench,
@@ -16,7 +17,6 @@ from benchmarks.scenario import (
     make_percentiles_chart,
     plan_of,
 )
-from benchmarks.workload import Workload
 
 LOAD = Workload(transactions=20, mutations=50, seconds=20)
 

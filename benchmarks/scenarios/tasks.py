@@ -83,7 +83,7 @@ def measure(settings: TaskSettings, spark: str, workers: Workers) -> Figure:
     environment = {**workers.environment, **path}
     arguments = (json.dumps(chosen),)
     found: Figure
-    (found,) = ask_module("tasks", "benchmarks.task_costs", arguments, environment)
+    (found,) = ask_module("tasks", "benchmarks.reads.task_costs", arguments, environment)
     return found
 
 

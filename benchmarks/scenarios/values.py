@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from benchmarks.contenders import (
+from benchmarks.decoding.contenders import (
     LIBRARIES,
     LOOP,
     OURS,
@@ -23,8 +23,8 @@ from benchmarks.contenders import (
     list_refusals,
     load_libraries,
 )
+from benchmarks.decoding.sample_values import KINDS, SampleKind, make_sample
 from benchmarks.processes import RunError
-from benchmarks.sample_values import KINDS, SampleKind, make_sample
 from benchmarks.scenario import Bench, Figure, Scenario, make_bar_chart
 from watcher.model.errors import ConfigurationError
 

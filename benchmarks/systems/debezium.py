@@ -30,8 +30,8 @@ from benchmarks.debezium.cluster import (
     wait_for_broker,
 )
 from benchmarks.files import write_atomically
+from benchmarks.load.records import CPU, DELIVERED, WRITTEN, Appender, count
 from benchmarks.processes import RunError
-from benchmarks.records import CPU, DELIVERED, WRITTEN, Appender, count
 from benchmarks.run_settings import Run
 
 PROCESS = "debezium"

@@ -19,18 +19,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.files import write_atomically
+from benchmarks.load.records import DELIVERED, WINDOWS, Appender
 from benchmarks.processes import RunError
-from benchmarks.records import DELIVERED, WINDOWS, Appender
 from benchmarks.run_settings import Run
 from watcher import register
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN
-from watcher.demo.checkpoints import (
+from watcher.process.spark.local_spark import session
+from watcher.runners.spark.checkpoints import (
     convert_to_micros,
     list_committed_batches,
     list_files,
     read_windows,
 )
-from watcher.demo.local_spark import session
 from watcher.spanner.address import DatabaseAddress
 
 PROCESS = "spark"

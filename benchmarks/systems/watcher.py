@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.files import write_atomically
-from benchmarks.records import CPU, DELIVERED, WINDOWS, Appender
+from benchmarks.load.records import CPU, DELIVERED, WINDOWS, Appender
 from benchmarks.run_settings import Run
 from watcher import Watcher
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, Changed, StreamRows

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.client_times import ClientTimes, read_client_times
-from benchmarks.records import CPU, DELIVERED, Appender
+from benchmarks.load.client_times import ClientTimes, read_client_times
+from benchmarks.load.records import CPU, DELIVERED, Appender
 from benchmarks.run_settings import Run
 
 SECOND = 1_000_000

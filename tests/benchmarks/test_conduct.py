@@ -14,11 +14,11 @@ from rich.console import Console
 from benchmarks.cli.results import pair_results
 from benchmarks.comparison import compare_results, find_different_settings
 from benchmarks.conduct import conduct
-from benchmarks.report import report
+from benchmarks.pages.report import report
+from benchmarks.reads.served_table import DRIVERS, is_installed
 from benchmarks.result import ScenarioResult
 from benchmarks.scenarios import find_scenario
 from benchmarks.screen import print_result
-from benchmarks.served_table import DRIVERS, is_installed
 from watcher.model.errors import ConfigurationError
 
 TINY = ("interval=0.1", "rows=200", "seconds=1.5", "transactions=20", "mutations=10", "shards=4")

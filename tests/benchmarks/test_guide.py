@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from benchmarks.cli import app
 from benchmarks.cli.run import short_set
-from benchmarks.guide import list_sections
 from benchmarks.overrides import change_settings, flat
+from benchmarks.pages.guide import list_sections
 from benchmarks.scenarios import SCENARIOS, find_scenario
 from watcher.model.errors import ConfigurationError
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from benchmarks.compiled import MissingToolsError
 from benchmarks.conduct import conduct
 from benchmarks.java_watcher import build
-from benchmarks.report import report
+from benchmarks.pages.report import report
 from benchmarks.result import ScenarioResult
 from benchmarks.scenarios import find_scenario, java
 from benchmarks.scenarios.equal_cost import INTERVAL_MIN, PollCost, choose_equal_interval

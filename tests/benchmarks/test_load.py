@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.arrivals import arrivals
-from benchmarks.choices import Choices
-from benchmarks.load import rows_of
-from benchmarks.workload import KeyDistribution, Workload
+from benchmarks.load.arrivals import arrivals
+from benchmarks.load.choices import Choices
+from benchmarks.load.workload import KeyDistribution, Workload
+from benchmarks.load.writer import rows_of
 
 
 def test_a_steady_load_is_even() -> None:

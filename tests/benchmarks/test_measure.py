@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.latency import latency
-from benchmarks.measure import Logs, measure
-from benchmarks.records import ATTEMPTS, DELIVERED, WINDOWS, WRITTEN, Records
+from benchmarks.load.latency import latency
+from benchmarks.load.measure import Logs, measure
+from benchmarks.load.records import ATTEMPTS, DELIVERED, WINDOWS, WRITTEN, Records
 
 ROWS = 10_000
 STEP = 1_000

@@ -12,13 +12,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from benchmarks.charts import Chart, Line
 from benchmarks.cli import app
 from benchmarks.cli.results import compare
-from benchmarks.elements import render_page
 from benchmarks.machine_load import CpuUse
 from benchmarks.model import Assumptions, chart
-from benchmarks.report import report
+from benchmarks.pages.charts import Chart, Line
+from benchmarks.pages.elements import render_page
+from benchmarks.pages.report import report
 from benchmarks.result import ScenarioResult, Series
 from benchmarks.scenario import list_problems
 from benchmarks.screen import print_result

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.records import DELIVERED, WINDOWS, WRITTEN, Records
-from benchmarks.truth import verify
+from benchmarks.load.records import DELIVERED, WINDOWS, WRITTEN, Records
+from benchmarks.load.truth import verify
 
 ROWS = 200_000
 KEYS = 50_000

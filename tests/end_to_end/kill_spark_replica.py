@@ -38,7 +38,7 @@ from ddl.model.schema import Dialect  # noqa: E402
 from emulator.process import spawn  # noqa: E402
 from watcher.model.errors import ReplicaError  # noqa: E402
 from watcher.process.failpoints import NAMES  # noqa: E402
-from watcher.replica.manifest import Manifest  # noqa: E402
+from watcher.replica.cuts.manifest import Manifest  # noqa: E402
 
 TABLES = ("A", "B", "C")
 PLACES = tuple(name for name in NAMES if name.startswith("after-replica"))

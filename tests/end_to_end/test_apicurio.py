@@ -12,8 +12,8 @@ from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.refusals import RefusedChangesError
+from watcher.sinks.queues import open_queue
+from watcher.sinks.refusals import RefusedChangesError
 
 pytest.importorskip("authlib", reason="needs the extra [registry]")
 pytestmark = pytest.mark.long

@@ -14,10 +14,10 @@ from fixtures.named_rows import KEY, load_rows, make_rows
 from fixtures.spark_formats import require_format
 from pyspark.sql import SparkSession
 
-from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import MERGE_ON_READ
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.formats import ICEBERG
+from watcher.replica.writing.compaction import CompactionPolicy
 
 POLICY = CompactionPolicy(0, 1, 32, deleted_rows=1)
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.xdist_group("spark")]

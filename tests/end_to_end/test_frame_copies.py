@@ -26,8 +26,8 @@ from watcher.replica.copies import (
 )
 from watcher.replica.formats import PARQUET, open_copies
 from watcher.replica.frame_copies import make_open_copy
-from watcher.replica.frames import FrameCopy
-from watcher.replica.spark_parquet import SMALL_FILES_MAX
+from watcher.replica.spark.frames import FrameCopy
+from watcher.replica.spark.parquet import SMALL_FILES_MAX
 from watcher.runners.spark.newest import select_newest
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

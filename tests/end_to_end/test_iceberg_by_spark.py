@@ -12,8 +12,8 @@ from fixtures.named_rows import KEY, load_rows, make_rows, read_content
 from fixtures.spark_formats import require_format
 from pyspark.sql import SparkSession
 
-from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.formats import ICEBERG
+from watcher.replica.writing.compaction import CompactionPolicy
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -25,10 +25,10 @@ from watcher import Watcher
 from watcher.envelopes import make_envelope
 from watcher.model.errors import DeliveryError, SinkUnavailableError
 from watcher.process.failpoints import VARIABLE
-from watcher.runners.delivery.kafka import KafkaSink
-from watcher.runners.delivery.queues import open_queue
 from watcher.settings.destinations import KafkaDestination
 from watcher.settings.secret_values import hide_all
+from watcher.sinks.kafka import KafkaSink
+from watcher.sinks.queues import open_queue
 
 pytestmark = [pytest.mark.xdist_group("kafka_broker")]
 TABLE = "AccountBalance"

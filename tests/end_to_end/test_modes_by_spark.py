@@ -10,12 +10,12 @@ from fixtures.named_rows import KEY, load_rows, make_rows
 from pyspark.sql import SparkSession
 
 from watcher.model.errors import ConfigurationError
-from watcher.replica.cuts import DELTA, Cut, TableCut
+from watcher.replica.cuts.cut import DELTA, Cut, TableCut
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.modes import HISTORY, KEEP_DELETED, Mode
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frame_reading import as_of
-from watcher.replica.manifest import Manifest
-from watcher.replica.modes import HISTORY, KEEP_DELETED, Mode
 from watcher.replica.row_versions import KEY_ONLY
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ddl.model.schema import Dialect
-from watcher.replica.cuts import DELTA
+from watcher.replica.cuts.cut import DELTA
 from watcher.replica.formats import PARQUET
 from watcher.runners.spark.spark_versions import PUSHES_FILTERS
 from watcher.spanner.timestamps import format_timestamp

@@ -21,10 +21,10 @@ from fixtures.spark_replica_process import run_replicate, write_config
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from watcher.replica.cuts import DELTA
+from watcher.replica.cuts.cut import DELTA
+from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.delta.log import DeltaLog
 from watcher.replica.formats import ICEBERG, PARQUET
-from watcher.replica.manifest import Manifest
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

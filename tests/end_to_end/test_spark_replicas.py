@@ -30,9 +30,9 @@ from pyspark.sql import SparkSession
 import watcher
 from ddl.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
-from watcher.replica.cuts import DELTA, Cut
+from watcher.replica.cuts.cut import DELTA, Cut
+from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.formats import ICEBERG, PARQUET
-from watcher.replica.manifest import Manifest
 from watcher.replica.replica_window import CutReport
 
 pytestmark = [

@@ -15,11 +15,11 @@ from fixtures.copied_tables import KEY_VALUES, CopiedTable, ExpectedCopy, read_d
 from fixtures.replicas import read_delta
 from pyspark.sql import SparkSession
 
-from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import DELETED_COLUMN, MERGE_ON_READ, STAMP_COLUMN
 from watcher.replica.delta.copy import DeltaCopy
-from watcher.replica.frames import arrow_schema, session_settings
 from watcher.replica.rows import reduce_changes
+from watcher.replica.spark.frames import arrow_schema, session_settings
+from watcher.replica.writing.compaction import CompactionPolicy
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -19,7 +19,7 @@ from watcher.consumers.holding import Holding
 from watcher.consumers.positions.rows import StoredRows
 
 CONSUMERS, POSITIONS = "watcher.consumers.", "watcher.consumers.positions."
-DELIVERY = "watcher.runners.delivery."
+DELIVERY, SINKS = "watcher.runners.delivery.", "watcher.sinks."
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ GUARDS = (
     Guard(f"{CONSUMERS}leases:Consumers.acquire.take", "check_name", "rename"),
     Guard(f"{CONSUMERS}moving:read_movable", "check_ended", "rename", StoredRows),
     # Nothing is handed over on a lease that may have run out.
-    Guard(f"{DELIVERY}retries:RetryingSink.deliver", "check", "frozen", Holding),
-    Guard(f"{DELIVERY}sinks:EachTransaction.flush", "check", "frozen-transactions", Holding),
+    Guard(f"{SINKS}retries:RetryingSink.deliver", "check", "frozen", Holding),
+    Guard(f"{SINKS}functions:EachTransaction.flush", "check", "frozen-transactions", Holding),
     Guard(f"{DELIVERY}windows:WindowDelivery._hand_over", "check", "frozen-batches", Holding),
     Guard(f"{DELIVERY}backfill:BackfillDelivery._deliver_page", "check", "frozen-pages", Holding),
 )
@@ -120,7 +120,7 @@ NOT_EXPLORED: dict[tuple[str, str], str] = {
     (f"{DELIVERY}push:PushDelivery._write_rows", "check"): (
         "open queries are not explored: test_a_thawed_instance_delivers_no_further_change"
     ),
-    (f"{DELIVERY}redis:RedisSink._execute", "_check_epoch"): (
+    (f"{SINKS}redis:RedisSink._execute", "_check_epoch"): (
         "Redis is not explored: test_an_instance_that_was_replaced_writes_nothing and"
         " test_an_epoch_that_changes_within_a_window_is_seen of test_redis.py"
     ),

@@ -16,8 +16,8 @@ from unittest.mock import patch
 
 from interleavings.scheduler import current_scheduler, current_unit
 from watcher.envelopes import make_envelope
-from watcher.runners.delivery.kafka import KafkaSink
 from watcher.settings.destinations import KafkaDestination
+from watcher.sinks.kafka import KafkaSink
 
 LOST_MAX = 1
 """So many requests are given up; further ones arrive."""
@@ -136,7 +136,7 @@ class ModelKafkaSink(KafkaSink):
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
         client = SimpleNamespace(KafkaException=ConnectionError)
-        load = "watcher.runners.delivery.kafka.load_confluent_kafka"
+        load = "watcher.sinks.kafka.load_confluent_kafka"
         with patch(load, return_value=client):
             super().__init__(KafkaDestination(("model",), "all"), make_envelope("plain"))
 

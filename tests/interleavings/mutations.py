@@ -40,12 +40,12 @@ from watcher.model.window import BEGINNING, ShardGroup, ShardSlice, Window
 from watcher.planning.sources import SourceAnswers
 from watcher.planning.windows import Look, LookAt, raise_end
 from watcher.runners.delivery.ends import LeastEnds
-from watcher.runners.delivery.kafka import KafkaSink
-from watcher.runners.delivery.retries import RetryingSink
 from watcher.runners.spark.query_tables import QueryTables
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.resolved_scan import QueryAnswers, ResolvedScan
 from watcher.runners.spark.scan import Scan
+from watcher.sinks.kafka import KafkaSink
+from watcher.sinks.retries import RetryingSink
 from watcher.tables.epochs import Epochs
 from watcher.tables.parts import Part, keep_part, list_parts
 from watcher.tables.selection import Selection

@@ -15,7 +15,7 @@ from interleavings.prove import SCHEDULES_MAX, find
 
 pytestmark = [pytest.mark.timeout(900)]
 ROOT = Path(watcher.__file__).parents[1]
-FOLDERS = ("consumers", "runners/delivery", "runners/watcher_run", "runners/shared_run")
+FOLDERS = ("consumers", "sinks", "runners/delivery", "runners/watcher_run", "runners/shared_run")
 QUERIES = "runners/spark/consumer.py"
 OF_SETTINGS = (
     "settings|divisible|still_polled|future|erasable|change_sets|timestamp|positions_table"
@@ -57,7 +57,8 @@ def find_guards() -> set[tuple[str, str]]:
 
 def is_of_delivery(place: tuple[str, str]) -> bool:
     """The check of the lease, under the name that its owner has for it."""
-    return place[0].startswith("watcher.runners.delivery") and place[1] == "_check"
+    of_delivery = place[0].startswith(("watcher.runners.delivery", "watcher.sinks"))
+    return of_delivery and place[1] == "_check"
 
 
 def test_every_guard_is_removed_once() -> None:

@@ -13,7 +13,7 @@ from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.expressions import AlwaysTrue
 from sqlalchemy.exc import OperationalError
 
-from watcher.replica.cuts import DELTA
+from watcher.replica.cuts.cut import DELTA
 from watcher.replica.formats import ICEBERG
 from watcher.replica.iceberg.namespaces import SQLITE_FILE
 

@@ -33,12 +33,12 @@ from nemesis.run import (
 )
 from nemesis.surroundings import COMMAND
 from watcher.model.errors import ReplicaError
-from watcher.replica.cuts import DELTA, Cause, Cut
+from watcher.replica.cuts.cut import DELTA, Cause, Cut
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.modes import HISTORY, LATEST, Mode
 from watcher.replica.formats import FORMATS, ICEBERG, open_copies
-from watcher.replica.manifest import Manifest
-from watcher.replica.modes import HISTORY, LATEST, Mode
 from watcher.replica.reading import ReplicaAt
-from watcher.replica.stored_files import remove_folder
+from watcher.replica.stores.stored_files import remove_folder
 from watcher.replica.verification.replicas import verify
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.queries import QueryClient

@@ -36,7 +36,7 @@ from nemesis.replica import BUCKET, run_replica  # noqa: E402
 from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402
 from watcher.process.line_files import append_line  # noqa: E402
-from watcher.replica.cuts import DELTA  # noqa: E402
+from watcher.replica.cuts.cut import DELTA  # noqa: E402
 
 RUN_SECONDS_MAX = 300
 KEPT = ("changes.jsonl", "watcher.log", "watch.toml")

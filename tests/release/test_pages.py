@@ -53,7 +53,7 @@ def test_what_a_contributor_is_sent_to_is_there() -> None:
     for path, name in (
         ("tests/watcher/test_captures.py", "CAPTURES"),
         ("watcher/captures/__init__.py", "class Capture"),
-        ("watcher/runners/delivery/sinks.py", "class ChangeSink"),
+        ("watcher/sinks/contract.py", "class ChangeSink"),
         ("watcher/process/extras.py", "EXTRAS"),
         ("watcher/settings/destinations/__init__.py", "DESTINATIONS"),
         ("watcher/settings/destinations/__init__.py", "class QueueSections"),

@@ -24,10 +24,10 @@ from fixtures.table_facts import TableFacts
 
 from watcher.cli.watch import make_sink
 from watcher.model.change import Change
-from watcher.runners.delivery.table_store import quote_place
 from watcher.runners.watcher import Watcher
 from watcher.settings.destinations import DuckDbDestination
 from watcher.settings.watcher import parse_watch_config
+from watcher.sinks.table_store import quote_place
 
 
 class SinkKind(StrEnum):

@@ -37,8 +37,8 @@ from schemas.facts import is_own
 from schemas.outcomes import SchemaOutcome
 from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.positions import SpannerPositions
-from watcher.replica.cuts import Cut
-from watcher.replica.manifest import Manifest
+from watcher.replica.cuts.cut import Cut
+from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.reading import as_of
 from watcher.runners.replicator import Replicator
 from watcher.runners.watcher import Watcher

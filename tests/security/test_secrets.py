@@ -21,11 +21,11 @@ from google.cloud.spanner_v1.database import Database
 from pydantic import BaseModel, ConfigDict
 
 from watcher.model.errors import ConfigurationError
-from watcher.runners.delivery.kafka_producer import make_producer
 from watcher.runners.preflight import check
 from watcher.settings.secret_values import HIDDEN, Secret
 from watcher.settings.spark import SourceOptions
 from watcher.settings.watcher import WatchConfig, parse_watch_config
+from watcher.sinks.kafka_producer import make_producer
 
 MARKER = "hunter2-is-secret"
 DATABASE = "spanner://projects/p1/instances/i1/databases/d1"

@@ -23,10 +23,10 @@ from watcher.consumers.positions import FilePositions, Move, Position
 from watcher.model.errors import ConfigurationError
 from watcher.process.line_files import LineFile, append_line, replace_lines
 from watcher.process.private_files import replace_file
-from watcher.replica.owner import Owner, OwnerFile
-from watcher.replica.stored_files import open_file_system, write_whole
-from watcher.runners.delivery.dead_letters import append_dead_letter
-from watcher.runners.delivery.sinks import RotatingFile
+from watcher.replica.cuts.owner import Owner, OwnerFile
+from watcher.replica.stores.stored_files import open_file_system, write_whole
+from watcher.sinks.dead_letters import append_dead_letter
+from watcher.sinks.lines import RotatingFile
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = "nobody"
@@ -43,18 +43,18 @@ WRITERS = {
     "watcher/replica/delta/change_feed.py": "Parquet in memory, which delta/files.py writes",
     "watcher/replica/iceberg/table.py": "Parquet in memory, which iceberg/io.py writes",
     "watcher/replica/iceberg/position_deletes.py": "the same",
-    "watcher/replica/new_files.py": "data files, by delta/files.py or iceberg/io.py",
+    "watcher/replica/writing/new_files.py": "data files, by delta/files.py or iceberg/io.py",
     "watcher/replica/delta/merge_on_read.py": "Parquet in memory, which delta/files.py writes",
     "watcher/replica/parquet.py": "Parquet in memory, which stored_files.py writes",
-    "watcher/runners/delivery/parquet_files.py": "the same",
-    "watcher/replica/stored_files.py": "an object store's files; local ones by private_files",
+    "watcher/sinks/parquet_files.py": "the same",
+    "watcher/replica/stores/stored_files.py": "of an object store; local ones by private_files",
     "watcher/process/terminal/console.py": "/dev/null",
     "watcher/process/forks.py": "/dev/null",
     "watcher/process/spark/template_start.py": "a socket in a folder of tempfile, mode 0700",
-    "watcher/demo/run.py": "the demo's folder: of tempfile, or a new one of the user's",
+    "watcher/cli/demo/run.py": "the demo's folder: of tempfile, or a new one of the user's",
     "watcher/process/child_processes.py": "logs of the demo, in its folder",
-    "watcher/demo/settings.py": "the demo's settings, in its folder",
-    "watcher/demo/writer.py": "what the demo wrote (rows that it made up), in its folder",
+    "watcher/cli/demo/settings.py": "the demo's settings, in its folder",
+    "watcher/cli/demo/writer.py": "what the demo wrote (rows that it made up), in its folder",
     "conformance/cli.py": "a folder of tempfile, mode 0700",
     "ddl/migration/files.py": "SQL of migrations; exclusively, no rows",
     "emulator/files.py": "the server's registry, lock and ready file",

@@ -16,7 +16,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher import Watcher
 from watcher.model.errors import ConfigurationError, DeliveryError
-from watcher.runners.callbacks import Callback
+from watcher.sinks.callbacks import Callback
 
 seen: list[object] = []
 """What the functions below have really taken."""

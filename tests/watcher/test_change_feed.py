@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from watcher.model.errors import ConfigurationError
-from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import MERGE_ON_READ, Needed, Replacement, TableCopy
 from watcher.replica.delta.change_feed import AFTER, BEFORE, DELETE, FOLDER, INSERT, KIND
 from watcher.replica.delta.copy import DeltaCopy
+from watcher.replica.writing.compaction import CompactionPolicy
 from watcher.settings.watcher import parse_watch_config
 
 COUNT = count()

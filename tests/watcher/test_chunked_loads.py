@@ -58,11 +58,11 @@ from watcher.captures import parallel_reads
 from watcher.model.errors import ConfigurationError, CopyConflictError, VersionExpiredError
 from watcher.replica import commits, loads
 from watcher.replica.copies import DELETED_COLUMN
-from watcher.replica.cuts import DELTA, Cut
+from watcher.replica.cuts.cut import DELTA, Cut
+from watcher.replica.cuts.manifest import Manifest, name_of
 from watcher.replica.delta import merge_on_read
 from watcher.replica.delta.copy import DeltaCopy, open_delta_copies
 from watcher.replica.loads import ChunkLimit, LoadBudget, LoadProgress
-from watcher.replica.manifest import Manifest, name_of
 from watcher.replica.reading import as_of
 from watcher.replica.replica_window import CutReport
 from watcher.replica.sink import ReplicaSink

@@ -21,18 +21,19 @@ from fixtures.replicas import read_delta
 
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.process.failpoints import NAMES
-from watcher.replica import compactor, file_rewrites, new_files, stored_files
-from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, CompactionRun, Merging, Needed
 from watcher.replica.delta import merge_on_read
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.log import parse_entry
 from watcher.replica.delta.snapshot import SnapshotReader
-from watcher.replica.delta.stats import FileStatistics
-from watcher.replica.key_index import KeyIndex
-from watcher.replica.live_rows import LiveRows
-from watcher.replica.stored_files import create_new
+from watcher.replica.stores import stored_files
+from watcher.replica.stores.stored_files import create_new
+from watcher.replica.writing import compactor, file_rewrites, new_files
+from watcher.replica.writing.compaction import CompactionPolicy
+from watcher.replica.writing.key_index import KeyIndex
+from watcher.replica.writing.live_rows import LiveRows
+from watcher.replica.writing.statistics import FileStatistics
 
 EAGER = CompactionPolicy(deleted_percent=5, small_files=1, megabytes=1e-6, deleted_rows=1)
 """So little a run that it writes one group of rows."""

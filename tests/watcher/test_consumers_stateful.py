@@ -31,8 +31,8 @@ from watcher.model.errors import (
 )
 from watcher.planning.limits import WindowLimit
 from watcher.runners.delivery.instance import Instance as Holder
-from watcher.runners.delivery.sinks import CallbackSink
 from watcher.runners.delivery.windows import WindowDelivery
+from watcher.sinks.functions import CallbackSink
 from watcher.spanner.queries import QueryClient
 from watcher.tables.discovery import discover_table
 from watcher.tables.shards import group_shards

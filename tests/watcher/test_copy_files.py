@@ -12,7 +12,7 @@ from fixtures.replicas import replicate
 from fixtures.singers import write_singers
 from google.cloud.spanner_v1.database import Database
 
-from watcher.replica.stored_files import scan_dataset
+from watcher.replica.stores.stored_files import scan_dataset
 
 GROUP_ROWS, GROUPS = 20_000, 24
 TEXT_BYTES = 100

@@ -29,10 +29,10 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import ConfigurationError, ReplicaError
-from watcher.replica.cuts import FORMAT_OF_MODES
+from watcher.replica.cuts.cut import FORMAT_OF_MODES
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.modes import COLUMNS, HISTORY, KEEP_DELETED, MODES, Mode
 from watcher.replica.formats import open_copies
-from watcher.replica.manifest import Manifest
-from watcher.replica.modes import COLUMNS, HISTORY, KEEP_DELETED, MODES, Mode
 from watcher.replica.reading import as_of
 from watcher.replica.verification.repairs import RepairOptions
 from watcher.runners.repair import LeasePlace, repair_replica

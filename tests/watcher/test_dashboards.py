@@ -37,9 +37,9 @@ from watcher.overview.metrics import OverviewCollector
 from watcher.overview.observer import Observer
 from watcher.overview.page.feed import Feed
 from watcher.overview.values import Overview
-from watcher.replica.manifest import Manifest
-from watcher.replica.owner import Owner
-from watcher.replica.proofs import ProofFiles, ProvedRange, TableProof
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.owner import Owner
+from watcher.replica.cuts.proofs import ProofFiles, ProvedRange, TableProof
 from watcher.runners.metrics import Metrics
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"

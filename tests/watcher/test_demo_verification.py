@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watcher.demo.verification import (
+from watcher.cli.demo.verification import (
     DemoVerdict,
     MicroBatch,
     Version,

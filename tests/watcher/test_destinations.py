@@ -23,11 +23,6 @@ from watcher.model.change import Change, Operation
 from watcher.model.errors import ConfigurationError
 from watcher.process.extras import EXTRAS, MissingExtraError
 from watcher.replica.formats import FORMATS
-from watcher.runners.delivery.kafka import make_sink
-from watcher.runners.delivery.kafka_producer import load_confluent_kafka
-from watcher.runners.delivery.pubsub import load_pubsub
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.traced import describe_sink
 from watcher.runners.preflight import check_queue
 from watcher.settings.destination_grammar import (
     CopiesDestination,
@@ -49,6 +44,11 @@ from watcher.settings.destinations import (
 )
 from watcher.settings.sections import DeliveryConfig
 from watcher.settings.watcher import WatchConfig, parse_watch_config
+from watcher.sinks.kafka import make_sink
+from watcher.sinks.kafka_producer import load_confluent_kafka
+from watcher.sinks.pubsub import load_pubsub
+from watcher.sinks.queues import open_queue
+from watcher.sinks.traced import describe_sink
 
 ROOT = Path(__file__).resolve().parents[2]
 BARRIERS = {"virtual_timestamps": True, "barriers": True}
@@ -263,7 +263,7 @@ def test_every_queue_is_registered_as_a_whole() -> None:
             assert scheme in extras["optional-dependencies"]
             assert f"pip install 'spanner-watcher[{scheme}]'" in page
         assert kind.spelling in reference
-        assert find_spec(f"watcher.runners.delivery.{scheme}") is not None
+        assert find_spec(f"watcher.sinks.{scheme}") is not None
     for name in ("spelling", "service", "messaging_system"):
         assert len({getattr(kind, name) for kind in DESTINATIONS.values()}) == len(DESTINATIONS)
 
@@ -314,7 +314,7 @@ class ListDestination(Destination):
 
 def test_a_queue_that_is_added_is_taken_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Destination] = []
-    module = ModuleType("watcher.runners.delivery.list")
+    module = ModuleType("watcher.sinks.list")
     module.open_sink = lambda _, queue: opened.append(queue)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(DESTINATIONS, "list", ListDestination)

@@ -22,8 +22,8 @@ from fixtures.singers import await_expiry
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from watcher.replica.cuts import Cause
-from watcher.replica.manifest import Manifest
+from watcher.replica.cuts.cut import Cause
+from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.replica_window import CutReport
 from watcher.spanner.timestamps import to_micros
 

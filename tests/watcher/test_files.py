@@ -37,15 +37,15 @@ from watcher.model.change import Change, Operation, Shape
 from watcher.model.errors import ConfigurationError, DeliveryError, SinkUnavailableError
 from watcher.process.failpoints import VARIABLE
 from watcher.process.gzip_texts import GzipText, read_name
-from watcher.replica.stored_files import create_new, open_file_system
-from watcher.runners.delivery import timed_files as module
-from watcher.runners.delivery import whole_batches
-from watcher.runners.delivery.line_files import LineFiles
-from watcher.runners.delivery.parquet_files import OWN_FIELDS, ParquetFiles
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.sink_check import check_sink
+from watcher.replica.stores.stored_files import create_new, open_file_system
 from watcher.settings.destination_grammar import parse_changes_destination
 from watcher.settings.watcher import parse_watch_config
+from watcher.sinks import timed_files as module
+from watcher.sinks import whole_batches
+from watcher.sinks.line_files import LineFiles
+from watcher.sinks.parquet_files import OWN_FIELDS, ParquetFiles
+from watcher.sinks.queues import open_queue
+from watcher.sinks.sink_check import check_sink
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
 SINKS = Path(__file__).parents[2] / "docs/sinks.md"

@@ -15,7 +15,7 @@ from fixtures.small_disk import SmallDisk
 from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import ReplicaError, StoreUnavailableError
-from watcher.replica.stored_files import explain_store_error
+from watcher.replica.stores.stored_files import explain_store_error
 
 LARGE = "x" * 200
 S3_AWAY = (

@@ -32,8 +32,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
-from watcher.replica import compactor, new_files, stored_files
-from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import DELETED_COLUMN, Needed
 from watcher.replica.iceberg import copies as iceberg_copies
 from watcher.replica.iceberg import expiry as iceberg_expiry
@@ -41,6 +39,9 @@ from watcher.replica.iceberg import manifests as iceberg_manifests
 from watcher.replica.iceberg import table as iceberg_table
 from watcher.replica.iceberg.copies import IcebergTableCopy, open_written_copies
 from watcher.replica.iceberg.namespaces import SQLITE_FILE
+from watcher.replica.stores import stored_files
+from watcher.replica.writing import compactor, new_files
+from watcher.replica.writing.compaction import CompactionPolicy
 
 EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "10"))
 ROWS = 1_000

@@ -29,13 +29,13 @@ from watcher.model.errors import (
     UnavailableError,
 )
 from watcher.process.failpoints import VARIABLE
-from watcher.runners.delivery.dead_letters import read_dead_letters
-from watcher.runners.delivery.kafka import KafkaSink
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.refusals import RefusedChangesError
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.settings.destinations import KafkaDestination
 from watcher.settings.secret_values import hide_all
+from watcher.sinks.dead_letters import read_dead_letters
+from watcher.sinks.kafka import KafkaSink
+from watcher.sinks.queues import open_queue
+from watcher.sinks.refusals import RefusedChangesError
+from watcher.sinks.retries import DeliveryPolicy, RetryingSink
 
 TABLE = "AccountBalance"
 IMPATIENT = {"message.timeout.ms": 1_500, "reconnect.backoff.max.ms": 100}
@@ -206,7 +206,7 @@ def test_an_outage_is_two_log_lines_and_loses_nothing(
 ) -> None:
     """Longer than the client itself tries: windows fail, and are delivered again in their order."""
     for name in ("TRANSACTION_SECONDS_MAX", "ABORT_SECONDS_MAX"):
-        monkeypatch.setattr(f"watcher.runners.delivery.kafka.{name}", 2.0)
+        monkeypatch.setattr(f"watcher.sinks.kafka.{name}", 2.0)
     cluster.create_topic("Singers")
     writer = SingersWriter(singers, seed=2, keys=10)
     kafka = {"properties": IMPATIENT, "transactional": transactional}

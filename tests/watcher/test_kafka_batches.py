@@ -11,7 +11,7 @@ from fixtures.any_change import CHOICES, DATABASE
 from fixtures.kafka import MockCluster, read_records
 
 from benchmarks.kafka_sink import make_rows
-from benchmarks.shaped_rows import make_polled_rows, make_streamed_rows
+from benchmarks.reads.shaped_rows import make_polled_rows, make_streamed_rows
 from watcher.captures import Changed, TableRows
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes import make_envelope
@@ -20,14 +20,14 @@ from watcher.envelopes.plain_avro import PlainAvro
 from watcher.envelopes.templates import JsonEnvelope
 from watcher.model.change import ValueCapture
 from watcher.model.errors import EnvelopeError, SinkUnavailableError
-from watcher.runners.delivery import retries
-from watcher.runners.delivery.dead_letters import read_dead_letters
-from watcher.runners.delivery.kafka import KafkaSink
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
-from watcher.runners.delivery.sinks import EachChange
-from watcher.runners.delivery.whole_batches import choose_each
 from watcher.settings.destinations import KafkaDestination
 from watcher.settings.secret_values import hide_all
+from watcher.sinks import retries
+from watcher.sinks.contract import EachChange
+from watcher.sinks.dead_letters import read_dead_letters
+from watcher.sinks.kafka import KafkaSink
+from watcher.sinks.retries import DeliveryPolicy, RetryingSink
+from watcher.sinks.whole_batches import choose_each
 
 ROWS = 300
 LARGE = (3, 7, ROWS - 1)

@@ -17,8 +17,8 @@ from fixtures.replicas import read_delta
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from watcher.replica.cuts.modes import HISTORY, KEEP_DELETED, Mode
 from watcher.replica.delta.copy import DeltaCopy
-from watcher.replica.modes import HISTORY, KEEP_DELETED, Mode
 from watcher.replica.row_versions import extend_schema, keep_valid
 
 __all__ = ["small_groups"]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watcher.model.errors import ReplicaError
-from watcher.replica.key_hashes import PRIME, draw_points, hash_keys, multiply_modulo
+from watcher.replica.keys.hashes import PRIME, draw_points, hash_keys, multiply_modulo
 
 EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "50"))
 POINTS = draw_points()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from watcher.replica.delta.deletion_vectors import VectorPlace
-from watcher.replica.key_index import ABANDONED_SECONDS, SUFFIX, Entries, KeyIndex
+from watcher.replica.writing.key_index import ABANDONED_SECONDS, SUFFIX, Entries, KeyIndex
 
 
 def open_index(folder: Path, key: str = "key") -> KeyIndex[VectorPlace]:

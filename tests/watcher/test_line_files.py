@@ -29,7 +29,7 @@ from watcher.model.errors import (
 from watcher.process import line_files
 from watcher.process.line_files import LineFile, append_line, begin_line, replace_lines
 from watcher.process.private_files import replace_file
-from watcher.runners.delivery.sinks import RotatingFile
+from watcher.sinks.lines import RotatingFile
 
 WINDOW = 4
 KEYS = 3

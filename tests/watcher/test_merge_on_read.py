@@ -27,7 +27,7 @@ from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, Needed
 from watcher.replica.delta import merge_on_read
 from watcher.replica.delta.copy import DeltaCopy
-from watcher.replica.stored_files import create_new
+from watcher.replica.stores.stored_files import create_new
 
 EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "12"))
 ROWS = 1_000
@@ -277,7 +277,7 @@ def test_an_index_that_cannot_be_stored_holds_nothing_back(
         raise OSError("no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr("watcher.replica.key_index.replace_file", fail)
+        patch.setattr("watcher.replica.writing.key_index.replace_file", fail)
         copy.merge(make_rows({1: "uno"}, 2), KEY, 102)
     assert "the index of the keys" in caplog.text
     copy.merge(make_rows({1: "un"}, 3), KEY, 103)

@@ -28,13 +28,13 @@ from watcher.model.errors import (
     SinkUnavailableError,
     UnavailableError,
 )
-from watcher.runners.delivery.nats import NatsSink
-from watcher.runners.delivery.nats_streams import Posted
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.refusals import RefusedChangesError
-from watcher.runners.delivery.sink_check import check_sink
 from watcher.settings.destinations import NatsDestination, NatsOptions
 from watcher.settings.watcher import parse_watch_config
+from watcher.sinks.nats import NatsSink
+from watcher.sinks.nats_streams import Posted
+from watcher.sinks.queues import open_queue
+from watcher.sinks.refusals import RefusedChangesError
+from watcher.sinks.sink_check import check_sink
 
 DATABASE = "projects/my-project/instances/my-instance/databases/my-database"
 WRITER = f"{DATABASE}:mine"

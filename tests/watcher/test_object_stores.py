@@ -30,17 +30,16 @@ from hypothesis import strategies as st
 from pyarrow.fs import FileSelector, FileType
 
 from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
-from watcher.replica import object_stores
-from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import MERGE_ON_READ
-from watcher.replica.cuts import DELTA
+from watcher.replica.cuts.cut import DELTA
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.owner import Owner
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.formats import PARQUET
-from watcher.replica.manifest import Manifest
-from watcher.replica.owner import Owner
 from watcher.replica.parquet import ParquetVersion, VersionStore
 from watcher.replica.reading import as_of
-from watcher.replica.stored_files import (
+from watcher.replica.stores import object_stores
+from watcher.replica.stores.stored_files import (
     create_new,
     list_names,
     open_file_system,
@@ -48,6 +47,7 @@ from watcher.replica.stored_files import (
     replace_known,
     write_whole,
 )
+from watcher.replica.writing.compaction import CompactionPolicy
 from watcher.settings.destination_grammar import parse_copies_destination
 
 WRITERS = 8

@@ -29,8 +29,8 @@ from watcher.model.errors import (
     FileUnavailableError,
     FileWriteError,
 )
-from watcher.runners.delivery import whole_batches
-from watcher.runners.delivery.sinks import RotatingFile
+from watcher.sinks import whole_batches
+from watcher.sinks.lines import RotatingFile
 
 LARGE = "x" * 150
 

@@ -28,11 +28,11 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import ConfigurationError, CopyConflictError
 from watcher.replica.copies import OutsideCommit
-from watcher.replica.cuts import Cause
+from watcher.replica.cuts.cut import Cause
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.owner import Owner
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.iceberg.lineage import Ancestor, list_outside
-from watcher.replica.manifest import Manifest
-from watcher.replica.owner import Owner
 
 Act = Callable[[DeltaTable], object]
 DIFFERS, EQUAL = 10, 0

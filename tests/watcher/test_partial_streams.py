@@ -12,7 +12,7 @@ from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import NotWatchableError
-from watcher.replica.cuts import Cause, Cut
+from watcher.replica.cuts.cut import Cause, Cut
 from watcher.replica.replica_window import CutReport
 
 TABLE = (

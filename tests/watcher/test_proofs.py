@@ -34,9 +34,9 @@ from watcher.overview.as_json import describe_overview
 from watcher.overview.copies import make_proof_reader
 from watcher.overview.metrics import collect_tables
 from watcher.overview.observer import Observer
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.proofs import DAY, SECOND, ProofFiles, ProvedRange, TableProof
 from watcher.replica.formats import open_copies
-from watcher.replica.manifest import Manifest
-from watcher.replica.proofs import DAY, SECOND, ProofFiles, ProvedRange, TableProof
 from watcher.replica.verification import incremental
 from watcher.replica.verification.incremental import IncrementalOptions, verify_changes
 from watcher.replica.verification.report import Progress, TableReport

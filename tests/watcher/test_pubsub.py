@@ -25,13 +25,13 @@ from watcher.envelopes import make_envelope
 from watcher.model.change import Operation
 from watcher.model.errors import DeliveryError, SinkUnavailableError
 from watcher.process.failpoints import VARIABLE
-from watcher.runners.delivery.dead_letters import read_dead_letters
-from watcher.runners.delivery.pubsub import PubSubSink, wait_for
-from watcher.runners.delivery.pubsub_messages import format_version
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.refusals import RefusedChangesError
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.settings.destinations import PubSubDestination, PubSubOptions
+from watcher.sinks.dead_letters import read_dead_letters
+from watcher.sinks.pubsub import PubSubSink, wait_for
+from watcher.sinks.pubsub_messages import format_version
+from watcher.sinks.queues import open_queue
+from watcher.sinks.refusals import RefusedChangesError
+from watcher.sinks.retries import DeliveryPolicy, RetryingSink
 
 SINGERS_TOPIC = "projects/p-1/topics/Singers"
 ACCOUNTS_TOPIC = "projects/p-1/topics/AccountBalance"
@@ -218,7 +218,7 @@ def test_an_outage_is_two_log_lines_and_loses_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Longer than the client itself tries: windows fail, and are delivered again in their order."""
-    monkeypatch.setattr("watcher.runners.delivery.pubsub.RETRY_SECONDS_MAX", 1.0)
+    monkeypatch.setattr("watcher.sinks.pubsub.RETRY_SECONDS_MAX", 1.0)
     writer = SingersWriter(singers, seed=2, keys=10)
     watcher = make_watcher(singers)
     errors: list[str] = []
@@ -259,7 +259,7 @@ def test_lost_answers_repeat_changes_and_change_no_order(pubsub: PublisherServer
 def test_a_window_that_was_not_acknowledged_is_published_again_by_a_new_client(
     pubsub: PublisherServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("watcher.runners.delivery.pubsub.RETRY_SECONDS_MAX", 0.0)
+    monkeypatch.setattr("watcher.sinks.pubsub.RETRY_SECONDS_MAX", 0.0)
     pubsub.failures = [UNAVAILABLE]
     sink = make_sink(ordering_groups=1)
     changes = account_changes(50)

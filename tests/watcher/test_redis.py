@@ -26,11 +26,11 @@ from watcher.model.errors import (
     SinkUnavailableError,
     UnavailableError,
 )
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.redis import RedisSink
-from watcher.runners.delivery.sink_check import check_sink
 from watcher.settings.destinations import RedisDestination, RedisOptions
 from watcher.settings.watcher import parse_watch_config
+from watcher.sinks.queues import open_queue
+from watcher.sinks.redis import RedisSink
+from watcher.sinks.sink_check import check_sink
 
 DATABASE = "projects/my-project/instances/my-instance/databases/my-database"
 ACCOUNTS = "AccountBalance"

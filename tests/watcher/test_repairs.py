@@ -48,10 +48,10 @@ from watcher.model.errors import (
 )
 from watcher.process.failpoints import VARIABLE
 from watcher.replica.copies import Replacement
-from watcher.replica.cuts import Cause, Cut, Reason
+from watcher.replica.cuts.cut import Cause, Cut, Reason
+from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.formats import PARQUET, open_copies
-from watcher.replica.manifest import Manifest
 from watcher.replica.parquet import ParquetVersion, VersionStore
 from watcher.replica.reading import as_of
 from watcher.replica.verification.copied_rows import CopiedRows

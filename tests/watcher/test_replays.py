@@ -25,16 +25,16 @@ from watcher.consumers.audit import read_audit
 from watcher.consumers.positions import TABLE
 from watcher.envelopes import Known
 from watcher.model.errors import ConfigurationError, SinkUnavailableError
-from watcher.runners.delivery.dead_letters import (
+from watcher.sinks.dead_letters import (
     append_dead_letter,
     describe_change,
     extract_change,
     extract_record,
     read_dead_letters,
 )
-from watcher.runners.delivery.refusals import Refusal, RefusedChangesError
-from watcher.runners.delivery.replays import replay_dead_letters
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
+from watcher.sinks.refusals import Refusal, RefusedChangesError
+from watcher.sinks.replays import replay_dead_letters
+from watcher.sinks.retries import DeliveryPolicy, RetryingSink
 
 OLD = {"id": "old", "table": "Singers", "key": {"SingerId": 9}, "error": "of release 1.0"}
 

@@ -19,10 +19,10 @@ from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
 from watcher.process.failpoints import VARIABLE
-from watcher.replica.cuts import DELTA
+from watcher.replica.cuts.cut import DELTA
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.modes import HISTORY, KEEP_DELETED, LATEST, Mode
 from watcher.replica.formats import ICEBERG
-from watcher.replica.manifest import Manifest
-from watcher.replica.modes import HISTORY, KEEP_DELETED, LATEST, Mode
 from watcher.replica.reading import as_of
 
 TABLES = ("A", "B", "C")

@@ -35,9 +35,9 @@ from watcher.captures import TableRows
 from watcher.model.errors import ConfigurationError, ReplicaError
 from watcher.model.window import Window
 from watcher.replica.copies import TableCopy
-from watcher.replica.cuts import DELTA, Cause, Cut, Reason, TableCut, describe_table
+from watcher.replica.cuts.cut import DELTA, Cause, Cut, Reason, TableCut, describe_table
+from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.delta.copy import open_delta_copies
-from watcher.replica.manifest import Manifest
 from watcher.replica.reading import as_of
 from watcher.replica.replica_window import CutReport
 from watcher.replica.sink import ReplicaSink

@@ -16,8 +16,8 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
 from ddl.model.schema import Dialect
-from watcher.replica.key_order import KeyColumn, KeyOrder
-from watcher.replica.key_ranges import KeyInterval
+from watcher.replica.keys.order import KeyColumn, KeyOrder
+from watcher.replica.keys.ranges import KeyInterval
 from watcher.replica.verification.canonical import ComparedColumn
 from watcher.replica.verification.column_groups import ColumnGroup
 from watcher.replica.verification.row_hashes import hash_rows

@@ -22,7 +22,7 @@ from fixtures.server import CreateDatabase
 from google.cloud.spanner_v1.database import Database
 
 from watcher.replica import replaced_copies
-from watcher.replica.manifest import Manifest
+from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.replica_window import CutReport
 
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'NEW_ROW')"

@@ -38,14 +38,14 @@ from watcher.model.errors import (
     SinkUnavailableError,
     UnavailableError,
 )
-from watcher.runners.delivery import registered
-from watcher.runners.delivery.dead_letters import read_dead_letters
-from watcher.runners.delivery.kafka import KafkaSink
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.refusals import RefusedChangesError
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
 from watcher.runners.preflight import check_queue
 from watcher.settings.watcher import parse_watch_config
+from watcher.sinks import registered
+from watcher.sinks.dead_letters import read_dead_letters
+from watcher.sinks.kafka import KafkaSink
+from watcher.sinks.queues import open_queue
+from watcher.sinks.refusals import RefusedChangesError
+from watcher.sinks.retries import DeliveryPolicy, RetryingSink
 
 pytest.importorskip("authlib", reason="needs the extra [registry]")
 pytest.importorskip("fastavro", reason="needs the extra [avro]")

@@ -13,8 +13,8 @@ from google.cloud.spanner_v1.database import Database
 from test_listings import execute, list_python
 
 from watcher import Change, Watcher
-from watcher.runners.delivery.sink_check import check_sink
-from watcher.runners.delivery.sinks import ChangeSink
+from watcher.sinks.contract import ChangeSink
+from watcher.sinks.sink_check import check_sink
 
 
 class Log:

@@ -17,7 +17,7 @@ from fixtures.written_by_row import uniform_row, write_by_row
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
-from benchmarks.shaped_rows import make_polled_rows, make_streamed_rows
+from benchmarks.reads.shaped_rows import make_polled_rows, make_streamed_rows
 from ddl.model.schema import Type, TypeCode
 from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.change_types import CHANGE_FIELDS

@@ -30,10 +30,10 @@ from watcher.model.errors import (
     UnavailableError,
 )
 from watcher.model.window import Window
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.sink_check import AT, check_sink, make_changes
-from watcher.runners.delivery.table_sink import TableSink
 from watcher.settings.watcher import parse_watch_config
+from watcher.sinks.queues import open_queue
+from watcher.sinks.sink_check import AT, check_sink, make_changes
+from watcher.sinks.table_sink import TableSink
 
 JSON = Type(TypeCode.JSON)
 TIMES = Type(TypeCode.ARRAY, element=Type(TypeCode.TIMESTAMP))

@@ -30,7 +30,7 @@ from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.changes import list_commits
 from watcher.replica.copies import STAMP_COLUMN
 from watcher.replica.rows import find_deleted
-from watcher.runners.delivery.queues import open_queue
+from watcher.sinks.queues import open_queue
 
 TABLES = itertools.count()
 

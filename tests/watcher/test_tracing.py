@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from watcher import Change, Watcher
 from watcher.model.errors import DeliveryError
 from watcher.process import tracing
-from watcher.runners.delivery.queues import open_queue
+from watcher.sinks.queues import open_queue
 
 OURS = tracing.TRACER
 SPANNERS = "cloud.google.com/python/spanner"

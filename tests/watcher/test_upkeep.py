@@ -16,13 +16,13 @@ from fixtures.singers import address_of
 from prometheus_client import generate_latest
 
 from watcher.model.errors import ConfigurationError, ReplicaError
-from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import MERGE_ON_READ, CopyState
-from watcher.replica.cuts import Cut, TableCut
+from watcher.replica.cuts.cut import Cut, TableCut
+from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.delta.copy import DeltaCopy
-from watcher.replica.manifest import Manifest
 from watcher.replica.replica_window import CutReport
 from watcher.replica.upkeep import Compacted, Upkeep
+from watcher.replica.writing.compaction import CompactionPolicy
 from watcher.settings.watcher import parse_watch_config
 
 TABLE = "Singers"

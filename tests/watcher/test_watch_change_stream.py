@@ -37,10 +37,10 @@ from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.model.window import BEGINNING
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.push import PushDelivery
-from watcher.runners.delivery.sinks import CallbackSink
 from watcher.runners.preflight import check
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.watcher import parse_watch_config
+from watcher.sinks.functions import CallbackSink
 from watcher.spanner import resumption
 from watcher.spanner.queries import QueryClient
 

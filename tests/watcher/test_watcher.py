@@ -35,9 +35,9 @@ from watcher.model.errors import (
     PositionConflictError,
     TableNotFoundError,
 )
-from watcher.runners.delivery.dead_letters import read_dead_letters
 from watcher.runners.watcher_run.idle_pause import longest_idle_pause
 from watcher.settings.watcher import parse_watch_config
+from watcher.sinks.dead_letters import read_dead_letters
 from watcher.spanner.timestamps import format_timestamp, to_micros
 from watcher.tables.discovery import discover_table
 

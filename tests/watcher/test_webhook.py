@@ -23,13 +23,13 @@ from watcher import Watcher
 from watcher.envelopes import make_envelope
 from watcher.model.errors import ConfigurationError, DeliveryError, SinkUnavailableError
 from watcher.process.failpoints import VARIABLE
-from watcher.runners.delivery import webhook as module
-from watcher.runners.delivery.queues import open_queue
-from watcher.runners.delivery.refusals import RefusedChangesError
-from watcher.runners.delivery.sink_check import check_sink
-from watcher.runners.delivery.webhook import WebhookSink
 from watcher.settings.destination_grammar import parse_changes_destination
 from watcher.settings.destinations import WebhookDestination, WebhookOptions
+from watcher.sinks import webhook as module
+from watcher.sinks.queues import open_queue
+from watcher.sinks.refusals import RefusedChangesError
+from watcher.sinks.sink_check import check_sink
+from watcher.sinks.webhook import WebhookSink
 
 
 def make_sink(server: WebhookServer, topic: str = "hooks", **more: Any) -> WebhookSink:
@@ -141,7 +141,7 @@ def test_a_server_says_when_it_may_be_asked_again(
     webhook: WebhookServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("watcher.runners.delivery.webhook.time.sleep", pauses.append)
+    monkeypatch.setattr("watcher.sinks.webhook.time.sleep", pauses.append)
     left = deque([(429, {"Retry-After": "7"})])
     webhook.answers = lambda _: left.popleft() if left else (200, {})
     deliver(make_sink(webhook), 1)

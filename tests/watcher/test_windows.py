@@ -18,9 +18,9 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
+from watcher.cli.demo.verification import MicroBatch, Version, verify
 from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.positions import MemoryPositions, Position
-from watcher.demo.verification import MicroBatch, Version, verify
 from watcher.model.errors import VersionExpiredError
 from watcher.model.window import Window
 from watcher.planning.limits import WindowLimit

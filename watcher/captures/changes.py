@@ -24,9 +24,14 @@ from watcher.captures import (
 )
 from watcher.captures.change_stream import iterate_stream_changes
 from watcher.captures.digests import hash_texts
-from watcher.json_columns.objects import NULL
-from watcher.json_columns.scalars import format_numeric, format_timestamps, render_scalars, wrap
 from watcher.model.change import Change, Operation, Shape, Value, ValueCapture
+from watcher.spanner.json_columns.objects import NULL
+from watcher.spanner.json_columns.scalars import (
+    format_numeric,
+    format_timestamps,
+    render_scalars,
+    wrap,
+)
 from watcher.spanner.key_values import identify_column, merge_zeros
 from watcher.spanner.results.timestamp_columns import normalize_timestamps
 from watcher.spanner.timestamps import format_timestamp, to_micros

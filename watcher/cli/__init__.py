@@ -23,7 +23,7 @@ COMMANDS = {
     "replay": "watcher.cli.replay:command",
     "ddl": "watcher.cli.ddl:app",
     "emulator": "watcher.cli.emulator:command",
-    "demo": "watcher.cli.demo:command",
+    "demo": "watcher.cli.demo.command:command",
 }
 ENTRY_POINTS = "spanner_watcher.commands"
 """The group of entry points (pyproject.toml) under which packages that are not below this one

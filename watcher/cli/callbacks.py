@@ -7,7 +7,7 @@ import sys
 from pkgutil import resolve_name
 
 from watcher.model.errors import ConfigurationError
-from watcher.runners.delivery.sinks import OnChange
+from watcher.sinks.functions import OnChange
 
 
 def resolve_callback(name: str) -> OnChange:

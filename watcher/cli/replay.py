@@ -26,8 +26,8 @@ if to_run(__name__):
     from watcher.model.errors import ConfigurationError
     from watcher.process.line_files import replace_lines
     from watcher.process.text_files import read_text_file
-    from watcher.runners.callbacks import Callback
-    from watcher.runners.delivery.dead_letters import extract_record, parse_dead_letters
+    from watcher.sinks.callbacks import Callback
+    from watcher.sinks.dead_letters import extract_record, parse_dead_letters
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect
 

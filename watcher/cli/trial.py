@@ -29,10 +29,10 @@ if to_run(__name__):
     from emulator.server import start
     from watcher.envelopes.lines import JsonLines
     from watcher.model.change import Change
-    from watcher.runners.delivery.sinks import Lines
     from watcher.runners.signals import stop_when_closed
     from watcher.runners.watcher import Watcher
     from watcher.runners.watcher_run.lifecycle import READER_GONE
+    from watcher.sinks.lines import Lines
     from watcher.spanner.database import connect, create_on_emulator
     from watcher.spanner.timestamps import format_timestamp
 

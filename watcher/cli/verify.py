@@ -23,10 +23,10 @@ from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.cli.interruption import parse_interval
-    from watcher.replica.cuts import Cut
+    from watcher.replica.cuts.cut import Cut
+    from watcher.replica.cuts.manifest import Manifest, parse_timestamp
+    from watcher.replica.cuts.proofs import ProofFiles
     from watcher.replica.formats import open_copies
-    from watcher.replica.manifest import Manifest, parse_timestamp
-    from watcher.replica.proofs import ProofFiles
     from watcher.replica.verification.incremental import IncrementalOptions, verify_changes
     from watcher.replica.verification.repairs import RepairOptions
     from watcher.replica.verification.replicas import EVERY_TABLE, VerifyOptions, verify

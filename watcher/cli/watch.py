@@ -44,14 +44,16 @@ if to_run(__name__):
     from watcher.overview.page.service import hide_token
     from watcher.process.line_files import begin_line
     from watcher.process.spark.pandas_import import keep_pandas_out
-    from watcher.runners.delivery.queues import open_queue
-    from watcher.runners.delivery.sinks import CallbackEach, ChangeSink, Lines, RotatingFile
     from watcher.runners.signals import stop_when_closed
     from watcher.runners.watcher import Watcher
     from watcher.runners.watcher_run.lifecycle import READER_GONE
     from watcher.runners.watcher_run.run import RunStart
     from watcher.settings.destination_grammar import StandardOutput
     from watcher.settings.watcher import WatchConfig
+    from watcher.sinks.contract import ChangeSink
+    from watcher.sinks.functions import CallbackEach
+    from watcher.sinks.lines import Lines, RotatingFile
+    from watcher.sinks.queues import open_queue
     from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.page")

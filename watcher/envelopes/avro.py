@@ -15,11 +15,11 @@ from ddl.model.schema import Type, TypeCode
 from watcher.envelopes.message import Json
 from watcher.envelopes.record_schemas import OTHERWISE, check_names
 from watcher.envelopes.schema_files import schema_text
-from watcher.json_columns.scalars import format_numeric
 from watcher.model.change import Shape, Value
 from watcher.model.errors import EnvelopeError
 from watcher.model.value_types import describe_values
 from watcher.process.extras import require_extras
+from watcher.spanner.json_columns.scalars import format_numeric
 from watcher.spanner.timestamps import to_micros
 
 FRACTION_DIGITS = 6

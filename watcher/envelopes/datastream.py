@@ -53,10 +53,10 @@ from watcher.envelopes.message import (
 from watcher.envelopes.record_schemas import RecordSchema, RecordSchemas
 from watcher.envelopes.templates import Described, DescribedEnvelope, JsonEnvelope, Template, Tree
 from watcher.envelopes.values import CellStyle, JsonColumns, quote
-from watcher.json_columns.objects import NULL
-from watcher.json_columns.scalars import wrap
 from watcher.model.change import Change, Shape
 from watcher.model.errors import ConfigurationError
+from watcher.spanner.json_columns.objects import NULL
+from watcher.spanner.json_columns.scalars import wrap
 
 EVENT_NAME = "datastream.spanner.event"
 """The full name of the record of ``datastream.avsc``."""

@@ -31,10 +31,10 @@ from watcher.envelopes.leaves import (
 from watcher.envelopes.message import Json, Known, RecordLayout, json_text
 from watcher.envelopes.templates import Described, DescribedEnvelope, JsonEnvelope, Tree
 from watcher.envelopes.values import COMPACT_CELLS, CellStyle, quote
-from watcher.json_columns.objects import NULL
 from watcher.model.change import Operation, Shape
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.json_columns.objects import NULL
 
 OPS = {
     Operation.INSERT: "c",

@@ -29,11 +29,11 @@ from watcher.envelopes.leaves import (
     get_origin,
 )
 from watcher.envelopes.values import quote
-from watcher.json_columns.objects import NULL
-from watcher.json_columns.scalars import wrap
 from watcher.model.change import Change
 from watcher.process.version import read_version
 from watcher.spanner.address import DatabaseAddress
+from watcher.spanner.json_columns.objects import NULL
+from watcher.spanner.json_columns.scalars import wrap
 
 VERSION = read_version()
 

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from watcher.envelopes.by_column.changes import ChangeColumns, merge_cells
 from watcher.envelopes.kinds import Layer, Layers
 from watcher.envelopes.values import CellStyle, quote
-from watcher.json_columns.objects import NULL, list_cells, list_pieces
-from watcher.json_columns.scalars import format_timestamps, quote_strings, wrap
 from watcher.model.change import Change, Shape, Value
 from watcher.model.errors import EnvelopeError
 from watcher.model.window import Window
+from watcher.spanner.json_columns.objects import NULL, list_cells, list_pieces
+from watcher.spanner.json_columns.scalars import format_timestamps, quote_strings, wrap
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.timestamps import format_timestamp
 

@@ -31,8 +31,8 @@ from watcher.envelopes.values import (
     Timestamps,
     quote,
 )
-from watcher.json_columns.objects import NULL
 from watcher.model.change import Shape
+from watcher.spanner.json_columns.objects import NULL
 
 
 class PlainRecord(JsonEnvelope):

@@ -25,8 +25,8 @@ from watcher.envelopes.protobuf import (
 )
 from watcher.envelopes.record_schemas import RecordSchema, RecordSchemas, check_names
 from watcher.envelopes.typed_record import TypedRecord
-from watcher.json_columns.scalars import format_numeric
 from watcher.model.change import Shape, Value
+from watcher.spanner.json_columns.scalars import format_numeric
 from watcher.spanner.key_values import read_nanos
 
 NANOS = 1_000_000_000

@@ -16,9 +16,14 @@ from watcher.envelopes.kinds import Kind, LackingError, find_kind, refuse_change
 from watcher.envelopes.leaves import Leaf, Texts
 from watcher.envelopes.message import EnvelopeOptions, Message, id_header
 from watcher.envelopes.values import CellStyle
-from watcher.json_columns import objects
-from watcher.json_columns.objects import Punctuation, join_pieces, list_pieces, merge_constants
 from watcher.model.change import Change, Shape
+from watcher.spanner.json_columns import objects
+from watcher.spanner.json_columns.objects import (
+    Punctuation,
+    join_pieces,
+    list_pieces,
+    merge_constants,
+)
 
 Tree: TypeAlias = "objects.Tree[Leaf]"
 """A JSON value of constant texts, leaves, objects and arrays."""

@@ -14,11 +14,11 @@ from typing import Any, Literal
 from ddl.model.schema import Type, TypeCode
 from watcher.captures.changes import to_json
 from watcher.envelopes.message import Json
-from watcher.json_columns.objects import COMPACT, NULL, SPACED, Punctuation
-from watcher.json_columns.scalars import format_numeric
 from watcher.model.change import Value
 from watcher.model.errors import EnvelopeError
 from watcher.model.value_types import FORMS, Form
+from watcher.spanner.json_columns.objects import COMPACT, NULL, SPACED, Punctuation
+from watcher.spanner.json_columns.scalars import format_numeric
 from watcher.spanner.key_values import read_nanos
 
 quote: Callable[[str], str] = encode_basestring

@@ -10,8 +10,8 @@ from dataclasses import replace
 from watcher.model.errors import WatcherError
 from watcher.model.log_events.copies import PROOF_UNREADABLE
 from watcher.overview.values import ConsumerOverview, Overview, ProofOverview
-from watcher.replica.manifest import Manifest
-from watcher.replica.proofs import ProofFiles, TableProof
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.proofs import ProofFiles, TableProof
 
 LOG = logging.getLogger("watcher.page")
 Proofs = Mapping[tuple[str, str], ProofOverview]

@@ -14,8 +14,8 @@ from watcher.consumers.clearing.statements import indexed_table
 from watcher.model.window import Window
 from watcher.overview.reader import StaleReader
 from watcher.overview.values import Count, ShardCount
-from watcher.replica.key_order import KeyOrder
-from watcher.replica.key_ranges import KeyInterval
+from watcher.replica.keys.order import KeyOrder
+from watcher.replica.keys.ranges import KeyInterval
 from watcher.replica.verification.key_conditions import render_interval
 from watcher.spanner.sql import Statement, WireValue, union_statements
 from watcher.spanner.timestamps import format_timestamp

@@ -16,10 +16,10 @@ from watcher.model.log_events import copies as events
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import StoredCopy, find_stamp
 from watcher.replica.cut_writer import CutWriter
-from watcher.replica.cuts import Cause, Reason
+from watcher.replica.cuts.cut import Cause, Reason
+from watcher.replica.cuts.modes import LATEST
+from watcher.replica.cuts.owner import Owner
 from watcher.replica.known_copies import KnownCopies
-from watcher.replica.modes import LATEST
-from watcher.replica.owner import Owner
 from watcher.replica.replaced_copies import ReplacedCopies
 from watcher.replica.replica_window import CutReport, ReplicaWindow, WindowRows
 from watcher.replica.rows import copy_schema, has_copy_columns

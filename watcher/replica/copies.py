@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from watcher.model.errors import CopyConflictError, ReplicaError
-from watcher.replica.modes import VALID_FROM
+from watcher.replica.cuts.modes import VALID_FROM
 from watcher.spanner.timestamps import format_timestamp
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from watcher.replica.key_sets import KeySet
+    from watcher.replica.keys.sets import KeySet
     from watcher.replica.loads import Chunk, LoadProgress
 
 STAMP_COLUMN = "_spanner_commit_timestamp"

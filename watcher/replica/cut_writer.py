@@ -9,9 +9,9 @@ from typing import Generic, TypeVar
 
 from watcher.model.log_events.copies import CUT_NOT_EXACT, CUT_SKIPPED, WINDOW_TOO_OLD
 from watcher.replica.copies import StoredCopy
-from watcher.replica.cuts import Cause, Cut, Reason, TableCut, describe_table
+from watcher.replica.cuts.cut import Cause, Cut, Reason, TableCut, describe_table
+from watcher.replica.cuts.owner import Owner
 from watcher.replica.known_copies import KnownCopies
-from watcher.replica.owner import Owner
 from watcher.replica.replica_window import CutReport, LoadState, ReplicaWindow
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.window_reads import is_readable, measure_lag

@@ -8,7 +8,6 @@ from pkgutil import resolve_name
 
 from watcher.model.errors import ConfigurationError
 from watcher.process.extras import require_extras
-from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
@@ -16,9 +15,10 @@ from watcher.replica.copies import (
     OpenCopy,
     OpenTableCopy,
 )
-from watcher.replica.cuts import DELTA
-from watcher.replica.modes import LATEST, MODES, Mode
-from watcher.replica.places import is_namespace
+from watcher.replica.cuts.cut import DELTA
+from watcher.replica.cuts.modes import LATEST, MODES, Mode
+from watcher.replica.stores.places import is_namespace
+from watcher.replica.writing.compaction import CompactionPolicy
 
 ICEBERG, PARQUET = "iceberg", "parquet"
 EXTENSIONS = "spark.sql.extensions"
@@ -86,7 +86,7 @@ FORMATS: Mapping[str, CopyFormat] = {
     DELTA: CopyFormat(
         "Delta",
         "watcher.replica.delta.copy:open_delta_copies",
-        "watcher.replica.spark_delta:open_delta_frames",
+        "watcher.replica.spark.delta:open_delta_frames",
         (MERGE_ON_READ, COPY_ON_WRITE),
         extra="delta",
         release=Release(
@@ -112,7 +112,7 @@ FORMATS: Mapping[str, CopyFormat] = {
     ICEBERG: CopyFormat(
         "Iceberg",
         "watcher.replica.iceberg.copies:open_iceberg_copies",
-        "watcher.replica.spark_iceberg:open_iceberg_frames",
+        "watcher.replica.spark.iceberg:open_iceberg_frames",
         (MERGE_ON_READ, COPY_ON_WRITE),
         extra="iceberg",
         release=Release(
@@ -133,7 +133,7 @@ FORMATS: Mapping[str, CopyFormat] = {
     PARQUET: CopyFormat(
         "Parquet",
         "watcher.replica.parquet:open_parquet_copies",
-        "watcher.replica.spark_parquet:open_parquet_frames",
+        "watcher.replica.spark.parquet:open_parquet_frames",
         (COPY_ON_WRITE,),
     ),
 }

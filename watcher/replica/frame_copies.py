@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import Merging
 from watcher.replica.formats import EXTENSIONS, CopyFormat, check_merging, find_format
-from watcher.replica.frames import OpenFrameCopy
+from watcher.replica.spark.frames import OpenFrameCopy
 
 
 def make_open_copy(

@@ -10,12 +10,12 @@ from pyspark.sql import functions as f
 
 from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import check_version
-from watcher.replica.cuts import TablesAt
+from watcher.replica.cuts.cut import TablesAt
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.modes import COLUMNS, ENDS, LATEST
 from watcher.replica.formats import is_in_catalog, split_copies
 from watcher.replica.frame_copies import make_open_copy
-from watcher.replica.frames import OpenFrameCopy
-from watcher.replica.manifest import Manifest
-from watcher.replica.modes import COLUMNS, ENDS, LATEST
+from watcher.replica.spark.frames import OpenFrameCopy
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from watcher.model.log_events.copies import (
 )
 from watcher.model.window import BEGINNING
 from watcher.replica.copies import CopyState, StoredCopy
-from watcher.replica.cuts import Cause, Cut, Reason
-from watcher.replica.manifest import Manifest
+from watcher.replica.cuts.cut import Cause, Cut, Reason
+from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.replaced_copies import ReplacedCopies
 
 LOG = logging.getLogger("watcher.replica")

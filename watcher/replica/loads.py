@@ -12,8 +12,13 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from watcher.process.failpoints import failpoint
-from watcher.replica.cuts import FORMAT, parse_stored
-from watcher.replica.stored_files import list_names, open_file_system, read_whole, write_whole
+from watcher.replica.cuts.cut import FORMAT, parse_stored
+from watcher.replica.stores.stored_files import (
+    list_names,
+    open_file_system,
+    read_whole,
+    write_whole,
+)
 from watcher.spanner.keys import Key
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from watcher.replica.copies import (
     VersionRows,
     make_conflict,
 )
-from watcher.replica.cuts import FORMAT, parse_stored
-from watcher.replica.stored_files import (
+from watcher.replica.cuts.cut import FORMAT, parse_stored
+from watcher.replica.stores.stored_files import (
     PARQUET_FORMAT,
     explain_store,
     list_names,

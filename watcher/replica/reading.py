@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import KeepingCopy, OpenCopy, check_version
-from watcher.replica.cuts import TablesAt
+from watcher.replica.cuts.cut import TablesAt
+from watcher.replica.cuts.manifest import Manifest, parse_timestamp
+from watcher.replica.cuts.modes import COLUMNS, HISTORY, LATEST
 from watcher.replica.formats import find_folder, open_copies, split_copies
-from watcher.replica.manifest import Manifest, parse_timestamp
-from watcher.replica.modes import COLUMNS, HISTORY, LATEST
 from watcher.replica.row_versions import keep_valid
 from watcher.spanner.timestamps import format_timestamp, to_datetime
 

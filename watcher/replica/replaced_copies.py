@@ -14,8 +14,8 @@ from watcher.model.log_events.copies import (
     REPLACED_TABLES_UNKNOWN,
     TABLE_REPLACED,
 )
-from watcher.replica.cuts import Cause, Cut, Reason
-from watcher.replica.manifest import Manifest
+from watcher.replica.cuts.cut import Cause, Cut, Reason
+from watcher.replica.cuts.manifest import Manifest
 from watcher.spanner.failures import MAY_GO_AWAY, classify_error
 from watcher.spanner.schema_changes import read_restored_at
 from watcher.spanner.timestamps import format_timestamp

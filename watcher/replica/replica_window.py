@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from watcher.captures.poll import PollCapture
 from watcher.model.log_events.copies import COPY_RELOADED
 from watcher.replica.copies import CopyState, StoredCopy
-from watcher.replica.cuts import Cut
+from watcher.replica.cuts.cut import Cut
 from watcher.replica.loads import LoadProgress
 
 LOG = logging.getLogger("watcher.replica")

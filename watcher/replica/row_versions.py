@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from watcher.replica.copies import DELETED_COLUMN
-from watcher.replica.modes import (
+from watcher.replica.cuts.modes import (
     COLUMNS,
     DELETED_AT,
     ENDS,

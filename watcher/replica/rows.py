@@ -23,7 +23,7 @@ from watcher.replica.copies import (
     is_dropped,
     same_columns,
 )
-from watcher.replica.modes import LATEST, OPERATION, TRANSACTION, Mode
+from watcher.replica.cuts.modes import LATEST, OPERATION, TRANSACTION, Mode
 from watcher.replica.row_versions import KEY_ONLY
 from watcher.spanner.key_values import identify_column
 from watcher.spanner.results.columns import TIMESTAMP

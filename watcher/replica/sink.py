@@ -16,10 +16,10 @@ from watcher.captures.poll import PollCapture
 from watcher.model.change import Change
 from watcher.replica.commits import ReplicaWriter
 from watcher.replica.copies import STAMP_COLUMN, CopyState, TableCopy, find_stamp, is_dropped
-from watcher.replica.key_order import KeyOrder
-from watcher.replica.key_ranges import NOWHERE, KeyInterval, RangeIndex
+from watcher.replica.cuts.modes import LATEST, Mode
+from watcher.replica.keys.order import KeyOrder
+from watcher.replica.keys.ranges import NOWHERE, KeyInterval, RangeIndex
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, LoadBudget, LoadProgress
-from watcher.replica.modes import LATEST, Mode
 from watcher.replica.replica_window import CutReport, ReplicaWindow
 from watcher.replica.rows import (
     arrange_changes,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from watcher.captures.poll import PollCapture
 from watcher.replica.copies import CopyState, StoredCopy
-from watcher.replica.manifest import Manifest
-from watcher.replica.modes import LATEST, Mode
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.modes import LATEST, Mode
 from watcher.replica.upkeep import CompactCopy
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.model.log_events.copies import COPY_NOT_COMPACTED
 from watcher.replica.copies import CopyState, Needed, StoredCopy
-from watcher.replica.cuts import Cut
-from watcher.replica.manifest import Manifest
+from watcher.replica.cuts.cut import Cut
+from watcher.replica.cuts.manifest import Manifest
 
 LOG = logging.getLogger("watcher.replica")
 PRUNE_SECONDS = 3600.0

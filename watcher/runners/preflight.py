@@ -18,11 +18,11 @@ from watcher.overview.page.service import choose_token
 from watcher.overview.probe.stored import load_failures
 from watcher.overview.reader import StaleReader
 from watcher.overview.stored import read_own_columns, read_stored_state
-from watcher.runners.delivery.queues import open_queue
 from watcher.runners.sources import make_queries, resolve_streamed, select_polled
 from watcher.settings.modes import list_watch_modes
 from watcher.settings.sections import PageConfig
 from watcher.settings.watcher import WatchConfig
+from watcher.sinks.queues import open_queue
 from watcher.spanner.database import connect
 from watcher.spanner.dialects import find_dialect
 from watcher.spanner.failures import suggest_fix

@@ -14,9 +14,9 @@ from watcher.consumers.states import ConsumerStatus, State
 from watcher.model.errors import ReplicaError
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import OpenCopy
-from watcher.replica.cuts import Cut
-from watcher.replica.manifest import Manifest
-from watcher.replica.owner import Owner
+from watcher.replica.cuts.cut import Cut
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.owner import Owner
 from watcher.replica.verification.repairs import RepairOptions, repair
 from watcher.replica.verification.report import Report
 from watcher.runners.schedule import Schedule

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from watcher.model.errors import ConfigurationError
-from watcher.replica.places import name_place
+from watcher.replica.stores.places import name_place
 from watcher.settings.destination_grammar import CopiesDestination
 from watcher.settings.sections import ReplicaConfig
 from watcher.settings.watcher import WatchConfig

@@ -10,15 +10,14 @@ from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
 from watcher.consumers.states import State
 from watcher.model.errors import ConfigurationError
-from watcher.replica.compaction import CompactionPolicy
 from watcher.replica.copies import CopyState, TableCopy
-from watcher.replica.cuts import Cut
+from watcher.replica.cuts.cut import Cut
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.modes import HISTORY
+from watcher.replica.cuts.modes import LATEST as LATEST_ROWS
+from watcher.replica.cuts.owner import Owner
 from watcher.replica.formats import open_own_copies, tie_folder
 from watcher.replica.loads import ChunkLimit
-from watcher.replica.manifest import Manifest
-from watcher.replica.modes import HISTORY
-from watcher.replica.modes import LATEST as LATEST_ROWS
-from watcher.replica.owner import Owner
 from watcher.replica.replaced_copies import find_replaced_copies, list_known, list_waiting
 from watcher.replica.replica_window import CutReport
 from watcher.replica.rows import compare_columns, has_copy_columns
@@ -27,7 +26,7 @@ from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Compacted
 from watcher.replica.verification.deleted_keys import DeletedKeys
 from watcher.replica.window_reads import needs_no_load
-from watcher.runners.callbacks import Callback
+from watcher.replica.writing.compaction import CompactionPolicy
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
 from watcher.runners.replica_settings import name_consumer, require_replica
@@ -38,6 +37,7 @@ from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.fields import LATEST
 from watcher.settings.sections import ReplicaConfig
 from watcher.settings.watcher import WatchConfig
+from watcher.sinks.callbacks import Callback
 
 MISSED_VERSIONS = (
     "polling sees the last version of a row in a window: others are not in its history"

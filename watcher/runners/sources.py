@@ -20,7 +20,7 @@ from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.positions import own_tables
 from watcher.envelopes import Known
 from watcher.model.errors import ConfigurationError
-from watcher.replica.modes import HISTORY, LATEST
+from watcher.replica.cuts.modes import HISTORY, LATEST
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.read_options import write_tag

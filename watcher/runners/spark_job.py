@@ -19,8 +19,8 @@ from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.model.log_events.spark import PYTHON_STARTED_LATE, QUERY_ENDED_BY_OPERATOR
 from watcher.process.spark.java import ensure_java
 from watcher.process.spark.template_start import prestart
+from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.formats import make_session_settings
-from watcher.replica.manifest import Manifest
 from watcher.replica.replica_window import CutReport
 from watcher.runners.replica_settings import require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED

@@ -19,18 +19,17 @@ from watcher.model.errors import ConfigurationError, VersionExpiredError
 from watcher.model.log_events.spark import BATCH_WITHOUT_WINDOW
 from watcher.replica.commits import ReplicaWriter
 from watcher.replica.copies import Merging
-from watcher.replica.cuts import DELTA
+from watcher.replica.cuts.cut import DELTA
+from watcher.replica.cuts.manifest import Manifest
+from watcher.replica.cuts.owner import Owner
 from watcher.replica.formats import split_copies
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
-from watcher.replica.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, ChunkPace, LoadBudget
-from watcher.replica.manifest import Manifest
-from watcher.replica.owner import Owner
 from watcher.replica.replica_window import CutReport
-from watcher.replica.stored_files import remove_folder
+from watcher.replica.spark.frames import FrameCopy, OpenFrameCopy
+from watcher.replica.stores.stored_files import remove_folder
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.window_reads import measure_lag
-from watcher.runners.callbacks import Callback
 from watcher.runners.folders import prepare_any_folder
 from watcher.runners.replica_settings import name_consumer
 from watcher.runners.spark.format_name import FORMAT as SOURCE
@@ -45,6 +44,7 @@ from watcher.runners.spark.table_batches import (
 from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination
 from watcher.settings.spark import SourceOptions
 from watcher.settings.spark_parsing import parse_source_options
+from watcher.sinks.callbacks import Callback
 from watcher.tables.epochs import Epochs
 
 LOG = logging.getLogger("watcher.replica")

@@ -19,22 +19,7 @@ from watcher.model.errors import (
 )
 from watcher.model.log_events.running import NOT_STARTED
 from watcher.overview.page.service import WatcherPage
-from watcher.runners.callbacks import Callback, refuse_deferred
 from watcher.runners.change_iterator import Changes
-from watcher.runners.delivery.proto_texts import check_descriptors
-from watcher.runners.delivery.replays import Replay, refuse_replay, replay_dead_letters
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
-from watcher.runners.delivery.sinks import (
-    CallbackEach,
-    CallbackSink,
-    ChangeSink,
-    EachTransaction,
-    HeldSink,
-    OnChange,
-    OnTransaction,
-    Sink,
-)
-from watcher.runners.delivery.whole_batches import choose_each
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
 from watcher.runners.shared_run.run import SharedRun, open_shared_run
@@ -53,6 +38,19 @@ from watcher.runners.watcher_run.startup import open_run
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.runners.watcher_run.totals import Totals
 from watcher.settings.watcher import WatchConfig, parse_watch_config
+from watcher.sinks.callbacks import Callback, refuse_deferred
+from watcher.sinks.contract import ChangeSink, HeldSink, Sink
+from watcher.sinks.functions import (
+    CallbackEach,
+    CallbackSink,
+    EachTransaction,
+    OnChange,
+    OnTransaction,
+)
+from watcher.sinks.proto_texts import check_descriptors
+from watcher.sinks.replays import Replay, refuse_replay, replay_dead_letters
+from watcher.sinks.retries import DeliveryPolicy, RetryingSink
+from watcher.sinks.whole_batches import choose_each
 
 LOG = logging.getLogger("watcher")
 
@@ -172,7 +170,7 @@ class Watcher:
             raise FileUnavailableError(f"waiting on standby: {error}") from error
 
     def deliver_windows_to(self, make_sink: MakeSink) -> None:
-        """Hands whole windows to a sink, as ``watcher.runners.delivery.sinks.WindowSink`` says."""
+        """Hands whole windows to a sink, as ``watcher.sinks.contract.WindowSink`` says."""
         self._refuse_envelope()
         self._make_sink = make_sink
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from ddl.model.suggestions import suggest_name
 from watcher.model.errors import ConfigurationError
 from watcher.replica.formats import FORMATS, SPELLINGS, find_folder, is_in_catalog, split_copies
-from watcher.replica.object_stores import SCHEMES
+from watcher.replica.stores.object_stores import SCHEMES
 from watcher.settings.destinations import (
     DESTINATIONS,
     EXAMPLE_TABLE,

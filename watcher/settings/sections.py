@@ -12,8 +12,8 @@ from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError
+from watcher.replica.cuts.modes import LATEST, Mode
 from watcher.replica.formats import FORMATS, check_merging
-from watcher.replica.modes import LATEST, Mode
 from watcher.settings.destination_grammar import (
     ChangesDestination,
     CopiesDestination,

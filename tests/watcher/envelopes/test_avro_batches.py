@@ -16,7 +16,7 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.shaped_rows import make_polled_rows
+from benchmarks.reads.shaped_rows import make_polled_rows
 from ddl.model.schema import Dialect, Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.changes import iterate_changes

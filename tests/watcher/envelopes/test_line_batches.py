@@ -15,7 +15,7 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.shaped_rows import make_polled_rows, make_streamed_rows
+from benchmarks.reads.shaped_rows import make_polled_rows, make_streamed_rows
 from watcher.captures import Changed
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes import make_envelope
@@ -23,12 +23,13 @@ from watcher.envelopes.lines import JsonLines
 from watcher.envelopes.templates import JsonEnvelope
 from watcher.model.change import Change, ValueCapture
 from watcher.model.errors import EnvelopeError
-from watcher.runners.delivery import sinks
-from watcher.runners.delivery.dead_letters import read_dead_letters
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
-from watcher.runners.delivery.sinks import EachChange, Lines, RotatingFile
-from watcher.runners.delivery.whole_batches import choose_each
 from watcher.runners.watcher import Watcher
+from watcher.sinks import contract
+from watcher.sinks.contract import EachChange
+from watcher.sinks.dead_letters import read_dead_letters
+from watcher.sinks.lines import Lines, RotatingFile
+from watcher.sinks.retries import DeliveryPolicy, RetryingSink
+from watcher.sinks.whole_batches import choose_each
 
 ROWS = 600
 any_batches: st.SearchStrategy[Changed] = polled_batches() | streamed_batches()
@@ -75,7 +76,7 @@ def test_a_watcher_writes_large_batches_at_once(
 ) -> None:
     with singers.batch() as batch:
         batch.insert("Singers", ("SingerId", "LastName"), [(n, "Ä\n\u2028") for n in range(ROWS)])
-    monkeypatch.setattr(sinks, "iterate_changes", refuse)
+    monkeypatch.setattr(contract, "iterate_changes", refuse)
     path, output = tmp_path / "changes.jsonl", io.StringIO()
     watcher = Watcher(
         database=str(address_of(singers)),

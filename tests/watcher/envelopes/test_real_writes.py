@@ -27,9 +27,9 @@ from watcher import Watcher
 from watcher.envelopes import order
 from watcher.envelopes.lines import JsonLines
 from watcher.model.errors import ConfigurationError
-from watcher.runners.delivery.sinks import Lines
 from watcher.runners.preflight import check
 from watcher.settings.watcher import WatchConfig, parse_watch_config
+from watcher.sinks.lines import Lines
 
 Create = Callable[..., Database]
 SAMPLE = """CREATE TABLE SAMPLE (

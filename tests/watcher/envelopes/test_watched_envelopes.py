@@ -16,11 +16,11 @@ from watcher.envelopes import make_envelope
 from watcher.envelopes.lines import JsonLines
 from watcher.model.change import ValueCapture
 from watcher.model.errors import ConfigurationError, EnvelopeError
-from watcher.runners.delivery.dead_letters import read_dead_letters
-from watcher.runners.delivery.retries import DeliveryPolicy, RetryingSink
-from watcher.runners.delivery.sinks import Lines, RotatingFile
 from watcher.runners.watcher import Watcher
 from watcher.settings.watcher import WatchConfig, parse_watch_config
+from watcher.sinks.dead_letters import read_dead_letters
+from watcher.sinks.lines import Lines, RotatingFile
+from watcher.sinks.retries import DeliveryPolicy, RetryingSink
 
 NAMES = ("SingerId", "FirstName", "LastName", "BirthDate", "Picture")
 

@@ -32,9 +32,9 @@ from watcher.captures.change_stream.records import (
 from watcher.captures.change_stream.rows import CHANGES, order_key
 from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.digests import hash_texts
-from watcher.json_columns.scalars import format_timestamps
 from watcher.model.change import Operation, Shape, ValueCapture
 from watcher.model.window import Window
+from watcher.spanner.json_columns.scalars import format_timestamps
 from watcher.spanner.results.cells import decode_booleans, scan_cells
 from watcher.spanner.results.columns import count_elements, decode_strings, decode_timestamps
 from watcher.spanner.results.sent_values import UnexpectedValueError, header_lengths

@@ -24,8 +24,9 @@ from watcher.envelopes.values import (
     parse_finite,
     parse_json_cell,
 )
-from watcher.json_columns.objects import COMPACT, NULL, join_lists
-from watcher.json_columns.scalars import (
+from watcher.model.value_types import Form, describe_values
+from watcher.spanner.json_columns.objects import COMPACT, NULL, join_lists
+from watcher.spanner.json_columns.scalars import (
     format_numerics,
     format_timestamps,
     quote_strings,
@@ -33,7 +34,6 @@ from watcher.json_columns.scalars import (
     render_scalars,
     wrap,
 )
-from watcher.model.value_types import Form, describe_values
 from watcher.spanner.json_values import decode_value
 from watcher.spanner.results.columns import trim_scale
 

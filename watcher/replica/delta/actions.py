@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from watcher.replica.delta.deletion_vectors import RELATIVE, VectorPlace
 from watcher.replica.delta.log import read_mark
 from watcher.replica.delta.snapshot import Action, LiveFile
-from watcher.replica.delta.stats import loosen
+from watcher.replica.writing.statistics import loosen
 
 
 def remove_file(file: LiveFile) -> Action:

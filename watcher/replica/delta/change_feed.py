@@ -15,7 +15,7 @@ from pyroaring import BitMap
 
 from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.snapshot import Action, Snapshot
-from watcher.replica.key_hashes import draw_points, hash_keys
+from watcher.replica.keys.hashes import draw_points, hash_keys
 
 PROPERTY, FEATURE = "delta.enableChangeDataFeed", "changeDataFeed"
 FOLDER = "_change_data"

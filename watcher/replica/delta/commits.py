@@ -12,13 +12,13 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState
-from watcher.replica.cuts import FORMAT
+from watcher.replica.cuts.cut import FORMAT
 from watcher.replica.delta.log import LOAD, METADATA, DeltaLog
 from watcher.replica.delta.snapshot import Snapshot, convert_schema
 from watcher.replica.fences import Fence
 from watcher.replica.loads import CHUNK, CopyLoad
 from watcher.replica.row_versions import strip_schema
-from watcher.replica.stored_files import explain_store_error
+from watcher.replica.stores.stored_files import explain_store_error
 
 LOADED = "loaded"
 """The name of the transaction that says when the copy was loaded: its history begins there."""

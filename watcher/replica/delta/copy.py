@@ -13,8 +13,6 @@ from deltalake import Schema as DeltaSchema
 from watcher.model.log_events.copies import (
     LOAD_PROGRESS_MISSING,
 )
-from watcher.replica.compaction import CompactionPolicy
-from watcher.replica.compactor import Compactor
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     CompactionRun,
@@ -26,6 +24,7 @@ from watcher.replica.copies import (
     Replacement,
     VersionRows,
 )
+from watcher.replica.cuts.modes import LATEST, Mode, check_mode, find_mode
 from watcher.replica.delta.commits import DeltaCommits
 from watcher.replica.delta.expiry import FileExpiry
 from watcher.replica.delta.features import allows_vectors, list_obstacles
@@ -38,8 +37,9 @@ from watcher.replica.delta.snapshot import Snapshot, convert_schema
 from watcher.replica.delta.versions import DeltaVersions
 from watcher.replica.fences import TRIES_MAX
 from watcher.replica.loads import Chunk, WholeTable
-from watcher.replica.modes import LATEST, Mode, check_mode, find_mode
-from watcher.replica.stored_files import explain_copy
+from watcher.replica.stores.stored_files import explain_copy
+from watcher.replica.writing.compaction import CompactionPolicy
+from watcher.replica.writing.compactor import Compactor
 
 LOG = logging.getLogger("watcher.replica")
 

@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from watcher.replica.cuts.modes import LATEST, find_mode
 from watcher.replica.delta.change_feed import PROPERTY as FEED
 from watcher.replica.delta.change_feed import has_feed
 from watcher.replica.delta.snapshot import VECTORS, Action, Snapshot
-from watcher.replica.modes import LATEST, find_mode
 
 PROPERTY = "delta.enableDeletionVectors"
 READER, WRITER = 3, 7

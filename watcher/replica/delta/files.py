@@ -24,14 +24,14 @@ from watcher.replica.delta.deletion_vectors import (
     stored_size,
 )
 from watcher.replica.delta.snapshot import LiveFile, Snapshot
-from watcher.replica.live_files import mask_rows
-from watcher.replica.stored_files import (
+from watcher.replica.stores.stored_files import (
     PARQUET_FORMAT,
     explain_store,
     open_file_system,
     scan_dataset,
     write_whole,
 )
+from watcher.replica.writing.live_files import mask_rows
 
 
 class TableFiles:

@@ -7,15 +7,15 @@ import numpy as np
 import pyarrow as pa
 
 from watcher.replica.copies import find_order, find_stamp
+from watcher.replica.cuts.modes import HISTORY, find_mode
 from watcher.replica.delta.deletion_vectors import VectorPlace
 from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.snapshot import LiveFile, Snapshot
-from watcher.replica.key_hashes import Words
-from watcher.replica.key_index import NEVER, Entries
-from watcher.replica.live_rows import LiveRows, to_micros
-from watcher.replica.merge_plan import MergePlan
-from watcher.replica.modes import HISTORY, find_mode
+from watcher.replica.keys.hashes import Words
 from watcher.replica.row_versions import AT, KeyedRows, arrange_changes, merge_changes
+from watcher.replica.writing.key_index import NEVER, Entries
+from watcher.replica.writing.live_rows import LiveRows, to_micros
+from watcher.replica.writing.merge_plan import MergePlan
 
 
 def plan_kept_rows(

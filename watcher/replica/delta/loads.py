@@ -7,15 +7,15 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError
 
-from watcher.replica.compaction import FILE_BYTES
 from watcher.replica.copies import COPY_ON_WRITE, CopyState, Merging
+from watcher.replica.cuts.modes import Mode
 from watcher.replica.delta.commits import DeltaCommits
 from watcher.replica.delta.copy_on_write import AFTER_COMMITS, SMALL_GROUPS
 from watcher.replica.delta.log import LOAD
 from watcher.replica.delta.merge_on_read import VectorTable
 from watcher.replica.loads import CHUNK, Chunk, FirstError, name_chunk
-from watcher.replica.modes import Mode
 from watcher.replica.row_versions import complete_batch, extend_schema
+from watcher.replica.writing.compaction import FILE_BYTES
 
 
 class DeltaLoads:

@@ -11,7 +11,7 @@ from pyarrow.fs import FileSystem
 
 from watcher.replica.copies import OutsideCommit
 from watcher.replica.loads import CHUNK
-from watcher.replica.stored_files import open_file_system, read_whole
+from watcher.replica.stores.stored_files import open_file_system, read_whole
 
 LOG = "_delta_log"
 DIGITS = 20

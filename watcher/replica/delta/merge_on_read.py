@@ -24,6 +24,7 @@ from pyroaring import BitMap
 from watcher.model.log_events.copies import CHECKPOINT_NOT_WRITTEN
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import DROPPED
+from watcher.replica.cuts.modes import LATEST, OWN_COLUMNS, find_mode
 from watcher.replica.delta.actions import (
     add_file,
     add_vector,
@@ -40,13 +41,12 @@ from watcher.replica.delta.kept_rows import plan_kept_rows
 from watcher.replica.delta.log import LOG as LOG_FOLDER
 from watcher.replica.delta.log import name_entry
 from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot, SnapshotReader
-from watcher.replica.delta.stats import COMPACT, describe_rows
-from watcher.replica.file_rewrites import FileRewrite
-from watcher.replica.live_rows import LiveRows
-from watcher.replica.merge_plan import plan_merge, take_columns
-from watcher.replica.modes import LATEST, OWN_COLUMNS, find_mode
-from watcher.replica.new_files import GROUP_ROWS
-from watcher.replica.stored_files import create_new
+from watcher.replica.stores.stored_files import create_new
+from watcher.replica.writing.file_rewrites import FileRewrite
+from watcher.replica.writing.live_rows import LiveRows
+from watcher.replica.writing.merge_plan import plan_merge, take_columns
+from watcher.replica.writing.new_files import GROUP_ROWS
+from watcher.replica.writing.statistics import COMPACT, describe_rows
 
 LOG = logging.getLogger("watcher.replica")
 CHECKPOINT_INTERVAL, COMMITS_A_CHECKPOINT = "delta.checkpointInterval", 20

@@ -16,15 +16,15 @@ from watcher.model.log_events.copies import (
     MERGE_ON_READ_IMPOSSIBLE,
 )
 from watcher.replica.copies import COPY_ON_WRITE, MERGE_ON_READ, CopyState, Merging, Replacement
+from watcher.replica.cuts.modes import ENDS, LATEST, find_mode
 from watcher.replica.delta.change_feed import has_feed
 from watcher.replica.delta.commits import DeltaCommits
 from watcher.replica.delta.copy_on_write import merge_files
 from watcher.replica.delta.features import allows_vectors, list_obstacles
 from watcher.replica.delta.log import METADATA, USER_METADATA
 from watcher.replica.delta.merge_on_read import VectorTable
-from watcher.replica.modes import ENDS, LATEST, find_mode
 from watcher.replica.row_versions import keep_current, make_changes
-from watcher.replica.stored_files import explain_copy
+from watcher.replica.stores.stored_files import explain_copy
 
 LOG = logging.getLogger("watcher.replica")
 

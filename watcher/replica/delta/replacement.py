@@ -11,7 +11,6 @@ from typing import Any
 from pyroaring import BitMap
 
 from watcher.process.failpoints import failpoint
-from watcher.replica.compaction import FILE_BYTES
 from watcher.replica.copies import Replacement
 from watcher.replica.delta.actions import add_file, remove_file
 from watcher.replica.delta.change_feed import write_changes
@@ -19,9 +18,10 @@ from watcher.replica.delta.deletion_vectors import VectorPlace
 from watcher.replica.delta.features import allows_vectors
 from watcher.replica.delta.merge_on_read import VectorTable
 from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot
-from watcher.replica.file_rewrites import FileRewrite, Source
-from watcher.replica.live_files import find_rows
-from watcher.replica.merge_plan import take_columns
+from watcher.replica.writing.compaction import FILE_BYTES
+from watcher.replica.writing.file_rewrites import FileRewrite, Source
+from watcher.replica.writing.live_files import find_rows
+from watcher.replica.writing.merge_plan import take_columns
 
 OPERATION = "REPLACE ROWS"
 

@@ -22,8 +22,8 @@ from pyarrow.fs import FileSelector, FileType
 from watcher.model.errors import ReplicaError
 from watcher.replica.delta.deletion_vectors import VectorPlace
 from watcher.replica.delta.log import DIGITS, LOG, parse_entry, read_entry_text
-from watcher.replica.delta.stats import read_rows
-from watcher.replica.stored_files import explain_store, list_names, open_file_system
+from watcher.replica.stores.stored_files import explain_store, list_names, open_file_system
+from watcher.replica.writing.statistics import read_rows
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 """A checkpoint, whole or in parts, whose number is in each name."""

@@ -10,16 +10,16 @@ from deltalake.exceptions import DeltaError
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import VersionRows
+from watcher.replica.cuts.modes import ENDS, LATEST, find_mode
 from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.snapshot import (
     VECTORS,
     SnapshotReader,
     convert_schema,
 )
-from watcher.replica.live_files import compare_versions
-from watcher.replica.modes import ENDS, LATEST, find_mode
 from watcher.replica.row_versions import keep_current, strip_schema
-from watcher.replica.stored_files import READ_OPTIONS, scan_dataset
+from watcher.replica.stores.stored_files import READ_OPTIONS, scan_dataset
+from watcher.replica.writing.live_files import compare_versions
 
 
 class DeltaVersions:

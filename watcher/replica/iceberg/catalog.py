@@ -28,7 +28,7 @@ from watcher.replica.iceberg.namespaces import FILE as TIE_FILE
 from watcher.replica.iceberg.namespaces import SQLITE_FILE as FILE
 from watcher.replica.iceberg.namespaces import Namespace, NamespacePlace, is_there
 from watcher.replica.iceberg.schemas import build_schema
-from watcher.replica.places import is_namespace
+from watcher.replica.stores.places import is_namespace
 
 NAME, NAMESPACE = "spanner_watcher", "replica"
 """How other engines call the catalog in a folder, and the namespace of the copies in it."""

@@ -17,7 +17,7 @@ from requests import RequestException
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from watcher.model.errors import ReplicaError, StoreUnavailableError
-from watcher.replica.stored_files import explain_store_error
+from watcher.replica.stores.stored_files import explain_store_error
 
 AWAY = (
     AuthorizationExpiredError,

@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import COPY_RENAMED, LOAD_PROGRESS_MISSING
-from watcher.replica.compaction import CompactionPolicy
-from watcher.replica.compactor import Compactor
 from watcher.replica.copies import (
     CompactionRun,
     CopyState,
@@ -22,7 +20,7 @@ from watcher.replica.copies import (
     OpenTableCopy,
     Replacement,
 )
-from watcher.replica.cuts import CONSUMER, END, KIND, PREFIX
+from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
 from watcher.replica.fences import Fence
 from watcher.replica.iceberg.catalog import TableCatalog, has_catalog, open_catalog
 from watcher.replica.iceberg.expiry import (
@@ -37,8 +35,10 @@ from watcher.replica.iceberg.stored_copy import IcebergCopy, find_newest, open_r
 from watcher.replica.iceberg.table import PositionTable
 from watcher.replica.iceberg.versions import IcebergVersion
 from watcher.replica.loads import CHUNK, Chunk, CopyLoad, FirstError, WholeTable, name_chunk
-from watcher.replica.places import is_namespace
-from watcher.replica.stored_files import explain_copy
+from watcher.replica.stores.places import is_namespace
+from watcher.replica.stores.stored_files import explain_copy
+from watcher.replica.writing.compaction import CompactionPolicy
+from watcher.replica.writing.compactor import Compactor
 
 LOG = logging.getLogger("watcher.replica")
 

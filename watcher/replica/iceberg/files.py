@@ -15,7 +15,7 @@ from pyroaring import BitMap
 
 from watcher.replica.iceberg.position_deletes import DeletedRows, Gone, decode_deletes
 from watcher.replica.iceberg.schemas import FIELD_ID
-from watcher.replica.stored_files import BATCH_ROWS, explain_store
+from watcher.replica.stores.stored_files import BATCH_ROWS, explain_store
 
 
 @dataclass(frozen=True, slots=True)

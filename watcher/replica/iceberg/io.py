@@ -13,8 +13,8 @@ from pyiceberg.io import InputFile, OutputFile, OutputStream
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from watcher.process.private_files import sync_folder
-from watcher.replica.object_stores import SCHEMES
-from watcher.replica.stored_files import open_file_system
+from watcher.replica.stores.object_stores import SCHEMES
+from watcher.replica.stores.stored_files import open_file_system
 
 NAME = f"{__name__}.SafeFileIO"
 """As the property ``py-io-impl`` of a catalog names it."""

@@ -23,10 +23,10 @@ from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceErr
 from pyiceberg.utils.config import Config
 
 from watcher.model.errors import ConfigurationError, ReplicaError
-from watcher.replica.cuts import FORMAT, PREFIX, parse_stored
+from watcher.replica.cuts.cut import FORMAT, PREFIX, parse_stored
 from watcher.replica.iceberg.catalog_errors import explain_catalog
 from watcher.replica.iceberg.io import NAME as FILES
-from watcher.replica.stored_files import create_new, open_file_system, read_whole
+from watcher.replica.stores.stored_files import create_new, open_file_system, read_whole
 
 LOCATION, WAREHOUSE = "location", "warehouse"
 TIE = f"{PREFIX}replica"

@@ -12,12 +12,12 @@ from pyiceberg.table.snapshots import Snapshot
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import CopyState, Needed, OutsideCommit, VersionRows
-from watcher.replica.cuts import CONSUMER, END, KIND, PREFIX
+from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
 from watcher.replica.iceberg.files import IcebergFiles
 from watcher.replica.iceberg.lineage import Ancestor, list_outside
 from watcher.replica.iceberg.schemas import convert_schema, plain_type
 from watcher.replica.iceberg.versions import VersionReader
-from watcher.replica.live_files import compare_versions
+from watcher.replica.writing.live_files import compare_versions
 
 
 class IcebergCopy:

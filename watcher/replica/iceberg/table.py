@@ -20,9 +20,7 @@ from pyroaring import BitMap
 
 from watcher.model.errors import StoreUnavailableError
 from watcher.process.failpoints import failpoint
-from watcher.replica.compaction import FILE_BYTES, choose_small
 from watcher.replica.copies import Replacement, same_columns
-from watcher.replica.file_rewrites import FileRewrite
 from watcher.replica.iceberg.catalog import TableCatalog
 from watcher.replica.iceberg.files import IcebergFile, IcebergFiles
 from watcher.replica.iceberg.manifests import (
@@ -34,10 +32,12 @@ from watcher.replica.iceberg.manifests import (
 from watcher.replica.iceberg.position_deletes import DeletedRows, Gone, encode_deletes
 from watcher.replica.iceberg.schemas import build_schema, convert_schema
 from watcher.replica.iceberg.versions import IcebergVersion, VersionReader, is_of
-from watcher.replica.live_files import find_rows
-from watcher.replica.live_rows import LiveRows
-from watcher.replica.merge_plan import plan_merge, take_columns
-from watcher.replica.new_files import GROUP_ROWS, NewFiles, group_rows
+from watcher.replica.writing.compaction import FILE_BYTES, choose_small
+from watcher.replica.writing.file_rewrites import FileRewrite
+from watcher.replica.writing.live_files import find_rows
+from watcher.replica.writing.live_rows import LiveRows
+from watcher.replica.writing.merge_plan import plan_merge, take_columns
+from watcher.replica.writing.new_files import GROUP_ROWS, NewFiles, group_rows
 
 Summary = Mapping[str, str]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import CHANGED_KEYS_UNKNOWN
 from watcher.replica.copies import ComparableCopy, StoredCopy, VersionRows
-from watcher.replica.key_ranges import NOWHERE, RangeIndex
+from watcher.replica.keys.ranges import NOWHERE, RangeIndex
 from watcher.replica.verification.replicas import OpenTable
 from watcher.replica.verification.row_hashes import add_hashes
 from watcher.spanner.key_values import Parts

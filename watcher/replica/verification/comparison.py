@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from watcher.captures.poll_tables import start_ahead
-from watcher.replica.key_ranges import KeyInterval, RangeIndex
-from watcher.replica.key_sets import KeySet
+from watcher.replica.keys.ranges import KeyInterval, RangeIndex
+from watcher.replica.keys.sets import KeySet
 from watcher.replica.verification.copy_sums import sum_ranges
 from watcher.replica.verification.report import Difference, DifferenceKind, TableReport
 from watcher.replica.verification.row_hashes import add_hashes

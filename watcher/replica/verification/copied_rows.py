@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from ddl.model.schema import Table, Type, TypeCode
 from watcher.captures.poll import convert_column
 from watcher.replica.copies import STAMP_COLUMNS, is_dropped
-from watcher.replica.cuts import RowSource
-from watcher.replica.key_order import KeyOrder
+from watcher.replica.cuts.cut import RowSource
+from watcher.replica.keys.order import KeyOrder
 from watcher.replica.rows import find_deleted
 from watcher.replica.verification.replicas import OpenTable
 from watcher.spanner.key_values import Parts, write_key

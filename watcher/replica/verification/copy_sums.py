@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from watcher.replica.key_ranges import NOWHERE, RangeIndex
+from watcher.replica.keys.ranges import NOWHERE, RangeIndex
 from watcher.replica.verification.canonical import LOW_BITS
 from watcher.replica.verification.column_groups import ColumnGroup
 from watcher.replica.verification.spanner_sums import RangeSum

@@ -15,8 +15,8 @@ from watcher.model.log_events.copies import (
     KEYS_NOT_COMPARED,
 )
 from watcher.replica.copies import CopyState, Replacement, ReplacingCopy, StoredCopy
-from watcher.replica.cuts import Cut, describe_table
-from watcher.replica.key_sets import KeySet
+from watcher.replica.cuts.cut import Cut, describe_table
+from watcher.replica.keys.sets import KeySet
 from watcher.replica.verification.comparison import Depth
 from watcher.replica.verification.copied_rows import CopiedRows
 from watcher.replica.verification.replicas import OpenTable, ReplicaTable, VerifyOptions

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import OpenCopy
-from watcher.replica.cuts import Cut
-from watcher.replica.key_ranges import KeyInterval, RangeIndex
-from watcher.replica.key_sets import KeySet
-from watcher.replica.proofs import DAY, ProofFiles, ProvedRange, TableProof
+from watcher.replica.cuts.cut import Cut
+from watcher.replica.cuts.proofs import DAY, ProofFiles, ProvedRange, TableProof
+from watcher.replica.keys.ranges import KeyInterval, RangeIndex
+from watcher.replica.keys.sets import KeySet
 from watcher.replica.verification.changed_keys import find_changed, has_same_rows
 from watcher.replica.verification.comparison import Depth, Found
 from watcher.replica.verification.copied_rows import CopiedRows

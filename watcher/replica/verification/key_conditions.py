@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ddl.model.schema import Type
 from watcher.model.value_types import is_float
-from watcher.replica.key_order import KeyOrder
-from watcher.replica.key_ranges import KeyInterval
+from watcher.replica.keys.order import KeyOrder
+from watcher.replica.keys.ranges import KeyInterval
 from watcher.spanner.keys import Key
 from watcher.spanner.sql import RowCondition, WireValue, all_of, any_of
 

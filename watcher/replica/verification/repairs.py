@@ -13,8 +13,8 @@ import pyarrow as pa
 from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import COMPARISON_STARTED, COPY_REPAIRED
 from watcher.replica.copies import OpenCopy, Replacement, ReplacingCopy
-from watcher.replica.cuts import Cut
-from watcher.replica.key_sets import KeySet
+from watcher.replica.cuts.cut import Cut
+from watcher.replica.keys.sets import KeySet
 from watcher.replica.verification.comparison import Depth, Found
 from watcher.replica.verification.copied_rows import CopiedRows
 from watcher.replica.verification.replicas import (

@@ -20,8 +20,8 @@ from watcher.replica.copies import (
     check_version,
     is_dropped,
 )
-from watcher.replica.cuts import Cut, TableCut
-from watcher.replica.key_order import KeyOrder
+from watcher.replica.cuts.cut import Cut, TableCut
+from watcher.replica.keys.order import KeyOrder
 from watcher.replica.verification.canonical import ComparedColumn
 from watcher.replica.verification.column_groups import ColumnGroup, Grouping
 from watcher.replica.verification.comparison import Comparison, Depth, Found, Keep

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from watcher.json_columns.scalars import format_numeric
 from watcher.model.value_types import Form, describe_values
 from watcher.replica.verification.canonical import (
     END,
@@ -22,6 +21,7 @@ from watcher.replica.verification.canonical import (
     is_measured,
 )
 from watcher.replica.verification.column_groups import ColumnGroup
+from watcher.spanner.json_columns.scalars import format_numeric
 from watcher.spanner.results.timestamp_columns import MICROSECONDS, truncate_timestamps
 
 K1, K2 = 0xB492B66FBE98F273, 0x9AE16A3B2F90404F

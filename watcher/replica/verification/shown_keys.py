@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from ddl.model.schema import Type, TypeCode
-from watcher.replica.key_order import KeyOrder
+from watcher.replica.keys.order import KeyOrder
 from watcher.replica.verification.row_hashes import format_units
 from watcher.spanner.key_values import NAN, NULL, Part, Parts, write_nanos
 

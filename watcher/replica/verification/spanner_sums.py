@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from ddl.model.schema import Type, TypeCode
 from watcher.captures.key_ranges import read_key
-from watcher.replica.key_order import KeyOrder
-from watcher.replica.key_ranges import KeyInterval
+from watcher.replica.keys.order import KeyOrder
+from watcher.replica.keys.ranges import KeyInterval
 from watcher.replica.verification.canonical import ComparedColumn, render_hash, render_sum
 from watcher.replica.verification.column_groups import ColumnGroup
 from watcher.replica.verification.key_conditions import list_branches, render_interval

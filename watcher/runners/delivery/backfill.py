@@ -12,7 +12,7 @@ from watcher.model.log_events.delivery import TABLE_BACKFILLED
 from watcher.process.failpoints import failpoint
 from watcher.process.tracing import OWN, span
 from watcher.runners.delivery.instance import Instance
-from watcher.runners.delivery.sinks import Sink
+from watcher.sinks.contract import Sink
 from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.backfill")

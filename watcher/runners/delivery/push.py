@@ -19,7 +19,6 @@ from watcher.planning.windows import ReadSchema
 from watcher.process.failpoints import failpoint
 from watcher.process.tracing import OWN, span
 from watcher.runners.delivery.instance import Instance
-from watcher.runners.delivery.sinks import Sink
 from watcher.runners.delivery.windows import (
     FIXED_TABLES,
     Delivered,
@@ -27,6 +26,7 @@ from watcher.runners.delivery.windows import (
     WindowDelivery,
     describe_window,
 )
+from watcher.sinks.contract import Sink
 from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher")

@@ -40,8 +40,8 @@ from watcher.process.tracing import OWN, Span, span
 from watcher.runners.delivery.ends import LeastEnds
 from watcher.runners.delivery.instance import Instance
 from watcher.runners.delivery.pace import Pace
-from watcher.runners.delivery.sinks import Sink, WindowSink
 from watcher.runners.delivery.transactions import sort_by_transaction
+from watcher.sinks.contract import Sink, WindowSink
 from watcher.spanner.failures import MAY_GO_AWAY, classify_error
 from watcher.spanner.timestamps import format_timestamp
 

@@ -11,10 +11,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.poll import PollCapture
-from watcher.replica.frames import FrameChunk
 from watcher.replica.loads import LoadProgress
 from watcher.replica.rows import copy_schema
 from watcher.replica.sink import keep_loaded
+from watcher.replica.spark.frames import FrameChunk
 from watcher.replica.table_chunks import drop_deleted
 from watcher.spanner.keys import KeyRange
 from watcher.tables.values import WatchedTable

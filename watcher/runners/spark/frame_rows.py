@@ -16,8 +16,8 @@ from watcher.model.errors import VersionExpiredError
 from watcher.model.log_events.copies import CHUNK_ENDED_EARLY
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, find_stamp
-from watcher.replica.frames import FrameCopy
 from watcher.replica.loads import ChunkPace, LoadBudget, LoadProgress
+from watcher.replica.spark.frames import FrameCopy
 from watcher.replica.window_reads import is_readable
 from watcher.runners.spark.chunks import LoadedPart, plan_chunk
 from watcher.runners.spark.format_name import FORMAT as SOURCE

@@ -12,10 +12,7 @@ from watcher.consumers.states import State
 from watcher.model.errors import DeliveryError, OutputClosedError
 from watcher.model.log_events.running import WATCHED_TABLES_CHANGED
 from watcher.runners.delivery.backfill import BackfillDelivery
-from watcher.runners.delivery.proto_texts import show_protos
 from watcher.runners.delivery.push import PushDelivery
-from watcher.runners.delivery.sinks import Sink
-from watcher.runners.delivery.traced import trace_sink
 from watcher.runners.delivery.windows import Delivered, WindowDelivery
 from watcher.runners.schedule import Schedule
 from watcher.runners.watcher_run.clearing import PeriodicClearing
@@ -28,6 +25,9 @@ from watcher.runners.watcher_run.registration import Registrar
 from watcher.runners.watcher_run.replaying import obey_replay
 from watcher.runners.watcher_run.settings import RunContact, RunSettings
 from watcher.runners.watcher_run.table_resolver import Tables
+from watcher.sinks.contract import Sink
+from watcher.sinks.proto_texts import show_protos
+from watcher.sinks.traced import trace_sink
 
 LOG = logging.getLogger("watcher")
 POLL = "poll"

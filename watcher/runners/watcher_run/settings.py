@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from watcher.consumers.positions import MemoryPositions
 from watcher.model.errors import DeliveryError
 from watcher.overview.page.service import WatcherPage
-from watcher.runners.delivery.replays import Replay, refuse_replay
-from watcher.runners.delivery.sinks import Sink
 from watcher.runners.metrics import Metrics
 from watcher.runners.watcher_run.lifecycle import Lifecycle
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.runners.watcher_run.totals import Totals
 from watcher.settings.watcher import WatchConfig
+from watcher.sinks.contract import Sink
+from watcher.sinks.replays import Replay, refuse_replay
 
 
 @dataclass(frozen=True, slots=True)

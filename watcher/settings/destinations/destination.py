@@ -38,7 +38,7 @@ class Destination(ABC):
 
     ``topic`` is a template: ``{table}`` stands for the name of a change's table. A queue is a
     subclass in ``DESTINATIONS``. Its ``scheme`` also names its section of ``delivery``, its extra,
-    and the module of ``runners.delivery`` that opens it.
+    and the module of ``watcher.sinks`` that opens it.
     """
 
     __slots__ = ()

@@ -1,0 +1,1 @@
+"""Values of every type, as servers send them, and what decodes them."""

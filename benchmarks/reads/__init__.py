@@ -1,0 +1,1 @@
+"""Tables of an embedded server, read by Spark and in one process."""

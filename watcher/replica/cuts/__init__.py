@@ -1,0 +1,1 @@
+"""What is known of a replica, beside its copies: whose it is, its cuts, its proofs."""

@@ -1,0 +1,1 @@
+"""Primary keys: their order, ranges, sets and hashes."""

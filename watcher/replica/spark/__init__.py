@@ -1,0 +1,1 @@
+"""Copies that Spark writes and reads."""

@@ -1,0 +1,291 @@
+"""Copies as Delta tables, by Spark. What it commits is in docs/replica-protocol.md."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from watcher.model.errors import CopyConflictError, ReplicaError
+from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED, LOAD_PROGRESS_MISSING
+from watcher.replica.copies import (
+    COPY_ON_WRITE,
+    MERGE_ON_READ,
+    CopyState,
+    Merging,
+    Needed,
+    OutsideCommit,
+    make_conflict,
+)
+from watcher.replica.cuts.cut import FORMAT
+from watcher.replica.cuts.modes import LATEST, check_mode
+from watcher.replica.delta.log import LOAD, ON, DeltaLog
+from watcher.replica.delta.log import METADATA as MARK
+from watcher.replica.loads import CHUNK, CopyLoad, name_chunk
+from watcher.replica.merge_sql import SPARK, render_spark_merge
+from watcher.replica.spark.frames import (
+    WHOLE,
+    FrameChunk,
+    OpenFrameCopy,
+    arrow_schema,
+    first_line,
+    scan_frame,
+    session_settings,
+)
+from watcher.spanner.timestamps import format_timestamp
+
+LOG = logging.getLogger("watcher.replica")
+ROWS_VIEW = "spanner_watcher_rows"
+LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
+APPLICATION = "spark.databricks.delta.write.txnAppId"
+TRANSACTION = "spark.databricks.delta.write.txnVersion"
+VECTORS = "delta.enableDeletionVectors"
+MERGE_BY_VECTORS = "spark.databricks.delta.merge.deletionVectors.persistent"
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+NO_TABLE = frozenset(
+    {"DELTA_TABLE_ONLY_OPERATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST"}
+)
+MORE_COMMITS = 10
+"""How many commits of others may follow a write before it is looked up."""
+LIMITS = (20, 1000)
+"""How many commits are looked at for the newest one of this consumer; compactions are others'."""
+
+
+class SparkDeltaCopy:
+    """The ``FrameCopy`` in a folder. Compactions by others are no conflicts.
+
+    Delta itself refuses what an instance that was taken over writes: its transaction is not above
+    the stored one. Of a chunk that it has appended all the same, the chain of the commits tells:
+    ``DeltaLog.is_chained``. ``location`` is the folder as Spark names it.
+    """
+
+    takes_chunks = True
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        path: str,
+        location: str,
+        consumer: str,
+        merging: Merging | None = None,
+    ) -> None:
+        """``merging``: how rows are merged; None: as the table's properties say, and a new one is
+        made for merge-on-read."""
+        self._spark = spark
+        self._merging = merging
+        self._path = location
+        self._consumer = consumer
+        self._log = DeltaLog(path, consumer)
+        self._load = CopyLoad(path)
+        self._known: CopyState | None = None
+        self._has_vectors = False
+
+    def read_state(self) -> CopyState | None:
+        """As ``StoredCopy.read_state``; none where nothing says how far its load is."""
+        before = self._read_stored()
+        if before is None:
+            return None
+        try:
+            self._load.read(self._log.find_mark(before.version))
+        except FileNotFoundError:
+            LOAD_PROGRESS_MISSING.log(LOG, path=self._path)
+            return None
+        if self._load.progress is not None and not self._log.is_chained(before.version):
+            LOAD_PROGRESS_MISSING.log(LOG, path=self._path)
+            return None
+        self._known = replace(before, progress=self._load.progress)
+        return self._known
+
+    def _read_stored(self) -> CopyState | None:
+        """The copy as it is, apart from its load."""
+        commits = self._read_history(1)
+        if not commits:
+            return None
+        version = int(commits[0]["version"])
+        schema = self.read_schema(version)
+        check_mode(self._path, schema.names, LATEST)
+        return CopyState(version, self._find_end(version), schema)
+
+    def load_frame(
+        self, rows: DataFrame, end: int, chunk: FrameChunk = WHOLE
+    ) -> tuple[CopyState, int]:
+        """As ``FrameCopy.load_frame``."""
+        known, mark = self._known, self._load.mark
+        before = self.read_state() or self._read_stored()
+        if not chunk.first and not (
+            known and before and (known.end, mark) == (before.end, self._load.mark)
+        ):
+            self._known = None
+            raise make_conflict(self._path, self._consumer, end)
+        if chunk.first and before is not None and before.end >= end:
+            return before, 0
+        name, on = name_chunk(), self._load.mark.get(CHUNK, "")
+        self._load.note(chunk.progress, name)
+        self._spark.conf.unset(LAST_VERSION)
+        writer = rows.write.format("delta").option("txnAppId", self._application)
+        if chunk.first:
+            on_read = str(self._merging != COPY_ON_WRITE).lower()
+            vectors = {VECTORS: on_read} if before is None else {}
+            described = self._describe(LOAD, end, before.version if before else -1, {CHUNK: name})
+            writer = writer.mode("overwrite").options(**vectors, overwriteSchema="true")
+        else:
+            described = self._describe(CHUNK, end, None, {CHUNK: name, ON: on})
+            writer = writer.mode("append")
+        # A window has one transaction for its merge, and one for each chunk.
+        number = 0 if self._load.progress is None or chunk.first else self._load.progress.chunks
+        writer.options(txnVersion=str(end + number), userMetadata=described).save(self._path)
+        state = self._check_committed(before, end)
+        self._load.settle(chunk.progress, name)
+        self._known = replace(state, progress=chunk.progress)
+        return self._known, self._count_written(state.version)
+
+    def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
+        """As ``FrameCopy.merge_frame``."""
+        before = self._known or self.read_state()
+        if self._merging == MERGE_ON_READ:
+            self._enable_vectors()
+        as_asked = {MERGE_BY_VECTORS: "false"} if self._merging == COPY_ON_WRITE else {}
+        rows.createOrReplaceTempView(ROWS_VIEW)
+        sql = render_spark_merge(self._table, ROWS_VIEW, rows.columns, key)
+        with session_settings(
+            self._spark,
+            {
+                APPLICATION: self._application,
+                TRANSACTION: str(end),
+                METADATA: self._describe("merge", end, None, self._load.mark),
+                **as_asked,
+            },
+        ):
+            self._spark.conf.unset(LAST_VERSION)
+            self._spark.sql(sql).collect()
+        self._spark.catalog.dropTempView(ROWS_VIEW)
+        return self._check_committed(before, end, before.schema if before is not None else None)
+
+    def _enable_vectors(self) -> None:
+        """Lets an existing table have vectors, in a commit that changes no rows."""
+        if self._has_vectors:
+            return
+        (row,) = self._spark.sql(f"DESCRIBE DETAIL {self._table}").collect()
+        if row["properties"].get(VECTORS) != "true":
+            self._spark.sql(f"ALTER TABLE {self._table} SET TBLPROPERTIES ('{VECTORS}' = 'true')")
+            DELETION_VECTORS_ENABLED.log(LOG, path=self._path)
+        self._has_vectors = True
+
+    def read_frame(self, version: int) -> DataFrame:
+        """As ``FrameCopy.read_frame``."""
+        reader = self._spark.read.format("delta").option("versionAsOf", version)
+        try:
+            return reader.load(self._path)
+        except PySparkException as error:
+            raise ReplicaError(
+                f"cannot read version {version} of {self._path}: {first_line(error)}; where VACUUM"
+                " or the clean-up of its log has removed it, use a later cut"
+            ) from error
+
+    def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
+        """As ``StoredCopy.list_outside``."""
+        return self._log.list_outside(after, upto)
+
+    def find_end(self, version: int) -> int:
+        """As ``StoredCopy.find_end``."""
+        return self._log.find_end(version)
+
+    def read_schema(self, version: int) -> pa.Schema:
+        """As ``StoredCopy.read_schema``."""
+        return arrow_schema(self.read_frame(version))
+
+    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """As ``StoredCopy.scan``."""
+        return scan_frame(self.read_frame(version), columns)
+
+    def remove_before(self, needed: Needed) -> None:
+        """As ``StoredCopy.remove_before``: VACUUM is the owner's."""
+
+    @property
+    def _table(self) -> str:
+        return f"delta.{SPARK.quote(self._path)}"
+
+    @property
+    def _application(self) -> str:
+        return f"spanner-watcher/{self._consumer}"
+
+    def _describe(self, kind: str, end: int, replaced: int | None, more: Mapping[str, str]) -> str:
+        """The user metadata of a commit; of a load also the version that it ``replaced``."""
+        values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind, **more}
+        return json.dumps({MARK: values if replaced is None else values | {"replaced": replaced}})
+
+    def _check_committed(
+        self, before: CopyState | None, end: int, schema: pa.Schema | None = None
+    ) -> CopyState:
+        """The state after a write; ``schema`` if that is known. Raises CopyConflictError where
+        Delta has refused it, because another instance was faster, or where one has written
+        between."""
+        known = before.version if before is not None else -1
+        committed = self._spark.conf.get(LAST_VERSION, None)
+        version = int(committed) if committed else known
+        if version == known or self._has_own_commits(known, version):
+            self._known = None
+            raise CopyConflictError(
+                f"another writer has changed {self._path}, which was at version {known}: run one"
+                f" instance of consumer '{self._consumer}' at a time, and start the query again;"
+                f" the window to {format_timestamp(end)} is then tried again"
+            )
+        schema = self.read_schema(version) if schema is None else schema
+        self._known = CopyState(version, end, schema, self._load.progress)
+        return self._known
+
+    def _has_own_commits(self, after: int, before: int) -> bool:
+        """Whether there are commits of this consumer between two versions."""
+        if before - after < 2:
+            return False
+        commits = self._read_history(before - after + MORE_COMMITS)
+        return any(after < each["version"] < before and self._read_end(each) for each in commits)
+
+    def _count_written(self, version: int) -> int:
+        """The rows that a commit has written."""
+        for commit in self._read_history(MORE_COMMITS):
+            if commit["version"] == version:
+                return int((commit["operationMetrics"] or {}).get("numOutputRows", 0))
+        return 0
+
+    def _find_end(self, version: int) -> int:
+        """The end of this consumer's newest commit; 0 if it is not among the newest commits."""
+        for limit in LIMITS:
+            for commit in self._read_history(limit):
+                if end := self._read_end(commit):
+                    return end
+            if limit > version:
+                break
+        return 0
+
+    def _read_end(self, commit: Row) -> int:
+        """The end that a commit carries; 0 for one that is not this consumer's."""
+        try:
+            values: Any = json.loads(commit["userMetadata"] or "{}")[MARK]
+        except (ValueError, KeyError, TypeError):
+            return 0
+        return int(values["end"]) if values.get("consumer") == self._consumer else 0
+
+    def _read_history(self, limit: int) -> list[Row]:
+        """The newest commits, the latest first; none where there is no table."""
+        try:
+            return self._spark.sql(f"DESCRIBE HISTORY {self._table} LIMIT {limit}").collect()
+        except AnalysisException as error:
+            if error.getCondition() in NO_TABLE:
+                return []
+            raise
+
+
+def open_delta_frames(
+    folder: str, location: str, consumer: str, merging: Merging | None
+) -> OpenFrameCopy:
+    """The copies of a replica, each in the folder of its table's name."""
+    return lambda session, table: SparkDeltaCopy(
+        session, f"{folder}/{table}", f"{location}/{table}", consumer, merging
+    )

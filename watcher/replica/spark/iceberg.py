@@ -1,0 +1,261 @@
+"""Copies as Iceberg tables, by Spark. What it commits is in docs/replica-protocol.md."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as f
+
+from watcher.model.errors import ReplicaError
+from watcher.model.log_events.copies import COPY_RENAMED
+from watcher.replica.copies import (
+    COPY_ON_WRITE,
+    MERGE_ON_READ,
+    CopyState,
+    Merging,
+    Needed,
+    OutsideCommit,
+    make_conflict,
+)
+from watcher.replica.cuts.cut import CONSUMER, END, KIND
+from watcher.replica.iceberg.lineage import Ancestor, list_outside
+from watcher.replica.iceberg.names import name_copy
+from watcher.replica.merge_sql import SPARK, render_spark_merge
+from watcher.replica.spark.frames import (
+    WHOLE,
+    FrameChunk,
+    OpenFrameCopy,
+    arrow_schema,
+    first_line,
+    scan_frame,
+    session_settings,
+)
+
+LOG = logging.getLogger("watcher.replica")
+ROWS_VIEW = "spanner_watcher_rows"
+CATALOG = "spark.sql.catalog"
+PROPERTY = "spark.sql.iceberg.snapshot-property"
+TABLE_PROPERTIES = {
+    "format-version": "2",
+    # A MERGE is refused where another writer has added rows meanwhile.
+    "write.merge.isolation-level": "serializable",
+}
+MERGE_MODE = "write.merge.mode"
+NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
+
+
+class SparkIcebergCopy:
+    """The ``FrameCopy`` in a catalog of the replica's folder. Compactions by others are no
+    conflicts. A load is one job: an append of Iceberg meets no other commit that it could be
+    refused by."""
+
+    takes_chunks = False
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        catalog: str,
+        table: str,
+        consumer: str,
+        merging: Merging | None = None,
+    ) -> None:
+        """``merging``: how rows are merged; None: as the table's properties say, and a new one is
+        made for merge-on-read."""
+        self._spark = spark
+        self._merging = merging
+        self._table, self._copy = table, name_copy(table)
+        self._name = f"{SPARK.quote(catalog)}.{SPARK.quote(self._copy)}"
+        self._consumer = consumer
+        self._known: CopyState | None = None
+        self._is_set = False
+
+    def read_state(self) -> CopyState | None:
+        """As ``StoredCopy.read_state``."""
+        self._known = None
+        if not self._exists():
+            return None
+        commits = self._read_commits()
+        end = next((each.snapshot_end for each in commits if each.is_current_ancestor), 0)
+        if not end:
+            # Created, and not loaded; or its snapshots were expired.
+            return None
+        self._known = CopyState(end, end, self.read_schema(end))
+        return self._known
+
+    def load_frame(
+        self,
+        rows: DataFrame,
+        end: int,
+        chunk: FrameChunk = WHOLE,  # noqa: ARG002 (it is loaded whole)
+    ) -> tuple[CopyState, int]:
+        """As ``FrameCopy.load_frame``."""
+        before = self.read_state()
+        if before is not None and before.end >= end:
+            return before, 0
+        if self._copy != self._table:
+            COPY_RENAMED.log(LOG, table=self._table, copy=self._copy)
+        with session_settings(self._spark, self._describe("load", end)):
+            writer = rows.writeTo(self._name).using("iceberg")
+            mode = self._merging or self._read_mode() or MERGE_ON_READ
+            for name, value in (TABLE_PROPERTIES | {MERGE_MODE: mode}).items():
+                writer = writer.tableProperty(name, value)
+            writer.createOrReplace()
+        state = self._check_committed(before, end)
+        return state, int(self._find(end).added or 0)
+
+    def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
+        """As ``FrameCopy.merge_frame``."""
+        before = self._known or self.read_state()
+        self._check_known(before, end)
+        self._set_mode()
+        rows.createOrReplaceTempView(ROWS_VIEW)
+        sql = render_spark_merge(self._name, ROWS_VIEW, rows.columns, key)
+        with session_settings(self._spark, self._describe("merge", end)):
+            self._spark.sql(sql).collect()
+        self._spark.catalog.dropTempView(ROWS_VIEW)
+        return self._check_committed(before, end)
+
+    def _read_mode(self) -> str | None:
+        """How rows are merged into the table that is there; None without one. A table that does
+        not say it is Iceberg's default."""
+        if not self._exists():
+            return None
+        rows = self._spark.sql(f"SHOW TBLPROPERTIES {self._name}").collect()
+        properties: dict[str, str] = {row["key"]: row["value"] for row in rows}
+        return properties.get(MERGE_MODE, COPY_ON_WRITE)
+
+    def _set_mode(self) -> None:
+        """Makes the table one that is merged as it is asked for."""
+        if self._merging is None or self._is_set:
+            return
+        if self._read_mode() != self._merging:
+            setting = f"'{MERGE_MODE}' = '{self._merging}'"
+            self._spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ({setting})")
+        self._is_set = True
+
+    def read_frame(self, version: int) -> DataFrame:
+        """As ``FrameCopy.read_frame``."""
+        snapshot = self._find(version).snapshot_id
+        try:
+            return self._spark.sql(f"SELECT * FROM {self._name} VERSION AS OF {snapshot}")  # noqa: S608 (names are quoted)
+        except PySparkException as error:
+            raise self._unreadable(version, first_line(error)) from error
+
+    def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
+        """As ``StoredCopy.list_outside``."""
+        summary = f.col("summary")
+        own = summary[CONSUMER] == f.lit(self._consumer)
+        rows = self._spark.table(f"{self._name}.snapshots").select(
+            "snapshot_id",
+            "parent_id",
+            "operation",
+            f.when(own, summary[END].cast("bigint")).alias("end"),
+            f.when(own, summary[KIND]).alias("kind"),
+        )
+        snapshots = [
+            Ancestor(row.snapshot_id, row.parent_id, row.operation, row.end or 0, row.kind)
+            for row in rows.collect()
+        ]
+        return list_outside(snapshots, after, upto)
+
+    def find_end(self, version: int) -> int:
+        """As ``StoredCopy.find_end``: a version is the end of a window."""
+        return version
+
+    def read_schema(self, version: int) -> pa.Schema:
+        """As ``StoredCopy.read_schema``."""
+        return arrow_schema(self.read_frame(version))
+
+    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """As ``StoredCopy.scan``."""
+        return scan_frame(self.read_frame(version), columns)
+
+    def remove_before(self, needed: Needed) -> None:
+        """As ``StoredCopy.remove_before``: expire_snapshots is the owner's."""
+
+    def _describe(self, kind: str, end: int) -> dict[str, str]:
+        """Settings that write the properties of a snapshot."""
+        values = {CONSUMER: self._consumer, END: str(end), KIND: kind}
+        return {f"{PROPERTY}.{name}": value for name, value in values.items()}
+
+    def _exists(self) -> bool:
+        try:
+            return self._spark.catalog.tableExists(self._name)
+        except AnalysisException as error:
+            if error.getCondition() == NO_TABLE:
+                return False
+            raise
+
+    def _read_commits(self) -> list[Row]:
+        """The snapshots by this consumer, the latest first. Those before a load are not ancestors
+        of the current one."""
+        snapshots = self._spark.table(f"{self._name}.snapshots")
+        history = self._spark.table(f"{self._name}.history")
+        summary = f.col("summary")
+        commits = snapshots.join(history, "snapshot_id").where(
+            summary[CONSUMER] == f.lit(self._consumer)
+        )
+        chosen = commits.select(
+            "snapshot_id",
+            summary[END].cast("bigint").alias("snapshot_end"),
+            summary["added-records"].alias("added"),
+            "is_current_ancestor",
+            "made_current_at",
+        )
+        return chosen.orderBy(f.desc("made_current_at"), f.desc("snapshot_end")).collect()
+
+    def _find(self, end: int) -> Row:
+        """The snapshot of a window's end. Raises ReplicaError."""
+        for row in self._read_commits() if self._exists() else ():
+            if row.snapshot_end == end:
+                return row
+        raise self._unreadable(end, "it has no such snapshot")
+
+    def _unreadable(self, version: int, reason: str) -> ReplicaError:
+        return ReplicaError(
+            f"cannot read version {version} of {self._name}: {reason}; where expire_snapshots has"
+            " removed it, use a later cut"
+        )
+
+    def _check_known(self, before: CopyState | None, end: int) -> None:
+        """Raises CopyConflictError where another instance has written since the last look."""
+        now = self.read_state()
+        if (now and now.end) != (before and before.end):
+            self._known = None
+            raise make_conflict(self._name, self._consumer, end)
+
+    def _check_committed(self, before: CopyState | None, end: int) -> CopyState:
+        """The state after a write. Raises CopyConflictError where another has written between."""
+        known = before.end if before is not None else 0
+        ends = [row.snapshot_end for row in self._read_commits()]
+        if ends[:1] != [end] or (known and ends[1:2] != [known]):
+            self._known = None
+            raise make_conflict(self._name, self._consumer, end)
+        self._known = CopyState(end, end, self.read_schema(end))
+        return self._known
+
+
+def add_catalog(spark: SparkSession, folder: str) -> str:
+    """The catalog of a replica, by its name; a session that has it not yet gets it."""
+    name = f"spanner_watcher_{hashlib.blake2b(folder.encode(), digest_size=5).hexdigest()}"
+    settings = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "hadoop"}
+    for key, value in (settings | {".warehouse": folder, ".cache-enabled": "false"}).items():
+        spark.conf.set(f"{CATALOG}.{name}{key}", value)
+    return name
+
+
+def open_iceberg_frames(
+    folder: str,  # noqa: ARG001 (the catalog has the location)
+    location: str,
+    consumer: str,
+    merging: Merging | None,
+) -> OpenFrameCopy:
+    """The copies of a replica, in a catalog of its own."""
+    return lambda session, table: SparkIcebergCopy(
+        session, add_catalog(session, location), table, consumer, merging
+    )

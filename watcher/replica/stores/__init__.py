@@ -1,0 +1,1 @@
+"""Files of a replica: on this machine, in object stores."""

@@ -1,0 +1,1 @@
+"""What the formats that this process writes have in common: files, keys, rows, merges."""

@@ -1,0 +1,1 @@
+"""Where changes go: functions, lines, files, queues, tables of other databases."""
