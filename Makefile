@@ -73,7 +73,6 @@ reference: $(STAMP) ## random SQL against GoogleSQL's reference: REFERENCE_ARGS=
 clients: $(STAMP) ## test suites of other people's clients on the embedded server, minutes each: SUITE="go python" CLIENTS_ARGS=--json
 	@PYTHONPATH=.:tests $(BIN)/python -m clients.run $(SUITE) $(CLIENTS_ARGS)
 
-lint: export MYPY_NUM_WORKERS ?= 2
 lint: $(STAMP) ## ruff and mypy --strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .

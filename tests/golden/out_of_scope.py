@@ -1,11 +1,9 @@
 """The cases that are not Spanner's, or not this server's, each with its reason: the one place.
 
-A case of ``CASES`` is run and not counted. A folder or a statement that the others name is not run.
+A case of ``CASES`` is run and not counted. A folder that the other names is not run.
 """
 
 from __future__ import annotations
-
-import re
 
 PRECEDENCE = "a dot after IS NULL or IN (...) reads a field of the comparison: nobody writes it"
 TWICE = "Spanner refuses an INSERT OR UPDATE that meets a row twice"
@@ -30,12 +28,3 @@ CASES = {
 """By part, file, and the line or the name of the case."""
 
 FOLDERS: dict[str, str] = {}
-
-SCHEMA_CHANGES: dict[str, str] = {}
-"""By a regular expression that one of a case's statements matches."""
-
-
-def find_reason(statements: str) -> str | None:
-    """Why a schema change is not run; None for one that is."""
-    reasons = (why for words, why in SCHEMA_CHANGES.items() if re.search(words, statements, re.I))
-    return next(reasons, None)

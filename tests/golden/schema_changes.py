@@ -18,8 +18,7 @@ from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
-from golden.out_of_scope import find_reason
-from golden.outcomes import OUT_OF_SCOPE, Outcome
+from golden.outcomes import Outcome
 
 PART = "schema_changes"
 POSTGRESQL_PART = "schema_changes_pg"
@@ -72,9 +71,6 @@ def judge(
     dialect: int = DatabaseDialect.GOOGLE_STANDARD_SQL,
 ) -> Outcome:
     """Runs a case in a database of its own; ``number`` tells the databases of a run apart."""
-    reason = find_reason(";".join(case.statements))
-    if reason is not None:
-        return Outcome(case.name, OUT_OF_SCOPE, False, reason)
     database = instance.database(f"schema-change-{number}", database_dialect=dialect)
     database.create().result(60)
     try:

@@ -155,7 +155,7 @@ def test_a_callback_that_refuses_is_failing_and_a_finished_run_is_not(
         }
         shown = run_here(["status", "-d", str(address_of(music))]).out
         assert re.search(r"fails, and tries again; .* is refused and tried again .Value", shown)
-        assert "dead letters of its last run: 1" in shown
+        assert "its file of dead letters has 1 " in shown
         repaired.set()
 
 

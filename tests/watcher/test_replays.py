@@ -32,6 +32,7 @@ from watcher.sinks.dead_letters import (
     extract_record,
     read_dead_letters,
 )
+from watcher.sinks.queues import open_queue
 from watcher.sinks.refusals import Refusal, RefusedChangesError
 from watcher.sinks.replays import replay_dead_letters
 from watcher.sinks.retries import DeliveryPolicy, RetryingSink
@@ -209,6 +210,33 @@ def dead_letters(database: Database) -> int:
     status = consumers_of(database).status("me")
     assert status is not None
     return status.progress.dead_letters
+
+
+def test_letters_of_an_earlier_run_are_counted(music: Database, tmp_path: Path) -> None:
+    me = Consumer(music, tmp_path)
+    write(music, 1)
+    me.watcher.run_once()
+    again = Consumer(music, tmp_path)
+    again.watcher.run_once()
+    assert (again.seen, dead_letters(music)) == ([], 1)
+
+
+def test_files_take_no_change_behind_newer_ones(
+    music: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A letter that they took for a change that they have would be lost."""
+    letters = tmp_path / "dead.jsonl"
+    config = {"to": f"files:{tmp_path / 'out'}", "then": "skip", "dead_letters": letters}
+    watcher = Watcher(**options(music, consumer="me", lease="1s", delivery=config))
+    watcher.deliver_to(open_queue(watcher.config))
+    write(music, 1)
+    with run_in_thread(watcher) as raised:
+        wait_until(lambda: list((tmp_path / "out").rglob("*.gz")) != [], "a file")
+        known = write_letters(letters)
+        run_command("ctl", "replay", "me", "-d", str(address_of(music)))
+        wait_until(lambda: "takes a change once" in caplog.text, "the refusal")
+        wait_until(lambda: consumers_of(music).command("me") is None, "the command is done")
+    assert (raised, ids(letters)) == ([], known)
 
 
 def test_a_consumer_without_dead_letters_says_so_and_goes_on(

@@ -200,10 +200,10 @@ by what a watcher's own file says of them, which are followed."""
 
 
 def find_dead_letters(consumer: ConsumerOverview, database: str) -> Iterator[Finding]:
-    """Changes that were skipped in its last run."""
+    """Changes that were skipped, and not delivered again since."""
     if consumer.dead_letters:
         advice = "fix the cause, then deliver its file of dead letters again:"
-        text = f"dead letters of its last run: {consumer.dead_letters:,} changes"
+        text = f"its file of dead letters has {consumer.dead_letters:,} changes"
         running = write_command("ctl replay", consumer.consumer, "-d", database)
         command = running if consumer.alive else REPLAY
         yield Finding(Condition.HAS_DEAD_LETTERS, text, None, advice, command)

@@ -62,7 +62,7 @@ def collect_consumers(overview: Overview) -> Iterator[GaugeMetricFamily]:
     readings: dict[tuple[str, str], Callable[[ConsumerOverview], float | None]] = {
         ("consumer_rows_per_second", "Rows/s of its last run"): lambda c: c.rows_per_second,
         ("consumer_delivered_rows", "Rows that its last run delivered"): lambda c: c.delivered_rows,
-        ("consumer_dead_letters", "Dead letters of its last run"): lambda c: c.dead_letters,
+        ("consumer_dead_letters", "Changes in its file of dead letters"): lambda c: c.dead_letters,
         ("consumer_last_error_seconds", "When it met its last error, in seconds since 1970"): (
             lambda c: c.last_error.occurred_at / 1_000_000 if c.last_error else None
         ),

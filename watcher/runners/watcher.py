@@ -40,6 +40,7 @@ from watcher.runners.watcher_run.totals import Totals
 from watcher.settings.watcher import WatchConfig, parse_watch_config
 from watcher.sinks.callbacks import Callback, refuse_deferred
 from watcher.sinks.contract import ChangeSink, HeldSink, Sink
+from watcher.sinks.dead_letters import count_dead_letters
 from watcher.sinks.functions import (
     CallbackEach,
     CallbackSink,
@@ -48,7 +49,7 @@ from watcher.sinks.functions import (
     OnTransaction,
 )
 from watcher.sinks.proto_texts import check_descriptors
-from watcher.sinks.replays import Replay, refuse_replay, replay_dead_letters
+from watcher.sinks.replays import Replay, refuse_late, refuse_replay, replay_dead_letters
 from watcher.sinks.retries import DeliveryPolicy, RetryingSink
 from watcher.sinks.whole_batches import choose_each
 
@@ -149,11 +150,15 @@ class Watcher:
         def make_sink(run: RunContact) -> Sink:
             if isinstance(sink, HeldSink):
                 self._hold(sink)
+            if policy.dead_letters is not None:
+                self._totals.note_dead_letters(count_dead_letters(policy.dead_letters))
             return choose_each(retry(run), sink, self.config.address.path)
 
         def replay(run: RunContact) -> Replay:
             if policy.dead_letters is None:
                 raise refuse_replay()
+            if delivery.queue is not None and not delivery.queue.takes_late:
+                raise refuse_late(delivery.queue)
             return replay_dead_letters(policy.dead_letters, retry(run))
 
         self._make_sink, self._replay = make_sink, replay

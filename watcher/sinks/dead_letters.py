@@ -38,6 +38,11 @@ def read_dead_letters(path: Path) -> Iterator[Letter]:
     return parse_dead_letters(path, read_text_file(path))
 
 
+def count_dead_letters(path: Path) -> int:
+    """How many a file has, if it is there. Raises ConfigurationError where it cannot be read."""
+    return len(read_text_file(path).splitlines()) if path.exists() else 0
+
+
 def parse_dead_letters(path: Path, text: str) -> Iterator[Letter]:
     """As ``read_dead_letters``, of a text that was read from the file."""
     for number, line in enumerate(text.splitlines(), start=1):

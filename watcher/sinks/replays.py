@@ -9,7 +9,8 @@ from watcher.model.change import Change
 from watcher.model.errors import ConfigurationError, SinkUnavailableError
 from watcher.process.line_files import replace_lines
 from watcher.process.text_files import read_text_file
-from watcher.sinks.dead_letters import extract_change, parse_dead_letters
+from watcher.settings.destinations import Destination
+from watcher.sinks.dead_letters import count_dead_letters, extract_change, parse_dead_letters
 from watcher.sinks.retries import RetryingSink
 
 
@@ -30,6 +31,14 @@ def refuse_replay() -> ConfigurationError:
     )
 
 
+def refuse_late(destination: Destination) -> ConfigurationError:
+    """The error of a destination that takes no change behind newer ones."""
+    return ConfigurationError(
+        f"{destination} takes a change once, in the order of commits, and none behind newer ones:"
+        " use 'spanner-watcher replay FILE --callback MODULE:FUNCTION'"
+    )
+
+
 def replay_dead_letters(path: Path, sink: RetryingSink) -> Replay:
     """At least once: a letter leaves the file when the sink has its change. Raises
     ConfigurationError for a file that cannot be read, and what the sink raises."""
@@ -42,8 +51,7 @@ def replay_dead_letters(path: Path, sink: RetryingSink) -> Replay:
         raise
     if changes:
         replace_lines(path, text, kept)
-    left = len(read_text_file(path).splitlines()) if text else 0
-    return Replay(len(changes) + len(kept), left)
+    return Replay(len(changes) + len(kept), count_dead_letters(path))
 
 
 def read_changes(path: Path, text: str) -> tuple[list[Change], list[str]]:

@@ -30,7 +30,7 @@ class Totals:
         self._skipped += 1
 
     def note_dead_letters(self, left: int) -> None:
-        """Dead letters were delivered again; so many are left in the file."""
+        """So many dead letters are in the file: of earlier runs, or left by a replay."""
         self._skipped = left
 
     @property

@@ -60,6 +60,8 @@ class Destination(ABC):
     """Whether one instance at a time writes, whole windows of a consumer with a name."""
     as_lines: ClassVar[bool] = False
     """Whether it takes an envelope as lines."""
+    takes_late: ClassVar[bool] = True
+    """Whether it takes a change behind newer ones, as dead letters are that are replayed."""
     needs_client: ClassVar[bool] = True
     """Whether it needs a library, which is in the extra of its scheme."""
 

@@ -36,6 +36,7 @@ class FilesDestination(Destination):
     ordered = True
     compacted = False
     options = FilesOptions
+    takes_late = False
     needs_client = False
     one_writer = True
     as_lines = True
