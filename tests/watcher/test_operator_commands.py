@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from itertools import groupby
+from typing import Any
 
 import pytest
 from fixtures.consumers import (
@@ -24,7 +25,7 @@ from watcher.consumers import leases
 from watcher.consumers.leases import Consumers, Lease
 from watcher.consumers.positions import TABLE
 from watcher.consumers.positions.unregister import unregister
-from watcher.consumers.states import Command, ConsumerProgress, State
+from watcher.consumers.states import Command, State
 from watcher.model.errors import LeaseHeldError, LeaseLostError, UnavailableError, WatcherError
 from watcher.spanner.queries import QueryClient
 
@@ -43,10 +44,8 @@ class Renewals:
         self._more = threading.Condition()
         real = Consumers.renew
 
-        def renew(
-            consumers: Consumers, lease: Lease, state: State, progress: ConsumerProgress
-        ) -> Command | None:
-            command = real(consumers, lease, state, progress)
+        def renew(consumers: Consumers, lease: Lease, state: State, *more: Any) -> Command | None:
+            command = real(consumers, lease, state, *more)
             with self._more:
                 self._said.append(state)
                 self._more.notify_all()
@@ -290,12 +289,10 @@ def test_the_lease_of_a_query_is_renewed_after_any_error(
 ) -> None:
     renewed, failures, real = threading.Event(), [error, error], Consumers.renew
 
-    def renew(
-        consumers: Consumers, lease: Lease, state: State, progress: ConsumerProgress
-    ) -> Command | None:
+    def renew(consumers: Consumers, *arguments: Any) -> Command | None:
         if failures:
             raise failures.pop()
-        command = real(consumers, lease, state, progress)
+        command = real(consumers, *arguments)
         renewed.set()
         return command
 
