@@ -516,7 +516,7 @@ def test_a_rewrite_keeps_its_files_however_long_it_takes(small_groups: None, fol
     load_rows(copy, 400)
     version = copy.merge(make_rows(dict.fromkeys(range(0, 400, 3)), 1), KEY, 101).version
     runs = [copy.compact(KEY)]
-    while runs[-1].more:
+    while not runs[-1].replaced:
         age(folder, 2)
         copy.remove_before(Needed(int(time.time()) * 1_000_000, version))
         runs.append(copy.compact(KEY))

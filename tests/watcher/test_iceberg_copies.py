@@ -248,13 +248,14 @@ def test_a_rewrite_that_meets_a_merge_has_its_rows(tmp_path: Path, small_groups:
 
 
 def test_a_rewrite_keeps_its_files_however_long_it_takes(
-    tmp_path: Path, small_groups: None
+    tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     copy = open_copy(tmp_path, EAGER)
     load_rows(copy, 50)
+    request.getfixturevalue("small_groups")
     version = copy.merge(make_rows(dict.fromkeys(range(0, 50, 3)), 1), KEY, 101).version
     runs = [copy.compact(KEY)]
-    while runs[-1].more:
+    while not runs[-1].replaced:
         copy.remove_before(Needed(0, version))
         runs.append(copy.compact(KEY))
     assert len(runs) > 3
