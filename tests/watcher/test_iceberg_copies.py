@@ -35,11 +35,11 @@ from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaE
 from watcher.replica.copies import DELETED_COLUMN, Needed
 from watcher.replica.iceberg import copies as iceberg_copies
 from watcher.replica.iceberg import expiry as iceberg_expiry
+from watcher.replica.iceberg import files as iceberg_files
 from watcher.replica.iceberg import manifests as iceberg_manifests
 from watcher.replica.iceberg import table as iceberg_table
 from watcher.replica.iceberg.copies import IcebergTableCopy, open_written_copies
 from watcher.replica.iceberg.namespaces import SQLITE_FILE
-from watcher.replica.stores import stored_files
 from watcher.replica.writing import compactor, new_files
 from watcher.replica.writing.compaction import CompactionPolicy
 
@@ -62,7 +62,7 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(iceberg_expiry, "MARGIN_SECONDS", -1.0)
     monkeypatch.setattr(compactor, "FILE_BYTES", 600)
     monkeypatch.setattr(new_files, "GROUP_ROWS", 2)
-    monkeypatch.setattr(stored_files, "BATCH_ROWS", 2)
+    monkeypatch.setattr(iceberg_files, "BATCH_ROWS", 2)
     monkeypatch.setattr(iceberg_table, "FILE_BYTES", 600)
 
 
