@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from watcher.model.errors import WatcherError
 from watcher.model.window import ShardSlice, Window
 from watcher.runners.spark.offsets import Offset
 from watcher.runners.spark.resolved_scan import ResolvedScan
@@ -65,8 +64,7 @@ class SlicesAhead(threading.Thread):
             self._read()
 
     def _read(self) -> None:
-        """Reads the slices, unless their rows are large. An error is left to the tasks, which Spark
-        tries again."""
+        """Reads the slices, unless their rows are large."""
         read, size = [], 0
         try:
             for each in self._slices:
@@ -77,7 +75,7 @@ class SlicesAhead(threading.Thread):
                     if size > FEW_BYTES:
                         return
                 read.append(replace(each, rows=tuple(rows)))
-        except WatcherError:
+        except Exception:  # noqa: BLE001 (the tasks meet it, and Spark tries those again)
             return
         self._slices = read
 

@@ -111,12 +111,16 @@ class FrameRows:
         order = (STAMP_COLUMN, SEQUENCE_COLUMN)
         newest = select_newest(rows, table.primary_key, order).drop(SEQUENCE_COLUMN)
         newest = newest.withColumnRenamed(STAMP_COLUMN, find_stamp(before.schema.names))
-        if before.progress is not None:
-            part = LoadedPart(table, before.progress)
-            newest = newest.mapInArrow(part.keep, newest.schema).persist()
-            if newest.isEmpty():
+        if before.progress is None:
+            return copy.merge_frame(newest, table.primary_key, end), self.counts[table.name]
+        part = LoadedPart(table, before.progress)
+        loaded = newest.mapInArrow(part.keep, newest.schema).persist()
+        try:
+            if loaded.isEmpty():
                 return before, 0
-        return copy.merge_frame(newest, table.primary_key, end), self.counts[table.name]
+            return copy.merge_frame(loaded, table.primary_key, end), self.counts[table.name]
+        finally:
+            loaded.unpersist()
 
 
 def decode(rows: DataFrame, capture: PollCapture) -> DataFrame:
