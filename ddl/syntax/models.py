@@ -66,11 +66,10 @@ def read_columns(reader: TokenReader, kind: str) -> tuple[Column, ...]:
     """INPUT (a INT64, ...) or OUTPUT (...)."""
     reader.expect(kind, "(")
     columns = [read_column(reader)]
+    reader.expect_more()
     while not reader.accept(")"):
-        reader.expect(",")
-        if reader.accept(")"):
-            break
         columns.append(read_column(reader))
+        reader.expect_more()
     return tuple(columns)
 
 

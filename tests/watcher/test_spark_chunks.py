@@ -82,13 +82,30 @@ def test_a_chunk_has_as_many_rows_as_fit_its_time() -> None:
 def test_commits_that_did_not_know_each_other_are_found(
     tmp_path: Path, commits: list[str], chained: bool
 ) -> None:
-    """Of a chunk: its ID, and that of the one it follows."""
-    folder = tmp_path / "_delta_log"
-    folder.mkdir()
+    """Of a chunk: its ID, and that of the one it follows. Also by who has looked before."""
+    (tmp_path / "_delta_log").mkdir()
+    log = DeltaLog(str(tmp_path), "c")
     for version, text in enumerate(commits):
-        kind, *ids = text.split()
-        mark = {"consumer": "c", "kind": kind, **dict(zip(("chunk", "on"), ids, strict=False))}
-        said = {} if kind == "other" else {"userMetadata": json.dumps({"spanner_watcher": mark})}
-        entry = json.dumps({"commitInfo": {"operation": "WRITE", **said}})
-        (folder / name_entry(version)).write_text(entry)
-    assert DeltaLog(str(tmp_path), "c").is_chained(len(commits) - 1) == chained
+        write_commit(tmp_path, version, text)
+        found = log.is_chained(version)
+    assert DeltaLog(str(tmp_path), "c").is_chained(len(commits) - 1) == found == chained
+
+
+def test_what_was_found_chained_is_not_read_again(tmp_path: Path) -> None:
+    (tmp_path / "_delta_log").mkdir()
+    for version, text in enumerate(["load a", "chunk b a", "chunk c b", "chunk d c"]):
+        write_commit(tmp_path, version, text)
+    log = DeltaLog(str(tmp_path), "c")
+    assert log.is_chained(2)
+    for version in (0, 1):
+        (tmp_path / "_delta_log" / name_entry(version)).write_text("unreadable")
+    assert log.is_chained(3)
+
+
+def write_commit(folder: Path, version: int, text: str) -> None:
+    """An entry of the log: a kind, and the IDs of a chunk and of the one it follows."""
+    kind, *ids = text.split()
+    mark = {"consumer": "c", "kind": kind, **dict(zip(("chunk", "on"), ids, strict=False))}
+    said = {} if kind == "other" else {"userMetadata": json.dumps({"spanner_watcher": mark})}
+    entry = json.dumps({"commitInfo": {"operation": "WRITE", **said}})
+    (folder / "_delta_log" / name_entry(version)).write_text(entry)

@@ -53,11 +53,10 @@ class TableChunk:
         after = self._before.upto if self._before is not None else None
         budget, table = self._budget, KeyRangeCapture(self._capture)
         where = (self._at, after, budget.rows)
-        parallel = budget.parallelism > 1
         pages = (
-            read_in_parallel(table, *where, budget.parallelism)
-            if parallel
-            else table.read_after(*where)
+            table.read_after(*where)
+            if budget.parallelism == 1
+            else read_in_parallel(table, *where, budget.parallelism)
         )
         budget.start()
         read = 0

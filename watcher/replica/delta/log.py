@@ -31,6 +31,8 @@ class DeltaLog:
         self._files, base = open_file_system(path)
         self._folder = PurePosixPath(base) / LOG
         self._consumer = consumer
+        self._chained: tuple[int, Any] | None = None
+        """The newest commit up to which a load was found chained: its version and its chunk."""
 
     def list_outside(self, after: int | None, upto: int) -> tuple[OutsideCommit, ...]:
         """What others have changed after a version, the latest first. A load by this consumer has
@@ -55,18 +57,23 @@ class DeltaLog:
 
     def is_chained(self, version: int) -> bool:
         """Whether each commit of the load that is under way at a version knew the one before it.
-        Spark's writers append a chunk whatever has been committed meanwhile."""
+        Spark's writers append a chunk whatever has been committed meanwhile. What an earlier call
+        has found chained is not read again."""
+        newest: tuple[int, Any] | None = None
         later: Mapping[str, Any] | None = None
         while version >= 0 and (actions := self._read(version)) is not None:
             mark = read_mark(actions)
             if mark is not None and mark["consumer"] == self._consumer:
                 if later is not None and later.get(ON, later.get(CHUNK)) != mark.get(CHUNK):
                     return False
-                if mark["kind"] == LOAD:
-                    return True
+                place = version, mark.get(CHUNK)
+                newest = newest or place
+                if mark["kind"] == LOAD or place == self._chained:
+                    break
                 # A chunk of this process was refused unless it knew the one before.
                 later = mark if ON in mark or mark["kind"] != CHUNK else None
             version -= 1
+        self._chained = newest
         return True
 
     def _iterate_outside(self, after: int, upto: int) -> Iterator[OutsideCommit]:
