@@ -260,3 +260,8 @@ class StoreUnavailableError(ReplicaError):
 class CopyConflictError(ReplicaError):
     """Another writer has changed a copy since it was read. The window is tried again: an instance
     that was taken over then finds that its lease is lost."""
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, up to its first end of a line; its type where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 
 from ddl.model.schema import TypeCode
-from watcher.model.errors import DeliveryError, FileInUseError, SinkUnavailableError
+from watcher.model.errors import (
+    DeliveryError,
+    FileInUseError,
+    SinkUnavailableError,
+    first_line,
+)
 from watcher.process.extras import require_extras
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.settings.destinations import DuckDbDestination, DuckDbOptions
@@ -166,10 +171,9 @@ class DuckDbStore(TableStore):
         """An error without values of rows: its first line, unless it is about a value."""
         library = self._library
         about_values = (library.ConversionException, library.ConstraintException, library.DataError)
-        name = type(error).__name__
         if isinstance(error, about_values):
-            return name
-        return (str(error).strip().splitlines() or [name])[0]
+            return type(error).__name__
+        return first_line(error)
 
     def _explain(self, error: Error) -> NoReturn:
         """The error of a transaction in words that say what to do."""

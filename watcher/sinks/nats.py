@@ -22,6 +22,7 @@ from watcher.model.errors import (
     LeaseLostError,
     SinkUnavailableError,
     UnavailableError,
+    first_line,
 )
 from watcher.process.failpoints import failpoint
 from watcher.settings.destinations import NatsDestination, NatsOptions
@@ -113,7 +114,7 @@ class NatsSink:
             self._bytes_max = self._streams.connect()
         except self._errors as error:
             raise UnavailableError(
-                f"{self._destination} does not answer ({describe(error)}): check delivery.to, the"
+                f"{self._destination} does not answer ({first_line(error)}): check delivery.to, the"
                 " user and delivery.nats"
             ) from error
 
@@ -265,7 +266,7 @@ class NatsSink:
         try:
             yield
         except self._errors as error:
-            reason = describe(error)
+            reason = first_line(error)
             self._streams.drop()
             if getattr(error, "err_code", None) == WRONG_SEQUENCE:
                 self._refuse_replaced()
@@ -294,11 +295,6 @@ def write_message(table: str | None, message: Message) -> tuple[dict[str, str], 
     if message.value is None:
         headers["tombstone"] = "true"
     return headers, message.value or b""
-
-
-def describe(error: BaseException) -> str:
-    """The first line of an error."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def open_sink(config: WatchConfig, destination: NatsDestination) -> NatsSink:

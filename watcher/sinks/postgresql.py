@@ -20,7 +20,12 @@ import pyarrow.compute as pc
 from ddl.model.schema import TypeCode
 from watcher.captures import TableRows
 from watcher.model.change import Change
-from watcher.model.errors import DeliveryError, SinkUnavailableError, UnavailableError
+from watcher.model.errors import (
+    DeliveryError,
+    SinkUnavailableError,
+    UnavailableError,
+    first_line,
+)
 from watcher.process.extras import require_extras
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
 from watcher.settings.destinations import PostgresDestination, PostgresOptions
@@ -292,10 +297,9 @@ def has_nul(column: pa.Array) -> bool:
 
 def describe(error: Error) -> str:
     """An error without values of rows: its first line, unless it is about a value."""
-    name = type(error).__name__
     if (error.sqlstate or "").startswith(ABOUT_VALUES):
-        return name
-    return (str(error).strip().splitlines() or [name])[0]
+        return type(error).__name__
+    return first_line(error)
 
 
 def open_sink(config: WatchConfig, destination: PostgresDestination) -> TableSink:

@@ -23,6 +23,7 @@ from watcher.model.errors import (
     LeaseLostError,
     SinkUnavailableError,
     UnavailableError,
+    first_line,
 )
 from watcher.process.extras import require_extras
 from watcher.process.failpoints import failpoint
@@ -99,7 +100,7 @@ class RedisSink:
             self._client.ping()
         except self._library.RedisError as error:
             raise UnavailableError(
-                f"{self._destination} does not answer ({describe(error)}): check delivery.to, the"
+                f"{self._destination} does not answer ({first_line(error)}): check delivery.to, the"
                 " user and delivery.redis.password"
             ) from error
 
@@ -235,12 +236,12 @@ class RedisSink:
             yield
         except refused as error:
             raise DeliveryError(
-                f"{self._destination} does not let this user write ({describe(error)}): give it the"
-                " rights to the streams and to the keys spanner-watcher:*"
+                f"{self._destination} does not let this user write ({first_line(error)}): give it"
+                " the rights to the streams and to the keys spanner-watcher:*"
             ) from error
         except library.RedisError as error:
             lost = SinkUnavailableError(
-                f"{self._destination} did not take a window ({describe(error)})"
+                f"{self._destination} did not take a window ({first_line(error)})"
             )
             self._outages.record_failure(lost)
             raise lost from error
@@ -256,11 +257,6 @@ def write_fields(table: bytes | None, message: Message) -> dict[str, bytes]:
     if message.value is not None:
         fields["value"] = message.value
     return fields
-
-
-def describe(error: Exception) -> str:
-    """The first line of an error."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def open_sink(config: WatchConfig, destination: RedisDestination) -> RedisSink:
