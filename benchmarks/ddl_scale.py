@@ -8,10 +8,10 @@ import sys
 import time
 
 from ddl.migration.plan import make_plan
-from ddl.model.options import WatchOptions
-from ddl.model.selection import select_tables
 from ddl.rules.evolve import parse_schema
 from ddl.tracking.status import list_statuses
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.selection import select_tables
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.load.workload import Workload
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.tables.values import TableSpec
 
 SystemName = Literal["watcher", "spark", "java", "debezium"]

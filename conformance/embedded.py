@@ -14,9 +14,9 @@ from google.cloud.spanner_v1.instance import Instance
 
 from conformance.schema_changes import EXTRA, SchemaChange, make_or_take_back
 from conformance.writers import fresh_database
-from ddl.model.schema import Dialect
 from emulator.faults import Faults
 from emulator.process import ServerProcess, spawn
+from spanner_schema.model.schema import Dialect
 from watcher.spanner.address import DatabaseAddress
 
 VARIABLE = "SPANNER_EMULATOR_HOST"

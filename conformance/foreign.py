@@ -11,7 +11,7 @@ from google.cloud.spanner_v1.database import Database
 from conformance.recording import RunFailedError
 from conformance.schema_changes import EXTRA, SchemaChange, make_or_take_back
 from conformance.writers import fresh_database
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.address import DatabaseAddress
 

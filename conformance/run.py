@@ -42,7 +42,7 @@ from conformance.verdict import judge
 from conformance.writers import ACCOUNTS, ENTRIES, EVENTS, LOG, WATCHED, Writers
 from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import make_plan
-from ddl.model.options import WatchOptions
+from spanner_schema.model.options import WatchOptions
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.timestamps import format_timestamp, to_micros
 

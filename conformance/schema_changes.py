@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import (
+from spanner_schema.model.schema import (
     ChangeStream,
     Column,
     Dialect,
@@ -18,7 +18,7 @@ from ddl.model.schema import (
     Type,
     TypeCode,
 )
-from ddl.model.steps import (
+from spanner_schema.model.steps import (
     AddColumn,
     AlterChangeStream,
     CreateIndex,
@@ -27,7 +27,7 @@ from ddl.model.steps import (
     DropIndex,
     DropTable,
 )
-from ddl.syntax.render import render_step
+from spanner_schema.syntax.render import render_step
 
 Step = (
     AddColumn | DropColumn | CreateIndex | DropIndex | CreateTable | DropTable | AlterChangeStream

@@ -24,7 +24,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
 from conformance.truth import Commit, Key, Truth, Write
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect
 from watcher.spanner.timestamps import to_micros

@@ -8,6 +8,7 @@ WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY scripts/sbom.py scripts/
 COPY watcher watcher
+COPY spanner_schema spanner_schema
 COPY ddl ddl
 COPY emulator emulator
 COPY benchmarks benchmarks

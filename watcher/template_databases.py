@@ -11,9 +11,9 @@ from pathlib import Path
 import grpc
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
 from emulator.copy_calls import COPY
 from emulator.process import call_server, spawn
+from spanner_schema.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.database import create_on_emulator, open_client

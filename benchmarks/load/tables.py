@@ -22,8 +22,9 @@ from benchmarks.run_settings import (
 )
 from ddl.migration import apply
 from ddl.migration.plan import make_plan
-from ddl.model.options import WatchOptions
-from ddl.model.schema import (
+from ddl.rules.evolve import parse_schema
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
@@ -34,10 +35,9 @@ from ddl.model.schema import (
     Type,
     TypeCode,
 )
-from ddl.model.steps import CreateChangeStream, CreateTable
-from ddl.model.strategies import Strategy
-from ddl.rules.evolve import parse_schema
-from ddl.syntax.render import render_schema, render_step
+from spanner_schema.model.steps import CreateChangeStream, CreateTable
+from spanner_schema.model.strategies import Strategy
+from spanner_schema.syntax.render import render_schema, render_step
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect, create_on_emulator

@@ -20,14 +20,14 @@ from google.cloud.spanner_v1.database import Database
 from ddl.migration.plan import Plan, fingerprint
 from ddl.migration.record import (
     delete_records,
-    read_records,
     record_plan,
     select_rollback_statements,
 )
 from ddl.migration.updates import SchemaUpdate, find_running_updates, read_update
-from ddl.model.errors import ApplyError, PlanError
-from ddl.model.schema import Dialect, Schema
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.errors import ApplyError, PlanError
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.watched.records import read_records
 
 OPERATION_SECONDS_MAX = 24 * 3600
 POLL_SECONDS_MIN, POLL_SECONDS_MAX, POLL_GROWTH = 0.2, 5.0, 1.2

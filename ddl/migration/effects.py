@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ddl.model.schema import Dialect, Schema
-from ddl.model.steps import (
+from ddl.rules.limits import FIXED_BYTES_MAX, KEY_BYTES_MAX, count_key_bytes
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.model.steps import (
     AddColumn,
     AlterIndexStoring,
     CreateIndex,
@@ -13,7 +14,6 @@ from ddl.model.steps import (
     SetOnUpdate,
     Step,
 )
-from ddl.rules.limits import FIXED_BYTES_MAX, KEY_BYTES_MAX, count_key_bytes
 
 # assumes: read-after-dml
 PENDING_NOTE = (

@@ -13,11 +13,11 @@ from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.plan import Plan
-from ddl.model.schema import Column, Dialect, Schema, Table, TypeCode
 from ddl.rules.evolve import apply_step
 from ddl.rules.limits import FIXED_BYTES_MAX
-from ddl.syntax.parse import parse_statement
-from ddl.syntax.render import quote_column, quote_name
+from spanner_schema.model.schema import Column, Dialect, Schema, Table, TypeCode
+from spanner_schema.syntax.parse import parse_statement
+from spanner_schema.syntax.render import quote_column, quote_name
 
 ROWS_COUNTED_MAX = 10_000
 """A count reads so many rows and no more."""

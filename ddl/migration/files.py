@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from ddl.migration.plan import Plan
-from ddl.model.errors import PlanError
+from spanner_schema.model.errors import PlanError
 
 NUMBER = re.compile(r"(\d{4})_.*\.sql\Z")
 

@@ -8,17 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 
 from ddl.migration.effects import describe_cost, describe_effects
-from ddl.model.errors import DdlError, PlanError, SchemaError
-from ddl.model.names import list_names
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Schema
-from ddl.model.steps import (
-    AddColumn,
-    CreateIndex,
-    CreateTable,
-    Step,
-)
-from ddl.model.strategies import Strategy
 from ddl.rules.evolve import apply_step, reverse_step
 from ddl.rules.limits import (
     INDEXES_MAX,
@@ -28,9 +17,20 @@ from ddl.rules.limits import (
     check_names_and_keys,
     check_table_size,
 )
-from ddl.syntax.render import render_schema, render_step
-from ddl.tracking.ownership import NOBODY, Ownership, TakeOver
 from ddl.tracking.wanted_schema import list_required_steps, list_take_overs
+from spanner_schema.model.errors import DdlError, PlanError, SchemaError
+from spanner_schema.model.names import list_names
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Schema
+from spanner_schema.model.steps import (
+    AddColumn,
+    CreateIndex,
+    CreateTable,
+    Step,
+)
+from spanner_schema.model.strategies import Strategy
+from spanner_schema.syntax.render import render_schema, render_step
+from spanner_schema.watched.ownership import NOBODY, Ownership, TakeOver
 
 
 @dataclass(frozen=True, slots=True)

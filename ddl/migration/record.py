@@ -1,4 +1,4 @@
-"""Records of what ``ddl apply`` added and took over, kept in the database.
+"""Writes the records of what ``ddl apply`` added and took over, kept in the database.
 
 ``ddl rollback`` removes only what was added, and clearing erases only what is ours or taken over.
 """
@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
 from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.plan import Plan
-from ddl.model.errors import NameNotFoundError, PlanError, SchemaError
-from ddl.model.names import TABLE_NAME_CHARACTERS_MAX
-from ddl.model.schema import Column, Dialect, KeyPart, Schema, Table, Type, TypeCode
-from ddl.model.steps import (
+from ddl.rules.dependents import list_dependents, name_dropped
+from ddl.rules.evolve import apply_step
+from ddl.rules.limits import TABLES_MAX
+from spanner_schema.model.errors import NameNotFoundError, PlanError, SchemaError
+from spanner_schema.model.names import TABLE_NAME_CHARACTERS_MAX
+from spanner_schema.model.schema import Dialect, Schema, Table
+from spanner_schema.model.steps import (
     AddColumn,
     CreateIndex,
     CreateTable,
@@ -26,40 +28,17 @@ from ddl.model.steps import (
     Step,
     redefine_column,
 )
-from ddl.rules.dependents import list_dependents, name_dropped
-from ddl.rules.evolve import apply_step
-from ddl.rules.limits import TABLES_MAX
-from ddl.syntax.parse import parse_statement
-from ddl.syntax.render import render_step
-from ddl.tracking.ownership import Ownership, fold
-
-TABLE = "SpannerWatcherMigrations"
-TAKEN_OVER = Column("TakenOver", Type(TypeCode.STRING))
-"""Earlier releases did not make it."""
-WATCHED = Column(
-    "WatchedTable", Type(TypeCode.STRING, length=TABLE_NAME_CHARACTERS_MAX), not_null=True
-)
-"""Earlier releases made it one character shorter."""
-RECORDS = Table(
+from spanner_schema.syntax.parse import parse_statement
+from spanner_schema.syntax.render import render_step
+from spanner_schema.watched.records import (
+    RECORDED_SCHEMA,
+    RECORDS,
     TABLE,
-    (
-        WATCHED,
-        Column("Down", Type(TypeCode.STRING), not_null=True),
-        Column("RecordedAt", Type(TypeCode.TIMESTAMP), not_null=True, allow_commit_timestamp=True),
-        TAKEN_OVER,
-    ),
-    (KeyPart("WatchedTable"),),
+    TAKEN_OVER,
+    WATCHED,
+    Record,
+    read_records,
 )
-RECORDED_SCHEMA = Schema(tables=(RECORDS,))
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What was recorded of a table: the statements that undo what was added, and the names of what
-    was taken over."""
-
-    down: tuple[str, ...] = ()
-    taken_over: tuple[str, ...] = ()
 
 
 def record_plan(database: Database, plan: Plan, schema: Schema) -> None:
@@ -135,40 +114,6 @@ def undoes(step: Step, made: Step) -> bool:
         dropped = (step.table.casefold(), step.column.casefold())
         return (made.table.casefold(), made.column.name.casefold()) == dropped
     return False
-
-
-def read_records(database: Database, schema: Schema) -> dict[str, Record]:
-    """The records by table; empty if nothing was recorded.
-
-    ``schema`` shows whether the table of records exists.
-    """
-    table = schema.table(TABLE)
-    if table is None:
-        return {}
-    columns = ["WatchedTable", "Down"]
-    columns += [name for name in (TAKEN_OVER.name,) if table.column(name) is not None]
-    with database.snapshot() as snapshot:
-        rows = snapshot.read(TABLE, columns, KeySet(all_=True))
-        return {row[0]: parse_record(*row[1:]) for row in rows}
-
-
-def parse_record(down: str, taken_over: str | None = None) -> Record:
-    """A record as it is stored."""
-    return Record(tuple(json.loads(down)), tuple(json.loads(taken_over or "[]")))
-
-
-def read_ownership(database: Database, schema: Schema) -> Mapping[str, Ownership]:
-    """What the records say is ours, by table: columns that were added or taken over."""
-    return {
-        table: Ownership(fold(record.taken_over), fold(list_added_columns(record, schema.dialect)))
-        for table, record in read_records(database, schema).items()
-    }
-
-
-def list_added_columns(record: Record, dialect: Dialect) -> list[str]:
-    """The columns that a rollback would drop."""
-    steps = (parse_statement(sql, dialect) for sql in record.down)
-    return [step.column for step in steps if isinstance(step, DropColumn)]
 
 
 def select_rollback_statements(

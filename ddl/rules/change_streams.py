@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ddl.model.errors import MissingObjectError, PlanError
-from ddl.model.names import make_unknown_table_error, require_column, require_table
-from ddl.model.schema import ChangeStream, ChangeStreamTable, Schema
-from ddl.model.steps import AlterChangeStream, CreateChangeStream, DropChangeStream
-from ddl.model.suggestions import suggest_name
 from ddl.rules.limits import STREAMS_A_COLUMN_MAX, STREAMS_MAX
+from spanner_schema.model.errors import MissingObjectError, PlanError
+from spanner_schema.model.names import make_unknown_table_error, require_column, require_table
+from spanner_schema.model.schema import ChangeStream, ChangeStreamTable, Schema
+from spanner_schema.model.steps import AlterChangeStream, CreateChangeStream, DropChangeStream
+from spanner_schema.model.suggestions import suggest_name
 
 CAPTURE_TYPES = ("OLD_AND_NEW_VALUES", "NEW_VALUES", "NEW_ROW", "NEW_ROW_AND_OLD_VALUES")
 FLAGS = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ddl.model.names import same_name, split_name
-from ddl.model.schema import Dialect, Index, Schema, Table, Verbatim
-from ddl.model.steps import DropColumn, DropIndex, DropTable, Step
-from ddl.syntax.references import find_referenced_columns
-from ddl.syntax.tokens import Token, TokenKind, tokenize
+from spanner_schema.model.names import same_name, split_name
+from spanner_schema.model.schema import Dialect, Index, Schema, Table, Verbatim
+from spanner_schema.model.steps import DropColumn, DropIndex, DropTable, Step
+from spanner_schema.syntax.references import find_referenced_columns
+from spanner_schema.syntax.tokens import Token, TokenKind, tokenize
 
 READERS = frozenset({"VIEW", "SEARCH INDEX", "VECTOR INDEX", "PROPERTY GRAPH", "FUNCTION"})
 """Kinds of objects, kept as text, that name columns of tables."""

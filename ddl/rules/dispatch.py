@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from ddl.model.errors import PlanError, SchemaError
-from ddl.model.schema import Schema
-from ddl.model.steps import Step
+from spanner_schema.model.errors import PlanError, SchemaError
+from spanner_schema.model.schema import Schema
+from spanner_schema.model.steps import Step
 
 
 @singledispatch

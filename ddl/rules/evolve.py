@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import ddl.rules.table_changes
 import ddl.rules.table_renames  # noqa: F401 (registers what is done with its steps)
-from ddl.model import steps
-from ddl.model.errors import DuplicateNameError, NameNotFoundError
-from ddl.model.names import check_name_is_free, require_table, same_name
-from ddl.model.schema import Dialect, Schema
-from ddl.model.steps import Step
 from ddl.rules.dispatch import apply_by_type, reverse_by_type
 from ddl.rules.refusals import check_change_stream, check_index
 from ddl.rules.table_changes import change_options
-from ddl.syntax.grants import PRIVILEGE_STATEMENTS, change_grants
-from ddl.syntax.parse import parse_statement
-from ddl.syntax.protos import list_bundle_types
-from ddl.syntax.tokens import split_statements
+from spanner_schema.model import steps
+from spanner_schema.model.errors import DuplicateNameError, NameNotFoundError
+from spanner_schema.model.names import check_name_is_free, require_table, same_name
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.model.steps import Step
+from spanner_schema.syntax.grants import PRIVILEGE_STATEMENTS, change_grants
+from spanner_schema.syntax.parse import parse_statement
+from spanner_schema.syntax.protos import list_bundle_types
+from spanner_schema.syntax.tokens import split_statements
 
 
 def apply_step(schema: Schema, step: Step) -> Schema:

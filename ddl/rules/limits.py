@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ddl.model import steps
-from ddl.model.errors import InvalidDefinitionError, SchemaError
-from ddl.model.names import NAME_LENGTH_MAX
-from ddl.model.schema import Dialect, Index, KeyPart, Schema, Table, TypeCode
+from spanner_schema.model import steps
+from spanner_schema.model.errors import InvalidDefinitionError, SchemaError
+from spanner_schema.model.names import NAME_LENGTH_MAX
+from spanner_schema.model.schema import Dialect, Index, KeyPart, Schema, Table, TypeCode
 
 COLUMNS_IN_TABLE_MAX = 1_024
 KEY_COLUMNS_MAX = 16

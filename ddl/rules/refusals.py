@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from ddl.model.column_types import COLUMN_TYPES
-from ddl.model.errors import InvalidDefinitionError, SchemaError
-from ddl.model.names import require_column, require_table, same_name
-from ddl.model.schema import ChangeStream, Column, Dialect, Index, Schema, Table, Type, TypeCode
 from ddl.rules.limits import check_index_key
-from ddl.syntax.references import find_referenced_columns
+from spanner_schema.model.column_types import COLUMN_TYPES
+from spanner_schema.model.errors import InvalidDefinitionError, SchemaError
+from spanner_schema.model.names import require_column, require_table, same_name
+from spanner_schema.model.schema import (
+    ChangeStream,
+    Column,
+    Dialect,
+    Index,
+    Schema,
+    Table,
+    Type,
+    TypeCode,
+)
+from spanner_schema.syntax.references import find_referenced_columns
+from spanner_schema.syntax.spelling import normalize
 
 COMMIT_TIMESTAMP = "PENDING_COMMIT_TIMESTAMP()"
 
@@ -164,11 +174,6 @@ def remove_prefix(expression: str | None) -> str:
     """An expression without blanks; what PostgreSQL writes is folded."""
     text = "".join((expression or "").split())
     return normalize(text) if text.upper().startswith("SPANNER.") else text
-
-
-def normalize(expression: str | None) -> str:
-    """An expression for comparison: in capitals, without blanks and PostgreSQL's prefix."""
-    return "".join((expression or "").split()).upper().removeprefix("SPANNER.")
 
 
 def check_generated_column(table: Table, column: Column, dialect: Dialect) -> None:

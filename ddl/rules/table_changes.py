@@ -5,11 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl.model import steps
-from ddl.model.errors import ConstraintNotFoundError, InvalidDefinitionError, PlanError, SchemaError
-from ddl.model.names import check_name_is_free, require_column, require_table, same_name
-from ddl.model.schema import Column, Schema, Table
-from ddl.model.steps import Step
 from ddl.rules.dispatch import apply_by_type, reverse_by_type
 from ddl.rules.refusals import (
     check_column,
@@ -19,6 +14,16 @@ from ddl.rules.refusals import (
     is_type_change_allowed,
     name_type,
 )
+from spanner_schema.model import steps
+from spanner_schema.model.errors import (
+    ConstraintNotFoundError,
+    InvalidDefinitionError,
+    PlanError,
+    SchemaError,
+)
+from spanner_schema.model.names import check_name_is_free, require_column, require_table, same_name
+from spanner_schema.model.schema import Column, Schema, Table
+from spanner_schema.model.steps import Step
 
 COMMIT_OPTION = "allow_commit_timestamp"
 COLUMN_OPTIONS = frozenset({COMMIT_OPTION, "locality_group", "cassandra_type"})

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ddl.model import steps
-from ddl.model.errors import InvalidDefinitionError, SchemaError
-from ddl.model.names import check_name_is_free, require_table, same_name
-from ddl.model.schema import ChangeStream, Dialect, Schema, Table, Verbatim
-from ddl.model.steps import Step
 from ddl.rules.dispatch import apply_by_type, reverse_by_type
 from ddl.rules.table_changes import replace_table
-from ddl.syntax import property_graphs, search_indexes, vector_indexes
+from spanner_schema.model import steps
+from spanner_schema.model.errors import InvalidDefinitionError, SchemaError
+from spanner_schema.model.names import check_name_is_free, require_table, same_name
+from spanner_schema.model.schema import ChangeStream, Dialect, Schema, Table, Verbatim
+from spanner_schema.model.steps import Step
+from spanner_schema.syntax import property_graphs, search_indexes, vector_indexes
 
 
 @apply_by_type.register

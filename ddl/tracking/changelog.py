@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ddl.model.errors import PlanError
-from ddl.model.names import choose_free_name, find_named_table
-from ddl.model.schema import (
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.names import choose_free_name, find_named_table
+from spanner_schema.model.schema import (
     Column,
     Dialect,
     Interleave,
@@ -16,7 +16,7 @@ from ddl.model.schema import (
     Type,
     TypeCode,
 )
-from ddl.model.steps import CreateTable
+from spanner_schema.model.steps import CreateTable
 
 
 def make_history_table(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddl.model.names import join_name, split_name
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Index
-from ddl.tracking.ownership import fold
-from ddl.tracking.tracked import ShardShape, Tracking
+from spanner_schema.model.names import join_name, split_name
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Index
+from spanner_schema.watched.ownership import fold
+from spanner_schema.watched.tracked import ShardShape, Tracking
 
 RESHAPING = frozenset({"shards", "modulo", "shard_key", "stored", "shard_column", "index"})
 """Options that another shard or another index fulfils, which are made beside the old ones."""

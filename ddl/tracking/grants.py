@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ddl.model.errors import PlanError
-from ddl.model.names import find_named_table, split_name
-from ddl.model.purposes import Purpose
-from ddl.model.schema import Grant, Schema, Table
-from ddl.syntax.grants import (
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.names import find_named_table, split_name
+from spanner_schema.model.purposes import Purpose
+from spanner_schema.model.schema import Grant, Schema, Table
+from spanner_schema.syntax.grants import (
     CHANGE_STREAM,
     DELETE,
     EXECUTE,
@@ -28,9 +28,9 @@ from ddl.syntax.grants import (
     USAGE,
     render_grants,
 )
-from ddl.syntax.placements import list_read_functions
-from ddl.syntax.render import SPELLINGS
-from ddl.tracking.tracked import Tracking, find_own_trackings, find_trackings
+from spanner_schema.syntax.placements import list_read_functions
+from spanner_schema.syntax.render import SPELLINGS
+from spanner_schema.watched.tracked import Tracking, find_own_trackings, find_trackings
 
 ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
 READING = {Purpose.WATCH, Purpose.REPLICATE, Purpose.VERIFY}

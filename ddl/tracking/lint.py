@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ddl.model.schema import (
+from spanner_schema.model.schema import (
     Column,
     Dialect,
     Index,
@@ -16,11 +16,11 @@ from ddl.model.schema import (
     Table,
     TypeCode,
 )
-from ddl.model.steps import AlterDatabase, SetDefault, SetOnUpdate, SetRowDeletionPolicy
-from ddl.syntax.references import find_referenced_columns
-from ddl.syntax.render import SPELLINGS, render_step
-from ddl.tracking.shards import shard_values
-from ddl.tracking.tracked import is_null_filtered
+from spanner_schema.model.steps import AlterDatabase, SetDefault, SetOnUpdate, SetRowDeletionPolicy
+from spanner_schema.syntax.references import find_referenced_columns
+from spanner_schema.syntax.render import SPELLINGS, render_step
+from spanner_schema.watched.shards import shard_values
+from spanner_schema.watched.tracked import is_null_filtered
 
 SHARDS_MAX = 100
 RETENTION = re.compile(r"(?<!\d)(\d{1,9}+)\s*+([dhms])")

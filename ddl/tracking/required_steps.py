@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ddl.model.errors import PlanError
-from ddl.model.names import (
+from ddl.tracking.comparison import list_shard_differences
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.names import (
     choose_free_column,
     choose_free_name,
     is_taken,
@@ -13,9 +14,18 @@ from ddl.model.names import (
     same_name,
     split_name,
 )
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Column, Dialect, Index, KeyPart, Schema, Table, Type, TypeCode
-from ddl.model.steps import (
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import (
+    Column,
+    Dialect,
+    Index,
+    KeyPart,
+    Schema,
+    Table,
+    Type,
+    TypeCode,
+)
+from spanner_schema.model.steps import (
     AddColumn,
     AlterIndexStoring,
     CreateIndex,
@@ -24,13 +34,12 @@ from ddl.model.steps import (
     SetOnUpdate,
     Step,
 )
-from ddl.model.strategies import Modulo, Strategy
-from ddl.rules.refusals import normalize
-from ddl.syntax.render import SPELLINGS, quote_column, render_type
-from ddl.tracking.comparison import list_shard_differences
-from ddl.tracking.ownership import Ownership, fold, is_ours, refuse_take_over
-from ddl.tracking.shards import shard_expression, shard_values
-from ddl.tracking.tracked import describe_shard, find_processed, is_null_filtered
+from spanner_schema.model.strategies import Modulo, Strategy
+from spanner_schema.syntax.render import SPELLINGS, quote_column, render_type
+from spanner_schema.syntax.spelling import normalize
+from spanner_schema.watched.ownership import Ownership, fold, is_ours, refuse_take_over
+from spanner_schema.watched.shards import shard_expression, shard_values
+from spanner_schema.watched.tracked import describe_shard, find_processed, is_null_filtered
 
 
 @dataclass(frozen=True, slots=True)

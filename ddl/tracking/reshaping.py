@@ -11,12 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
-from ddl.model.errors import PlanError
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Column, Schema, Table, Type, TypeCode
-from ddl.model.steps import AddColumn, DropColumn, DropIndex
 from ddl.tracking.comparison import RESHAPING, Difference, list_differences, place_index
-from ddl.tracking.ownership import fold
 from ddl.tracking.required_steps import (
     RequiredStep,
     check_shard,
@@ -24,7 +19,12 @@ from ddl.tracking.required_steps import (
     store_columns,
     write_shard,
 )
-from ddl.tracking.tracked import Tracking
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Column, Schema, Table, Type, TypeCode
+from spanner_schema.model.steps import AddColumn, DropColumn, DropIndex
+from spanner_schema.watched.ownership import fold
+from spanner_schema.watched.tracked import Tracking
 
 GONE = (
     "goes once the new one can be read: consumers go over with their next window. Those of a shared"

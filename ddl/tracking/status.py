@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.errors import DdlError
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Index, Schema, Table
-from ddl.model.strategies import Strategy
-from ddl.syntax.render import quote_column, render_source
-from ddl.tracking.tracked import (
+from ddl.tracking.wanted_schema import list_required_steps
+from spanner_schema.model.errors import DdlError
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Index, Schema, Table
+from spanner_schema.model.strategies import Strategy
+from spanner_schema.syntax.render import quote_column, render_source
+from spanner_schema.watched.tracked import (
     find_own_trackings,
     find_sets_table,
     find_trackings,
     list_streams,
 )
-from ddl.tracking.wanted_schema import list_required_steps
 
 
 @dataclass(frozen=True, slots=True)

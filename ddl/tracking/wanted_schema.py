@@ -5,39 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ddl.model.errors import PlanError
-from ddl.model.names import find_named_table
-from ddl.model.options import WatchOptions
-from ddl.model.schema import (
-    ChangeStream,
-    ChangeStreamTable,
-    Column,
-    Dialect,
-    Index,
-    KeyPart,
-    Schema,
-    Table,
-    Type,
-    TypeCode,
-)
-from ddl.model.steps import (
-    AddColumn,
-    AlterChangeStream,
-    CreateIndex,
-    CreateTable,
-)
-from ddl.model.strategies import Strategy
 from ddl.rules.change_streams import check_watches, create
 from ddl.tracking.comparison import list_differences
-from ddl.tracking.ownership import (
-    NOBODY,
-    Ownership,
-    TakeOver,
-    fold,
-    is_change_sets_table,
-    is_ours,
-    refuse_take_over,
-)
 from ddl.tracking.required_steps import (
     PROCESSED_EFFECT,
     SETS_EFFECT,
@@ -53,7 +22,38 @@ from ddl.tracking.required_steps import (
     store_columns,
 )
 from ddl.tracking.reshaping import reshape
-from ddl.tracking.tracked import (
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.names import find_named_table
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import (
+    ChangeStream,
+    ChangeStreamTable,
+    Column,
+    Dialect,
+    Index,
+    KeyPart,
+    Schema,
+    Table,
+    Type,
+    TypeCode,
+)
+from spanner_schema.model.steps import (
+    AddColumn,
+    AlterChangeStream,
+    CreateIndex,
+    CreateTable,
+)
+from spanner_schema.model.strategies import Strategy
+from spanner_schema.watched.ownership import (
+    NOBODY,
+    Ownership,
+    TakeOver,
+    fold,
+    is_change_sets_table,
+    is_ours,
+    refuse_take_over,
+)
+from spanner_schema.watched.tracked import (
     Tracking,
     find_own_trackings,
     find_processed,

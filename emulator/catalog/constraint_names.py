@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ddl.model.names import join_name, split_name
 from ddl.rules.limits import NAME_CHARACTERS_MAX
 from emulator.sql.functions.text import farm_fingerprint
+from spanner_schema.model.names import join_name, split_name
 
 SEED = "2695C62E33338E4B"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.model.names import split_name
-from ddl.model.schema import ForeignKey, OnDelete, Schema, Table
-from ddl.syntax.references import find_referenced_columns
 from emulator.catalog.managed_indexes import find_unique_index
 from emulator.values.system_tables import Row
+from spanner_schema.model.names import split_name
+from spanner_schema.model.schema import ForeignKey, OnDelete, Schema, Table
+from spanner_schema.syntax.references import find_referenced_columns
 
 PLACEMENT_KEY = "PLACEMENT KEY"
 

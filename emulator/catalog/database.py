@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import apsw
 
-from ddl.model.schema import Dialect, Schema, Type
 from emulator.catalog import constraints, models, objects, property_graphs, routines, tables
 from emulator.catalog.postgres import POSTGRES_CONTENTS, user_view_columns
 from emulator.sql.functions import register
@@ -14,6 +13,7 @@ from emulator.values.columns import View
 from emulator.values.postgres_tables import POSTGRES_VIEWS
 from emulator.values.sqlite_text import quote_name
 from emulator.values.system_tables import VIEWS, Row
+from spanner_schema.model.schema import Dialect, Schema, Type
 
 CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
     f"INFORMATION_SCHEMA.{name}": fill

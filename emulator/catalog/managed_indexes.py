@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ddl.model.schema import ForeignKey, Index, KeyPart, Schema, Table
 from emulator.catalog.constraint_names import name_managed_index
+from spanner_schema.model.schema import ForeignKey, Index, KeyPart, Schema, Table
 
 
 def all_managed_indexes(schema: Schema) -> Iterator[tuple[Table, Index]]:

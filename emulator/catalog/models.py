@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.model.names import split_name
-from ddl.model.schema import Column, Schema
-from ddl.syntax.models import list_models
-from ddl.syntax.render import render_type
 from emulator.values.system_tables import Row
+from spanner_schema.model.names import split_name
+from spanner_schema.model.schema import Column, Schema
+from spanner_schema.syntax.models import list_models
+from spanner_schema.syntax.render import render_type
 
 OPTION_TYPES = {"default_batch_size": "INT64", "endpoints": "ARRAY<STRING>", "required": "BOOL"}
 """Those that are no STRING."""

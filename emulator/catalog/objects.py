@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.model.names import split_name
-from ddl.model.schema import Schema
-from ddl.syntax import placements, sequences, views
-from ddl.syntax.locality_groups import list_locality_groups
 from emulator.values.system_tables import Row
+from spanner_schema.model.names import split_name
+from spanner_schema.model.schema import Schema
+from spanner_schema.syntax import placements, sequences, views
+from spanner_schema.syntax.locality_groups import list_locality_groups
 
 
 def view_rows(schema: Schema) -> Iterator[Row]:

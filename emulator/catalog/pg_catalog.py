@@ -5,13 +5,22 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 
-from ddl.model import names
-from ddl.model.schema import Column, ForeignKey, Index, OnDelete, Schema, Table, Type, TypeCode
-from ddl.syntax import sequences
-from ddl.syntax.references import find_referenced_columns
-from ddl.syntax.views import list_views, read_view
 from emulator.catalog import constraints, tables
 from emulator.values.served_types import SERVED_TYPES, PgType
+from spanner_schema.model import names
+from spanner_schema.model.schema import (
+    Column,
+    ForeignKey,
+    Index,
+    OnDelete,
+    Schema,
+    Table,
+    Type,
+    TypeCode,
+)
+from spanner_schema.syntax import sequences
+from spanner_schema.syntax.references import find_referenced_columns
+from spanner_schema.syntax.views import list_views, read_view
 
 Fields = dict[str, object]
 OWNERS = {

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from ddl.model.schema import Column, Dialect, Grant, Schema, Table, Type, TypeCode
-from ddl.syntax import sequences
-from ddl.syntax.grants import FUNCTION, ROLE, TABLE
-from ddl.syntax.placements import list_read_functions
-from ddl.syntax.render import render_type
-from ddl.syntax.views import list_views, read_view
 from emulator.catalog import constraints, objects, routines, tables
 from emulator.catalog.pg_catalog import PG_CONTENTS, split_name
 from emulator.values.columns import View
 from emulator.values.postgres_tables import POSTGRES_VIEWS
 from emulator.values.system_tables import VIEWS, Row
 from emulator.values.types import BOOL
+from spanner_schema.model.schema import Column, Dialect, Grant, Schema, Table, Type, TypeCode
+from spanner_schema.syntax import sequences
+from spanner_schema.syntax.grants import FUNCTION, ROLE, TABLE
+from spanner_schema.syntax.placements import list_read_functions
+from spanner_schema.syntax.render import render_type
+from spanner_schema.syntax.views import list_views, read_view
 
 Fields = dict[str, object]
 Fill = Callable[[Schema], Iterator[Row]]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from ddl.model.names import split_name
-from ddl.model.schema import Schema
-from ddl.syntax.property_graphs import (
+from emulator.sql.property_graphs import GraphTypes, type_graph
+from emulator.sql.types import name_of
+from emulator.values.system_tables import Row
+from spanner_schema.model.names import split_name
+from spanner_schema.model.schema import Schema
+from spanner_schema.syntax.property_graphs import (
     GraphElement,
     GraphReference,
     PropertyGraph,
     list_property_graphs,
 )
-from emulator.sql.property_graphs import GraphTypes, type_graph
-from emulator.sql.types import name_of
-from emulator.values.system_tables import Row
 
 Description = dict[str, object]
 

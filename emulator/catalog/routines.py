@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.model.names import split_name
-from ddl.model.schema import Schema
-from ddl.syntax.grants import SYSTEM_ROLES
-from ddl.syntax.placements import list_read_functions
-from ddl.syntax.references import find_referenced_columns
 from emulator.values.system_tables import Row
+from spanner_schema.model.names import split_name
+from spanner_schema.model.schema import Schema
+from spanner_schema.syntax.grants import SYSTEM_ROLES
+from spanner_schema.syntax.placements import list_read_functions
+from spanner_schema.syntax.references import find_referenced_columns
 
 READ_PARAMETERS = (
     ("start_timestamp", "TIMESTAMP"),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from ddl.model.names import split_name
-from ddl.model.schema import Column, Index, KeyPart, Schema, Table, Type
-from ddl.syntax.protos import KIND as PROTO_BUNDLE
-from ddl.syntax.render import render_type
-from ddl.syntax.search_indexes import SearchIndex, list_search_indexes
-from ddl.syntax.vector_indexes import VectorIndex, list_vector_indexes
 from emulator.catalog.managed_indexes import all_managed_indexes
 from emulator.values.columns import View
 from emulator.values.system_tables import VIEWS, Row
+from spanner_schema.model.names import split_name
+from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table, Type
+from spanner_schema.syntax.protos import KIND as PROTO_BUNDLE
+from spanner_schema.syntax.render import render_type
+from spanner_schema.syntax.search_indexes import SearchIndex, list_search_indexes
+from spanner_schema.syntax.vector_indexes import VectorIndex, list_vector_indexes
 
 
 def yes_or_no(value: bool) -> str:

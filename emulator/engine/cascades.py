@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from ddl.model.schema import ForeignKey, OnDelete, Schema, Table
 from emulator.engine.keys import Clause, key_clauses, key_parts
 from emulator.engine.mutations import exists, key_of, resolve_key_timestamps
 from emulator.engine.refusals import broken_foreign_key, referenced_row_deleted
 from emulator.engine.write_plans import Moment, Row, WritePlan
 from emulator.values.requests import KeyDelete, MutationKind, RowWrite
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import ForeignKey, OnDelete, Schema, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ from collections.abc import Collection, Mapping
 
 import apsw
 
-from ddl.model.schema import Schema
-from ddl.syntax.views import list_views
 from emulator.catalog.database import VIEW_COLUMNS, fill, open_catalog
 from emulator.engine.privileges import Rights
 from emulator.engine.query_stats import QueryStats
@@ -25,6 +23,8 @@ from emulator.sql.statements import CompiledQuery
 from emulator.storage.sqlite import StorageReader
 from emulator.values.columns import View
 from emulator.values.requests import ResultRows, Stats, Stored
+from spanner_schema.model.schema import Schema
+from spanner_schema.syntax.views import list_views
 
 SCHEMAS_MAX = 4
 ANSWERS_MAX = 64

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import apsw
 
-from ddl.model.schema import Table
 from emulator.engine.write_plans import Row, WritePlan
 from emulator.errors import unimplemented
 from emulator.sql.statements import Bindings, Insert, OnConflict, Update
 from emulator.storage.sqlite import current_table
 from emulator.values.requests import Stored
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Table
 
 
 def find_conflict(

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import apsw
 
-from ddl.model.schema import Dialect, Schema
-from ddl.syntax.render import render_schema
 from emulator.engine.catalogs import Catalogs
 from emulator.engine.change_streams.mutable import churn_mutable, is_mutable
 from emulator.engine.change_streams.partitions import StreamPartition, churn
@@ -58,6 +56,8 @@ from emulator.values.requests import (
     TransactionOrigin,
 )
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.syntax.render import render_schema
 
 CHURN_WAIT_SECONDS = 5.0
 CLOSE_WAIT_SECONDS = 1.0

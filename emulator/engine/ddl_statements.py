@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from ddl.model import steps
-from ddl.model.errors import DdlError
-from ddl.model.schema import Dialect, Schema
-from ddl.syntax import locality_groups, models, search_indexes, vector_indexes
-from ddl.syntax.clauses import OPTION_WORDS
-from ddl.syntax.parse import parse_statement
-from ddl.syntax.placements import KIND as PLACEMENT
-from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
-from ddl.syntax.protos import KIND as PROTO_BUNDLE
-from ddl.syntax.protos import list_bundle_types
 from emulator.engine import proto_bundle
 from emulator.engine.schema_rules import placements
 from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.errors import failed_precondition, unimplemented
+from spanner_schema.model import steps
+from spanner_schema.model.errors import DdlError
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.syntax import locality_groups, models, search_indexes, vector_indexes
+from spanner_schema.syntax.clauses import OPTION_WORDS
+from spanner_schema.syntax.parse import parse_statement
+from spanner_schema.syntax.placements import KIND as PLACEMENT
+from spanner_schema.syntax.property_graphs import KIND as PROPERTY_GRAPH
+from spanner_schema.syntax.protos import KIND as PROTO_BUNDLE
+from spanner_schema.syntax.protos import list_bundle_types
 
 RECORDED_KINDS = {
     "ROLE",

@@ -7,11 +7,15 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ddl.model import steps
-from ddl.model.errors import DuplicateNameError, NameNotFoundError, SchemaError
-from ddl.model.names import same_name
-from ddl.model.schema import Column, Dialect, Identity, Schema, Table, Verbatim, find
-from ddl.syntax import (
+from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
+from emulator.errors import failed_precondition, invalid_argument
+from emulator.sql.property_graphs import complete_graph
+from emulator.sql.sequences import identity_counter, sequence_counter
+from spanner_schema.model import steps
+from spanner_schema.model.errors import DuplicateNameError, NameNotFoundError, SchemaError
+from spanner_schema.model.names import same_name
+from spanner_schema.model.schema import Column, Dialect, Identity, Schema, Table, Verbatim, find
+from spanner_schema.syntax import (
     locality_groups,
     models,
     placements,
@@ -20,12 +24,8 @@ from ddl.syntax import (
     vector_indexes,
     views,
 )
-from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
-from ddl.syntax.property_graphs import read_property_graph
-from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
-from emulator.errors import failed_precondition, invalid_argument
-from emulator.sql.property_graphs import complete_graph
-from emulator.sql.sequences import identity_counter, sequence_counter
+from spanner_schema.syntax.property_graphs import KIND as PROPERTY_GRAPH
+from spanner_schema.syntax.property_graphs import read_property_graph
 
 NEXTVAL = re.compile(r"\bnextval\s*\(\s*'\"?([^'\"]+)", re.IGNORECASE)
 """How the PostgreSQL dialect draws from a sequence."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import apsw
 
-from ddl.model.schema import Column, Table
 from emulator.engine.conflicts import excluded_values, find_conflict, update_of_conflict
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
 from emulator.engine.pending_timestamps import PendingTimestamps, commit_columns
@@ -27,6 +26,7 @@ from emulator.storage.sqlite import PENDING, current_table, index_name
 from emulator.values.requests import DmlResult, MutationKind, Stats, Stored
 from emulator.values.sqlite_text import quote_name
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import Column, Table
 
 KINDS = {
     "insert": MutationKind.INSERT,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ddl.model.schema import Dialect, Index, KeyPart, Table
 from emulator.engine.refusals import wrong_key_size
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import FLOATS
+from spanner_schema.model.schema import Dialect, Index, KeyPart, Table
 
 NAN = "NaN"
 """The storage form of NaN: a text, which SQLite sorts behind every number."""

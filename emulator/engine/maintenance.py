@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import apsw
 
-from ddl.model.schema import Table
 from emulator.engine.writer import DatabaseWriter
 from emulator.errors import SpannerError
 from emulator.storage.archives import drop_archive
@@ -19,6 +18,7 @@ from emulator.storage.sqlite import current_table
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import TransactionOrigin
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Table
 
 LOG = logging.getLogger("emulator")
 

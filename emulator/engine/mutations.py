@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import apsw
 
-from ddl.model.schema import KeyPart, Schema, Table
 from emulator.engine.keys import key_clauses, key_parts
 from emulator.engine.refusals import (
     commit_timestamp_not_allowed,
@@ -32,6 +31,7 @@ from emulator.values.requests import (
 )
 from emulator.values.sqlite_text import quote_name
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import KeyPart, Schema, Table
 
 
 def resolve(plan: WritePlan, rows: Sequence[Row], moment: Moment) -> Sequence[Row]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from ddl.model.schema import Column, Table
 from emulator.engine.refusals import future_timestamp, pending_read
 from emulator.engine.state import SchemaState
 from emulator.engine.write_plans import PENDING_TEXT, Moment
@@ -14,6 +13,7 @@ from emulator.errors import SpannerError, invalid_argument
 from emulator.sql.statements import Delete, Insert, Returning, Update
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Column, Table
 
 
 @dataclass(slots=True)

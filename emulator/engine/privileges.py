@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from ddl.model.names import split_name
-from ddl.model.schema import Grant, KeyPart, Schema, Table
-from ddl.syntax.grants import (
+from emulator.errors import SpannerError, permission_denied
+from emulator.sql.statements import CompiledQuery, Delete, Insert, Statement
+from emulator.values.requests import KeyDelete, Mutation, MutationKind
+from spanner_schema.model.names import split_name
+from spanner_schema.model.schema import Grant, KeyPart, Schema, Table
+from spanner_schema.syntax.grants import (
     CHANGE_STREAM,
     DELETE,
     EXECUTE,
@@ -29,10 +32,7 @@ from ddl.syntax.grants import (
     USAGE,
     VIEW,
 )
-from ddl.syntax.views import find_view, list_views
-from emulator.errors import SpannerError, permission_denied
-from emulator.sql.statements import CompiledQuery, Delete, Insert, Statement
-from emulator.values.requests import KeyDelete, Mutation, MutationKind
+from spanner_schema.syntax.views import find_view, list_views
 
 SYSTEM = "SPANNER_SYS."
 TABLE_KINDS = {TABLE, VIEW}

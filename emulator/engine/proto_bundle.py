@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl.model import steps
-from ddl.model.schema import Schema, Verbatim
-from ddl.syntax.protos import (
-    KIND,
-    BundleChange,
-    list_bundle_types,
-    read_bundle_change,
-    write_bundle,
-)
 from emulator.engine.proto_descriptors import merge_descriptors, type_names
 from emulator.errors import (
     already_exists,
@@ -22,6 +13,15 @@ from emulator.errors import (
     unimplemented,
 )
 from emulator.values.protos import ProtoTypes, proto_types
+from spanner_schema.model import steps
+from spanner_schema.model.schema import Schema, Verbatim
+from spanner_schema.syntax.protos import (
+    KIND,
+    BundleChange,
+    list_bundle_types,
+    read_bundle_change,
+    write_bundle,
+)
 
 ALTER = f"ALTER {KIND}"
 RESERVED_PACKAGES = ("spanner", "tech.spanner")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ddl.model.schema import Schema
 from emulator.engine.catalogs import Catalogs
 from emulator.engine.dml import bind_parameters
 from emulator.engine.privileges import Rights
@@ -24,6 +23,7 @@ from emulator.storage.history import table_source
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import KeyRange, KeySet, ResultRows, Stats, Stored
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ddl.model.schema import Index, Schema, Table
 from emulator.engine.keys import EVERYTHING, Clause, KeyColumn, key_clauses, key_parts, range_clause
 from emulator.engine.refusals import (
     column_not_in_index,
@@ -18,6 +17,7 @@ from emulator.sql.token_calls import refuse_token_lists
 from emulator.storage.layout import filter_columns
 from emulator.values.requests import KeyRange, KeySet, ResultColumn, Stored
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Index, Schema, Table
 
 CONDITIONS_AT_ONCE = 200
 

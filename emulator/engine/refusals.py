@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import apsw
 import grpc
 
-from ddl.model.schema import ForeignKey, Schema, Table
 from ddl.rules.limits import KEY_BYTES_MAX
 from emulator.errors import (
     SpannerError,
@@ -24,6 +23,7 @@ from emulator.errors import (
 from emulator.limits import MUTATIONS_MAX
 from emulator.values.requests import Stored
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import ForeignKey, Schema, Table
 
 LOG = logging.getLogger("emulator")
 LIMITS_LINK = (

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import apsw
 
-from ddl.model.schema import Dialect, Schema, Table
-from ddl.model.steps import SetRowDeletionPolicy
-from ddl.syntax.render import render_step
 from emulator.engine.writer import DatabaseWriter
 from emulator.errors import unimplemented
 from emulator.storage.horizon import save_horizon
 from emulator.storage.sqlite import current_table, history_table
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Dialect, Schema, Table
+from spanner_schema.model.steps import SetRowDeletionPolicy
+from spanner_schema.syntax.render import render_step
 
 STREAM_TABLES = ("$records", "$partitions", "$mods")
 

@@ -9,7 +9,6 @@ from itertools import islice
 
 import apsw
 
-from ddl.model.schema import Schema
 from emulator.engine.long_statements import LongStatement
 from emulator.engine.refusals import translate_error
 from emulator.errors import SpannerError
@@ -17,6 +16,7 @@ from emulator.sql.functions.callers import waiting
 from emulator.storage.sqlite import StorageReader
 from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import Schema
 
 ROWS_AT_ONCE = 128
 STEPS_BETWEEN_CHECKS = 10_000

@@ -8,15 +8,6 @@ from typing import TypeVar
 
 import apsw
 
-from ddl.model import steps
-from ddl.model.errors import (
-    ConstraintNotFoundError,
-    DdlError,
-    DdlSyntaxError,
-    InvalidDefinitionError,
-    NameNotFoundError,
-)
-from ddl.model.schema import Column, Dialect, Schema, Table
 from ddl.rules.evolve import apply_step
 from ddl.rules.limits import check_counts, check_names_and_keys
 from emulator.engine import proto_bundle
@@ -58,6 +49,15 @@ from emulator.storage.sqlite import current_table
 from emulator.storage.statements import ExecutedStatement, save_statement
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.sqlite_text import quote_name, quote_text
+from spanner_schema.model import steps
+from spanner_schema.model.errors import (
+    ConstraintNotFoundError,
+    DdlError,
+    DdlSyntaxError,
+    InvalidDefinitionError,
+    NameNotFoundError,
+)
+from spanner_schema.model.schema import Column, Dialect, Schema, Table
 
 Checked = TypeVar("Checked")
 LOCK_WAIT_SECONDS = 600.0

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import apsw
 
-from ddl.model.schema import Identity, Schema
-from ddl.syntax.sequences import Sequence, read_sequences
 from emulator.errors import failed_precondition
 from emulator.sql.sequences import identity_counter, sequence_counter
+from spanner_schema.model.schema import Identity, Schema
+from spanner_schema.syntax.sequences import Sequence, read_sequences
 
 BITS = 63
 COUNTER_END = 1 << BITS

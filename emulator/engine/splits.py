@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ddl.model.schema import Schema
 from emulator.engine.keys import key_parts, range_clause
 from emulator.engine.reads import ReadPlan, Row
 from emulator.engine.refusals import unknown_table
 from emulator.sql.statements import TableSource
 from emulator.values.requests import KeyRange, Stored
+from spanner_schema.model.schema import Schema
 
 WHOLE = KeyRange((), (), start_closed=True, end_closed=True)
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from ddl.model.schema import Schema, Type
-from ddl.syntax.protos import list_bundle_types
 from emulator.engine.cascades import cascading_keys
 from emulator.engine.locks.conditions import TableConditions, statement_conditions
 from emulator.engine.locks.footprints import RowReader, row_reader
@@ -20,6 +18,8 @@ from emulator.sql.statements import CompiledQuery, Delete, Statement, TableSourc
 from emulator.storage.history import AS_IT_IS, Placement, table_source
 from emulator.storage.layout import TableLayout, tables_referred_to
 from emulator.values.requests import Mutation, MutationKind, RowWrite
+from spanner_schema.model.schema import Schema, Type
+from spanner_schema.syntax.protos import list_bundle_types
 
 STATEMENTS_MAX = 2_000
 VARIANTS_MAX = 100

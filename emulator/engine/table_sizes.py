@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ddl.model.schema import Schema
 from emulator.engine.clock import wall_micros
 from emulator.storage.sqlite import Storage, current_table, history_table, index_name
 from emulator.values.forms import timestamp_from_micros
+from spanner_schema.model.schema import Schema
 
 READ = "SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE"
 """The pages of each table and index of SQLite; it reads the whole file."""

@@ -8,10 +8,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ddl.model.schema import Schema
 from emulator.engine.state import SchemaState
 from emulator.storage.archives import Archive
 from emulator.storage.history import Placement
+from spanner_schema.model.schema import Schema
 
 STATES_MAX = 16
 """How many earlier schemas remember what was compiled for them."""

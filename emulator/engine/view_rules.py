@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ddl.model import steps
-from ddl.model.schema import Dialect, Schema, Type, Verbatim
-from ddl.syntax.property_graphs import KIND as PROPERTY_GRAPH
-from ddl.syntax.protos import list_bundle_types
-from ddl.syntax.render import quote_name
-from ddl.syntax.views import KIND, find_view, list_views
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.limits import VIEW_DEPTH_MAX
 from emulator.sql.compile import compile_statement
@@ -19,6 +13,12 @@ from emulator.sql.types import name_of
 from emulator.sql.views import check_strict_names, has_value_rows
 from emulator.storage.history import table_source
 from emulator.values.requests import ResultColumn
+from spanner_schema.model import steps
+from spanner_schema.model.schema import Dialect, Schema, Type, Verbatim
+from spanner_schema.syntax.property_graphs import KIND as PROPERTY_GRAPH
+from spanner_schema.syntax.protos import list_bundle_types
+from spanner_schema.syntax.render import quote_name
+from spanner_schema.syntax.views import KIND, find_view, list_views
 
 Columns = tuple[tuple[str, Type], ...]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ddl.model.schema import Column, Index, Schema, Table, TypeCode
 from emulator.engine.refusals import (
     generated_column_written,
     unknown_column,
@@ -19,6 +18,7 @@ from emulator.storage.sqlite import PENDING, current_table
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import Stored
 from emulator.values.sqlite_text import quote_name, quote_text
+from spanner_schema.model.schema import Column, Index, Schema, Table, TypeCode
 
 PENDING_TEXT = "9999-12-31T23:59:59.999999999Z~"
 """Stands in a commit-timestamp column until the commit; above every timestamp."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from google.protobuf.empty_pb2 import Empty
 
-from ddl.model.resource_ids import IdRules
 from emulator.engine.clock import wall_micros
 from emulator.errors import (
     already_exists,
@@ -23,6 +22,7 @@ from emulator.services.registry import DATABASE_NAME, Registry
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
+from spanner_schema.model.resource_ids import IdRules
 
 SCHEDULE_TYPE = "google.spanner.admin.database.v1.BackupSchedule"
 SCHEDULE_NAME = re.compile(rf"({DATABASE_NAME.pattern})/backupSchedules/[^/]+")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from google.protobuf.empty_pb2 import Empty
 
-from ddl.model.resource_ids import IdRules
 from emulator.engine.clock import wall_micros
 from emulator.errors import (
     already_exists,
@@ -44,6 +43,7 @@ from emulator.services.registry import HostedDatabase, Registry
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
+from spanner_schema.model.resource_ids import IdRules
 
 BACKUP_TYPE = "google.spanner.admin.database.v1.Backup"
 BACKUP_NAME = re.compile(rf"({INSTANCE_NAME.pattern})/backups/[^/]+")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from ddl.model.schema import Dialect
 from emulator.engine.change_streams.json_records import record_to_jsonb
 from emulator.engine.change_streams.mutable import is_mutable
 from emulator.engine.change_streams.reading import Caller, ReadArguments
@@ -25,6 +24,7 @@ from emulator.wire.change_records import encode_record, record_metadata
 from emulator.wire.messages import Message
 from emulator.wire.types import result_metadata
 from emulator.wire.values import decoder
+from spanner_schema.model.schema import Dialect
 
 PLAN = 1
 AS_MESSAGE = OtherForm(STRING, encode_record)

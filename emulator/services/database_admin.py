@@ -9,12 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from google.protobuf.empty_pb2 import Empty
 
-from ddl.model.errors import DdlError
-from ddl.model.resource_ids import IdRules
-from ddl.model.schema import Dialect
-from ddl.model.steps import AlterDatabase, CreateVerbatim, OtherStatement, Step
-from ddl.syntax.parse import parse_statement
-from ddl.syntax.protos import KIND, list_bundle_types, read_bundle, read_bundle_change
 from emulator import limits
 from emulator.catalog.routines import role_rows
 from emulator.engine.clock import wall_micros
@@ -31,6 +25,12 @@ from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.errors import DdlError
+from spanner_schema.model.resource_ids import IdRules
+from spanner_schema.model.schema import Dialect
+from spanner_schema.model.steps import AlterDatabase, CreateVerbatim, OtherStatement, Step
+from spanner_schema.syntax.parse import parse_statement
+from spanner_schema.syntax.protos import KIND, list_bundle_types, read_bundle, read_bundle_change
 
 SERVICE = "/google.spanner.admin.database.v1.DatabaseAdmin/"
 READY = 2

@@ -10,7 +10,6 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from ddl.model.resource_ids import IdRules
 from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, invalid_argument, not_found, unimplemented
 from emulator.services.calls import Call, RpcContext
@@ -21,6 +20,7 @@ from emulator.services.registry import Registry
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
+from spanner_schema.model.resource_ids import IdRules
 
 SERVICE = "/google.spanner.admin.instance.v1.InstanceAdmin/"
 CONFIG_ID = "emulator-config"

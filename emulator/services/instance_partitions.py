@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from google.longrunning.operations_pb2 import Operation
 from google.protobuf.empty_pb2 import Empty
 
-from ddl.model.resource_ids import IdRules
 from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, failed_precondition, invalid_argument
 from emulator.limits import INSTANCE_PARTITIONS_MAX
@@ -20,6 +19,7 @@ from emulator.services.registry import Registry
 from emulator.wire import messages as m
 from emulator.wire import times
 from emulator.wire.messages import Message
+from spanner_schema.model.resource_ids import IdRules
 
 SERVICE = "/google.spanner.admin.instance.v1.InstanceAdmin/"
 READY = 2

@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ddl.model.schema import Dialect, Schema
-from ddl.syntax.grants import SELECT, TABLE
 from emulator.engine.partitioned import PartitionedDmlTransaction
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.read_only import ReadOnlyTransaction
@@ -44,6 +42,8 @@ from emulator.wire.messages import Message
 from emulator.wire.status import to_status
 from emulator.wire.tokens import Resume
 from emulator.wire.types import result_metadata
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.syntax.grants import SELECT, TABLE
 
 
 def find_read_call(sql: str, schema: Schema) -> ReadCall | None:

@@ -6,7 +6,6 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ddl.model.schema import Type
 from emulator import limits
 from emulator.engine.change_streams.reading import Place
 from emulator.errors import invalid_argument
@@ -14,6 +13,7 @@ from emulator.sql.change_streams import CHANGE_RECORD
 from emulator.wire.encoding import RowEncoder
 from emulator.wire.record_encoding import frame_change_record
 from emulator.wire.results import MessageWriter
+from spanner_schema.model.schema import Type
 
 TOKEN_LAYOUT = struct.Struct(">4sqq")
 MAGIC = b"swc1"

@@ -13,8 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ddl.model.schema import Dialect
-from ddl.syntax.placements import read_placements
 from emulator.data_directories import BACKUPS, DATABASES, REGISTRY
 from emulator.engine.clock import Clock, wall_micros
 from emulator.engine.database import Database
@@ -32,6 +30,8 @@ from emulator.services.instance_store import INSTANCE_NAME, InstanceStore
 from emulator.services.operation_store import OperationStore
 from emulator.wire.messages import Message, RestoreInfo
 from emulator.wire.mutations import MutationReader
+from spanner_schema.model.schema import Dialect
+from spanner_schema.syntax.placements import read_placements
 
 DATABASE_TYPE = "google.spanner.admin.database.v1.Database"
 DATABASE_NAME = re.compile(rf"({INSTANCE_NAME.pattern})/databases/[^/]+")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from ddl.model.schema import TypeCode
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.comparison import to_comparable
@@ -28,6 +27,7 @@ from emulator.values.types import (
     STRING,
     array,
 )
+from spanner_schema.model.schema import TypeCode
 
 UNGROUPABLE = {
     *(TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.PROTO),

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import test_row_membership
@@ -18,6 +17,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, common_type, name_of
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMERIC, STRING, array
+from spanner_schema.model.schema import Type, TypeCode
 
 
 def array_of_argument(item: Typed, name: str) -> tuple[Typed, Type]:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.syntax.dialect import PLUS_FUNCTION
 from emulator import errors
 from emulator.sql import (
     array_calls,
@@ -30,6 +29,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.signatures import SIGNATURES, overload
 from emulator.sql.types import Typed
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
+from spanner_schema.syntax.dialect import PLUS_FUNCTION
 
 SPECIAL: dict[str, Call] = {
     **conditional_calls.CALLS,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.cast_functions import CASTS
 from emulator.sql.coerce import coerce, float_as_numeric, text_as
@@ -13,6 +12,7 @@ from emulator.sql.native_calls import render_call
 from emulator.sql.protos import cast_named
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, differ_in_names_only, drop_length, name_of
+from spanner_schema.model.schema import Type, TypeCode
 
 
 def typed_literal(text: str, target: Type) -> Typed:

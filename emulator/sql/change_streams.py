@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ddl.model.errors import DdlSyntaxError
-from ddl.model.schema import Schema, StructField, Type, TypeCode
-from ddl.syntax.dialect import parse_query
-from ddl.syntax.placements import ReadFunction, list_read_functions
 from emulator.errors import SpannerError, invalid_argument, unimplemented
 from emulator.sql.functions.numbers import INT64_MAX
 from emulator.values.types import BOOL, INT64, STRING
+from spanner_schema.model.errors import DdlSyntaxError
+from spanner_schema.model.schema import Schema, StructField, Type, TypeCode
+from spanner_schema.syntax.dialect import parse_query
+from spanner_schema.syntax.placements import ReadFunction, list_read_functions
 
 NAMED = re.compile(r"\bREAD_\w++\s*+`?\s*+\(", re.IGNORECASE)
 FUNCTION = "READ_"

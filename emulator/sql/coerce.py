@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 
-from ddl.model.schema import Dialect, StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql.cast_functions import CASTS
 from emulator.sql.coercions import Reach, becomes
@@ -24,6 +23,7 @@ from emulator.values import forms
 from emulator.values.sqlite_text import quote_text
 from emulator.values.timestamp_texts import timestamp_form
 from emulator.values.types import FLOATS, NUMERIC, STRING
+from spanner_schema.model.schema import Dialect, StructField, Type, TypeCode
 
 GOOGLESQL = Dialect.GOOGLESQL
 

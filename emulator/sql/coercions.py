@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from ddl.model.schema import Dialect, TypeCode
+from spanner_schema.model.schema import Dialect, TypeCode
 
 
 class Reach(Enum):

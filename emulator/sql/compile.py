@@ -8,10 +8,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.errors import DdlSyntaxError
-from ddl.model.schema import Dialect, Index, Schema, Table, Type, TypeCode
-from ddl.syntax.dialect import Parsed, parse_query
-from ddl.syntax.protos import list_bundle_types
 from emulator import errors
 from emulator.errors import SpannerError
 from emulator.limits import QUERY_CHARACTERS_MAX
@@ -41,6 +37,10 @@ from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name
 from emulator.values.system_tables import VIEWS
 from emulator.values.types import STRING
+from spanner_schema.model.errors import DdlSyntaxError
+from spanner_schema.model.schema import Dialect, Index, Schema, Table, Type, TypeCode
+from spanner_schema.syntax.dialect import Parsed, parse_query
+from spanner_schema.syntax.protos import list_bundle_types
 
 QUERIES = QueryCompiler()
 DML = DmlCompiler(QUERIES)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddl.model.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql.types import Columns, Typed, name_of
 from emulator.values.types import FLOATS, INT64, array
+from spanner_schema.model.schema import StructField, Type, TypeCode
 
 ARGUMENTS_MAX = 500
 """SQLite's functions take a thousand."""

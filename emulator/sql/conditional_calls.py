@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.schema import TypeCode
-from ddl.syntax.dialect import WITH_EXPRESSION
 from emulator import errors
 from emulator.sql.coerce import require, unify
 from emulator.sql.comparison import compare
@@ -16,6 +14,8 @@ from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import FLOATS, INTERVAL, STRING, TIMESTAMP
+from spanner_schema.model.schema import TypeCode
+from spanner_schema.syntax.dialect import WITH_EXPRESSION
 
 DRAWN = re.compile(r"\b(?:fn_generate_uuid|fn_next_value\w*)\(")
 """Functions that must be called once only."""

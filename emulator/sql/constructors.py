@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.coerce import coerce, require, unify
 from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
@@ -20,6 +19,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.subqueries import array_subquery
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import INT64, STRING, array
+from spanner_schema.model.schema import Type, TypeCode
 
 
 def array_literal(compiler: Compiler, node: exp.Array, scope: Scope, context: Context) -> Typed:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.model.schema import Type, TypeCode
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.json_calls import read_arguments
 from emulator.sql.scope import Context, Scope
 from emulator.sql.signatures import overload
 from emulator.sql.types import Typed
+from spanner_schema.model.schema import Type, TypeCode
 
 PREFIX = "APPROX_"
 OPTIONS = {"options": Type(TypeCode.JSON)}

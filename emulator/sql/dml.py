@@ -6,9 +6,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.schema import Column, Schema, Table
-from ddl.syntax.dialect import Parsed
-from ddl.syntax.upserts import ConflictClause
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.proto_updates import FieldUpdates
@@ -22,6 +19,9 @@ from emulator.sql.token_calls import refuse_token_lists
 from emulator.sql.types import Typed, drop_length
 from emulator.values.requests import ResultColumn
 from emulator.values.types import STRING
+from spanner_schema.model.schema import Column, Schema, Table
+from spanner_schema.syntax.dialect import Parsed
+from spanner_schema.syntax.upserts import ConflictClause
 
 DEFAULT_WORD = "DEFAULT"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ddl.model.errors import DdlSyntaxError
-from ddl.model.schema import Dialect
-from ddl.syntax.tokens import Token, TokenKind, tokenize
 from emulator import errors
 from emulator.sql.grammar.hints import JOIN_HINTS
+from spanner_schema.model.errors import DdlSyntaxError
+from spanner_schema.model.schema import Dialect
+from spanner_schema.syntax.tokens import Token, TokenKind, tokenize
 
 ENGINE = "SPANNER."
 KEYWORD_HINTS: Mapping[str, Collection[str]] = {

@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ddl.model.schema import Type
 from emulator.limits import IN_ITEMS_MAX
 from emulator.values.types import INT64, STRING
+from spanner_schema.model.schema import Type
 
 LENGTH_MIN = 100
 NAME = "long_list_"

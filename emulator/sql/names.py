@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.schema import TypeCode
 from emulator import errors
 from emulator.sql.compiler import Compiler, Handler
 from emulator.sql.composites import struct_field, struct_of
 from emulator.sql.protos import proto_field
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
+from spanner_schema.model.schema import TypeCode
 
 
 def column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context) -> Typed:

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.schema import TypeCode
-from ddl.syntax.dialect import TYPED_CONSTRUCTOR, TYPED_LITERAL
 from emulator import errors
 from emulator.sql import interval_calls
 from emulator.sql.casting import cast_explicitly, typed_literal
@@ -20,6 +18,8 @@ from emulator.sql.native_calls import render_call
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of, read_datatype
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMBERS, STRING
+from spanner_schema.model.schema import TypeCode
+from spanner_schema.syntax.dialect import TYPED_CONSTRUCTOR, TYPED_LITERAL
 
 INT64_MAX = 2**63 - 1
 TERMS_IN_CHAIN_MAX = 100

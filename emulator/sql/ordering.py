@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.model.schema import TypeCode
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.comparison import to_comparable
@@ -12,6 +11,7 @@ from emulator.sql.compiler import Compiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import BOOL, FLOATS, STRING
+from spanner_schema.model.schema import TypeCode
 
 NAN_GREATEST = "nan_is_greatest"
 """Key in ``Ordered.meta``: NaN sorts after every number, as its stored form does."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ddl.model.schema import Index, Schema, Table, Type
 from emulator import errors
 from emulator.sql.aggregates import has_aggregate
 from emulator.sql.compile import compile_statement, read_tree
 from emulator.sql.statements import CompiledQuery
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Index, Schema, Table, Type
 
 REFUSED = ("with_", "with", "group", "having", "qualify", "order", "limit", "offset", "distinct")
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from ddl.model.schema import Index, Table
 from emulator import errors
+from spanner_schema.model.schema import Index, Table
 
 PROVING = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between, exp.Like)
 

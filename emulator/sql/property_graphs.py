@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ddl.model.schema import Column, Index, Schema, Table, Type
 from ddl.rules.refusals import name_type
-from ddl.syntax.googlesql.spelling import quote_part
-from ddl.syntax.property_graphs import (
+from emulator.errors import invalid_argument, not_found
+from emulator.sql.compile import compile_expression, compile_statement
+from emulator.sql.statements import CompiledQuery
+from spanner_schema.model.schema import Column, Index, Schema, Table, Type
+from spanner_schema.syntax.googlesql.spelling import quote_part
+from spanner_schema.syntax.property_graphs import (
     SPELLING,
     GraphElement,
     GraphLabel,
@@ -16,10 +19,7 @@ from ddl.syntax.property_graphs import (
     GraphReference,
     PropertyGraph,
 )
-from ddl.syntax.views import find_view
-from emulator.errors import invalid_argument, not_found
-from emulator.sql.compile import compile_expression, compile_statement
-from emulator.sql.statements import CompiledQuery
+from spanner_schema.syntax.views import find_view
 
 
 @dataclass(frozen=True, slots=True)

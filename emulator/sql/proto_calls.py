@@ -5,7 +5,6 @@ from __future__ import annotations
 from google.protobuf.descriptor import Descriptor
 from sqlglot import exp
 
-from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.coerce import coerce
 from emulator.sql.compiler import Call, Compiler
@@ -15,6 +14,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.proto_fields import find_field
 from emulator.values.protos import ProtoTypes
+from spanner_schema.model.schema import Type, TypeCode
 
 
 class FieldValues:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.model.schema import Column, Table, TypeCode
 from emulator import errors
 from emulator.sql.proto_calls import FieldValues
 from emulator.sql.protos import build, of_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
+from spanner_schema.model.schema import Column, Table, TypeCode
 
 
 class FieldUpdates:

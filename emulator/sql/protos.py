@@ -6,7 +6,6 @@ import json
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.errors import SpannerError
 from emulator.sql.functions.protos import enum_number, parse_text
@@ -15,6 +14,7 @@ from emulator.values.proto_fields import field_type, find_field, is_one_of
 from emulator.values.protos import ProtoTypes
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import BOOL
+from spanner_schema.model.schema import Type, TypeCode
 
 NAMED = {TypeCode.PROTO, TypeCode.ENUM}
 PRESENCE = "has_"

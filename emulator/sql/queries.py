@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.sql import grouping, tails, windows
 from emulator.sql.aggregates import UNGROUPABLE, has_aggregate
@@ -21,6 +20,7 @@ from emulator.sql.set_operations import combine_queries, is_exact, operands_of
 from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import INTERVAL, PG_NUMERIC
+from spanner_schema.model.schema import StructField, Type, TypeCode
 
 SELECT_CLAUSES = (
     *("with_", "with", "kind", "expressions", "distinct", "from_", "from", "joins", "laterals"),

@@ -6,13 +6,6 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ddl.model.names import join_name, same_name, split_name
-from ddl.model.schema import Index, Schema, Table, Type, TypeCode, Verbatim
-from ddl.syntax import views
-from ddl.syntax.dialect import HINTS, OFFSET
-from ddl.syntax.protos import list_bundle_types
-from ddl.syntax.search_indexes import list_search_indexes
-from ddl.syntax.vector_indexes import list_vector_indexes
 from emulator import errors
 from emulator.limits import JOINS_MAX
 from emulator.sql.coerce import unify
@@ -28,6 +21,13 @@ from emulator.sql.types import Columns, Typed
 from emulator.sql.views import view_query
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import FLOATS, INT64
+from spanner_schema.model.names import join_name, same_name, split_name
+from spanner_schema.model.schema import Index, Schema, Table, Type, TypeCode, Verbatim
+from spanner_schema.syntax import views
+from spanner_schema.syntax.dialect import HINTS, OFFSET
+from spanner_schema.syntax.protos import list_bundle_types
+from spanner_schema.syntax.search_indexes import list_search_indexes
+from spanner_schema.syntax.vector_indexes import list_vector_indexes
 
 WITH_FIELDS = {TypeCode.STRUCT, TypeCode.PROTO}
 TABLE_HINTS = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.model.errors import DdlSyntaxError
-from ddl.model.schema import Dialect, Schema
-from ddl.syntax.dialect import parse_expression
-from ddl.syntax.protos import list_bundle_types
 from emulator import errors
 from emulator.sql.grammar.check import read_expression
 from emulator.sql.postgres import query_trees
+from spanner_schema.model.errors import DdlSyntaxError
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.syntax.dialect import parse_expression
+from spanner_schema.syntax.protos import list_bundle_types
 
 
 def read_schema_expression(sql: str, schema: Schema) -> exp.Expr:

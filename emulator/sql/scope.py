@@ -8,7 +8,6 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from ddl.model.schema import Dialect, Schema, Table, Type
 from emulator import errors
 from emulator.sql.statements import Bindings, TableSource
 from emulator.sql.types import Typed, distinct_names, drop_length
@@ -16,6 +15,7 @@ from emulator.values.protos import ProtoTypes, types_of
 from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name, quote_text
 from emulator.values.types import INT64, STRING, array
+from spanner_schema.model.schema import Dialect, Schema, Table, Type
 
 
 @dataclass(frozen=True, slots=True)

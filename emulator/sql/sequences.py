@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.syntax import sequences
 from emulator import errors
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import INT64
+from spanner_schema.syntax import sequences
 
 NEXT_VALUE = "GET_NEXT_SEQUENCE_VALUE"
 

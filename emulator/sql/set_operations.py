@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.sql.aggregates import UNGROUPABLE
 from emulator.sql.coerce import unify
@@ -17,6 +16,7 @@ from emulator.sql.scope import Context
 from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of, refuse_interval
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import INTERVAL, PG_NUMERIC
+from spanner_schema.model.schema import Type, TypeCode
 
 KEYED = {INTERVAL, PG_NUMERIC}
 Compiled = tuple[str, Columns]

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from ddl.model.schema import Index, Table, Type
 from emulator.values.requests import ResultColumn
+from spanner_schema.model.schema import Index, Table, Type
 
 
 class TableSource(Protocol):

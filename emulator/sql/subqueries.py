@@ -6,7 +6,6 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.limits import IN_ITEMS_MAX
 from emulator.sql.coerce import coerce, require, unify
@@ -16,6 +15,7 @@ from emulator.sql.composites import elements, refuse_array_of_arrays, wrap_one_c
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Columns, Typed, name_of
 from emulator.values.types import BOOL, INT64, NUMBERS, array
+from spanner_schema.model.schema import Type, TypeCode
 
 
 class Subquery(Protocol):

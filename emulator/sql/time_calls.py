@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.model.schema import Type
 from emulator import errors
 from emulator.sql.coerce import coerce, require
 from emulator.sql.compiler import Call, Compiler
@@ -13,6 +12,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP, array
+from spanner_schema.model.schema import Type
 
 DEFAULT_ZONE = "'America/Los_Angeles'"
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ddl.model.schema import Dialect, Type, TypeCode
 from emulator import errors
 from emulator.sql.coerce import coerce
 from emulator.sql.compiler import Call, Compiler
@@ -26,6 +25,7 @@ from emulator.values.types import (
     TOKENLIST,
     array,
 )
+from spanner_schema.model.schema import Dialect, Type, TypeCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ddl.model.schema import StructField, Type, TypeCode
 from emulator import errors
 from emulator.values.protos import ProtoTypes
 from emulator.values.types import (
@@ -27,6 +26,7 @@ from emulator.values.types import (
     UUID,
     array,
 )
+from spanner_schema.model.schema import StructField, Type, TypeCode
 
 BY_DTYPE = {
     "BIGINT": INT64,

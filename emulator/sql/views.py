@@ -7,15 +7,15 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from ddl.model.errors import DdlSyntaxError
-from ddl.model.schema import Dialect, Schema
-from ddl.syntax.dialect import parse_query
-from ddl.syntax.views import read_view
 from emulator import errors
 from emulator.sql.grammar.check import read_view_query
 from emulator.sql.postgres.parser import parse_statement
 from emulator.sql.postgres.query_trees import read_statement
 from emulator.sql.sequences import FUNCTIONS
+from spanner_schema.model.errors import DdlSyntaxError
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.syntax.dialect import parse_query
+from spanner_schema.syntax.views import read_view
 
 
 @lru_cache(maxsize=1_000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.model.schema import TypeCode
 from emulator import errors
 from emulator.sql.aggregates import AGGREGATE_CALLS, UNGROUPABLE, aggregate_call
 from emulator.sql.coerce import require
@@ -15,6 +14,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.sql.window_functions import WINDOW_FUNCTIONS, WindowFunction
 from emulator.values.types import FLOATS, INT64, NUMBERS
+from spanner_schema.model.schema import TypeCode
 
 
 def window(compiler: Compiler, node: exp.Window, scope: Scope, context: Context) -> Typed:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import apsw
 
-from ddl.model.schema import Table
 from emulator.storage.sqlite import current_table, history_table, run
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Table
 
 CREATE_ARCHIVES = (
     'CREATE TABLE IF NOT EXISTS "$archives" (number INTEGER PRIMARY KEY AUTOINCREMENT, '

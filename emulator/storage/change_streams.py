@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import apsw
 
-from ddl.model.schema import ChangeStream, Column, Schema, Table, TypeCode
-from ddl.syntax.placements import is_per_placement
 from emulator.storage.sqlite import PENDING, current_table
 from emulator.values.sqlite_text import quote_name, quote_text
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import ChangeStream, Column, Schema, Table, TypeCode
+from spanner_schema.syntax.placements import is_per_placement
 
 CREATE_TABLES = (
     'CREATE TABLE IF NOT EXISTS "$mods" (number INTEGER PRIMARY KEY, "table" TEXT NOT NULL, '

@@ -9,10 +9,10 @@ from contextlib import closing
 
 import apsw
 
-from ddl.model.schema import Column, Table, Type, TypeCode
 from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Column, Table, Type, TypeCode
 
 
 def string_array_to_bytes(*arguments: apsw.SQLiteValue) -> str | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from ddl.model.schema import Index, Schema, Table
 from emulator.sql.statements import TableSource
 from emulator.storage.archives import Archive
 from emulator.storage.layout import filter_columns, may_be_null
 from emulator.storage.sqlite import current_table, history_table, index_name
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Index, Schema, Table
 
 CLEAR_ROWS_MAX = 20_000
 COUNTED = "scanned_(_rowid_) AND "

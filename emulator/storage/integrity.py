@@ -7,9 +7,9 @@ at again, in ``$references``.
 
 from __future__ import annotations
 
-from ddl.model.schema import ForeignKey, OnDelete, Schema, Table, TypeCode
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name, quote_text
+from spanner_schema.model.schema import ForeignKey, OnDelete, Schema, Table, TypeCode
 
 CREATE_REFERENCES = (
     'CREATE TABLE IF NOT EXISTS "$references" ("table" TEXT, "constraint" INTEGER, '

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ddl.model.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
 from ddl.rules.limits import KEY_BYTES_MAX
 from ddl.rules.refusals import name_type
-from ddl.syntax import placements, protos, sequences
 from emulator.errors import invalid_argument, unimplemented
 from emulator.sql.compile import compile_expression
 from emulator.sql.statements import Expression
@@ -17,6 +15,8 @@ from emulator.storage import placements as placement_keys
 from emulator.storage.sqlite import PENDING, current_table, history_table, key_index
 from emulator.values.served_types import LENGTHS_MAX, SERVED_TYPES
 from emulator.values.sqlite_text import quote_name, quote_text
+from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
+from spanner_schema.syntax import placements, protos, sequences
 
 NEEDED_KINDS = {sequences.KIND, protos.KIND, placements.KIND}
 """What expressions and placement keys of tables may name, apart from tables."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ddl.model.schema import Schema, Table
-from ddl.syntax import placements
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name, quote_text
+from spanner_schema.model.schema import Schema, Table
+from spanner_schema.syntax import placements
 
 
 def triggers(table: Table, schema: Schema) -> dict[str, str]:

@@ -8,12 +8,12 @@ from contextlib import closing
 
 import apsw
 
-from ddl.model.schema import Column, Schema, Table, Type, TypeCode
 from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.sqlite import current_table
 from emulator.values.forms import bytes_of
 from emulator.values.protos import ProtoTypes, types_of
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Column, Schema, Table, Type, TypeCode
 
 Refuse = Callable[[object], str | None]
 """What is wrong with a value; None if nothing is."""

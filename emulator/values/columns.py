@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ddl.model.schema import Type, TypeCode
 from emulator.values.types import (
     BOOL,
     DATE,
@@ -14,6 +13,7 @@ from emulator.values.types import (
     TIMESTAMP,
     array,
 )
+from spanner_schema.model.schema import Type, TypeCode
 
 View = tuple[tuple[str, Type], ...]
 TYPES = {

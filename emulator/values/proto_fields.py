@@ -10,10 +10,10 @@ from collections.abc import Callable
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from ddl.model.schema import Type
 from emulator.values.forms import bytes_of
 from emulator.values.protos import ProtoTypes
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, STRING, array
+from spanner_schema.model.schema import Type
 
 SCALARS = {
     FieldDescriptor.TYPE_BOOL: BOOL,

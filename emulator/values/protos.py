@@ -11,8 +11,8 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError, Message
 
-from ddl.model.schema import Schema, Type, TypeCode
-from ddl.syntax.protos import list_bundle_types
+from spanner_schema.model.schema import Schema, Type, TypeCode
+from spanner_schema.syntax.protos import list_bundle_types
 
 KEY_CHARACTERS = 24
 

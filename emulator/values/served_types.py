@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ddl.model.schema import TypeCode
 from emulator.limits import CELL_BYTES_MAX, STRING_CHARACTERS_MAX
 from emulator.values.forms import base64_text, numeric_to_text, timestamp_to_text
 from emulator.values.pg_numeric import text_of_form
+from spanner_schema.model.schema import TypeCode
 
 
 class Sent(Enum):

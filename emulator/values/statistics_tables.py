@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ddl.model.schema import StructField, Type, TypeCode
 from emulator.values.columns import View, parse_columns
 from emulator.values.types import FLOAT64, INT64, STRING, array
+from spanner_schema.model.schema import StructField, Type, TypeCode
 
 
 def structs(text: str) -> Type:

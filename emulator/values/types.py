@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddl.model.schema import Type, TypeCode
+from spanner_schema.model.schema import Type, TypeCode
 
 BOOL = Type(TypeCode.BOOL)
 INT64 = Type(TypeCode.INT64)

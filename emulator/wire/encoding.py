@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain, compress
 
-from ddl.model.schema import Type
 from emulator.values.requests import Stored
 from emulator.values.served_types import SERVED_TYPES, Sent
+from spanner_schema.model.schema import Type
 
 Row = tuple[Stored, ...]
 Column = Sequence[Stored]

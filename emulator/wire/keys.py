@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddl.model.schema import Index, Schema, Table, Type
 from emulator.engine.keys import key_parts
 from emulator.engine.refusals import unknown_index, unknown_table
 from emulator.errors import failed_precondition, invalid_argument
@@ -12,6 +11,7 @@ from emulator.values.protos import types_of
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.wire.messages import Message
 from emulator.wire.values import Decoder, decoder
+from spanner_schema.model.schema import Index, Schema, Table, Type
 
 
 def key_decoders(schema: Schema, table_name: str, index_name: str = "") -> list[Decoder]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddl.model.schema import Schema, Table
 from emulator.engine.refusals import unknown_column, unknown_table
 from emulator.errors import (
     SpannerError,
@@ -18,6 +17,7 @@ from emulator.values.requests import KeyDelete, KeyRange, Mutation, MutationKind
 from emulator.wire.keys import key_decoders, read_key_set
 from emulator.wire.messages import Message
 from emulator.wire.values import Decoder, decoder
+from spanner_schema.model.schema import Schema, Table
 
 KINDS = {
     "insert": MutationKind.INSERT,

@@ -8,7 +8,6 @@ from itertools import islice
 
 import grpc
 
-from ddl.model.schema import Type, TypeCode
 from emulator import limits
 from emulator.errors import SpannerError
 from emulator.values.requests import ResultRows
@@ -23,6 +22,7 @@ from emulator.wire.encoding import (
 )
 from emulator.wire.tokens import Resume
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import Type, TypeCode
 
 METADATA, CHUNKED, TOKEN, STATS, LAST = (
     b"\x0a",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddl.model.schema import StructField, Type, TypeCode
 from emulator import limits
 from emulator.errors import invalid_argument, not_found
 from emulator.values.protos import ProtoTypes
 from emulator.values.requests import ResultColumn
 from emulator.values.served_types import SERVED_TYPES
 from emulator.wire.messages import Message, ResultSetMetadata
+from spanner_schema.model.schema import StructField, Type, TypeCode
 
 BY_NUMBER = {(served.number, served.annotation): code for code, served in SERVED_TYPES.items()}
 """By the numbers of google.spanner.v1.TypeCode and TypeAnnotationCode."""

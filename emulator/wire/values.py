@@ -13,7 +13,6 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
-from ddl.model.schema import Type, TypeCode
 from emulator.errors import SpannerError
 from emulator.sql.functions.intervals import parse_iso
 from emulator.unsupported import parameter_type
@@ -22,6 +21,7 @@ from emulator.values.jsonb import jsonb_form
 from emulator.values.protos import ProtoTypes
 from emulator.values.requests import COMMIT_TIMESTAMP, Stored
 from emulator.wire.messages import Message
+from spanner_schema.model.schema import Type, TypeCode
 
 Decoder = Callable[[Message], Stored]
 """Raises ValueError, with what was expected, for a value that is not of the type."""

@@ -11,7 +11,7 @@ from watcher.model.assumptions.entry import Assumption
 from watcher.model.assumptions.ledger import LEDGER
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("ddl", "watcher")
+PACKAGES = ("spanner_schema", "ddl", "watcher")
 REFERENCE = re.compile(r"^\s*# assumes: (\S+)$", re.MULTILINE)
 
 

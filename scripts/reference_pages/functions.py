@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ddl.model.schema import Type
 from emulator.sql.aggregates import AGGREGATE_CALLS
 from emulator.sql.calls import SPECIAL, UNSUPPORTED
 from emulator.sql.functions.served import Signature, Signatures
@@ -15,6 +14,7 @@ from emulator.sql.signatures import SIGNATURES
 from emulator.sql.types import name_of
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
 from reference_pages.markdown import code, make_page, make_table
+from spanner_schema.model.schema import Type
 
 ShowType = Callable[[Type], str]
 

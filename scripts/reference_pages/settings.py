@@ -8,9 +8,9 @@ from typing import get_origin
 
 from pydantic.alias_generators import to_camel
 
-from ddl.model.options import WatchFile, WatchOptions
 from reference_pages.fields import FieldText, iterate_hints, list_fields
 from reference_pages.markdown import code, format_prose, make_page, make_table
+from spanner_schema.model.options import WatchFile, WatchOptions
 from watcher.settings.spark import SourceOptions
 from watcher.settings.watcher import WatchConfig
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 PREFIX = "watcher-test"
 

@@ -26,7 +26,7 @@ from google.cloud.spanner_v1.instance import Instance
 
 from benchmarks.model import Assumptions
 from cloud.cases import CASES, PREFIX, Case
-from ddl.model.resource_ids import IdRules
+from spanner_schema.model.resource_ids import IdRules
 from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import explain_error, open_client

@@ -9,7 +9,7 @@ from google.api_core import exceptions
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 pytestmark = pytest.mark.both_dialects
 SCHEMA = (

@@ -20,17 +20,17 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import read_schema
 from ddl.migration.plan import make_plan
-from ddl.model.advice import advise
-from ddl.model.errors import PlanError
-from ddl.model.options import WatchOptions
-from ddl.model.schema import ChangeStream, ChangeStreamTable, Dialect, RowDeletionPolicy
-from ddl.model.selection import select_tables
-from ddl.model.steps import DropIndex
 from ddl.rules import change_streams
 from ddl.rules.evolve import parse_schema
-from ddl.syntax.render import render_step
 from ddl.tracking.changelog import make_history_table
 from ddl.tracking.status import count_index_rows, list_statuses
+from spanner_schema.model.advice import advise
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import ChangeStream, ChangeStreamTable, Dialect, RowDeletionPolicy
+from spanner_schema.model.selection import select_tables
+from spanner_schema.model.steps import DropIndex
+from spanner_schema.syntax.render import render_step
 
 MUSIC = "; ".join(
     [

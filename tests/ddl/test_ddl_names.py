@@ -40,7 +40,7 @@ def test_a_schema_loads_neither_the_client_nor_sqlglot() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     modules = result.stdout.split()
-    assert "ddl.model.schema" in modules
+    assert "spanner_schema.model.schema" in modules
     assert not {"google.cloud.spanner_v1", "sqlglot", "pydantic"} & set(modules)
 
 

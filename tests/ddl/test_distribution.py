@@ -12,9 +12,9 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import make_plan
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect
-from ddl.syntax.render import quote_name
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect
+from spanner_schema.syntax.render import quote_name
 
 ROWS, SHARDS = 4_000, 16
 CRITICAL = 44.3

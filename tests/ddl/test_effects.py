@@ -17,12 +17,12 @@ from google.cloud.spanner_v1.transaction import Transaction
 
 from ddl.migration.apply import read_schema, roll_back
 from ddl.migration.plan import make_plan
-from ddl.model.errors import PlanError
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect
-from ddl.model.strategies import Strategy
 from ddl.rules.evolve import parse_schema
 from ddl.tracking.lint import lint_schema
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect
+from spanner_schema.model.strategies import Strategy
 from watcher import Change
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions

@@ -14,9 +14,9 @@ from ddl.migration import estimate
 from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.estimate import TableEstimate, describe_pace, estimate_plan
 from ddl.migration.plan import Plan, make_plan
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect
 from watcher.cli import app
 
 COLUMNS = ("SingerId", "FirstName", "LastName", "BirthDate", "Picture")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ddl.migration.plan import make_plan
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect, Schema
-from ddl.model.strategies import Modulo, Strategy
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.model.strategies import Modulo, Strategy
 from watcher.consumers.clearing import clearing_statement
 from watcher.tables.discovery import find_watched_table
 

@@ -9,12 +9,12 @@ import pytest
 from fixtures.singers import SINGERS
 
 from ddl.migration.plan import make_plan
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Schema
-from ddl.model.strategies import Strategy
 from ddl.rules.evolve import apply_step, parse_schema
-from ddl.syntax.parse import parse_statement
 from ddl.tracking.lint import RULES, LintContext, lint_schema
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Schema
+from spanner_schema.model.strategies import Strategy
+from spanner_schema.syntax.parse import parse_statement
 
 STAMP = "c TIMESTAMP OPTIONS (allow_commit_timestamp = true)"
 SHARDED = "s INT64 AS (MOD(MOD(FARM_FINGERPRINT(CAST(a AS STRING)), {n}) + {n}, {n}))"

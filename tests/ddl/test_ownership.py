@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from ddl.migration.apply import apply_plan, plan_rollback, read_schema, roll_back
 from ddl.migration.plan import make_plan
-from ddl.migration.record import read_ownership
-from ddl.model.errors import DdlError
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect
-from ddl.model.strategies import Strategy
 from ddl.tracking.status import list_statuses
+from spanner_schema.model.errors import DdlError
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect
+from spanner_schema.model.strategies import Strategy
+from spanner_schema.watched.records import read_ownership
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import Position, SpannerPositions
 from watcher.model.errors import NotOursError, WatcherError

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddl.model import steps
-from ddl.model.errors import DdlSyntaxError, SchemaError
-from ddl.model.names import join_name, split_name
-from ddl.model.schema import (
+from ddl.rules.dispatch import apply_by_type, reverse_by_type
+from ddl.rules.evolve import apply_step, parse_schema
+from ddl.rules.limits import list_new_names
+from spanner_schema.model import steps
+from spanner_schema.model.errors import DdlSyntaxError, SchemaError
+from spanner_schema.model.names import join_name, split_name
+from spanner_schema.model.schema import (
     Check,
     Column,
     Dialect,
@@ -25,11 +28,8 @@ from ddl.model.schema import (
     Type,
     TypeCode,
 )
-from ddl.rules.dispatch import apply_by_type, reverse_by_type
-from ddl.rules.evolve import apply_step, parse_schema
-from ddl.rules.limits import list_new_names
-from ddl.syntax.parse import parse_script, parse_statement
-from ddl.syntax.render import render_by_type, render_schema, render_step
+from spanner_schema.syntax.parse import parse_script, parse_statement
+from spanner_schema.syntax.render import render_by_type, render_schema, render_step
 
 STATEMENTS = [
     "CREATE TABLE t (a INT64 NOT NULL, b STRING(MAX)) PRIMARY KEY (a DESC)",
@@ -113,7 +113,7 @@ IRREVERSIBLE = {
 @pytest.mark.parametrize("step", get_args(steps.Step))
 def test_every_step_is_read_written_applied_and_taken_back(step: type) -> None:
     for dispatch in (render_by_type, apply_by_type):
-        assert step in dispatch.registry, "ddl/syntax/render.py, ddl/rules/"
+        assert step in dispatch.registry, "spanner_schema/syntax/render.py, ddl/rules/"
     assert (step in reverse_by_type.registry) != (step in IRREVERSIBLE), "beside what applies it"
     examples = [parse_statement(text) for text in STATEMENTS]
     examples += [parse_statement(text, Dialect.POSTGRESQL) for text in POSTGRESQL_STATEMENTS]

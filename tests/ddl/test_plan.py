@@ -14,14 +14,15 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import Plan, make_plan
-from ddl.migration.record import read_ownership, record_plan
+from ddl.migration.record import record_plan
 from ddl.migration.updates import SchemaUpdate
-from ddl.model.errors import ApplyError, DdlError
-from ddl.model.names import NAME_LENGTH_MAX
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect
 from ddl.rules.evolve import parse_schema
-from ddl.tracking.shards import shard_values
+from spanner_schema.model.errors import ApplyError, DdlError
+from spanner_schema.model.names import NAME_LENGTH_MAX
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect
+from spanner_schema.watched.records import read_ownership
+from spanner_schema.watched.shards import shard_values
 
 STRATEGIES = ("automatic", "processed")
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddl.migration.plan import make_plan
-from ddl.model.errors import DdlError, DdlSyntaxError, PlanError
-from ddl.model.options import WatchOptions
-from ddl.model.schema import (
+from ddl.rules.evolve import parse_schema
+from spanner_schema.model.errors import DdlError, DdlSyntaxError, PlanError
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Check,
@@ -27,10 +28,9 @@ from ddl.model.schema import (
     Type,
     TypeCode,
 )
-from ddl.rules.evolve import parse_schema
-from ddl.syntax.parse import parse_statement
-from ddl.syntax.render import render_schema, render_step
-from ddl.tracking.shards import shard_values
+from spanner_schema.syntax.parse import parse_statement
+from spanner_schema.syntax.render import render_schema, render_step
+from spanner_schema.watched.shards import shard_values
 
 PG = Dialect.POSTGRESQL
 ACTIONS = (None, OnDelete.CASCADE)

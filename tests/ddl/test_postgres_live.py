@@ -22,16 +22,16 @@ from hypothesis import strategies as st
 
 from ddl.migration.apply import apply_plan, read_schema, roll_back
 from ddl.migration.plan import make_plan
-from ddl.model.errors import PlanError
-from ddl.model.names import join_name
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect, Schema, TypeCode
-from ddl.model.strategies import Modulo, Strategy
 from ddl.rules.evolve import parse_schema
-from ddl.syntax.render import quote_name, render_schema
 from ddl.tracking.lint import DATABASE, LintContext, lint_schema
 from ddl.tracking.status import count_index_rows, list_statuses
-from ddl.tracking.tracked import find_trackings
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.names import join_name
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect, Schema, TypeCode
+from spanner_schema.model.strategies import Modulo, Strategy
+from spanner_schema.syntax.render import quote_name, render_schema
+from spanner_schema.watched.tracked import find_trackings
 
 PG = Dialect.POSTGRESQL
 

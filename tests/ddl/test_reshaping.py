@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from ddl.migration.apply import read_schema, roll_back, run_statements
 from ddl.migration.plan import make_plan
-from ddl.migration.record import read_records
-from ddl.model.errors import PlanError
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect
 from ddl.rules.evolve import parse_schema
 from ddl.tracking.comparison import list_differences
 from ddl.tracking.status import list_statuses
-from ddl.tracking.tracked import find_trackings
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect
+from spanner_schema.watched.records import read_records
+from spanner_schema.watched.tracked import find_trackings
 from watcher import Change, Watcher
 
 WIDE = (

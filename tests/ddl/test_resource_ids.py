@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddl.model.resource_ids import IdRules
+from spanner_schema.model.resource_ids import IdRules
 
 
 @pytest.mark.parametrize("rule", IdRules)

@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 
 from ddl.migration.apply import apply_plan, plan_rollback, read_schema, roll_back
 from ddl.migration.plan import make_plan
-from ddl.migration.record import read_records
-from ddl.model.errors import PlanError
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect, Index, KeyPart, Schema
-from ddl.model.steps import CreateIndex
-from ddl.model.strategies import Strategy
 from ddl.rules.evolve import apply_step, parse_schema, reverse_step
-from ddl.syntax.parse import parse_statement
-from ddl.syntax.render import render_schema, render_step
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect, Index, KeyPart, Schema
+from spanner_schema.model.steps import CreateIndex
+from spanner_schema.model.strategies import Strategy
+from spanner_schema.syntax.parse import parse_statement
+from spanner_schema.syntax.render import render_schema, render_step
+from spanner_schema.watched.records import read_records
 
 CHILD = (
     "CREATE TABLE Albums (SingerId INT64, AlbumId STRING(36), Title STRING(MAX))"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 
-from ddl.model.schema import SCANS_MAX, Schema
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.schema import SCANS_MAX, Schema
 
 
 class CountedName(str):

@@ -12,9 +12,20 @@ from fixtures.server import CreateDatabase
 from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import make_plan
 from ddl.migration.record import create_records_table
-from ddl.model.errors import PlanError
-from ddl.model.options import WatchOptions
-from ddl.model.schema import (
+from ddl.rules.evolve import parse_schema
+from ddl.rules.limits import (
+    COLUMNS_IN_TABLE_MAX,
+    INDEXES_IN_TABLE_MAX,
+    INDEXES_MAX,
+    KEY_COLUMNS_MAX,
+    STATEMENT_BYTES_MAX,
+    STREAMS_A_COLUMN_MAX,
+    STREAMS_MAX,
+    TABLES_MAX,
+)
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
@@ -26,17 +37,6 @@ from ddl.model.schema import (
     Type,
     TypeCode,
     Verbatim,
-)
-from ddl.rules.evolve import parse_schema
-from ddl.rules.limits import (
-    COLUMNS_IN_TABLE_MAX,
-    INDEXES_IN_TABLE_MAX,
-    INDEXES_MAX,
-    KEY_COLUMNS_MAX,
-    STATEMENT_BYTES_MAX,
-    STREAMS_A_COLUMN_MAX,
-    STREAMS_MAX,
-    TABLES_MAX,
 )
 
 INT64 = Type(TypeCode.INT64)

@@ -23,7 +23,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 from google.rpc import code_pb2
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 TABLE = "CREATE TABLE t (k INT64 NOT NULL, v STRING(MAX)) PRIMARY KEY (k)"
 STAMPED = (

@@ -13,11 +13,11 @@ import grpc
 import pytest
 from fixtures.engine_world import INSERT, UPDATE, WATCHED, exact_bound, open_database, query, write
 
-from ddl.model.schema import Schema
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
 from emulator.storage.layout import table_layout
 from emulator.values.forms import timestamp_from_micros
+from spanner_schema.model.schema import Schema
 
 PLAIN = "CREATE TABLE T (K INT64, A STRING(9), N INT64) PRIMARY KEY (K)"
 

@@ -9,7 +9,7 @@ from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 pytestmark = [pytest.mark.both_dialects, pytest.mark.ddl("CREATE TABLE singers (name STRING(MAX))")]
 NAMES = ["Alice", "David", "Alice"]

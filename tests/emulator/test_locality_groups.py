@@ -10,7 +10,7 @@ from fixtures.queries import ask, change
 from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 GROUP = "CREATE LOCALITY GROUP hot OPTIONS (storage = 'ssd', ssd_to_hdd_spill_timespan = '10d')"
 TABLE = (

@@ -6,8 +6,8 @@ import pytest
 from fixtures.queries import ask, fill
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
-from ddl.syntax.render import quote_column
+from spanner_schema.model.schema import Dialect
+from spanner_schema.syntax.render import quote_column
 
 ROWIDS = """CREATE TABLE T (
   rowid STRING(MAX), oid FLOAT64, K INT64 NOT NULL, G BOOL AS (oid IS NULL) STORED

@@ -16,7 +16,7 @@ from google.api_core.exceptions import PermissionDenied
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 pytestmark = pytest.mark.both_dialects
 

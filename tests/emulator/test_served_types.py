@@ -8,13 +8,13 @@ from google.cloud.spanner_v1 import TypeAnnotationCode
 from google.cloud.spanner_v1 import TypeCode as ApiTypeCode
 from google.protobuf.struct_pb2 import Value
 
-from ddl.model.column_types import COLUMN_TYPES
-from ddl.model.schema import Type, TypeCode
 from emulator.sql.functions.postgres_casts import PARSERS
 from emulator.values.protos import NO_TYPES
 from emulator.values.served_types import SERVED_TYPES, Sent
 from emulator.wire.encoding import bytes_column, encode_value, frame_value, text_column
 from emulator.wire.values import SCALARS, decoder
+from spanner_schema.model.column_types import COLUMN_TYPES
+from spanner_schema.model.schema import Type, TypeCode
 
 SENT: dict[TypeCode, object] = {
     TypeCode.BOOL: True,

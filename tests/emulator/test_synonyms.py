@@ -10,7 +10,7 @@ from google.api_core.exceptions import GoogleAPICallError, PermissionDenied
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 TABLES = (
     "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX), SYNONYM(S)) PRIMARY KEY (K)",

@@ -14,7 +14,7 @@ from google.cloud.spanner_v1.instance import Instance
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 NUMBERS = itertools.count()
 GOOGLESQL = [

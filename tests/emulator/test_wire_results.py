@@ -14,13 +14,13 @@ from google.cloud.spanner_v1.streamed import StreamedResultSet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddl.model.schema import StructField, Type, TypeCode
 from emulator.errors import SpannerError
 from emulator.values.requests import ResultColumn, ResultRows, Stats, Stored
 from emulator.wire.encoding import Row
 from emulator.wire.results import ResultStream
 from emulator.wire.tokens import Resume
 from emulator.wire.types import result_metadata
+from spanner_schema.model.schema import StructField, Type, TypeCode
 
 
 def array(code: TypeCode) -> Type:

@@ -39,8 +39,8 @@ from fixtures.spark import (  # noqa: E402
 from fixtures.writing import SingersWriter, run_beside  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
 
-from ddl.model.schema import Dialect  # noqa: E402
 from emulator.process import spawn  # noqa: E402
+from spanner_schema.model.schema import Dialect  # noqa: E402
 from watcher.process.spark.java import ensure_java  # noqa: E402
 from watcher.runners.spark.offsets import parse_micros  # noqa: E402
 from watcher.spanner.timestamps import to_micros  # noqa: E402

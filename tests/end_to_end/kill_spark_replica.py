@@ -34,8 +34,8 @@ from google.cloud.spanner_v1 import KeySet  # noqa: E402
 from google.cloud.spanner_v1.database import Database  # noqa: E402
 from kill_spark import descendants, end, find_newest  # noqa: E402
 
-from ddl.model.schema import Dialect  # noqa: E402
 from emulator.process import spawn  # noqa: E402
+from spanner_schema.model.schema import Dialect  # noqa: E402
 from watcher.model.errors import ReplicaError  # noqa: E402
 from watcher.process.failpoints import NAMES  # noqa: E402
 from watcher.replica.cuts.manifest import Manifest  # noqa: E402

@@ -24,7 +24,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
 from watcher.runners.spark import spark_versions
 from watcher.runners.spark.source import SpannerChanges

@@ -74,7 +74,7 @@ def zip_package(folder: Path) -> Path:
 
 
 def source_files() -> Iterator[Path]:
-    for package in ("watcher", "ddl", "emulator"):
+    for package in ("watcher", "spanner_schema"):
         yield from (ROOT / package).rglob("*.py")
 
 

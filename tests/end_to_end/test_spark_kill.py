@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from kill_spark import run
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 pytestmark = [pytest.mark.spark]
 

@@ -21,7 +21,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.replica.cuts.cut import DELTA
 from watcher.replica.formats import PARQUET
 from watcher.runners.spark.spark_versions import PUSHES_FILTERS

@@ -28,7 +28,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql import SparkSession
 
 import watcher
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
 from watcher.replica.cuts.cut import DELTA, Cut
 from watcher.replica.cuts.manifest import Manifest

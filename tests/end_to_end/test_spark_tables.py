@@ -17,7 +17,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.captures.changes import to_json
 from watcher.runners.spark.spark_versions import PLANS_FROM_START
 from watcher.spanner.timestamps import format_timestamp, to_micros

@@ -21,13 +21,20 @@ from conformance.embedded import EmbeddedSpanner
 from conformance.schema_changes import SchemaChange
 from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import make_plan
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Column, Index, KeyPart, Table, Type, TypeCode
-from ddl.model.steps import AddColumn, CreateIndex, CreateTable, DropColumn, DropIndex, DropTable
 from emulator.process import ServerProcess, spawn
 from endurance.deliveries import Output
 from endurance.gauges import Event, Sample, Sampler, StalenessLog, look_at_process, measure_disk
 from endurance.load import SCHEMA
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Column, Index, KeyPart, Table, Type, TypeCode
+from spanner_schema.model.steps import (
+    AddColumn,
+    CreateIndex,
+    CreateTable,
+    DropColumn,
+    DropIndex,
+    DropTable,
+)
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions
 from watcher.model.errors import UnavailableError

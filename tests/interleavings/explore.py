@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ddl.model.schema import Dialect
 from interleavings import judges
 from interleavings.actors import LONG_SECONDS, Run
 from interleavings.choosers import (
@@ -28,6 +27,7 @@ from interleavings.schedule import explore_schedules
 from interleavings.scheduler import Chooser, Scheduler, StuckError
 from interleavings.virtual_time import control_time
 from interleavings.world import World
+from spanner_schema.model.schema import Dialect
 
 CHANGE_POINTS = 3
 

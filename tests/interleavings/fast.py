@@ -15,11 +15,11 @@ import ddl.rules.evolve
 import emulator.engine.ddl_statements
 import emulator.engine.schema_changes
 import emulator.engine.snapshots
-from ddl.model.schema import Dialect
-from ddl.model.steps import Step
 from emulator.engine.state import SchemaState
 from interleavings.known_schemas import KNOWN, KnownSchemas
 from interleavings.virtual_clock import originals
+from spanner_schema.model.schema import Dialect
+from spanner_schema.model.steps import Step
 
 
 def skip_creation(*_arguments: object, **_options: object) -> None:

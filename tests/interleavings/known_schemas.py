@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import watcher.tables.schema_reader
-from ddl.model.schema import Schema
 from interleavings.scheduler import current_scheduler, current_unit, hide_steps
 from interleavings.world import World
+from spanner_schema.model.schema import Schema
 from watcher.spanner.stream import QueryStream
 from watcher.tables.schema_reader import SchemaEpoch
 

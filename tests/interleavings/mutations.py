@@ -19,8 +19,8 @@ import watcher.consumers.positions.selections
 import watcher.consumers.positions.spanner
 import watcher.runners.watcher
 import watcher.tables.epochs
-from ddl.model.schema import Schema
 from interleavings.patches import patch_attribute, patch_everywhere
+from spanner_schema.model.schema import Schema
 from watcher.captures.change_stream.watched import ChangeFilter
 from watcher.captures.change_stream.whole_rows import WholeRows
 from watcher.captures.poll import PollCapture

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from ddl.model.schema import Dialect
 from interleavings.choosers import Prescribed, parse_trace
 from interleavings.explore import Explorer, Outcome
 from interleavings.guards import GUARDS, Guard
 from interleavings.mutations import MUTATIONS, Mutation
 from interleavings.scenarios import VARIANTS
+from spanner_schema.model.schema import Dialect
 
 SCHEDULES_MAX = 2_000
 """So many are tried at most to find a fault."""

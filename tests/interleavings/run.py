@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ddl.model.schema import Dialect
 from interleavings.choosers import Prescribed, parse_trace
 from interleavings.explore import Explorer, Outcome, Summary
 from interleavings.scenarios import SCENARIOS, VARIANTS, variants_of
+from spanner_schema.model.schema import Dialect
 
 FAILURES_SHOWN = 3
 SCHEDULES, SEED = 300, 1

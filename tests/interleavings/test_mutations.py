@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ddl.model.schema import Dialect
 from interleavings.guards import GUARDS, Guard
 from interleavings.mutations import MUTATIONS, Mutation
 from interleavings.prove import SCHEDULES_MAX, find
+from spanner_schema.model.schema import Dialect
 
 pytestmark = [pytest.mark.timeout(900)]
 

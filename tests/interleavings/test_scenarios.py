@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ddl.model.schema import Dialect
 from interleavings.explore import Explorer
 from interleavings.run import failure_text, shares
 from interleavings.scenarios import SCENARIOS, VARIANTS
+from spanner_schema.model.schema import Dialect
 
 pytestmark = [pytest.mark.timeout(300)]
 SCHEDULES = 100

@@ -19,7 +19,6 @@ from google.cloud.spanner_v1.database import Database
 
 import watcher.spanner.database
 from ddl.migration.apply import read_schema
-from ddl.model.schema import Dialect
 from emulator.engine.database import Database as Engine
 from emulator.engine.maintenance import Maintenance
 from interleavings.gate import Gate
@@ -27,6 +26,7 @@ from interleavings.in_process import ADDRESS, EmbeddedServer, InProcessChannel
 from interleavings.scheduler import current_unit
 from interleavings.virtual_clock import VirtualClock
 from interleavings.virtual_time import end_transactions
+from spanner_schema.model.schema import Dialect
 from watcher.consumers.positions import SpannerPositions
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.bounded_client import BoundedDatabase

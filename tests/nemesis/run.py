@@ -43,9 +43,9 @@ from conformance.writers import (
     WATCHED,
     Writer,
 )
-from ddl.model.schema import Dialect
 from emulator.ports import find_port
 from nemesis.surroundings import COMMAND, Surroundings
+from spanner_schema.model.schema import Dialect
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import SpannerPositions

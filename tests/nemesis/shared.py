@@ -33,9 +33,6 @@ from conformance.judges.polled_windows import (
 from conformance.truth import History, Row, Truth
 from conformance.writers import COLUMNS, WATCHED, Writer
 from ddl.migration.apply import read_schema
-from ddl.model.schema import Column, Dialect, Table
-from ddl.model.steps import CreateTable
-from ddl.syntax.render import render_step
 from nemesis.run import (
     CONSUMER,
     NO_SERVER,
@@ -49,6 +46,9 @@ from nemesis.run import (
     write_and_strike,
 )
 from nemesis.surroundings import COMMAND
+from spanner_schema.model.schema import Column, Dialect, Table
+from spanner_schema.model.steps import CreateTable
+from spanner_schema.syntax.render import render_step
 from watcher.consumers.leases import Consumers
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.states import Command

@@ -29,12 +29,12 @@ from fixtures.pace import allow  # noqa: E402
 from fixtures.shifted_clock import NoShiftedClockError, compile_library  # noqa: E402
 from fixtures.warm_python import LIBRARY, WarmProcess, kill_whole, warm_python  # noqa: E402
 
-from ddl.model.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
 from nemesis.files import run_files  # noqa: E402
 from nemesis.outsiders import OUTSIDERS  # noqa: E402
 from nemesis.replica import BUCKET, run_replica  # noqa: E402
 from nemesis.run import Capture, PartitionMode, Report, run  # noqa: E402
 from nemesis.shared import run_shared  # noqa: E402
+from spanner_schema.model.schema import Dialect  # noqa: E402 (the tests' folder has to be on the path first)
 from watcher.process.line_files import append_line  # noqa: E402
 from watcher.replica.cuts.cut import DELTA  # noqa: E402
 

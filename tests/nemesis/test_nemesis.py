@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from conformance.truth import Commit, Truth, Write
-from ddl.model.schema import Dialect
 from nemesis.files import FileLine, find_problems, run_files
 from nemesis.outsiders import OUTSIDERS
 from nemesis.replica import run_replica
 from nemesis.run import Capture, PartitionMode, run
 from nemesis.shared import run_shared
+from spanner_schema.model.schema import Dialect
 
 
 def test_everything_is_delivered_whatever_strikes(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import pytest
 from google.cloud.spanner_admin_database_v1 import DatabaseDialect
 from google.cloud.spanner_v1.instance import Instance
 
-from ddl.model.schema import Dialect, Type
 from emulator.sql.coercions import COERCIONS, Reach
 from emulator.sql.postgres.type_names import show_type
 from emulator.values.served_types import SERVED_TYPES
@@ -14,6 +13,7 @@ from postgres_reference.expressions import Generator
 from postgres_reference.operands import list_operands
 from postgres_reference.run import classify, compare
 from postgres_reference.server import find_programs, run_postgres
+from spanner_schema.model.schema import Dialect, Type
 
 CONTEXTS = {Reach.EXPRESSION: "i", Reach.ASSIGNMENT: "a"}
 EXPRESSIONS = 300

@@ -57,7 +57,7 @@ def test_what_a_contributor_is_sent_to_is_there() -> None:
         ("watcher/process/extras.py", "EXTRAS"),
         ("watcher/settings/destinations/__init__.py", "DESTINATIONS"),
         ("watcher/settings/destinations/__init__.py", "class QueueSections"),
-        ("ddl/model/column_types.py", "COLUMN_TYPES"),
+        ("spanner_schema/model/column_types.py", "COLUMN_TYPES"),
         ("watcher/model/value_types.py", "VALUE_TYPES"),
         ("ddl/tracking/lint.py", "RULES"),
         ("tests/ddl/test_lint.py", "CASES"),

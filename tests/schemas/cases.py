@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 from hypothesis import strategies as st
 
-from ddl.model.schema import Dialect
 from schemas.delivered import SinkKind
 from schemas.outcomes import SchemaOutcome
 from schemas.way import DDL_SECONDS_MAX, ENGINES, Choice, Subject, Way
+from spanner_schema.model.schema import Dialect
 from watcher.consumers.positions.tables import create_own_tables
 from watcher.model.change import ValueCapture
 

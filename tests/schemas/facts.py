@@ -10,7 +10,7 @@ from typing import Any
 from fixtures.table_facts import ColumnFacts, Reference, TableFacts, parse_type
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 TABLES = """\
 SELECT table_schema, table_name, parent_table_name, interleave_type,

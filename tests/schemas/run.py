@@ -28,12 +28,12 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 from google.cloud.spanner_v1.transaction import Transaction
 
-from ddl.model.schema import Dialect
 from emulator.server import start
 from schemas.cases import SchemaCase, Statement, choose_names, list_names, read_case
 from schemas.facts import read_facts
 from schemas.outcomes import Problem, SchemaOutcome, format_table
 from schemas.way import DDL_SECONDS_MAX, ENGINES, Choice, Engine, Subject, Way
+from spanner_schema.model.schema import Dialect
 
 SECONDS_MAX = 1800.0
 NUMBERS = itertools.count()

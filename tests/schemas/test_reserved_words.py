@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import pytest
 from google.cloud.spanner_v1.instance import Instance
 
-from ddl.model.schema import Dialect
-from ddl.syntax.googlesql import reserved as googlesql
-from ddl.syntax.postgres import reserved as postgres
 from schemas.cases import SchemaCase, Statement
 from schemas.run import judge
 from schemas.way import ENGINES, Engine
+from spanner_schema.model.schema import Dialect
+from spanner_schema.syntax.googlesql import reserved as googlesql
+from spanner_schema.syntax.postgres import reserved as postgres
 
 GOOGLESQL = """
 ALL AND ANY ARRAY AS ASC ASSERT_ROWS_MODIFIED AT BETWEEN BY CASE CAST COLLATE CONTAINS CREATE CROSS

@@ -25,16 +25,16 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import apply_plan, read_schema, roll_back
 from ddl.migration.plan import make_plan
-from ddl.model.errors import DdlError
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect, Schema
-from ddl.model.selection import select_tables
-from ddl.syntax.render import render_schema
 from ddl.tracking.lint import lint_schema
 from ddl.tracking.status import list_statuses
 from schemas.delivered import SinkKind, apply_changes, deliver, truncate_row
 from schemas.facts import is_own
 from schemas.outcomes import SchemaOutcome
+from spanner_schema.model.errors import DdlError
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.model.selection import select_tables
+from spanner_schema.syntax.render import render_schema
 from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.positions import SpannerPositions
 from watcher.replica.cuts.cut import Cut

@@ -24,11 +24,11 @@ import grpc
 import pytest
 from fixtures.attack_texts import attacks
 
-import ddl.model
 import ddl.rules
-import ddl.syntax
 import ddl.tracking
 import emulator
+import spanner_schema.model
+import spanner_schema.syntax
 from emulator.errors import SpannerError
 from emulator.sql.functions import (
     MODULES,
@@ -149,7 +149,7 @@ SIZES = (16, 64, 256, 1_024, 4_096)
 def list_patterns() -> list[tuple[str, re.Pattern[Any], list[str]]]:
     """The patterns of the server and of what it imports of ddl, with the methods that are used."""
     found: dict[str, tuple[str, re.Pattern[Any], set[str]]] = {}
-    for package in (emulator, ddl.model, ddl.rules, ddl.syntax, ddl.tracking):
+    for package in (emulator, spanner_schema.model, ddl.rules, spanner_schema.syntax, ddl.tracking):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if info.name.endswith("__main__"):
                 continue

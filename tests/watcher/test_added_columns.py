@@ -22,7 +22,7 @@ from fixtures.replicas import (
 from fixtures.server import CreateDatabase
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.spanner.schema_changes import SchemaChange
 from watcher.tables.added import find_column_steps

@@ -22,9 +22,9 @@ from reference_pages.assumptions import list_references
 from typer.testing import CliRunner
 
 from ddl.migration.apply import read_schema
-from ddl.model.schema import Dialect
 from emulator.process import ServerProcess
 from emulator.wrong import Wrong
+from spanner_schema.model.schema import Dialect
 from watcher import Change, Watcher
 from watcher.captures.change_stream.record_values import ChildPartition
 from watcher.captures.change_stream.records import decode_records

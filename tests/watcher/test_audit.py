@@ -13,7 +13,7 @@ from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.cli import app
 from watcher.consumers.audit import DONE, Audit, describe_operator, read_audit
 from watcher.consumers.positions import TABLE

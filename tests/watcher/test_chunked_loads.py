@@ -53,7 +53,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.captures import parallel_reads
 from watcher.model.errors import ConfigurationError, CopyConflictError, VersionExpiredError
 from watcher.replica import commits, loads

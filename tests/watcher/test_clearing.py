@@ -17,7 +17,7 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import read_schema
 from ddl.migration.plan import make_plan
-from ddl.model.options import WatchOptions
+from spanner_schema.model.options import WatchOptions
 from watcher import Change, Watcher
 from watcher.consumers.clearing import Clearing, Fence
 from watcher.consumers.leases import Consumers

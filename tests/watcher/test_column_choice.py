@@ -14,8 +14,8 @@ from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from ddl.model.schema import Type, TypeCode
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.schema import Type, TypeCode
 from watcher import Change, Operation, Watcher
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, NotWatchableError, TableNotFoundError

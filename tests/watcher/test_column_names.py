@@ -5,7 +5,7 @@ from __future__ import annotations
 from fixtures.postgres_databases import CreatePostgres
 from fixtures.singers import address_of, make_watchable
 
-from ddl.syntax.postgres.spelling import quote_part
+from spanner_schema.syntax.postgres.spelling import quote_part
 from watcher import Change, Watcher
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions

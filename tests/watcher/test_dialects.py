@@ -12,8 +12,8 @@ from fixtures.singers import SINGERS, address_of, make_watchable, take_over, wri
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
-from ddl.model.strategies import Strategy
+from spanner_schema.model.schema import Dialect
+from spanner_schema.model.strategies import Strategy
 from watcher import Change, Operation, Watcher
 from watcher.change_sets import ChangeSets
 from watcher.consumers.clearing import Clearing

@@ -14,7 +14,7 @@ from fixtures.listings import DOCS, ROOT, follow, read_listings
 from fixtures.pace import allow
 
 import watcher
-from ddl.model.errors import DdlError
+from spanner_schema.model.errors import DdlError
 from watcher.model.errors import WatcherError
 from watcher.settings.watcher import parse_watch_config
 

@@ -11,7 +11,7 @@ from fixtures.server import CreateDatabase
 from fixtures.singers import address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 
 pytestmark = pytest.mark.both_dialects
 

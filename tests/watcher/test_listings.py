@@ -35,11 +35,11 @@ from google.cloud import spanner
 from google.cloud.spanner_v1.database import Database
 from pydantic.alias_generators import to_camel
 
-from ddl.model.errors import DdlError
-from ddl.model.options import WatchFile
 from ddl.rules.evolve import parse_schema
-from ddl.syntax.parse import parse_script
 from emulator.process import ServerProcess
+from spanner_schema.model.errors import DdlError
+from spanner_schema.model.options import WatchFile
+from spanner_schema.syntax.parse import parse_script
 from watcher.cli import app
 from watcher.model.errors import WatcherError
 from watcher.settings.spark import SourceOptions

@@ -10,11 +10,11 @@ from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import read_schema, roll_back
-from ddl.migration.record import TABLE as RECORDS
-from ddl.model.names import TABLE_NAME_CHARACTERS_MAX
-from ddl.model.schema import Column, Dialect, Type, TypeCode
-from ddl.model.steps import redefine_column
-from ddl.syntax.render import render_step
+from spanner_schema.model.names import TABLE_NAME_CHARACTERS_MAX
+from spanner_schema.model.schema import Column, Dialect, Type, TypeCode
+from spanner_schema.model.steps import redefine_column
+from spanner_schema.syntax.render import render_step
+from spanner_schema.watched.records import TABLE as RECORDS
 from watcher import Change
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions

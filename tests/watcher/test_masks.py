@@ -17,8 +17,8 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql.datasource import EqualTo
 from typer.testing import CliRunner
 
-from ddl.model.schema import Dialect
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.schema import Dialect
 from watcher import Change, Operation, Watcher
 from watcher.captures.statements import select_table, select_window
 from watcher.cli import app

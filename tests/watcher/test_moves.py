@@ -24,7 +24,7 @@ from fixtures.watcher_threads import ChangeCollector, run_without_error
 from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher import Change, Watcher
 from watcher.cli import app
 from watcher.consumers import moving

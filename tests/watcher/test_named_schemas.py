@@ -18,14 +18,14 @@ from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import read_schema, roll_back
 from ddl.migration.plan import make_plan
-from ddl.model.errors import PlanError
-from ddl.model.names import split_name
-from ddl.model.options import WatchOptions
-from ddl.model.schema import Dialect
-from ddl.model.selection import select_tables
-from ddl.model.strategies import Strategy
-from ddl.syntax.render import render_schema
 from ddl.tracking.status import count_index_rows, list_statuses
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.names import split_name
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Dialect
+from spanner_schema.model.selection import select_tables
+from spanner_schema.model.strategies import Strategy
+from spanner_schema.syntax.render import render_schema
 from watcher import Change, Operation, Watcher
 from watcher.change_sets import ChangeSets
 from watcher.consumers.clearing import Clearing

@@ -8,18 +8,26 @@ import sys
 from pathlib import Path
 
 import pytest
+from fixtures.singers import address_of, write_singers
+from google.cloud.spanner_v1.database import Database
 
 JOB = """
 import sys
-import watcher
+import benchmarks, conformance, ddl, emulator
+from watcher import Watcher
 from watcher.runners.spark.source import SpannerChanges
-print(watcher.Watcher.__name__, SpannerChanges.name())
+watcher = Watcher(database=sys.argv[1], consumer="beside", tables=["Singers"], start="earliest")
+watcher.on_change(lambda change: print(change.table, change.key))
+watcher.run_once()
+own = [module.__file__ for module in (benchmarks, conformance, ddl, emulator)]
+print(SpannerChanges.name(), all(file.startswith(sys.path[0]) for file in own))
 """
-OWN = {
-    "emulator.py": "x = 1",
+START = "from watcher.cli import main; main()"
+NEIGHBOURS = {
     "benchmarks/__init__.py": "",
-    "ddl/tables.sql": "",
     "conformance.py": "",
+    "ddl.py": "",
+    "emulator.py": "",
 }
 
 
@@ -42,37 +50,46 @@ def run(folder: Path, *arguments: str, **variables: str) -> subprocess.Completed
     )
 
 
-def test_a_job_runs_beside_files_of_the_same_names(tmp_path: Path) -> None:
-    write_files(tmp_path, {"job.py": JOB, **OWN})
-    done = run(tmp_path, "job.py")
-    assert (done.stdout, done.returncode) == ("Watcher spanner-changes\n", 0), done.stderr
+def test_a_job_has_its_own_modules_of_the_same_names(singers: Database, tmp_path: Path) -> None:
+    write_files(tmp_path, {"job.py": JOB, **NEIGHBOURS})
+    write_singers(singers, [1], "Marc")
+    done = run(tmp_path, "job.py", str(address_of(singers)))
+    assert done.stdout == "Singers {'SingerId': 1}\nspanner-changes True\n", done.stderr
 
 
-@pytest.mark.parametrize("name", ["ddl.py", "ddl/__init__.py"])
-def test_a_file_that_hides_a_package_is_named(tmp_path: Path, name: str) -> None:
-    write_files(tmp_path, {"job.py": JOB, name: ""})
+def test_commands_of_a_running_watcher_need_none_of_them(singers: Database, tmp_path: Path) -> None:
+    write_files(tmp_path, NEIGHBOURS)
+    where = ("-d", str(address_of(singers)))
+    for command in ("watch --once --consumer c", "clear -t Singers"):
+        done = run(tmp_path, "-c", START, *command.split(), *where, PYTHONPATH=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_file_that_hides_what_a_job_needs_is_named(tmp_path: Path) -> None:
+    write_files(tmp_path, {"job.py": "import watcher", "spanner_schema.py": ""})
     done = run(tmp_path, "job.py")
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert f"{tmp_path / name} hides the package 'ddl' of spanner-watcher" in last
-
-
-def test_a_job_that_has_imported_its_own_module_first_is_refused(tmp_path: Path) -> None:
-    write_files(tmp_path, {"job.py": f"import ddl\n{JOB}", "ddl.py": ""})
-    done = run(tmp_path, "job.py")
-    assert f"{tmp_path / 'ddl.py'} hides the package 'ddl'" in done.stderr.splitlines()[-1]
+    assert f"{tmp_path / 'spanner_schema.py'} hides the package 'spanner_schema'" in last
 
 
 @pytest.mark.parametrize(
     ("name", "command"),
-    [("emulator.py", ["try"]), ("benchmarks/__init__.py", ["bench", "--help"])],
+    [
+        ("emulator.py", ["try"]),
+        ("benchmarks/__init__.py", ["bench", "--help"]),
+        ("ddl.py", ["ddl", "status", "-d", "spanner://projects/p/instances/i1/databases/d1"]),
+        ("ddl.py", ["ddl", "change-stream", "create", "--help"]),
+        ("ddl/__init__.py", ["ddl", "lint", "--schema", "-"]),
+        ("ddl/__init__.py", ["try"]),
+        ("ddl.py", ["check", "-d", "spanner://projects/p/instances/i1/databases/d1"]),
+    ],
 )
 def test_a_command_names_what_hides_its_package(
     tmp_path: Path, name: str, command: list[str]
 ) -> None:
     write_files(tmp_path, {name: ""})
-    start = "from watcher.cli import main; main()"
-    done = run(tmp_path, "-c", start, *command, PYTHONPATH=str(tmp_path))
+    done = run(tmp_path, "-c", START, *command, PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     assert f"error: {tmp_path / name} hides the package" in done.stderr
     assert "Traceback" not in done.stderr

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from ddl.migration.apply import read_schema
 from ddl.migration.plan import make_plan
-from ddl.model.options import WatchOptions
+from spanner_schema.model.options import WatchOptions
 from watcher import Watcher
 from watcher.consumers.starts import Standing, choose_start
 from watcher.model.window import BEGINNING

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ddl.migration.apply import read_schema
-from ddl.model.names import NAME_LENGTH_MAX
-from ddl.model.schema import Dialect
-from ddl.syntax.postgres.reserved import QUOTED
+from spanner_schema.model.names import NAME_LENGTH_MAX
+from spanner_schema.model.schema import Dialect
+from spanner_schema.syntax.postgres.reserved import QUOTED
 from watcher import Change
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.leases import Consumers

@@ -15,7 +15,7 @@ from fixtures.singers import address_of, make_watchable
 from google.cloud.spanner_v1 import JsonObject
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher import Watcher
 from watcher.model.errors import ConfigurationError, LossyNumericError
 

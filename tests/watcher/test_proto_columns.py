@@ -25,8 +25,8 @@ from google.cloud.spanner_v1.database import Database
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 from ddl.migration.apply import roll_back
-from ddl.model.errors import PlanError
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.errors import PlanError
 from watcher import Change, Watcher
 from watcher.model.errors import ConfigurationError, EnvelopeError
 from watcher.runners.spark.resolution import resolve_scan

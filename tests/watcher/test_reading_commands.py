@@ -23,7 +23,7 @@ from fixtures.warm_python import WarmProcess
 from fixtures.watcher_threads import ChangeCollector, run_without_error
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher import Watcher
 from watcher.cli import app
 from watcher.consumers.backups import Backup, format_backup

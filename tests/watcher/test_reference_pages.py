@@ -17,7 +17,7 @@ from reference_pages.fields import iterate_hints, list_fields
 from reference_pages.markdown import MissingDescriptionError
 from reference_pages.metrics import list_metrics
 
-from ddl.model.options import WatchFile, WatchOptions
+from spanner_schema.model.options import WatchFile, WatchOptions
 from watcher.settings.destinations import DESTINATIONS
 from watcher.settings.spark import SourceOptions
 from watcher.settings.watcher import SECTIONS, WatchConfig, list_options

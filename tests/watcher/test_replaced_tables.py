@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddl.migration.apply import read_schema
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher import Watcher
 from watcher.spanner.schema_changes import SchemaChange
 from watcher.tables.replaced import find_replaced, list_gone

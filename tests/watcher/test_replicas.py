@@ -30,7 +30,7 @@ from fixtures.watcher_threads import SECONDS_MAX
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.strategies import Strategy
+from spanner_schema.model.strategies import Strategy
 from watcher.captures import TableRows
 from watcher.model.errors import ConfigurationError, ReplicaError
 from watcher.model.window import Window

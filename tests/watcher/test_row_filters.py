@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from ddl.model.schema import Dialect
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.schema import Dialect
 from watcher import Change, Watcher
 from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.poll import PollCapture

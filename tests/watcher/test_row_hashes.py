@@ -15,7 +15,7 @@ from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.replica.keys.order import KeyColumn, KeyOrder
 from watcher.replica.keys.ranges import KeyInterval
 from watcher.replica.verification.canonical import ComparedColumn

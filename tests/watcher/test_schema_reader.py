@@ -13,8 +13,9 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ddl.model.names import join_name
-from ddl.model.schema import (
+from ddl.rules.evolve import parse_schema
+from spanner_schema.model.names import join_name
+from spanner_schema.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
@@ -26,11 +27,10 @@ from ddl.model.schema import (
     Type,
     TypeCode,
 )
-from ddl.rules.evolve import parse_schema
-from ddl.syntax.parse import parse_script
-from ddl.syntax.render import render_schema, render_step
-from ddl.tracking.shards import shard_values
-from ddl.tracking.tracked import find_processed
+from spanner_schema.syntax.parse import parse_script
+from spanner_schema.syntax.render import render_schema, render_step
+from spanner_schema.watched.shards import shard_values
+from spanner_schema.watched.tracked import find_processed
 from watcher.model.errors import VersionExpiredError
 from watcher.spanner.outages import Outages
 from watcher.spanner.read_options import ReadOptions

@@ -26,7 +26,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.keyset import KeySet
 from google.protobuf.message import Message
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher import Watcher
 from watcher.envelopes import ENVELOPES
 from watcher.envelopes.record_schemas import SchemaEnvelope

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from ddl.model.column_types import COLUMN_TYPES
-from ddl.model.errors import DdlError
-from ddl.model.schema import Dialect, Type, TypeCode
 from ddl.rules.evolve import parse_schema
-from ddl.syntax.render import render_type
+from spanner_schema.model.column_types import COLUMN_TYPES
+from spanner_schema.model.errors import DdlError
+from spanner_schema.model.schema import Dialect, Type, TypeCode
+from spanner_schema.syntax.render import render_type
 from watcher.captures.change_stream.record_values import decode_type
 from watcher.envelopes.avro import avro_type
 from watcher.envelopes.by_column.cells import render_sent

@@ -26,8 +26,8 @@ from fixtures.singers import make_watchable, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from benchmarks.query_costs import query_costs
-from ddl.model.schema import Dialect
 from emulator.process import spawn
+from spanner_schema.model.schema import Dialect
 from watcher.model.errors import TableNotFoundError
 from watcher.replica.verification.report import DifferenceKind, Report
 

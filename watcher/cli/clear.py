@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ddl.model.strategies import ShardKind
+from spanner_schema.model.strategies import ShardKind
 from watcher.cli.logs import configure_logging
 from watcher.cli.options import (
     POSITIONS_TABLE,

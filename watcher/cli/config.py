@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ddl.model.selection import is_glob
+from spanner_schema.model.selection import is_glob
 from watcher.model.errors import ConfigurationError
 from watcher.process.text_files import read_toml
 from watcher.settings.watcher import WatchConfig, parse_watch_config

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.cli.options import OptionalDatabaseOption
 from watcher.process.terminal.loading import to_run
 from watcher.process.terminal.values import to_file, to_folder
@@ -19,8 +19,6 @@ from watcher.process.terminal.values import to_file, to_folder
 if to_run(__name__):
     import grpc
 
-    from ddl.syntax.parse import parse_script
-    from ddl.syntax.render import render_step
     from emulator.__main__ import serve
     from emulator.copy_calls import SNAPSHOT
     from emulator.data_directories import (
@@ -35,6 +33,8 @@ if to_run(__name__):
     from emulator.server import Server
     from emulator.tls import choose_tls
     from emulator.wrong import set_wrong
+    from spanner_schema.syntax.parse import parse_script
+    from spanner_schema.syntax.render import render_step
     from watcher.model.errors import ConfigurationError, UnavailableError
     from watcher.process.text_files import read_text_file
     from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress

@@ -22,6 +22,7 @@ from watcher.model.errors import (
     UnavailableError,
     WatcherError,
 )
+from watcher.process.extras import OF_COMMANDS, HiddenPackageError, require_own_package
 from watcher.process.terminal.commands import explain_system_error
 from watcher.spanner.address import EMULATOR_HOST
 from watcher.spanner.failures import FailureKind, classify_error, is_place_gone, suggest_fix
@@ -31,7 +32,20 @@ def explain_error(error: Exception) -> WatcherError | None:
     """The error as one of ours, or None for a fault of the program."""
     if isinstance(error, GoogleAPICallError | RetryError):
         return explain_answer(error)
+    if isinstance(error, ImportError):
+        return find_hiding_file(error)
     return explain_system_error(error)
+
+
+def find_hiding_file(error: ImportError) -> HiddenPackageError | None:
+    """Who hides the package of this distribution that could not be imported."""
+    package = (error.name or "").partition(".")[0]
+    try:
+        if package in OF_COMMANDS:
+            require_own_package(package)
+    except HiddenPackageError as hidden:
+        return hidden
+    return None
 
 
 def explain_answer(error: GoogleAPICallError | RetryError) -> WatcherError:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ddl.model.schema import Dialect
-from ddl.model.strategies import ShardKind
+from spanner_schema.model.schema import Dialect
+from spanner_schema.model.strategies import ShardKind
 from watcher.spanner.address import DatabaseAddress
 
 POSITIONS_TABLE = "SpannerWatcherPositions"

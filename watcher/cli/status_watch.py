@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from ddl.model.suggestions import suggest_name
+from spanner_schema.model.suggestions import suggest_name
 from watcher.cli.interruption import parse_interval, until_interrupted
 from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.model.errors import ConsumerNotFoundError, WatcherError

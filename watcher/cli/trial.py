@@ -25,8 +25,8 @@ if to_run(__name__):
 
     from ddl.migration.apply import apply_plan, read_schema
     from ddl.migration.plan import Plan, make_plan
-    from ddl.model.options import WatchOptions
     from emulator.server import start
+    from spanner_schema.model.options import WatchOptions
     from watcher.envelopes.lines import JsonLines
     from watcher.model.change import Change
     from watcher.runners.signals import stop_when_closed

@@ -11,7 +11,7 @@ from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet, param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from ddl.model.suggestions import suggest_name
+from spanner_schema.model.suggestions import suggest_name
 from watcher.consumers.arrivals import finish_arrival
 from watcher.consumers.lease_statements import LeaseStatements
 from watcher.consumers.positions import (

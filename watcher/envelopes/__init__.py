@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
 
-from ddl.model.suggestions import suggest_name
+from spanner_schema.model.suggestions import suggest_name
 from watcher.envelopes.change_stream import ChangeStreamEnvelope
 from watcher.envelopes.cloudevents import CloudEvents
 from watcher.envelopes.datastream import Datastream, DatastreamAvro

@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 import numpy as np
 import pyarrow as pa
 
-from ddl.model.names import split_name
+from spanner_schema.model.names import split_name
 from watcher.envelopes.avro import (
     convert_row,
     event_schema,

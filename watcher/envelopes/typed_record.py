@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from ddl.model.names import split_name
+from spanner_schema.model.names import split_name
 from watcher.envelopes.kinds import (
     Kind,
     LackingError,

@@ -1,8 +1,8 @@
 """The values of every type of Spanner: how they are sent, what formats make of them, and how a copy
 is compared. One entry a type, plain values, without Arrow.
 
-``ddl.model.column_types`` has what DDL knows of a type. What depends on the form alone is decided
-by ``match`` over ``Form`` without a default branch: mypy refuses a form that is left out.
+``spanner_schema.model.column_types`` has what DDL knows of a type. What depends on the form alone
+is decided by ``match`` over ``Form`` without a default branch: mypy refuses a form left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn
 
-from ddl.model.schema import Dialect, Type, TypeCode
+from spanner_schema.model.schema import Dialect, Type, TypeCode
 from watcher.model.errors import WatcherError
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ddl.model.schema import Schema, Type, TypeCode
+from spanner_schema.model.schema import Schema, Type, TypeCode
 from watcher.captures import statements
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.clearing.statements import indexed_table

@@ -13,8 +13,8 @@ from google.api_core.exceptions import (
     NotFound,
 )
 
-from ddl.model.names import list_user_tables
-from ddl.model.schema import Schema
+from spanner_schema.model.names import list_user_tables
+from spanner_schema.model.schema import Schema
 from watcher.consumers.clearing.bounds import find_slowest
 from watcher.consumers.states import StoredError
 from watcher.model.errors import ConfigurationError, NotWatchableError, TableNotFoundError

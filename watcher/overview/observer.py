@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.model.errors import NotWatchableError
 from watcher.overview.assembly import assemble
 from watcher.overview.copies import Proofs, ReadProofs, add_proofs, no_proofs

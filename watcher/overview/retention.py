@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.captures.change_stream.captured import read_option
 from watcher.captures.change_stream.watched import list_watched
 

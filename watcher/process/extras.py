@@ -29,6 +29,8 @@ EXTRAS = {
 """The modules that each extra installs."""
 OWN_PACKAGES = {"bench": ("benchmarks", "emulator"), "emulator": ("emulator",)}
 """The packages of this distribution that are for those who have an extra."""
+OF_COMMANDS = ("ddl", "emulator", "benchmarks", "conformance")
+"""The packages of this distribution that commands import, and no job does."""
 
 
 class MissingExtraError(ConfigurationError, ImportError):

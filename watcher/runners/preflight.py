@@ -9,7 +9,7 @@ from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.names import split_name
+from spanner_schema.model.names import split_name
 from watcher.consumers.clearing.guard import check_erasable
 from watcher.model.assumptions.ledger import LEDGER, list_unsafe
 from watcher.model.errors import ConfigurationError, NotOursError, WatcherError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.captures.change_stream import (
     ChangeFilter,
     ChangeStreamCapture,

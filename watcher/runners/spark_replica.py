@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, VersionExpiredError

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ddl.model.suggestions import suggest_name
+from spanner_schema.model.suggestions import suggest_name
 from watcher.model.errors import ConfigurationError
 from watcher.replica.formats import FORMATS, SPELLINGS, find_folder, is_in_catalog, split_copies
 from watcher.replica.stores.object_stores import SCHEMES

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from ddl.model.suggestions import suggest_name
+from spanner_schema.model.suggestions import suggest_name
 from watcher.consumers.positions.own_names import check_positions_table
 from watcher.consumers.positions.tables import KEY_CHARACTERS_MAX
 from watcher.model.assumptions.ledger import LEDGER

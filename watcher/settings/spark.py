@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from ddl.model.strategies import ShardKind
+from spanner_schema.model.strategies import ShardKind
 from watcher.consumers.leases import LEASE_SECONDS
 from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ddl.model.selection import is_glob
+from spanner_schema.model.selection import is_glob
 from watcher.consumers.leases import LEASE_SECONDS
 from watcher.envelopes import Envelope, EnvelopeOptions, Known, make_envelope
 from watcher.envelopes.table_keys import TableKeys

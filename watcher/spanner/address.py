@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
-from ddl.model.resource_ids import IdRules
-from ddl.model.suggestions import suggest_name
+from spanner_schema.model.resource_ids import IdRules
+from spanner_schema.model.suggestions import suggest_name
 from watcher.model.errors import AddressError
 from watcher.spanner.read_options import DirectedRead, parse_replicas, write_replicas
 

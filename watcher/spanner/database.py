@@ -24,7 +24,7 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.instance import Instance
 from google.cloud.spanner_v1.transaction import Transaction
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.model.errors import (
     AccessDeniedError,
     ConfigurationError,

@@ -13,8 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ddl.model.schema import Dialect
-from ddl.syntax.render import ROW, render_index_hint, row_alias
+from spanner_schema.model.schema import Dialect
+from spanner_schema.syntax.render import ROW, render_index_hint, row_alias
 from watcher.model.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ddl.model.errors import DdlSyntaxError
-from ddl.model.schema import Dialect
-from ddl.syntax.tokens import split_statements
+from spanner_schema.model.errors import DdlSyntaxError
+from spanner_schema.model.schema import Dialect
+from spanner_schema.syntax.tokens import split_statements
 from watcher.model.errors import ConfigurationError
 from watcher.process.system_errors import describe_system_error
 from watcher.process.text_files import read_text_file

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import create_database, explain_error, open_client

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from google.api_core.exceptions import GoogleAPICallError
 
-from ddl.model.errors import DdlSyntaxError
-from ddl.model.schema import Dialect
-from ddl.model.steps import (
+from spanner_schema.model.errors import DdlSyntaxError
+from spanner_schema.model.schema import Dialect
+from spanner_schema.model.steps import (
     AddColumn,
     AlterChangeStream,
     AlterTableIfExists,
@@ -25,7 +25,7 @@ from ddl.model.steps import (
     RenameTables,
     Step,
 )
-from ddl.syntax.parse import parse_statement
+from spanner_schema.syntax.parse import parse_statement
 from watcher.model.log_events.reading import STATEMENT_NOT_UNDERSTOOD, TABLE_HISTORY_UNKNOWN
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.schema_changes import SchemaChange, read_schema_changes

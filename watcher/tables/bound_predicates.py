@@ -9,7 +9,7 @@ import struct
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
 
-from ddl.model.schema import Table, Type, TypeCode
+from spanner_schema.model.schema import Table, Type, TypeCode
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.results.supported_types import is_supported
 from watcher.spanner.timestamps import to_micros

@@ -8,10 +8,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ddl.model.column_types import COLUMN_TYPES
-from ddl.model.schema import Column, Dialect, Table, Type, TypeCode
-from ddl.syntax.references import find_referenced_columns
-from ddl.syntax.render import render_type
+from spanner_schema.model.column_types import COLUMN_TYPES
+from spanner_schema.model.schema import Column, Dialect, Table, Type, TypeCode
+from spanner_schema.syntax.references import find_referenced_columns
+from spanner_schema.syntax.render import render_type
 from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.model.log_events.reading import COLUMNS_LEFT_OUT
 from watcher.spanner.results.supported_types import is_supported

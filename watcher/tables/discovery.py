@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ddl.model.schema import Schema, Table, TypeCode
-from ddl.tracking.tracked import (
+from spanner_schema.model.schema import Schema, Table, TypeCode
+from spanner_schema.watched.tracked import (
     find_processed,
     find_set_rows,
     find_sets_table,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Generic, TypeVar
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.spanner.stream import QueryStream
 from watcher.tables.schema_reader import SchemaEpoch, read_digest, read_epoch, start_digest
 

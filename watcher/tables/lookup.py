@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from ddl.model.names import drop_default_schema, list_user_tables, same_name, split_name
-from ddl.model.schema import Column, Index, KeyPart, Schema, Table, TypeCode
-from ddl.model.steps import CreateIndex
-from ddl.model.suggestions import suggest_name
-from ddl.syntax.render import render_step
-from ddl.tracking.shards import shard_values
-from ddl.tracking.tracked import find_own_trackings, is_null_filtered, is_poll_index, list_streams
+from spanner_schema.model.names import drop_default_schema, list_user_tables, same_name, split_name
+from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table, TypeCode
+from spanner_schema.model.steps import CreateIndex
+from spanner_schema.model.suggestions import suggest_name
+from spanner_schema.syntax.render import render_step
+from spanner_schema.watched.shards import shard_values
+from spanner_schema.watched.tracked import (
+    find_own_trackings,
+    is_null_filtered,
+    is_poll_index,
+    list_streams,
+)
 from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.tables.values import ShardValue, TableSpec
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ddl.model.schema import Schema
-from ddl.syntax.references import find_referenced_columns
+from spanner_schema.model.schema import Schema
+from spanner_schema.syntax.references import find_referenced_columns
 from watcher.model.errors import NotWatchableError
 from watcher.tables.shards import group_shards
 from watcher.tables.values import ShardValue, WatchedTable

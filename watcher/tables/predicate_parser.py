@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
-from ddl.model.errors import DdlSyntaxError
-from ddl.model.schema import Dialect, Table, Type
-from ddl.syntax.tokens import Token, TokenKind, tokenize
+from spanner_schema.model.errors import DdlSyntaxError
+from spanner_schema.model.schema import Dialect, Table, Type
+from spanner_schema.syntax.tokens import Token, TokenKind, tokenize
 from watcher.model.errors import ConfigurationError
 from watcher.tables.bound_predicates import Lookup, bind
 from watcher.tables.predicates import (

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from ddl.model.errors import DdlSyntaxError
-from ddl.model.schema import Dialect
-from ddl.model.steps import DropTable, RenameTables
-from ddl.syntax.parse import parse_statement
+from spanner_schema.model.errors import DdlSyntaxError
+from spanner_schema.model.schema import Dialect
+from spanner_schema.model.steps import DropTable, RenameTables
+from spanner_schema.syntax.parse import parse_statement
 from watcher.model.log_events.reading import DROP_NOT_UNDERSTOOD
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.schema_changes import SchemaChange, read_schema_changes

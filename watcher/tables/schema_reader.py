@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ddl.model.schema import Dialect, Schema
+from spanner_schema.model.schema import Dialect, Schema
 from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.results.wire import collect_rows, parse_cell
 from watcher.spanner.sql import Statement

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
-from ddl.model.errors import DdlSyntaxError
-from ddl.model.names import join_name
-from ddl.model.schema import (
+from spanner_schema.model.errors import DdlSyntaxError
+from spanner_schema.model.names import join_name
+from spanner_schema.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
@@ -22,11 +22,11 @@ from ddl.model.schema import (
     Type,
     TypeCode,
 )
-from ddl.syntax.clauses import read_not_null_columns
-from ddl.syntax.googlesql import types
-from ddl.syntax.postgres import types as postgres_types
-from ddl.syntax.reader import TokenReader
-from ddl.syntax.tokens import TokenKind
+from spanner_schema.syntax.clauses import read_not_null_columns
+from spanner_schema.syntax.googlesql import types
+from spanner_schema.syntax.postgres import types as postgres_types
+from spanner_schema.syntax.reader import TokenReader
+from spanner_schema.syntax.tokens import TokenKind
 
 Row = tuple[str | None, ...]
 Name = tuple[str | None, ...]

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from ddl.model.names import list_user_tables
-from ddl.model.schema import Schema
-from ddl.model.selection import is_glob, is_selected, matches_any
-from ddl.model.suggestions import suggest_name
-from ddl.tracking.tracked import find_set_rows
+from spanner_schema.model.names import list_user_tables
+from spanner_schema.model.schema import Schema
+from spanner_schema.model.selection import is_glob, is_selected, matches_any
+from spanner_schema.model.suggestions import suggest_name
+from spanner_schema.watched.tracked import find_set_rows
 from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.model.log_events.reading import TABLE_LEFT_OUT, TABLE_SCANNED
 from watcher.tables.discovery import find_watched_table, find_whole_table

@@ -6,8 +6,6 @@ import json
 
 import apsw
 
-from ddl.model.schema import Schema
-from ddl.syntax.placements import is_per_placement, list_placement_names
 from emulator.engine.change_streams.mods import net_changes
 from emulator.engine.change_streams.mutable import is_mutable, partition_mode
 from emulator.engine.change_streams.partitions import (
@@ -31,6 +29,8 @@ from emulator.errors import failed_precondition
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import TransactionOrigin
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import Schema
+from spanner_schema.syntax.placements import is_per_placement, list_placement_names
 
 WRITE = 'INSERT INTO "$records" (partition, micros, sequence, data) VALUES (?, ?, ?, ?)'
 SELECT_NOTED = 'SELECT "table", kind, written, old, new FROM "$mods" ORDER BY number'

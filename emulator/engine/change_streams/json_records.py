@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TypeAlias
 
-from ddl.model.schema import Type, TypeCode
 from emulator.values import forms
 from emulator.values.jsonb import parse_document, write_document
+from spanner_schema.model.schema import Type, TypeCode
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 

@@ -9,9 +9,9 @@ from enum import Enum
 
 import apsw
 
-from ddl.model.schema import Schema, Table
 from emulator.engine.change_streams.values import Json
 from emulator.storage.change_streams import key_columns
+from spanner_schema.model.schema import Schema, Table
 
 
 class ModType(Enum):

@@ -12,8 +12,6 @@ from collections.abc import Collection, Sequence
 
 import apsw
 
-from ddl.model.schema import ChangeStream
-from ddl.syntax.placements import has_moving_keys
 from emulator.engine.change_streams.partitions import (
     PARTITIONS_MAX,
     StreamPartition,
@@ -25,6 +23,8 @@ from emulator.engine.change_streams.partitions import (
 from emulator.engine.change_streams.records import option
 from emulator.engine.change_streams.values import Json, compact_json
 from emulator.values.forms import timestamp_from_micros
+from spanner_schema.model.schema import ChangeStream
+from spanner_schema.syntax.placements import has_moving_keys
 
 IMMUTABLE = "IMMUTABLE_KEY_RANGE"
 WRITE = 'INSERT INTO "$records" (partition, micros, sequence, data) VALUES (?, ?, ?, ?)'

@@ -13,9 +13,6 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from ddl.model.names import same_name
-from ddl.model.schema import ChangeStream, Schema, Table, TypeCode
-from ddl.syntax import placements
 from emulator.engine.change_streams.mods import ModType, RowChange
 from emulator.engine.change_streams.mutable import (
     end_partition,
@@ -38,6 +35,9 @@ from emulator.engine.change_streams.values import Json, compact_json
 from emulator.storage.change_streams import columns_tracked_by, key_columns
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.names import same_name
+from spanner_schema.model.schema import ChangeStream, Schema, Table, TypeCode
+from spanner_schema.syntax import placements
 
 Key = tuple[str, str]
 """The name of a table, and the key of a row of it as JSON."""

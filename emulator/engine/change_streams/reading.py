@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import grpc
 
-from ddl.model.schema import ChangeStream, Schema
 from emulator import limits
 from emulator.engine.change_streams import mutable
 from emulator.engine.change_streams.mutable import is_mutable
@@ -22,6 +21,7 @@ from emulator.errors import SpannerError, failed_precondition, invalid_argument,
 from emulator.storage.sqlite import Storage
 from emulator.values.forms import timestamp_from_micros, timestamp_to_text
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import ChangeStream, Schema
 
 FUTURE_MICROS_MAX = 600 * 1_000_000
 HEARTBEAT_MILLISECONDS = (1_000, 300_000)

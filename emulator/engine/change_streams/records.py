@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ddl.model.schema import ChangeStream, Column, Table
 from emulator.engine.change_streams.mods import ModType, RowChange
 from emulator.engine.change_streams.partitions import StreamPartition
 from emulator.engine.change_streams.values import Json, compact_json, to_json_value, type_to_json
 from emulator.storage.change_streams import columns_tracked_by, key_columns
 from emulator.values.requests import TransactionOrigin
 from emulator.wrong import Wrong, is_wrong
+from spanner_schema.model.schema import ChangeStream, Column, Table
 
 WHOLE_ROW = {"NEW_ROW", "NEW_ROW_AND_OLD_VALUES"}
 WITH_OLD = {"OLD_AND_NEW_VALUES", "NEW_ROW_AND_OLD_VALUES"}

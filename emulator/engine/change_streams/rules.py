@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ddl.model.schema import ChangeStream, Schema, Table
 from ddl.rules.limits import STREAMS_MAX
-from ddl.syntax.placements import FUNCTION_OPTION, MUTABLE
 from emulator.engine.change_streams.mutable import IMMUTABLE, partition_mode
 from emulator.engine.change_streams.records import option
 from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.change_streams import columns_tracked_by, key_columns
+from spanner_schema.model.schema import ChangeStream, Schema, Table
+from spanner_schema.syntax.placements import FUNCTION_OPTION, MUTABLE
 
 STREAMS_OF_A_COLUMN_MAX = 3
 DAY_SECONDS = 86_400

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from ddl.model.schema import Schema, Table
 from emulator.engine.refusals import unknown_table
 from emulator.storage.sqlite import PENDING, current_table, history_table
 from emulator.values.requests import Stored
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Schema, Table
 
 SET_LAST_COMMIT = 'UPDATE "$state" SET last_commit = ?'
 SELECT_MODS = 'SELECT "table", kind, written, old, new FROM "$mods" ORDER BY number'

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ddl.model.schema import Schema, Table, Type, TypeCode
 from emulator.engine.locks.ranges import Among, Between, Condition
 from emulator.sql.compile import read_tree
 from emulator.values.requests import Stored
 from emulator.values.served_types import SERVED_TYPES
+from spanner_schema.model.schema import Schema, Table, Type, TypeCode
 
 COMPARED = {code for code, served in SERVED_TYPES.items() if served.ordered}
 """Types whose stored forms Python compares as SQLite does."""

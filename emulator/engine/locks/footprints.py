@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import apsw
 
-from ddl.model.schema import Index, Schema, Table
 from emulator.engine.keys import KeyColumn, key_parts
 from emulator.engine.locks.conditions import COMPARED, TableConditions
 from emulator.engine.locks.ranges import (
@@ -27,6 +26,7 @@ from emulator.storage.layout import filter_columns
 from emulator.storage.sqlite import current_table
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.schema import Index, Schema, Table
 
 Conditions = tuple[tuple[str, Condition], ...]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ddl.model.schema import Column, Index, Schema, Table
-from ddl.model.steps import Step
+from spanner_schema.model.schema import Column, Index, Schema, Table
+from spanner_schema.model.steps import Step
 
 
 @dataclass(frozen=True, slots=True)

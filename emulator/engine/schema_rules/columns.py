@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from ddl.model import steps
-from ddl.model.names import require_table, same_name
-from ddl.model.schema import Column, Index, Table, Type, TypeCode
 from ddl.rules.refusals import is_in_primary_key, name_type
 from ddl.rules.table_changes import COLUMN_OPTIONS, COMMIT_OPTION
 from emulator.engine.schema_rules.change import SchemaChange
@@ -12,6 +9,9 @@ from emulator.errors import failed_precondition, invalid_argument
 from emulator.sql.compile import compile_expression
 from emulator.values.served_types import LENGTHS_MAX
 from emulator.values.types import FLOATS
+from spanner_schema.model import steps
+from spanner_schema.model.names import require_table, same_name
+from spanner_schema.model.schema import Column, Index, Table, Type, TypeCode
 
 
 def check_columns(change: SchemaChange) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl.model.schema import Column, Dialect, Schema, Table
 from emulator.sql.compile import spell_expression
+from spanner_schema.model.schema import Column, Dialect, Schema, Table
 
 
 def spell_expressions(before: Schema, after: Schema) -> Schema:

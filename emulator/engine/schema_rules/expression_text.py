@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from ddl.model.schema import Schema
-from ddl.syntax.tokens import Token, TokenKind
 from emulator.errors import failed_precondition, invalid_argument
 from emulator.sql.schema_texts import read_schema_expression
+from spanner_schema.model.schema import Schema
+from spanner_schema.syntax.tokens import Token, TokenKind
 
 DEPTH_MAX = 20
 CALLED_VOLATILE = frozenset(

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.model.schema import Check, Column, Schema, Table, Type, TypeCode
-from ddl.rules.refusals import COMMIT_TIMESTAMP, normalize
-from ddl.syntax.references import find_referenced_columns
-from ddl.syntax.tokens import TokenKind, tokenize
+from ddl.rules.refusals import COMMIT_TIMESTAMP
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.engine.schema_rules.expression_text import (
     list_words,
@@ -18,6 +15,10 @@ from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.sql.compile import compile_expression, locate_error
 from emulator.sql.types import drop_length
 from emulator.values.types import BOOL
+from spanner_schema.model.schema import Check, Column, Schema, Table, Type, TypeCode
+from spanner_schema.syntax.references import find_referenced_columns
+from spanner_schema.syntax.spelling import normalize
+from spanner_schema.syntax.tokens import TokenKind, tokenize
 
 COMMIT_DEFAULTS = {
     TypeCode.TIMESTAMP: COMMIT_TIMESTAMP,

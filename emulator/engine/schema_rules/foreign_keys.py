@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.model import steps
-from ddl.model.column_types import COLUMN_TYPES
-from ddl.model.names import same_name
-from ddl.model.schema import Column, ForeignKey, Schema, Table, TypeCode
 from ddl.rules.refusals import name_type
 from emulator.catalog.managed_indexes import managed_indexes
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, not_found
+from spanner_schema.model import steps
+from spanner_schema.model.column_types import COLUMN_TYPES
+from spanner_schema.model.names import same_name
+from spanner_schema.model.schema import Column, ForeignKey, Schema, Table, TypeCode
 
 
 def check_foreign_keys(change: SchemaChange) -> None:

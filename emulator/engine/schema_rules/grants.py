@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ddl.model import steps
-from ddl.model.schema import Grant, Schema
-from ddl.syntax import views
-from ddl.syntax.grants import (
+from emulator.errors import failed_precondition, invalid_argument, not_found
+from spanner_schema.model import steps
+from spanner_schema.model.schema import Grant, Schema
+from spanner_schema.syntax import views
+from spanner_schema.syntax.grants import (
     INFO_READER,
     PRIVILEGE_STATEMENTS,
     PUBLIC,
@@ -14,7 +15,6 @@ from ddl.syntax.grants import (
     SYSTEM_ROLES,
     TABLE,
 )
-from emulator.errors import failed_precondition, invalid_argument, not_found
 
 
 def grants_after(schema: Schema, step: steps.Step) -> tuple[Grant, ...]:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ddl.model import steps
-from ddl.model.names import same_name
-from ddl.model.schema import Schema
-from ddl.syntax.locality_groups import (
+from emulator.engine.schema_rules.change import SchemaChange
+from emulator.errors import failed_precondition, invalid_argument, not_found
+from spanner_schema.model import steps
+from spanner_schema.model.names import same_name
+from spanner_schema.model.schema import Schema
+from spanner_schema.syntax.locality_groups import (
     DEFAULT,
     KIND,
     STORAGE,
@@ -18,8 +20,6 @@ from ddl.syntax.locality_groups import (
     list_locality_groups,
     read_locality_group,
 )
-from emulator.engine.schema_rules.change import SchemaChange
-from emulator.errors import failed_precondition, invalid_argument, not_found
 
 OPTION = "locality_group"
 TABLE_OPTIONS = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ddl.model import steps
-from ddl.model.schema import Column, Type, TypeCode
-from ddl.syntax.models import INPUT, KIND, Model, read_model
-from ddl.syntax.render import render_type
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.engine.schema_rules.locality_groups import refuse_unknown_option
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
+from spanner_schema.model import steps
+from spanner_schema.model.schema import Column, Type, TypeCode
+from spanner_schema.syntax.models import INPUT, KIND, Model, read_model
+from spanner_schema.syntax.render import render_type
 
 ENDPOINT, ENDPOINTS, BATCH = "endpoint", "endpoints", "default_batch_size"
 OPTIONS = {ENDPOINT: re.compile(r"(['\"]).*\1"), ENDPOINTS: re.compile(r"\[.*\]", re.DOTALL)}

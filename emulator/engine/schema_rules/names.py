@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ddl.model import steps
-from ddl.model.names import join_name, same_name, split_name
-from ddl.model.schema import Check, ForeignKey, Schema, Table, Verbatim
 from ddl.rules.limits import NAME_CHARACTERS_MAX
-from ddl.syntax.placements import list_read_functions
 from emulator.catalog.constraint_names import name_check, name_foreign_key
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument, not_found, unimplemented
 from emulator.sql.aggregates import AGGREGATE_CALLS
 from emulator.sql.calls import SPECIAL
 from emulator.sql.signatures import SIGNATURES
+from spanner_schema.model import steps
+from spanner_schema.model.names import join_name, same_name, split_name
+from spanner_schema.model.schema import Check, ForeignKey, Schema, Table, Verbatim
+from spanner_schema.syntax.placements import list_read_functions
 
 OBJECT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 RESERVED_PREFIXES = ("PK_", "CK_IS_NOT_NULL_")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ddl.model import steps
-from ddl.model.schema import Schema
 from emulator.errors import (
     SpannerError,
     failed_precondition,
@@ -14,6 +12,8 @@ from emulator.errors import (
 )
 from emulator.sql.hints import check_optimizer_version, check_statistics_package
 from emulator.values.zones import read_zone
+from spanner_schema.model import steps
+from spanner_schema.model.schema import Schema
 
 DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 DEFAULT_TIME_ZONE = "America/Los_Angeles"

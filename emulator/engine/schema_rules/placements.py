@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection
 
 import apsw
 
-from ddl.model import steps
-from ddl.model.names import same_name
-from ddl.model.schema import Column, Schema, Table, TypeCode
-from ddl.syntax import placements
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument, not_found
 from emulator.limits import PLACEMENTS_MAX
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model import steps
+from spanner_schema.model.names import same_name
+from spanner_schema.model.schema import Column, Schema, Table, TypeCode
+from spanner_schema.syntax import placements
 
 ALTER = "ALTER PLACEMENT"
 ALTER_KEY = "ALTER PLACEMENT KEY"

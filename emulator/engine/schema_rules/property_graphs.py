@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ddl.model import steps
-from ddl.model.names import same_name
-from ddl.model.schema import Schema, Table, TypeCode
 from ddl.rules.refusals import name_type
-from ddl.syntax.property_graphs import (
+from emulator.engine.schema_rules.change import SchemaChange
+from emulator.errors import SpannerError, failed_precondition, invalid_argument
+from emulator.sql.compile import compile_expression
+from emulator.sql.property_graphs import find_element_column, find_element_table, type_graph
+from spanner_schema.model import steps
+from spanner_schema.model.names import same_name
+from spanner_schema.model.schema import Schema, Table, TypeCode
+from spanner_schema.syntax.property_graphs import (
     KIND,
     GraphElement,
     GraphReference,
@@ -17,11 +21,7 @@ from ddl.syntax.property_graphs import (
     list_property_graphs,
     read_property_graph,
 )
-from ddl.syntax.views import KIND as VIEW
-from emulator.engine.schema_rules.change import SchemaChange
-from emulator.errors import SpannerError, failed_precondition, invalid_argument
-from emulator.sql.compile import compile_expression
-from emulator.sql.property_graphs import find_element_column, find_element_table, type_graph
+from spanner_schema.syntax.views import KIND as VIEW
 
 
 def check_property_graphs(change: SchemaChange) -> None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ddl.model.names import same_name, split_name
-from ddl.model.schema import Column, Dialect, Schema, Table, TypeCode
-from ddl.model.steps import CreateVerbatim, DropTable
 from ddl.rules.limits import KEY_COLUMNS_MAX
 from ddl.rules.refusals import name_type
-from ddl.syntax.search_indexes import KIND, SearchIndex, list_search_indexes, read_search_index
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.engine.schema_rules.names import check_index_name
 from emulator.errors import SpannerError, failed_precondition, invalid_argument, not_found
+from spanner_schema.model.names import same_name, split_name
+from spanner_schema.model.schema import Column, Dialect, Schema, Table, TypeCode
+from spanner_schema.model.steps import CreateVerbatim, DropTable
+from spanner_schema.syntax.search_indexes import (
+    KIND,
+    SearchIndex,
+    list_search_indexes,
+    read_search_index,
+)
 
 SORT_ORDER_SHARDING = "sort_order_sharding"
 OPTIONS = {SORT_ORDER_SHARDING, "disable_automatic_uid_column"}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ddl.model.errors import DdlError, DdlSyntaxError
-from ddl.syntax.tokens import TokenKind
 from emulator.errors import SpannerError, invalid_argument
+from spanner_schema.model.errors import DdlError, DdlSyntaxError
+from spanner_schema.syntax.tokens import TokenKind
 
 QUOTES = "'\""
 

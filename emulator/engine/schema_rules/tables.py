@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddl.model import steps
-from ddl.model.names import require_column, require_table, same_name
-from ddl.model.schema import ForeignKey, Index, KeyPart, OnDelete, Schema, Table, TypeCode
 from ddl.rules.refusals import check_interleave, name_type
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument, not_found, unimplemented
+from spanner_schema.model import steps
+from spanner_schema.model.names import require_column, require_table, same_name
+from spanner_schema.model.schema import (
+    ForeignKey,
+    Index,
+    KeyPart,
+    OnDelete,
+    Schema,
+    Table,
+    TypeCode,
+)
 
 
 def check_tables(change: SchemaChange) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from ddl.model.names import same_name
-from ddl.model.schema import Column, Schema, Table, TypeCode
-from ddl.model.steps import CreateVerbatim, DropTable
-from ddl.syntax.vector_indexes import KIND, VectorIndex, list_vector_indexes, read_vector_index
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument, not_found
+from spanner_schema.model.names import same_name
+from spanner_schema.model.schema import Column, Schema, Table, TypeCode
+from spanner_schema.model.steps import CreateVerbatim, DropTable
+from spanner_schema.syntax.vector_indexes import (
+    KIND,
+    VectorIndex,
+    list_vector_indexes,
+    read_vector_index,
+)
 
 DISTANCE_OPTION = "distance_type"
 DISTANCES = {"COSINE", "EUCLIDEAN", "DOT_PRODUCT"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from ddl.model.schema import Type, TypeCode
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.limits import SERIES_MAX
 from emulator.sql.functions.arrays import array, concatenate, dump
@@ -14,6 +13,7 @@ from emulator.sql.functions.postgres_casts import PARSERS
 from emulator.sql.functions.postgres_intervals import parse_interval
 from emulator.sql.functions.text_sizes import join_texts
 from emulator.values import jsonb, pg_numeric
+from spanner_schema.model.schema import Type, TypeCode
 
 SPECIAL = set('{},"\\')
 KEYS: dict[str, Callable[[str], object]] = {

@@ -10,13 +10,13 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-from ddl.model.schema import Type, TypeCode
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, Float, read_float, write_float
 from emulator.sql.functions.postgres_numbers import rounded_to, to_form, to_real
 from emulator.values import forms, jsonb, pg_numeric
 from emulator.values.requests import Stored
 from emulator.values.timestamp_texts import DEFAULT_ZONE
+from spanner_schema.model.schema import Type, TypeCode
 
 INTEGER = re.compile(r"\s*[+-]?\d+\s*\Z", re.ASCII)
 FLOAT = re.compile(

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
-from ddl.model.schema import Type
 from emulator.errors import invalid_argument, out_of_range, unimplemented
 from emulator.sql.functions.intervals import parse_iso
 from emulator.sql.functions.numbers import Float, read_float
@@ -19,6 +18,7 @@ from emulator.sql.functions.served import ServedFunctions
 from emulator.values import pg_numeric
 from emulator.values.timestamp_texts import DEFAULT_ZONE
 from emulator.values.types import DATE, FLOAT64, INT64, INTERVAL, PG_NUMERIC, STRING, TIMESTAMP
+from spanner_schema.model.schema import Type
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),

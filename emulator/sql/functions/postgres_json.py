@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
-from ddl.model.schema import Type
 from emulator.errors import SpannerError, invalid_argument, out_of_range
 from emulator.sql.functions.arrays import array
 from emulator.sql.functions.postgres_casts import (
@@ -23,6 +22,7 @@ from emulator.values import jsonb, pg_numeric
 from emulator.values.jsonb import Document, parse_document, write_document
 from emulator.values.types import BOOL, FLOAT32, FLOAT64, INT64, PG_JSONB, STRING
 from emulator.values.types import array as array_of
+from spanner_schema.model.schema import Type
 
 Path = list[str | None]
 TREATMENTS = ("raise_exception", "use_json_null", "delete_key", "return_target")

@@ -7,7 +7,6 @@ import hashlib
 import re
 from collections.abc import Callable
 
-from ddl.syntax.postgres.reserved import QUOTED
 from emulator.errors import invalid_argument, out_of_range
 from emulator.sql.functions.like_patterns import compile_like, ends_in_backslash
 from emulator.sql.functions.served import ServedFunctions
@@ -18,6 +17,7 @@ from emulator.values.types import (
     INT64,
     STRING,
 )
+from spanner_schema.syntax.postgres.reserved import QUOTED
 
 Text = str | bytes
 BLANKS = " "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ddl.syntax.googlesql.reserved import RESERVED
 from emulator.sql.grammar.parser import Parser
 from emulator.sql.grammar.table import END
 from emulator.sql.grammar.tokens import Kind, Token
+from spanner_schema.syntax.googlesql.reserved import RESERVED
 
 DECLARED = {
     "IDENTIFIER": "identifier",

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ddl.syntax.dialect import NAMED_TYPE
-from ddl.syntax.googlesql.reserved import RESERVED
 from emulator import errors
 from emulator.sql.grammar.hints import ENGINE
 from emulator.sql.grammar.outline import Outline
 from emulator.sql.grammar.parser import Reduction
 from emulator.sql.grammar.tokens import Kind, Token
 from emulator.sql.grammar.types import named_types, spell_name
+from spanner_schema.syntax.dialect import NAMED_TYPE
+from spanner_schema.syntax.googlesql.reserved import RESERVED
 
 KEPT_HINTS = {"statement", "table_path", "insert", "update", "delete"}
 """Where the parser of trees reads hints itself."""

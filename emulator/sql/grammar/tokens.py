@@ -6,8 +6,8 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
-from ddl.syntax.googlesql.reserved import RESERVED
 from emulator.sql.grammar.literals import find_wrong_escape
+from spanner_schema.syntax.googlesql.reserved import RESERVED
 
 
 class Kind(Enum):

@@ -6,9 +6,9 @@ can take it and the next token fits, and a name everywhere else.
 
 from __future__ import annotations
 
-from ddl.syntax.googlesql.reserved import RESERVED
 from emulator.sql.grammar.parser import Parser
 from emulator.sql.grammar.tokens import Kind, Token
+from spanner_schema.syntax.googlesql.reserved import RESERVED
 
 SET_OPERATORS = frozenset({"UNION", "EXCEPT", "INTERSECT"})
 QUERY_BEGINS = frozenset({"SELECT", "FROM", "WITH"})

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.schema import TypeCode
 from emulator import errors
 from emulator.sql.aggregates import (
     UNGROUPABLE,
@@ -25,6 +24,7 @@ from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.types import BOOL, FLOAT32, FLOAT64, INT64, INTERVAL, PG_NUMERIC, STRING
+from spanner_schema.model.schema import TypeCode
 
 CALLED = set(POSTGRES_AGGREGATES.values())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.model.schema import Type
 from emulator import errors
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.composites import elements
@@ -14,6 +13,7 @@ from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.types import BOOL, INT64, STRING, array
+from spanner_schema.model.schema import Type
 
 
 def operands(

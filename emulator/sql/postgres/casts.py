@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ddl.model.schema import Dialect, Type, TypeCode
 from emulator import errors
 from emulator.sql.coercions import Reach, becomes
 from emulator.sql.composites import array_of
@@ -18,6 +17,7 @@ from emulator.sql.types import Typed, drop_length
 from emulator.values.requests import Stored
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import FLOAT64, INTERVAL, STRING, array
+from spanner_schema.model.schema import Dialect, Type, TypeCode
 
 POSTGRESQL = Dialect.POSTGRESQL
 

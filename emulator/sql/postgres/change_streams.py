@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from ddl.model.schema import Dialect, Schema
-from ddl.syntax.placements import ReadFunction, list_read_functions
 from emulator import errors
 from emulator.sql.change_streams import ARGUMENTS, ReadArgument, ReadCall, wrong_call
 from emulator.sql.functions.postgres_casts import parse_bigint
 from emulator.sql.postgres.nodes import Node
 from emulator.sql.postgres.parser import parse_statement
 from emulator.values.types import INT64
+from spanner_schema.model.schema import Dialect, Schema
+from spanner_schema.syntax.placements import ReadFunction, list_read_functions
 
 NAMED = re.compile(r"\bread_(json|proto_bytes)_", re.IGNORECASE)
 OWNER = "spanner"

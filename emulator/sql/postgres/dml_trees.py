@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.syntax.dialect import Parsed
-from ddl.syntax.upserts import ConflictClause
 from emulator import errors
 from emulator.sql.postgres.expression_trees import ExpressionTrees, Query
 from emulator.sql.postgres.nodes import Node
 from emulator.sql.postgres.source_trees import SourceTrees
+from spanner_schema.syntax.dialect import Parsed
+from spanner_schema.syntax.upserts import ConflictClause
 
 
 class DmlTrees:

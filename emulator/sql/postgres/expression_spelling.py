@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from ddl.model.schema import Type, TypeCode
-from ddl.syntax.postgres.spelling import PostgreSqlSpelling
 from emulator.errors import SpannerError
 from emulator.sql.functions.postgres_casts import parse_value
 from emulator.sql.postgres import casts, functions
@@ -22,6 +20,8 @@ from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, drop_length
 from emulator.values.types import BOOL, INT64, INTERVAL, PG_NUMERIC, STRING, array
+from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.syntax.postgres.spelling import PostgreSqlSpelling
 
 SIGNS = {kind: sign for sign, kind in COMPARISONS.items()}
 LIKES = {"LIKE": "~~", "ILIKE": "~~*"}

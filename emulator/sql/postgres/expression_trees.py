@@ -10,7 +10,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from ddl.model.schema import Type
 from emulator import errors
 from emulator.sql.aggregates import AGGREGATE_CALLS
 from emulator.sql.ordering import NAN_GREATEST
@@ -18,6 +17,7 @@ from emulator.sql.postgres.nodes import Node
 from emulator.sql.postgres.operator_trees import KINDS, call
 from emulator.sql.postgres.type_names import BY_NAME, name_column, read_type, show_type
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
+from spanner_schema.model.schema import Type
 
 TYPE = "postgres_type"
 """Key in ``Cast.meta``: the type, and its modifiers."""

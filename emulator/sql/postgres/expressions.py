@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from ddl.model.schema import Column
 from emulator import errors
 from emulator.sql import constructors, literals, names, operators, subqueries
 from emulator.sql.compiler import Compiler, Handler
@@ -21,6 +20,7 @@ from emulator.sql.queries import QueryCompiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.types import BOOL
+from spanner_schema.model.schema import Column
 
 
 def compile_column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context) -> Typed:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.model.schema import Type
-from ddl.syntax import sequences as ddl_sequences
 from emulator import errors
 from emulator.sql import sequences
 from emulator.sql.coercions import Reach, becomes
@@ -27,6 +25,8 @@ from emulator.values.types import (
     STRING,
     TIMESTAMP,
 )
+from spanner_schema.model.schema import Type
+from spanner_schema.syntax import sequences as ddl_sequences
 
 UNSUPPORTED = """
 spanner.ml_predict_row spanner.search spanner.search_ngrams

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ddl.model.schema import Type, TypeCode
 from emulator import errors
 from emulator.limits import IN_ITEMS_MAX
 from emulator.sql.compiler import Call, Compiler, Handler
@@ -32,6 +31,7 @@ from emulator.values.types import (
     TIMESTAMP,
     array,
 )
+from spanner_schema.model.schema import Type, TypeCode
 
 SIGNS = {kind: sign for sign, kind in COMPARISONS.items()}
 ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from ddl.model.schema import Schema
-from ddl.syntax.dialect import Parsed
 from emulator import errors
 from emulator.sql.postgres.dml_trees import DmlTrees
 from emulator.sql.postgres.expression_trees import ExpressionTrees
@@ -15,6 +13,8 @@ from emulator.sql.postgres.hints import StatementHints
 from emulator.sql.postgres.nodes import Node
 from emulator.sql.postgres.parser import parse_expression, parse_statement
 from emulator.sql.postgres.source_trees import SourceTrees
+from spanner_schema.model.schema import Schema
+from spanner_schema.syntax.dialect import Parsed
 
 INT64_MAX = 2**63 - 1
 SETS = {"SETOP_UNION": exp.Union, "SETOP_INTERSECT": exp.Intersect, "SETOP_EXCEPT": exp.Except}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ddl.model.schema import Schema
 from emulator import errors
 from emulator.sql.postgres.expression_trees import ExpressionTrees, Query
 from emulator.sql.postgres.hints import StatementHints
 from emulator.sql.postgres.nodes import Node
 from emulator.values.postgres_tables import POSTGRES_VIEWS
+from spanner_schema.model.schema import Schema
 
 SIDES = {"JOIN_INNER": "", "JOIN_LEFT": "LEFT", "JOIN_RIGHT": "RIGHT", "JOIN_FULL": "FULL"}
 SET_FUNCTIONS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ddl.model.schema import Type
 from emulator import errors
 from emulator.sql.postgres.nodes import Node
 from emulator.values.served_types import SERVED_TYPES
@@ -12,6 +11,7 @@ from emulator.values.types import (
     STRING,
     array,
 )
+from spanner_schema.model.schema import Type
 
 BY_NAME = {
     name: Type(code)

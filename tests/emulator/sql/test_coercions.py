@@ -12,10 +12,10 @@ from google.api_core import exceptions
 from google.cloud import spanner_v1
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect, Type
 from emulator.sql.coercions import COERCIONS
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.types import name_of
+from spanner_schema.model.schema import Dialect, Type
 
 VALUES: dict[str, object] = {"BOOL": True, "FLOAT32": 1.5, "FLOAT64": 1.5}
 """As JSON has them; of the others it is a text."""

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.reads.shaped_rows import make_polled_rows
-from ddl.model.schema import Dialect, Type, TypeCode
+from spanner_schema.model.schema import Dialect, Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes import make_envelope

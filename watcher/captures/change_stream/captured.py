@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ddl.model.schema import ChangeStream, Schema, Table
+from spanner_schema.model.schema import ChangeStream, Schema, Table
 
 
 def list_streamed_columns(schema: Schema, name: str, table: Table) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ddl.model.schema import ChangeStream, Column, Schema, Table
-from ddl.syntax.references import find_referenced_columns
+from spanner_schema.model.schema import ChangeStream, Column, Schema, Table
+from spanner_schema.syntax.references import find_referenced_columns
 from watcher.captures.change_stream.captured import list_streamed_columns, read_option
 from watcher.model.errors import NotWatchableError
 from watcher.tables.values import WatchedTable

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ddl.model.schema import ChangeStream, ChangeStreamTable, Schema
-from ddl.model.selection import is_glob
-from ddl.model.steps import CreateChangeStream
-from ddl.model.suggestions import suggest_name
-from ddl.syntax.render import render_step
+from spanner_schema.model.schema import ChangeStream, ChangeStreamTable, Schema
+from spanner_schema.model.selection import is_glob
+from spanner_schema.model.steps import CreateChangeStream
+from spanner_schema.model.suggestions import suggest_name
+from spanner_schema.syntax.render import render_step
 from watcher.captures.change_stream.captured import read_option
 from watcher.captures.change_stream.gaps import describe_gaps
 from watcher.captures.change_stream.masked_records import mask_record

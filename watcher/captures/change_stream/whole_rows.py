@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from ddl.model.schema import Schema, Table
+from spanner_schema.model.schema import Schema, Table
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.captures.change_stream.row_reads import (
     JsonRow,

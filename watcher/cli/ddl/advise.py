@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ddl.model.advice import WRITES_A_SPLIT, advise
+from spanner_schema.model.advice import WRITES_A_SPLIT, advise
 from watcher.cli.options import JsonOption
 from watcher.cli.output import CONSOLE, print_json
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ddl.model.schema import ChangeStream, Schema
 from ddl.rules.change_streams import CAPTURE_TYPES, FLAGS
+from spanner_schema.model.schema import ChangeStream, Schema
 from watcher.cli.options import (
     ApplyOption,
     DialectOption,
@@ -22,10 +22,10 @@ from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from ddl.migration.apply import run_statements
-    from ddl.model.errors import PlanError
-    from ddl.model.steps import Step
     from ddl.rules import change_streams
-    from ddl.syntax.render import render_step
+    from spanner_schema.model.errors import PlanError
+    from spanner_schema.model.steps import Step
+    from spanner_schema.syntax.render import render_step
     from watcher.cli.ddl.request import load_schema
 
 app = CommandApp(

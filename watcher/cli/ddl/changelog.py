@@ -19,8 +19,8 @@ from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from ddl.migration.apply import run_statements
-    from ddl.syntax.render import render_step
     from ddl.tracking.changelog import make_history_table
+    from spanner_schema.syntax.render import render_step
     from watcher.cli.ddl.request import load_schema
 
 

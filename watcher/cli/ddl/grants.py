@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ddl.model.purposes import Purpose
+from spanner_schema.model.purposes import Purpose
 from watcher.cli.options import (
     POSITIONS_TABLE,
     ApplyOption,
@@ -20,12 +20,12 @@ from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from ddl.migration.apply import run_statements
-    from ddl.migration.record import TABLE
-    from ddl.model.schema import Schema
-    from ddl.model.selection import select_tables
     from ddl.rules.evolve import apply_step
-    from ddl.syntax.parse import parse_statement
     from ddl.tracking.grants import GrantRequest, list_statements
+    from spanner_schema.model.schema import Schema
+    from spanner_schema.model.selection import select_tables
+    from spanner_schema.syntax.parse import parse_statement
+    from spanner_schema.watched.records import TABLE
     from watcher.cli.ddl.request import load_schema
     from watcher.consumers.positions.own_names import check_positions_table
     from watcher.consumers.positions.tables import list_missing, own_tables

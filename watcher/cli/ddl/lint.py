@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.cli.options import DialectOption, JsonOption, OptionalDatabaseOption, SchemaOption
 from watcher.cli.output import CONSOLE, print_json
 from watcher.process.terminal.console import label
@@ -16,8 +16,8 @@ from watcher.process.terminal.loading import to_run
 if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
 
-    from ddl.syntax.render import quote_column, render_source
     from ddl.tracking.lint import LintContext, lint_schema, list_poll_indexes
+    from spanner_schema.syntax.render import quote_column, render_source
     from watcher.cli.ddl.request import load_schema
     from watcher.settings.fields import duration_seconds
 

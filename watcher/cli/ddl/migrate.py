@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.cli.ddl.options import (
     ConfigOption,
     HiddenOption,
@@ -50,11 +50,11 @@ if to_run(__name__):
     from ddl.migration.estimate import TableEstimate, describe_pace, estimate_plan
     from ddl.migration.files import write_files
     from ddl.migration.plan import Plan, PlanStatement, make_plan
-    from ddl.migration.record import read_ownership
-    from ddl.model.errors import PlanError
-    from ddl.model.options import WatchOptions
-    from ddl.model.selection import select_tables
     from ddl.tracking.status import TableStatus, list_statuses
+    from spanner_schema.model.errors import PlanError
+    from spanner_schema.model.options import WatchOptions
+    from spanner_schema.model.selection import select_tables
+    from spanner_schema.watched.records import read_ownership
     from watcher.cli.ddl.request import WatchRequest, load_schema
     from watcher.cli.ddl.update_progress import shown_progress
     from watcher.spanner.address import DatabaseAddress

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ddl.model.strategies import Modulo, ShardKind, Strategy
+from spanner_schema.model.strategies import Modulo, ShardKind, Strategy
 
 ConfigOption = Annotated[
     Path | None,

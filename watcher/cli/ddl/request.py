@@ -9,10 +9,10 @@ from google.cloud.spanner_v1.database import Database
 from pydantic import ValidationError
 
 from ddl.migration.apply import read_schema
-from ddl.model.errors import PlanError
-from ddl.model.options import WatchFile, WatchOptions
-from ddl.model.schema import Dialect, Schema
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.errors import PlanError
+from spanner_schema.model.options import WatchFile, WatchOptions
+from spanner_schema.model.schema import Dialect, Schema
 from watcher.process.text_files import read_text_file, read_toml
 from watcher.settings.fields import describe_validation_error
 from watcher.spanner.address import DatabaseAddress

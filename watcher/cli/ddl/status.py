@@ -23,9 +23,9 @@ if to_run(__name__):
     from google.cloud.spanner_v1.database import Database
 
     from ddl.migration.updates import SchemaUpdate, find_running_updates, list_running_updates
-    from ddl.model.errors import PlanError
-    from ddl.model.selection import select_tables
     from ddl.tracking.status import TableStatus, count_index_rows, list_statuses
+    from spanner_schema.model.errors import PlanError
+    from spanner_schema.model.selection import select_tables
     from watcher.cli.ddl.request import load_schema
     from watcher.process.terminal.tables import TableColumn, print_table
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.cli.options import JsonOption, NewDatabaseOption
 from watcher.process.terminal.console import print_error
 from watcher.process.terminal.loading import to_run

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import make_plan
-from ddl.model.options import WatchOptions
+from spanner_schema.model.options import WatchOptions
 from watcher.captures.statements import count_index
 from watcher.cli.demo.settings import TABLE, DemoSettings
 from watcher.cli.demo.verification import Row

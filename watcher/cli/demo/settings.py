@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.spanner.address import DatabaseAddress
 
 ADDRESS = DatabaseAddress("demo-project", "demo-instance", "demo")

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 
-from ddl.model.names import DEFAULT_SCHEMA, NAME_LENGTH_MAX, join_name, same_name, split_name
-from ddl.model.schema import Dialect
+from spanner_schema.model.names import (
+    DEFAULT_SCHEMA,
+    NAME_LENGTH_MAX,
+    join_name,
+    same_name,
+    split_name,
+)
+from spanner_schema.model.schema import Dialect
 from watcher.model.errors import ConfigurationError
 
 POSITIONS = "Positions"

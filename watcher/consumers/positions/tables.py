@@ -11,10 +11,10 @@ from google.api_core.exceptions import AlreadyExists, GoogleAPICallError, Permis
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.names import TABLE_NAME_CHARACTERS_MAX, split_name
-from ddl.model.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
-from ddl.model.steps import AddColumn, CreateTable, redefine_column
-from ddl.syntax.render import render_step
+from spanner_schema.model.names import TABLE_NAME_CHARACTERS_MAX, split_name
+from spanner_schema.model.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
+from spanner_schema.model.steps import AddColumn, CreateTable, redefine_column
+from spanner_schema.syntax.render import render_step
 from watcher.consumers.positions.own_names import (
     audit_table,
     backfills_table,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from ddl.model.suggestions import suggest_name
+from spanner_schema.model.suggestions import suggest_name
 from watcher.consumers.positions.fences import MOVED, check_name
 from watcher.consumers.positions.rows import MovedRows, StoredConsumer, StoredRows
 from watcher.consumers.positions.tables import read_own_columns

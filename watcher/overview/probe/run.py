@@ -10,7 +10,7 @@ from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import run_statements
-from ddl.model.errors import DdlError
+from spanner_schema.model.errors import DdlError
 from watcher.model.assumptions.entry import Assumption
 from watcher.model.assumptions.ledger import LEDGER
 from watcher.model.errors import WatcherError

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.captures import statements
 from watcher.captures.change_stream.lineage import Lineage
 from watcher.captures.change_stream.listening import Listening

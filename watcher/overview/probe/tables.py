@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import read_schema, run_statements
-from ddl.model.names import NAME_LENGTH_MAX
-from ddl.model.options import WatchOptions
-from ddl.model.schema import (
+from ddl.rules.evolve import apply_step
+from ddl.tracking.wanted_schema import list_required_steps
+from spanner_schema.model.names import NAME_LENGTH_MAX
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import (
     ChangeStream,
     ChangeStreamTable,
     Column,
@@ -21,7 +23,7 @@ from ddl.model.schema import (
     Type,
     TypeCode,
 )
-from ddl.model.steps import (
+from spanner_schema.model.steps import (
     CreateChangeStream,
     CreateIndex,
     CreateTable,
@@ -32,10 +34,8 @@ from ddl.model.steps import (
     RenameTables,
     Step,
 )
-from ddl.model.strategies import Strategy
-from ddl.rules.evolve import apply_step
-from ddl.syntax.render import render_step
-from ddl.tracking.wanted_schema import list_required_steps
+from spanner_schema.model.strategies import Strategy
+from spanner_schema.syntax.render import render_step
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.dialects import NAME
 

@@ -8,7 +8,7 @@ from google.api_core.exceptions import FailedPrecondition, InvalidArgument
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.transaction import Transaction
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.overview.probe.context import Observation, ProbeContext
 from watcher.overview.probe.tables import KEY, VALUE
 from watcher.spanner.transactions import run_optimistically

@@ -13,8 +13,8 @@ from google.cloud.spanner_v1 import JsonObject
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.types import Type, TypeCode
 
-from ddl.model.schema import Dialect, Table
-from ddl.syntax.render import quote_column, quote_name
+from spanner_schema.model.schema import Dialect, Table
+from spanner_schema.syntax.render import quote_column, quote_name
 from watcher.model.errors import TableNotFoundError
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import open_database

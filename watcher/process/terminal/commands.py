@@ -12,7 +12,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from ddl.model.errors import DdlError
+from spanner_schema.model.errors import DdlError
 from watcher.model.errors import ConfigurationError, FileWriteError, OutputClosedError, WatcherError
 from watcher.process.extras import DISTRIBUTION
 from watcher.process.private_files import FULL

@@ -11,7 +11,7 @@ from functools import total_ordering
 
 import pyarrow as pa
 
-from ddl.model.schema import Dialect, Table, Type
+from spanner_schema.model.schema import Dialect, Table, Type
 from watcher.spanner.dialects import DIALECTS, SqlDialect
 from watcher.spanner.key_values import NAN, Part, Parts, identify_key, normalize
 from watcher.spanner.keys import Key

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher.replica.verification.canonical import ComparedColumn, render_parts
 
 CALLS_MAX = 600

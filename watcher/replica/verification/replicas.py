@@ -9,8 +9,8 @@ from functools import partial
 
 import pyarrow as pa
 
-from ddl.model.schema import Dialect, Schema, Table, TypeCode
-from ddl.model.selection import matches_any
+from spanner_schema.model.schema import Dialect, Schema, Table, TypeCode
+from spanner_schema.model.selection import matches_any
 from watcher.model.errors import TableNotFoundError
 from watcher.model.log_events.copies import COMPARISON_STARTED
 from watcher.replica.copies import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.consumers.divisions import Beginning, Divisions
 from watcher.runners.table_rules import warn_about_cleared
 from watcher.tables.parts import Part, check_divisible, describe_division, keep_part

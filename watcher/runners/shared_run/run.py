@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.consumers.divisions import Beginning, Divisions
 from watcher.consumers.holding import RENEWALS_PER_LEASE
 from watcher.consumers.members import Members

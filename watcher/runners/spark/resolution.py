@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.captures.change_stream import (
     ChangeFilter,
     ChangeStreamCapture,

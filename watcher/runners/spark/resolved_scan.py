@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from ddl.model.schema import Schema
+from spanner_schema.model.schema import Schema
 from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.planning.sources import SourceAnswers
 from watcher.planning.windows import ReadSchema, Watched

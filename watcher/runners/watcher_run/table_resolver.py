@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ddl.model.schema import Schema
-from ddl.model.selection import matches_any
+from spanner_schema.model.schema import Schema
+from spanner_schema.model.selection import matches_any
 from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.runners.sources import (
     WatchedTables,

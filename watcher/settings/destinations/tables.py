@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Self
 from urllib.parse import parse_qsl
 
-from ddl.model.names import split_name
+from spanner_schema.model.names import split_name
 from watcher.model.errors import ConfigurationError
 from watcher.settings.destinations.destination import TABLE_FIELD, Destination, QueueOptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ddl.model.schema import Type
+from spanner_schema.model.schema import Type
 from watcher.model.value_types import FORMS
 
 
