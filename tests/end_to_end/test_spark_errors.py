@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from fixtures.server import VARIABLE
+from fixtures.singers import write_singers
 from fixtures.spark import batch, changes, drain, names_of, undo_newest_commit
 from google.cloud.spanner_v1.database import Database
 from pyspark.errors import PySparkException
@@ -126,3 +127,10 @@ def test_a_checkpoint_of_a_later_release_is_refused(
     edit_newest_offset(tmp_path, version=99)
     with pytest.raises(PySparkException, match="offsets of version 99; this release reads"):
         drain(changes(spark, singers), tmp_path)
+
+
+def test_each_session_of_a_process_reads(spark: SparkSession, singers: Database) -> None:
+    write_singers(singers, [1, 2], "Richards")
+    other = spark.newSession()
+    watcher.register(other)
+    assert [batch(each, singers).count() for each in (other, spark)] == [2, 2]

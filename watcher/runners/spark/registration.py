@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
@@ -27,7 +29,29 @@ PYTHON_SETTINGS = ("spark.pyspark.python", "spark.executorEnv.PYSPARK_PYTHON")
 def register_source(spark: SparkSession) -> None:
     """Makes the format ``spanner-changes`` known to a session, for streams and batches."""
     use_this_python(spark)
-    spark.dataSource.register(make_entry(sys.executable, read_version()))
+    with made_active(spark):
+        spark.dataSource.register(make_entry(sys.executable, read_version()))
+
+
+@contextmanager
+def made_active(spark: SparkSession) -> Iterator[None]:
+    """A session as the active one of this thread: Spark looks a new name up in the active session,
+    and refuses what another session of the process has registered. PySpark has no public call for
+    it; Spark Connect has a server that does it."""
+    if not isinstance(spark, SparkSession):
+        yield
+        return
+    jvm: Any = spark.sparkContext._jvm
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def use_this_python(spark: SparkSession) -> None:
