@@ -3,6 +3,7 @@
 from hypothesis import settings
 
 pytest_plugins = [
+    "fixtures.collecting",
     "fixtures.skips",
     "fixtures.durations",
     "fixtures.pace",

@@ -154,11 +154,11 @@ def list_patterns() -> list[tuple[str, re.Pattern[Any], list[str]]]:
             if info.name.endswith("__main__"):
                 continue
             module = importlib.import_module(info.name)
-            used = methods_used(Path(str(module.__file__)))
-            for name, value in vars(module).items():
-                if isinstance(value, re.Pattern):
-                    entry = found.setdefault(value.pattern, (f"{info.name}.{name}", value, set()))
-                    entry[2].update(used.get(name, ()))
+            patterns = {n: v for n, v in vars(module).items() if isinstance(v, re.Pattern)}
+            used = methods_used(Path(str(module.__file__))) if patterns else {}
+            for name, value in patterns.items():
+                entry = found.setdefault(value.pattern, (f"{info.name}.{name}", value, set()))
+                entry[2].update(used.get(name, ()))
     return [(name, each, sorted(used) or ["match"]) for name, each, used in found.values()]
 
 
