@@ -97,7 +97,7 @@ def is_writing(mode: object) -> bool:
 def test_every_module_that_writes_a_file_is_known() -> None:
     writing = {
         str(path.relative_to(ROOT))
-        for package in ("watcher", "ddl", "emulator", "conformance")
+        for package in ("watcher", "ddl", "spanner_schema", "emulator", "conformance")
         for path in (ROOT / package).rglob("cli.py" if package == "conformance" else "*.py")
         if find_writers(path.read_text())
     }

@@ -13,6 +13,8 @@ import pytest
 from fixtures.listings import DOCS, ROOT, follow, read_listings
 from fixtures.pace import allow
 
+import ddl
+import spanner_schema
 import watcher
 from spanner_schema.model.errors import DdlError
 from watcher.model.errors import WatcherError
@@ -61,15 +63,20 @@ def list_errors(base: type[Exception]) -> set[type[Exception]]:
 
 
 def test_every_error_is_in_the_list_of_exit_codes_with_its_code() -> None:
-    for module in pkgutil.walk_packages(watcher.__path__, "watcher."):
-        if "__main__" not in module.name:
-            importlib.import_module(module.name)
+    for package in (watcher, ddl, spanner_schema):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if "__main__" not in module.name:
+                importlib.import_module(module.name)
     rows = re.findall(r"^\| (\d+) \|.*\| (.*) \|$", (DOCS / "exit-codes.md").read_text(), re.M)
     documented = {
         (name, int(code)) for code, names in rows for name in re.findall(r"`(\w+)`", names)
     }
     errors = list_errors(WatcherError) | list_errors(DdlError)
-    own = {each for each in errors if each.__module__.split(".")[0] in ("watcher", "ddl")}
+    own = {
+        each
+        for each in errors
+        if each.__module__.split(".")[0] in ("watcher", "ddl", "spanner_schema")
+    }
     assert documented == {(each.__name__, each.exit_code) for each in own}  # type: ignore[attr-defined]
 
 

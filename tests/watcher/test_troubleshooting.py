@@ -40,7 +40,8 @@ def list_texts(tree: ast.Module) -> Iterator[str]:
 @cache
 def read_messages() -> str:
     """Every text of the product, a line each."""
-    paths = (path for package in ("watcher", "ddl") for path in (ROOT / package).rglob("*.py"))
+    packages = ("watcher", "ddl", "spanner_schema")
+    paths = (path for package in packages for path in (ROOT / package).rglob("*.py"))
     return "\n".join(text for path in paths for text in list_texts(ast.parse(path.read_text())))
 
 
