@@ -87,12 +87,17 @@ def run_junit(
     return [each for path in sorted(reports.glob("*.xml")) for each in read_junit(path)]
 
 
-def run_program(place: Workplace, packages: Sequence[str], name: str) -> list[Outcome]:
-    """The outcomes of a class of ours, which is told the instance, and the address of a database
-    that the JDBC driver creates."""
+def run_program(
+    place: Workplace, packages: Sequence[str], *names: str, dialect: str = "", **settings: str
+) -> list[Outcome]:
+    """The outcomes of classes of ours, which are told the instance, and the address of a database
+    that the JDBC driver creates, in Spanner's ``dialect`` where one is given."""
     class_path = resolve(place, packages)
-    classes = compile_java(place, class_path, f"{name}.java")
+    classes = compile_java(place, class_path, *(f"{name}.java" for name in names))
     database = f"/projects/{PROJECT}/instances/{INSTANCE}/databases/program"
     url = f"jdbc:cloudspanner:{database};autoConfigEmulator=true"
-    properties = {"project": PROJECT, "instance": INSTANCE, "url": url}
-    return run_junit(place, f"{classes}:{class_path}", [f"--select-class={name}"], properties)
+    if dialect:
+        url += f";dialect={dialect};defaultSequenceKind=bit_reversed_positive"
+    properties = {"project": PROJECT, "instance": INSTANCE, "url": url, **settings}
+    selection = [f"--select-class={name}" for name in names]
+    return run_junit(place, f"{classes}:{class_path}", selection, properties)
