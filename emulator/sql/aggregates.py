@@ -85,7 +85,8 @@ def aggregate_call(
     argument = read_argument(compiler, node, scope, context)
     if over:
         refuse_over_window(name, argument)
-    return AGGREGATE_CALLS[name](name, replace(argument, over=over), context)
+    called = AGGREGATE_CALLS[name](name, replace(argument, over=over), context)
+    return replace(called, may_be_null=not over and not scope.grouped)
 
 
 def refuse_over_window(name: str, argument: AggregateArgument) -> None:

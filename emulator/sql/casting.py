@@ -27,7 +27,8 @@ def cast_explicitly(item: Typed, target: Type, safe: bool, context: Context) -> 
     """A CAST as written; of arrays and structs part by part."""
     result = cast(item, target, safe, context)
     # Spanner gives a CAST the name of the column that it casts nowhere.
-    return Typed(result.sql, result.type, parts=result.parts)
+    kept = item.may_be_null
+    return Typed(result.sql, result.type, parts=result.parts, may_be_null=kept)
 
 
 def cast(item: Typed, target: Type, safe: bool, context: Context) -> Typed:

@@ -36,7 +36,7 @@ def coerce(item: Typed, target: Type, context: Context) -> Typed | None:
     if item.type is None:
         if item.parameter is not None:
             context.infer(item.parameter, target)
-        return Typed(item.sql, target, column=item.column)
+        return Typed(item.sql, target, column=item.column, may_be_null=item.may_be_null)
     if item.type == target:
         return item
     if item.type.code is target.code and target.code in {TypeCode.ARRAY, TypeCode.STRUCT}:
@@ -66,7 +66,7 @@ def coerce_composite(item: Typed, target: Type, context: Context) -> Typed | Non
     if target.element is not None:
         if item.parts is None:
             same = item.type is not None and differ_in_names_only(item.type.element, target.element)
-            return Typed(item.sql, target) if same else None
+            return Typed(item.sql, target, may_be_null=item.may_be_null) if same else None
         # Elements that are parameters do not convert once they are in an array.
         elements_alone = [
             part if part.type is None else replace(part, parameter=None) for part in item.parts

@@ -260,18 +260,20 @@ def unread_statement(sql: str) -> SpannerError:
 
 
 def refuse_structs(columns: Columns) -> None:
-    """Spanner returns structs inside arrays only, and no array of them that may be NULL, as a
-    parameter may."""
+    """Spanner returns structs inside arrays only, and no array of them that may be NULL."""
     if any(each.type.code is TypeCode.STRUCT for each in columns):
         raise errors.unsupported(
             "Unsupported query shape: A struct value cannot be returned as a column value. "
             "Rewrite the query to flatten the struct fields in the result."
         )
-    if any(is_array_of_structs(each.type) and each.typed.parameter for each in columns):
-        raise errors.unsupported(
-            "Unsupported query shape: This query can return a null-valued array of struct, which"
-            " is not supported by Spanner."
-        )
+    for each in columns:
+        if is_array_of_structs(each.type) and each.typed.may_be_null:
+            raise errors.unsupported(
+                "Unsupported query shape: This query can return a null-valued array of struct,"
+                f" which is not supported by Spanner. {name_of(each.type)} is the type that might"
+                " contain null values. Use IFNULL/COALESCE to convert potentially null values to"
+                " non-null values."
+            )
 
 
 def is_array_of_structs(type_: Type) -> bool:

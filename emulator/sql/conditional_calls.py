@@ -37,9 +37,11 @@ def coalesce(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Con
     least, most = (2, 2) if node.name.upper() == "IFNULL" else (1, 10_000)
     items = compile_arguments(compiler, node, scope, context, least, most)
     unified, type_ = unify(items, context, f"function {node.name.upper()}")
+    may_be_null = all(each.may_be_null for each in unified)
     if len(unified) == 1:
-        return Typed(unified[0].sql, type_)
-    return Typed(f"COALESCE({', '.join(each.sql for each in unified)})", type_)
+        return Typed(unified[0].sql, type_, may_be_null=may_be_null)
+    listed = ", ".join(each.sql for each in unified)
+    return Typed(f"COALESCE({listed})", type_, may_be_null=may_be_null)
 
 
 def null_if(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:

@@ -50,7 +50,7 @@ def raw_text(compiler: Compiler, node: exp.RawString, scope: Scope, context: Con
 
 def null(compiler: Compiler, node: exp.Null, scope: Scope, context: Context) -> Typed:
     """NULL."""
-    return Typed("NULL", None)
+    return Typed("NULL", None, may_be_null=True)
 
 
 def boolean_literal(compiler: Compiler, node: exp.Boolean, scope: Scope, context: Context) -> Typed:

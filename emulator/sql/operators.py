@@ -181,7 +181,8 @@ def case(compiler: Compiler, node: exp.Case, scope: Scope, context: Context) -> 
         f"WHEN {test} THEN {result.sql}" for test, result in zip(conditions, unified, strict=False)
     )
     otherwise = f" ELSE {unified[-1].sql}" if default is not None else ""
-    return Typed(f"CASE {text}{otherwise} END", type_)
+    may_be_null = default is None or any(each.may_be_null for each in unified)
+    return Typed(f"CASE {text}{otherwise} END", type_, may_be_null=may_be_null)
 
 
 def if_(compiler: Compiler, node: exp.If, scope: Scope, context: Context) -> Typed:

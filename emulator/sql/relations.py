@@ -343,6 +343,7 @@ def find_forced_index(node: exp.Table, table: Table, context: Context) -> Index 
     qualified = name if "." in name else join_name(split_name(table.name)[0], name)
     index = context.schema.index(qualified)
     if index is None and is_kept_index(context.schema, table, qualified):
+        refuse_disabled_index(context.schema, qualified)
         return None
     if index is None or index.table.casefold() != table.name.casefold():
         raise errors.invalid_argument(
@@ -357,6 +358,16 @@ def is_kept_index(schema: Schema, table: Table, name: str) -> bool:
     kept = [(index.name, index.table) for index in list_vector_indexes(schema)]
     kept += [(index.name, index.table) for index in list_search_indexes(schema)]
     return any(same_name(i, name) and same_name(t, table.name) for i, t in kept)
+
+
+def refuse_disabled_index(schema: Schema, name: str) -> None:
+    """Spanner: a query fails that forces a vector index with the option ``disable_search``."""
+    for index in list_vector_indexes(schema):
+        disabled = dict(index.options).get("disable_search", "").upper() == "TRUE"
+        if same_name(index.name, name) and disabled:
+            raise errors.invalid_argument(
+                f"The index {name} cannot be used: its option disable_search is true"
+            )
 
 
 def relation_columns(relation: Relation) -> list[Typed]:

@@ -278,7 +278,8 @@ class Context:
         if key in self.declared_types:
             self.inferred[key] = self.declared_types[key]
         type_ = self.inferred.setdefault(key, None)
-        return Typed(f":p_{key}", drop_length(type_) if type_ else None, parameter=key)
+        known = drop_length(type_) if type_ else None
+        return Typed(f":p_{key}", known, parameter=key, may_be_null=True)
 
     def is_undeclared(self, item: Typed) -> bool:
         """Whether an item is a parameter whose type its places have to say."""

@@ -104,6 +104,7 @@ def combine_columns(
         literal=None,
         parts=None,
         column=items[0].column,
+        may_be_null=any(each.may_be_null for each in items),
     )
     return Output(items[0].column, typed, context.null_type), [each.sql for each in converted]
 

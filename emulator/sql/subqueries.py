@@ -32,7 +32,8 @@ def scalar(compiler: Compiler, node: exp.Subquery, scope: Scope, context: Contex
     """(SELECT x ...): NULL of no row, an error of several."""
     sql, columns = compiler.subquery(node, scope, context)
     text, column = wrap_one_column(sql, columns, "Scalar subquery")
-    return Typed(f'(SELECT agg_single("v") FROM ({text}))', column.type)
+    sql = f'(SELECT agg_single("v") FROM ({text}))'
+    return Typed(sql, column.type, may_be_null=columns[0].typed.may_be_null)
 
 
 def exists(compiler: Compiler, node: exp.Exists, scope: Scope, context: Context) -> Typed:

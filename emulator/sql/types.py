@@ -54,7 +54,8 @@ class Typed:
 
     ``literal`` holds a literal's own value, for coercion; ``parameter`` the name of a parameter;
     ``column`` the name that a result column takes from it; ``parts`` the elements or fields of an
-    array or struct that is written out.
+    array or struct that is written out. ``may_be_null`` is said of arrays whose NULL comes from NULL
+    itself, a parameter, or an aggregate of no rows.
     """
 
     sql: str
@@ -63,6 +64,7 @@ class Typed:
     parameter: str | None = None
     column: str = ""
     parts: tuple[Typed, ...] | None = None
+    may_be_null: bool = False
 
 
 @dataclass(frozen=True, slots=True)

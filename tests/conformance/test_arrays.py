@@ -6,6 +6,7 @@ import datetime
 from typing import Any
 
 import pytest
+from fixtures.queries import ask
 from google.api_core import exceptions
 from google.cloud.spanner_v1.database import Database
 from talk import change, commit, insert, read
@@ -63,3 +64,39 @@ def test_a_long_array_is_written(database: Database) -> None:
 def test_a_day_that_is_none_is_refused(database: Database) -> None:
     with pytest.raises((exceptions.InvalidArgument, exceptions.FailedPrecondition)):
         commit(database, insert("A", "Id D", (1, ["0000-00-00"])))
+
+
+MAY_BE_NULL = (
+    "IF(false, ARRAY<STRUCT<INT64>>[], null)",
+    "CASE WHEN false THEN ARRAY(SELECT AS STRUCT 'one' AS one) END",
+    "(SELECT ARRAY_AGG(STRUCT(n)) FROM UNNEST([1]) AS n)",
+    "CAST(NULL AS ARRAY<STRUCT<INT64>>)",
+    "IFNULL(CAST(NULL AS ARRAY<STRUCT<INT64>>), NULL)",
+    "[STRUCT(1)] UNION ALL SELECT NULL",
+)
+
+
+@pytest.mark.parametrize("expression", MAY_BE_NULL)
+def test_an_array_of_structs_that_may_be_null_is_no_result(
+    blank: Database, expression: str
+) -> None:
+    with pytest.raises(exceptions.MethodNotImplemented, match="null-valued array of struct"):
+        ask(blank, f"SELECT {expression}")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "IF(false, ARRAY<STRUCT<INT64>>[], [])",
+        "CASE WHEN false THEN ARRAY(SELECT AS STRUCT 'one' AS one) ELSE [] END",
+        "(SELECT COALESCE(ARRAY_AGG(STRUCT(n)), []) FROM UNNEST([1]) AS n WHERE false)",
+        "IFNULL(x, []) FROM (SELECT ARRAY_AGG(STRUCT(n)) AS x FROM UNNEST([0]) AS n WHERE n > 0)",
+    ],
+)
+def test_an_array_of_structs_that_is_never_null_is_one(blank: Database, expression: str) -> None:
+    assert ask(blank, f"SELECT {expression}").value == []
+
+
+def test_a_group_always_has_an_array_of_structs(blank: Database) -> None:
+    grouped = "SELECT ARRAY_AGG(STRUCT(n)) FROM UNNEST([1, 1]) AS n GROUP BY n"
+    assert ask(blank, grouped).value == [[1], [1]]

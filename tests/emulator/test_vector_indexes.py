@@ -113,6 +113,10 @@ def test_stored_columns_and_options_change(database: Database) -> None:
     assert database.ddl_statements[1] == changed.replace(
         "num_leaves = 100", "disable_search = true"
     )
+    with pytest.raises(GoogleAPICallError, match="disable_search is true"):
+        ask(database, "SELECT Id FROM T@{FORCE_INDEX=V}")
+    change(database, "ALTER VECTOR INDEX V SET OPTIONS (disable_search = false)")
+    assert ask(database, "SELECT Id FROM T@{FORCE_INDEX=V}").rows == []
 
 
 def test_the_postgresql_dialect_has_them_too(create_postgres: CreatePostgres) -> None:
