@@ -27,6 +27,7 @@ from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.log import parse_entry
 from watcher.replica.delta.snapshot import SnapshotReader
+from watcher.replica.layout import Layout
 from watcher.replica.stores import stored_files
 from watcher.replica.stores.stored_files import create_new
 from watcher.replica.writing import compactor, file_rewrites, new_files
@@ -45,7 +46,8 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rewrites go on over several windows, and make several files."""
     monkeypatch.setattr(new_files, "GROUP_ROWS", 16)
     monkeypatch.setattr(stored_files, "BATCH_ROWS", 8)
-    monkeypatch.setattr(compactor, "FILE_BYTES", 3_000)
+    monkeypatch.setattr(Layout, "file_bytes", 3_000)
+    monkeypatch.setattr(compactor, "SMALL_SHARE", 1e-4)
 
 
 @pytest.fixture

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from fixtures.copied_tables import copied_tables
+from fixtures.copied_tables import copied_tables, layouts
 from fixtures.copy_histories import EAGER, live
 from fixtures.iceberg_histories import (
     TABLE,
@@ -40,6 +41,7 @@ from watcher.replica.iceberg import manifests as iceberg_manifests
 from watcher.replica.iceberg import table as iceberg_table
 from watcher.replica.iceberg.copies import IcebergTableCopy, open_written_copies
 from watcher.replica.iceberg.namespaces import SQLITE_FILE
+from watcher.replica.layout import ALL, Layout
 from watcher.replica.writing import compactor, new_files
 from watcher.replica.writing.compaction import CompactionPolicy
 
@@ -60,10 +62,10 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loads and rewrites make several files; rewrites go on over several windows. Files that no
     snapshot has go at once."""
     monkeypatch.setattr(iceberg_expiry, "MARGIN_SECONDS", -1.0)
-    monkeypatch.setattr(compactor, "FILE_BYTES", 600)
+    monkeypatch.setattr(Layout, "file_bytes", 600)
+    monkeypatch.setattr(compactor, "SMALL_SHARE", 1e-4)
     monkeypatch.setattr(new_files, "GROUP_ROWS", 2)
     monkeypatch.setattr(iceberg_files, "BATCH_ROWS", 2)
-    monkeypatch.setattr(iceberg_table, "FILE_BYTES", 600)
 
 
 def content(folder: Path) -> dict[int, str]:
@@ -83,7 +85,9 @@ def content(folder: Path) -> dict[int, str]:
 def test_random_histories_are_read_by_everyone(small_groups: None, data: st.DataObject) -> None:
     """Plain Python, pyiceberg, polars, and the product."""
     with tempfile.TemporaryDirectory() as folder:
-        history = IcebergHistory(folder, data.draw(copied_tables()))
+        table = data.draw(copied_tables())
+        table = replace(table, layout=data.draw(layouts(table, ALL)))
+        history = IcebergHistory(folder, table)
         live(data, history, ("nothing",))
         history.check()
 

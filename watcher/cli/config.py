@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,14 @@ OF_ONE_TABLE = {
     "mask": "Singers.Email=hash",
 }
 """Flags that name the table themselves, and how they are written."""
+OF_LAYOUTS = {
+    "partition_by": "Singers=Country",
+    "sort_by": "Singers=Name",
+    "file_megabytes": "Singers=64",
+}
+"""The same, of the layout of a copy."""
+COMMAS = re.compile(r",(?![^(]*\))")
+"""Those that are in no parentheses."""
 PLACES = ("env", "file")
 
 
@@ -36,6 +45,9 @@ def load_config(path: Path | None, flags: Mapping[str, object]) -> WatchConfig:
             continue
         if name in OF_ONE_TABLE:
             set_of_named(values, name, value)
+            continue
+        if name in OF_LAYOUTS:
+            set_of_layouts(values, name, value)
             continue
         section, _, option = name.rpartition(".")
         if section:
@@ -97,6 +109,24 @@ def set_of_named(values: dict[str, object], flag: str, given: object) -> None:
         else:
             section = {**section, flag: value}
         values["table"] = {**sections, table: section}
+
+
+def set_of_layouts(values: dict[str, object], flag: str, given: object) -> None:
+    """Sets options of the copies' layouts. Raises ConfigurationError."""
+    for text in map(str, given) if isinstance(given, Sequence) else ():
+        table, sign, value = (each.strip() for each in text.partition("="))
+        number = flag == "file_megabytes"
+        if not (sign and table and value) or (number and not value.isdecimal()):
+            option = flag.replace("_", "-")
+            raise ConfigurationError(
+                f"invalid --{option} '{text}': write it as --{option} \"{OF_LAYOUTS[flag]}\""
+            )
+        replica = read_section(values, "replica")
+        layouts = read_section(replica, "layout")
+        table = {each.casefold(): each for each in layouts}.get(table.casefold(), table)
+        names = [each.strip() for each in COMMAS.split(value)]
+        section = {**read_section(layouts, table), flag: int(value) if number else names}
+        values["replica"] = {**replica, "layout": {**layouts, table: section}}
 
 
 def read_mask_key(text: str) -> dict[str, str]:

@@ -140,6 +140,28 @@ def command(
             " the column in the copy, NULL in new rows.",
         ),
     ] = None,
+    partition_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE=COLUMN,COLUMN",
+            help="Partition the copy of TABLE by columns; in Iceberg also by year, month, day, hour"
+            " of one, bucket(16,COLUMN) or truncate(4,COLUMN). Fixed when it is made; repeatable.",
+        ),
+    ] = None,
+    sort_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE=COLUMN,COLUMN",
+            help="Sort the rows of each file of the copy of TABLE; repeatable.",
+        ),
+    ] = None,
+    file_megabytes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE=MEGABYTES",
+            help="The size of files that loads and compaction write (256 by default); repeatable.",
+        ),
+    ] = None,
     deletes: Annotated[
         str | None,
         typer.Option(
@@ -223,6 +245,9 @@ def command(
         "replica.load_rows": load_rows,
         "replica.load_parallelism": load_parallelism,
         "replica.dropped_columns": dropped_columns,
+        "partition_by": partition_by,
+        "sort_by": sort_by,
+        "file_megabytes": file_megabytes,
         "replica.deletes": deletes,
         "replica.compare_keys": compare_keys,
     }

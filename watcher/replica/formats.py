@@ -17,11 +17,14 @@ from watcher.replica.copies import (
 )
 from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.modes import LATEST, MODES, Mode
+from watcher.replica.layout import ALL, IDENTITY, Layouts, LayoutSupport
 from watcher.replica.stores.places import is_namespace
 from watcher.replica.writing.compaction import CompactionPolicy
 
 ICEBERG, PARQUET = "iceberg", "parquet"
 EXTENSIONS = "spark.sql.extensions"
+NO_LAYOUT = LayoutSupport("use Delta or Iceberg without Spark")
+"""Spark's copies have the layout that it gives them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class OwnWriter:
     ``keeps_dropped``: whether columns that were dropped can stay. ``modes``: what copies can keep.
     ``feed``: they can have a change feed; ``opens`` takes the mode and whether they have it, then.
     ``ties``: makes a namespace of a catalog
-    and its folder the replica's, by its place."""
+    and its folder the replica's, by its place. ``layout``: how rows can lie in files."""
 
     engine: str
     opens: str
@@ -57,6 +60,7 @@ class OwnWriter:
     modes: tuple[Mode, ...] = (LATEST,)
     feed: bool = False
     ties: str | None = None
+    layout: LayoutSupport = NO_LAYOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,12 @@ FORMATS: Mapping[str, CopyFormat] = {
             keeps_dropped=True,
             modes=MODES,
             feed=True,
+            layout=LayoutSupport(
+                "use a column, or Iceberg, which has years to hours, buckets and truncation",
+                (IDENTITY,),
+                sorts=True,
+                sizes=True,
+            ),
         ),
     ),
     ICEBERG: CopyFormat(
@@ -127,6 +137,7 @@ FORMATS: Mapping[str, CopyFormat] = {
             (MERGE_ON_READ,),
             keeps_dropped=False,
             ties="watcher.replica.iceberg.namespaces:tie_folder",
+            layout=LayoutSupport("use another format", ALL, sorts=True, sizes=True),
         ),
         finds_folder="watcher.replica.iceberg.namespaces:find_folder",
     ),
@@ -210,6 +221,7 @@ def open_own_copies(
     policy: CompactionPolicy | None,
     mode: Mode = LATEST,
     feed: bool = False,
+    layouts: Layouts | None = None,
 ) -> OpenTableCopy:
     """The copies of a replica, to write them in this process. Raises ConfigurationError where what
     writes them is not installed."""
@@ -219,7 +231,7 @@ def open_own_copies(
         require_extras(chosen.extra)
     more = (mode, feed) if chosen.own.feed else ()
     opens = resolve_name(chosen.own.opens)
-    opened: OpenTableCopy = opens(folder, consumer, merging, policy, *more)
+    opened: OpenTableCopy = opens(folder, consumer, merging, policy, *more, layouts=layouts)
     return opened
 
 

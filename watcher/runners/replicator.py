@@ -17,6 +17,7 @@ from watcher.replica.cuts.modes import HISTORY
 from watcher.replica.cuts.modes import LATEST as LATEST_ROWS
 from watcher.replica.cuts.owner import Owner
 from watcher.replica.formats import open_own_copies, tie_folder
+from watcher.replica.layout import Layouts
 from watcher.replica.loads import ChunkLimit
 from watcher.replica.replaced_copies import find_replaced_copies, list_known, list_waiting
 from watcher.replica.replica_window import CutReport
@@ -29,7 +30,7 @@ from watcher.replica.window_reads import needs_no_load
 from watcher.replica.writing.compaction import CompactionPolicy
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
-from watcher.runners.replica_settings import name_consumer, require_replica
+from watcher.runners.replica_settings import fit_layouts, name_consumer, require_replica
 from watcher.runners.sources import WatchedTables
 from watcher.runners.watcher import Watcher
 from watcher.runners.watcher_run.settings import RunContact
@@ -74,6 +75,7 @@ class Replicator:
         self._report = Callback(report)
         self._take_over = take_over
         self._once = False
+        self._layouts: Layouts = {}
         self._watcher = Watcher(self.config)
         self._watcher.deliver_windows_to(self._make_sink)
 
@@ -97,7 +99,7 @@ class Replicator:
         replica = self._replica
         policy = make_policy(replica)
         opened = (replica.format, replica.place, self.consumer, replica.merge, policy)
-        copies = open_own_copies(*opened, replica.mode, replica.change_feed)
+        copies = open_own_copies(*opened, replica.mode, replica.change_feed, self._layouts)
         manifest = Manifest(replica.folder)
         return ReplicaTarget(
             copies,
@@ -203,6 +205,8 @@ class Replicator:
         prepare_folders(self.config)
         source = TableResolver(self.config).resolve_latest().source
         require_complete([source.capture(name).table for name in source.tables])
+        captures = {name: source.capture(name) for name in source.tables}
+        self._layouts = fit_layouts(self._replica.layout, captures, self._replica.mode)
         copies = self._target.copies
         for name in source.tables if self._replica.engine != "spark" else ():
             copies(name).read_state()  # refuses a copy of another mode

@@ -12,8 +12,10 @@ from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError
+from watcher.replica.copies import COPY_ON_WRITE
 from watcher.replica.cuts.modes import LATEST, Mode
-from watcher.replica.formats import FORMATS, check_merging
+from watcher.replica.formats import FORMATS, NO_LAYOUT, check_merging
+from watcher.replica.layout import Layout
 from watcher.settings.destination_grammar import (
     ChangesDestination,
     CopiesDestination,
@@ -24,6 +26,7 @@ from watcher.settings.destination_grammar import (
 from watcher.settings.destinations import Destination, DuckDbDestination, QueueSections
 from watcher.settings.fields import Duration, PositionsTable, Section, Text, check_by
 from watcher.settings.secret_values import Secret
+from watcher.settings.table_specs import check_named_once
 
 
 class PositionsConfig(Section):
@@ -190,6 +193,9 @@ class ReplicaConfig(Section):
     """What becomes of a column that is dropped in Spanner: ``load`` loads the table again, without
     it; ``keep`` leaves it in the copy, in a commit without data, and it is NULL in rows that are
     written from then on. ``drop`` would need column mapping, and is refused."""
+    layout: Mapping[Text, Layout] = {}
+    """How the rows of a copy lie in its files, by the name of its table: a section
+    ``[replica.layout.NAME]``."""
     deletes: Literal["none", "compare"] = "none"
     """Rows that are deleted in Spanner, of polled tables: ``none`` leaves them in the copy;
     ``compare`` compares the keys of the table with those of the copy, at the start and then every
@@ -230,6 +236,7 @@ class ReplicaConfig(Section):
         if "compare_keys" in given and self.deletes == "none":
             raise ValueError("'compare_keys' is for deletes = 'compare': add that, or remove it")
         self._check_mode()
+        self._check_layout()
         if self.change_feed:
             self._check_feed()
         try:
@@ -271,6 +278,23 @@ class ReplicaConfig(Section):
             raise ValueError(
                 f"dropped_columns = 'keep' is not for {self.format}, whose tables are loaded again"
                 " when a column is dropped: remove it"
+            )
+
+    def _check_layout(self) -> None:
+        """Raises ValueError for what the writer of the copies cannot do."""
+        chosen = FORMATS[self.format]
+        own = None if self.engine == "spark" else chosen.own
+        support = NO_LAYOUT if own is None else own.layout
+        arranged = [name for name, each in self.layout.items() if each.is_arranged]
+        try:
+            check_named_once(self.layout, "[replica.layout]")
+            support.check(f"{chosen.title} {'by' if own is None else 'without'} Spark", self.layout)
+        except ConfigurationError as error:
+            raise ValueError(str(error)) from error
+        if arranged and own is not None and self.merge == COPY_ON_WRITE:
+            raise ValueError(
+                f"[replica.layout.{arranged[0]}] has partitions or an order, which copies that are"
+                " merged on read keep: remove merge = 'copy-on-write'"
             )
 
     def _check_feed(self) -> None:

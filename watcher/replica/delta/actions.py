@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from urllib.parse import quote, unquote
 
 from watcher.replica.delta.deletion_vectors import RELATIVE, VectorPlace
 from watcher.replica.delta.log import read_mark
@@ -19,6 +20,8 @@ def remove_file(file: LiveFile) -> Action:
     vector = file.add.get("deletionVector")
     more = {} if vector is None else {"deletionVector": vector}
     removed = {"path": file.path, "deletionTimestamp": now_millis(), "dataChange": True}
+    if values := file.add.get("partitionValues"):
+        more |= {"extendedFileMetadata": True, "partitionValues": values, "size": file.size}
     return {"remove": removed | more}
 
 
@@ -32,10 +35,11 @@ def add_vector(file: LiveFile, place: VectorPlace, rows: int) -> Action:
     return {"add": {**{n: v for n, v in file.add.items() if v is not None}, **more}}
 
 
-def add_file(path: str, size: int, stats: str) -> Action:
-    """The action that adds a new file."""
-    values = {"path": path, "partitionValues": {}, "size": size, "modificationTime": now_millis()}
-    return {"add": values | {"dataChange": True, "stats": stats}}
+def add_file(path: str, size: int, stats: str, partition: Mapping[str, str | None]) -> Action:
+    """The action that adds a new file, of a partition with these values."""
+    values = {"path": path, "partitionValues": partition, "size": size}
+    more = {"modificationTime": now_millis(), "dataChange": True, "stats": stats}
+    return {"add": values | more}
 
 
 def keep_rows(action: Action) -> Action:
@@ -43,9 +47,10 @@ def keep_rows(action: Action) -> Action:
     return {kind: {**values, "dataChange": False} for kind, values in action.items()}
 
 
-def name_data_file() -> str:
-    """A name that no other data file has."""
-    return f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+def name_data_file(folder: str = "") -> str:
+    """A path that no other data file has, in a folder of the table, as the log has it: encoded as
+    in addresses."""
+    return f"{quote(folder, safe='/=')}part-00000-{uuid.uuid4()}-c000.snappy.parquet"
 
 
 def list_removed_files(actions: Sequence[Action]) -> Iterator[PurePosixPath]:
@@ -55,7 +60,7 @@ def list_removed_files(actions: Sequence[Action]) -> Iterator[PurePosixPath]:
         removed = action.get("remove")
         if removed is None:
             continue
-        yield PurePosixPath(removed["path"])
+        yield PurePosixPath(unquote(removed["path"]))
         stored = removed.get("deletionVector")
         if stored is not None and stored["storageType"] == RELATIVE:
             yield VectorPlace.from_action(stored).path

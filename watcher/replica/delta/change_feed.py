@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from watcher.replica.delta.files import TableFiles
+from watcher.replica.delta.partitions import list_partitions, name_values
 from watcher.replica.delta.snapshot import Action, Snapshot
 from watcher.replica.keys.hashes import draw_points, hash_keys
+from watcher.replica.writing.arranged_rows import Arrangement
 
 PROPERTY, FEATURE = "delta.enableChangeDataFeed", "changeDataFeed"
 FOLDER = "_change_data"
@@ -63,19 +66,37 @@ def write_changes(
     gone: Mapping[str, BitMap],
     new: pa.Table,
     key: Sequence[str],
+    arrangement: Arrangement,
 ) -> list[Action]:
-    """Writes the rows of the feed as a file, if the table has one: the action that names it.
-    ``gone``: the rows of data files that go, and no others."""
+    """Writes the rows of the feed, a file for each partition, if the table has one: the actions
+    that name them. ``gone``: the rows of data files that go, and no others."""
     if not has_feed(snapshot) or not (gone or new.num_rows):
         return []
     empty = snapshot.schema.empty_table()
     old = pa.concat_tables([empty, *read_gone(files, snapshot, gone)])
+    changes = describe_changes(old, new, key)
+    written = arrangement.choose_written(changes.schema).names
+    parts = arrangement.arrange(changes)
+    return [
+        write_feed(
+            files,
+            changes.take(pa.array(numbers)).select(written),
+            name_values(list_partitions(snapshot), partition),
+        )
+        for partition, numbers in parts
+    ]
+
+
+def write_feed(
+    files: TableFiles, rows: pa.Table, partition: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """Writes a file of the feed: the action that names it."""
     content = BytesIO()
-    pq.write_table(describe_changes(old, new, key), content, compression="snappy")
+    pq.write_table(rows, content, compression="snappy")
     path = f"{FOLDER}/cdc-00000-{uuid.uuid4()}.c000.snappy.parquet"
     files.write(PurePosixPath(path), content.getvalue())
     size = content.getbuffer().nbytes
-    return [{"cdc": {"path": path, "partitionValues": {}, "size": size, "dataChange": False}}]
+    return {"cdc": {"path": path, "partitionValues": partition, "size": size, "dataChange": False}}
 
 
 def enable_feed(actions: Sequence[Action]) -> list[Action]:

@@ -75,14 +75,18 @@ class DeltaCommits:
         an overwrite would not conflict with a merge. ``replaced``: the version that a load has
         replaced; rows of another writer that it did not see are still there."""
         values = self.describe_commit(kind, end) | dict(more)
-        loaded = kind in (LOAD, CHUNK)
         return CommitProperties(
             custom_metadata={METADATA: json.dumps(values)},
             app_transactions=[
-                Transaction(self._application, end),
-                *([Transaction(f"{self._application}/{LOADED}", end)] if loaded else []),
+                Transaction(each["txn"]["appId"], end) for each in self.list_transactions(kind, end)
             ],
         )
+
+    def list_transactions(self, kind: str, end: int) -> list[dict[str, Any]]:
+        """The actions that name the window's end, of a load also that it is one."""
+        loaded = {"appId": f"{self._application}/{LOADED}", "version": end}
+        more = [{"txn": loaded}] if kind in (LOAD, CHUNK) else []
+        return [{"txn": self.make_transaction(end)}, *more]
 
     def find_loaded(self, table: DeltaTable) -> int:
         """The window end of the newest chunk of the copy's load; 0 where nothing says it."""

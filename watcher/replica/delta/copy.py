@@ -36,6 +36,7 @@ from watcher.replica.delta.replacement import replace_rows
 from watcher.replica.delta.snapshot import Snapshot, convert_schema
 from watcher.replica.delta.versions import DeltaVersions
 from watcher.replica.fences import TRIES_MAX
+from watcher.replica.layout import PLAIN, Layout, Layouts, check_partitions, find_layout
 from watcher.replica.loads import Chunk, WholeTable
 from watcher.replica.stores.stored_files import explain_copy
 from watcher.replica.writing.compaction import CompactionPolicy
@@ -55,20 +56,25 @@ class DeltaCopy:
         policy: CompactionPolicy | None = None,
         mode: Mode | None = None,
         feed: bool = False,
+        layout: Layout | None = None,
     ) -> None:
         """``merging``: how rows are merged; None: as the table allows it, and a new one is made for
         merge-on-read. ``policy``: how ``compact`` compacts; None: not at all, and VACUUM of data
         files is the owner's. ``mode``: what the copy keeps that is made or written; None: as it
-        was made. ``feed``: it is to have Delta's change data feed."""
+        was made. ``feed``: it is to have Delta's change data feed. ``layout``: how its rows lie in
+        its files; None: as it was made."""
         self._path = path
         self._mode = mode
         self._merging = merging
-        self._vectors = VectorTable(path)
+        self._layout = layout
+        self._vectors = VectorTable(path, layout or PLAIN)
         self._versions = DeltaVersions(path)
         self._expiry = FileExpiry(self._vectors.files, self._vectors.reader)
         self._compactor = None if policy is None else Compactor(self._vectors, policy)
         self._commits = DeltaCommits(path, consumer)
-        self._loads = DeltaLoads(self._commits, self._vectors, merging, mode or LATEST, feed)
+        self._loads = DeltaLoads(
+            self._commits, self._vectors, merging, mode or LATEST, feed, layout or PLAIN
+        )
         self._merges = DeltaMerges(self._commits, self._vectors, merging, feed)
 
     def read_state(self) -> CopyState | None:
@@ -80,6 +86,9 @@ class DeltaCopy:
             return None
         if self._mode is not None:
             check_mode(self._path, convert_schema(table).names, self._mode)
+        if self._layout is not None:
+            there = table.metadata().partition_columns
+            check_partitions(self._path, there, self._layout.partition_by)
         try:
             self._commits.load.read(self._commits.log.find_mark(table.version()))
         except FileNotFoundError:
@@ -215,7 +224,16 @@ def open_delta_copies(
     policy: CompactionPolicy | None = None,
     mode: Mode | None = None,
     feed: bool = False,
+    layouts: Layouts | None = None,
 ) -> OpenTableCopy:
     """The copies of a replica, each in the folder of its table's name."""
     base = folder.rstrip("/")
-    return lambda table: DeltaCopy(f"{base}/{table}", consumer, merging, policy, mode, feed)
+    return lambda table: DeltaCopy(
+        f"{base}/{table}",
+        consumer,
+        merging,
+        policy,
+        mode,
+        feed,
+        None if layouts is None else find_layout(layouts, table),
+    )

@@ -51,8 +51,9 @@ class FileExpiry:
         kept = self._removed.keys() | set(list_files(snapshot.files.values()))
         self._files.remove_files(PurePosixPath(FOLDER), "", kept, limit)
         if unfinished is not None:
-            here = kept | set(map(PurePosixPath, unfinished))
-            self._files.remove_files(HERE, DATA_FILE, here, limit)
+            here = kept | {PurePosixPath(unquote(path)) for path in unfinished}
+            partitioned = bool(snapshot.metadata["partitionColumns"])
+            self._files.remove_files(HERE, DATA_FILE, here, limit, partitioned)
             self._files.remove_files(PurePosixPath(CHANGES), DATA_FILE, (), limit)
         self._remove_entries(snapshot, needed)
 

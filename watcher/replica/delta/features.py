@@ -75,8 +75,6 @@ def list_uses(metadata: Action) -> Iterator[str]:
             yield f"the property {name} = {value}"
         if name.startswith(CONSTRAINT):
             yield f"the constraint {name.removeprefix(CONSTRAINT)}"
-    if metadata["partitionColumns"]:
-        yield f"partitions by {', '.join(metadata['partitionColumns'])}"
     for column in json.loads(metadata["schemaString"])["fields"]:
         if column["type"] == "variant":
             yield f"the type variant of column {column['name']}"

@@ -23,6 +23,7 @@ from watcher.replica.delta.deletion_vectors import (
     read_stored,
     stored_size,
 )
+from watcher.replica.delta.partitions import fill_partition
 from watcher.replica.delta.snapshot import LiveFile, Snapshot
 from watcher.replica.stores.stored_files import (
     PARQUET_FORMAT,
@@ -59,8 +60,9 @@ class TableFiles:
         row."""
         dataset = ds.dataset([self._locate(file)], schema, PARQUET_FORMAT, self._files)
         start = 0
+        wanted = pa.schema([schema.field(name) for name in names])
         for batch in scan_dataset(dataset, names):
-            yield start, batch
+            yield start, fill_partition(batch, file.add, wanted)
             start += batch.num_rows
 
     def read_rows(self, file: LiveFile, schema: pa.Schema, rows: NDArray[np.int64]) -> pa.Table:
@@ -73,7 +75,10 @@ class TableFiles:
         before = np.cumsum([0, *np.diff(starts)[chosen]])[:-1]
         with explain_store(file.path):
             part = fragment.subset(row_group_ids=chosen.tolist()).to_table(schema=schema)
-        return part.take(pa.array(before[places] + rows - starts[groups]))
+        chosen_rows = part.take(pa.array(before[places] + rows - starts[groups]))
+        return pa.Table.from_batches(
+            [fill_partition(each, file.add, schema) for each in chosen_rows.to_batches()], schema
+        )
 
     def count_rows(self, file: LiveFile) -> int:
         """The rows of a data file, as its footer has it."""
@@ -94,36 +99,49 @@ class TableFiles:
     def write(self, path: PurePosixPath, content: bytes) -> None:
         """Writes a file, whole or not at all, into the table's folder or one in it."""
         target = self._base / path
-        if isinstance(self._files, LocalFileSystem):
-            # Whoever may read the table may read it.
-            Path(target.parent).mkdir(parents=True, exist_ok=True)
+        self._make_folder(target.parent)
         write_whole(self._files, target.parent, target.name, content)
 
+    def _make_folder(self, folder: PurePosixPath) -> None:
+        if isinstance(self._files, LocalFileSystem):
+            # Whoever may read the table may read it.
+            Path(folder).mkdir(parents=True, exist_ok=True)
+
     def remove_files(
-        self, folder: PurePosixPath, suffix: str, kept: Collection[PurePosixPath], before: int
+        self,
+        folder: PurePosixPath,
+        suffix: str,
+        kept: Collection[PurePosixPath],
+        before: int,
+        partitioned: bool = False,
     ) -> None:
-        """Removes files in a folder of the table that are older than a time, but for some."""
+        """Removes files in a folder of the table that are older than a time, but for some; with
+        ``partitioned`` also in those of its partitions."""
         place = self._base / folder
         with explain_store(str(place)):
-            selector = FileSelector(str(place), allow_not_found=True)
+            selector = FileSelector(str(place), allow_not_found=True, recursive=partitioned)
             for info in self._files.get_file_info(selector):
                 if info.type != FileType.File or not info.base_name.endswith(suffix):
                     continue
-                if folder / info.base_name not in kept and info.mtime_ns // 1_000 < before:
+                name = PurePosixPath(info.path).relative_to(place)
+                inside = all("=" in each for each in name.parent.parts)
+                if inside and folder / name not in kept and info.mtime_ns // 1_000 < before:
                     self._files.delete_file(info.path)
 
-    def name_data_file(self) -> str:
+    def name_data_file(self, folder: str = "") -> str:
         """As ``FileMaker.name_data_file``."""
-        return name_data_file()
+        return name_data_file(folder)
 
     def open_new(self, path: str) -> pa.NativeFile:
         """As ``FileMaker.open_new``."""
+        place = self._base / unquote(path)
+        self._make_folder(place.parent)
         with explain_store(path):
-            return self._files.open_output_stream(str(self._base / path))
+            return self._files.open_output_stream(str(place))
 
     def finish(self, path: str) -> int:
         """As ``FileMaker.finish``."""
-        place = str(self._base / path)
+        place = str(self._base / unquote(path))
         with explain_store(place):
             if isinstance(self._files, LocalFileSystem):
                 sync_file(Path(place))
@@ -131,7 +149,7 @@ class TableFiles:
 
     def remove(self, path: str) -> None:
         """As ``FileMaker.remove``."""
-        place = str(self._base / path)
+        place = str(self._base / unquote(path))
         if self._files.get_file_info(place).type == FileType.File:
             self._files.delete_file(place)
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError
 
+from watcher.model.errors import ReplicaError
 from watcher.replica.copies import COPY_ON_WRITE, CopyState, Merging
 from watcher.replica.cuts.modes import Mode
 from watcher.replica.delta.commits import DeltaCommits
 from watcher.replica.delta.copy_on_write import AFTER_COMMITS, SMALL_GROUPS
-from watcher.replica.delta.log import LOAD
+from watcher.replica.delta.log import LOAD, METADATA
 from watcher.replica.delta.merge_on_read import VectorTable
+from watcher.replica.layout import PLAIN, Layout
 from watcher.replica.loads import CHUNK, Chunk, FirstError, name_chunk
 from watcher.replica.row_versions import complete_batch, extend_schema
-from watcher.replica.writing.compaction import FILE_BYTES
+from watcher.replica.stores.stored_files import explain_copy
 
 
 class DeltaLoads:
@@ -29,8 +35,10 @@ class DeltaLoads:
         merging: Merging | None,
         mode: Mode,
         feed: bool = False,
+        layout: Layout = PLAIN,
     ) -> None:
         self._feed = feed
+        self._layout = layout
         self._commits = commits
         self._vectors = vectors
         self._merging = merging
@@ -46,17 +54,18 @@ class DeltaLoads:
         source = FirstError(complete_batch(each, self._mode, end) for each in batches)
         reader = pa.RecordBatchReader.from_batches(schema, iter(source))
         mark = {CHUNK: name} | ({"replaced": table.version()} if chunk.first else {})
+        kind = LOAD if chunk.first else CHUNK
+        if self._layout.is_arranged:
+            return self._load_arranged(schema, chunk, source, end, kind, mark)
         try:
             write_deltalake(
                 table,
                 reader,
                 mode="overwrite" if chunk.first else "append",
                 schema_mode="overwrite" if chunk.first else None,
-                target_file_size=FILE_BYTES,
+                target_file_size=self._layout.file_bytes,
                 writer_properties=SMALL_GROUPS,
-                commit_properties=self._commits.make_properties(
-                    LOAD if chunk.first else CHUNK, end, mark
-                ),
+                commit_properties=self._commits.make_properties(kind, end, mark),
                 post_commithook_properties=AFTER_COMMITS,
             )
         except (DeltaError, OSError) as error:
@@ -68,6 +77,28 @@ class DeltaLoads:
         table = self._commits.require()
         self._commits.check_table(table)
         return self._commits.describe(table)
+
+    def _load_arranged(
+        self, schema: pa.Schema, chunk: Chunk, rows: FirstError, end: int, kind: str,
+        mark: Mapping[str, Any],
+    ) -> CopyState:  # fmt: skip
+        """Loads rows in their layout, which delta-rs does not write."""
+        commits, snapshot = self._commits, self._vectors.read()
+        commits.check_snapshot(snapshot)
+        said = {METADATA: json.dumps(commits.describe_commit(kind, end) | dict(mark))}
+        columns = schema if chunk.first else None
+        try:
+            with explain_copy(commits.path):
+                done = self._vectors.load(rows, columns, said, commits.list_transactions(kind, end))
+        except ReplicaError:
+            if rows.error is not None:
+                raise rows.error from None
+            raise
+        if not done:
+            raise commits.make_conflict()
+        commits.fence.known = end
+        commits.load.settle(chunk.progress, mark[CHUNK])
+        return commits.describe_snapshot(snapshot)
 
     def _create(self, schema: pa.Schema) -> DeltaTable:
         """An empty table, whose version the load then names: writing a table that should not exist

@@ -10,15 +10,19 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError
+from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from watcher.model.log_events.copies import CHECKPOINT_NOT_WRITTEN
@@ -40,11 +44,19 @@ from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.kept_rows import plan_kept_rows
 from watcher.replica.delta.log import LOG as LOG_FOLDER
 from watcher.replica.delta.log import name_entry
+from watcher.replica.delta.partitions import (
+    check_columns,
+    list_partitions,
+    make_arrangement,
+    name_values,
+)
 from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot, SnapshotReader
+from watcher.replica.layout import PLAIN, Layout
 from watcher.replica.stores.stored_files import create_new
+from watcher.replica.writing.arranged_rows import Arrangement
 from watcher.replica.writing.file_rewrites import FileRewrite
 from watcher.replica.writing.live_rows import LiveRows
-from watcher.replica.writing.merge_plan import plan_merge, take_columns
+from watcher.replica.writing.merge_plan import cast_rows, plan_merge, take_columns
 from watcher.replica.writing.new_files import GROUP_ROWS
 from watcher.replica.writing.statistics import COMPACT, describe_rows
 
@@ -59,8 +71,9 @@ COMMIT = "txnId"
 class VectorTable:
     """A Delta table whose rows this process replaces. It goes on from the state that it knows."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, layout: Layout = PLAIN) -> None:
         self.path = path
+        self._layout = layout
         self.files = TableFiles(path)
         self.reader = SnapshotReader(path)
         self._snapshot: Snapshot | None = None
@@ -73,6 +86,15 @@ class VectorTable:
         self.reader.advance(self._snapshot)
         return self._snapshot
 
+    @property
+    def arrangement(self) -> Arrangement:
+        """As ``CompactTable.arrangement``, of the version that ``read`` has returned."""
+        return make_arrangement(self._require(), self._layout, self.path)
+
+    def _require(self) -> Snapshot:
+        assert self._snapshot is not None, "read comes first"
+        return self._snapshot
+
     def create(self, schema: str, feed: bool = False) -> bool:
         """Makes an empty table, unless there is one; ``schema`` is Delta's JSON of it; ``feed``:
         with the change data feed. Returns whether it was made."""
@@ -81,7 +103,7 @@ class VectorTable:
             "id": str(uuid.uuid4()),
             "format": format_,
             "schemaString": schema,
-            "partitionColumns": [],
+            "partitionColumns": list(self._layout.partition_by),
             "createdTime": now_millis(),
             "configuration": {PROPERTY: "true"},
         }
@@ -101,8 +123,7 @@ class VectorTable:
         ``schema`` is Delta's JSON of all columns; those that are there stay as they are, and are
         marked as dropped where it does not have them. Returns whether nobody has committed
         meanwhile."""
-        snapshot = self._snapshot
-        assert snapshot is not None, "read comes first"
+        snapshot = self._require()
         there = json.loads(snapshot.metadata["schemaString"])
         known = {field["name"]: field for field in there["fields"]}
         fields = [known.get(field["name"], field) for field in json.loads(schema)["fields"]]
@@ -125,8 +146,7 @@ class VectorTable:
         """Merges rows into the version that ``read`` has returned, as ``TableCopy.merge``, in one
         commit, or in none if nothing changes. ``mark`` goes into ``commitInfo``. Returns whether
         it was done; not if somebody else has committed meanwhile."""
-        snapshot = self._snapshot
-        assert snapshot is not None, "read comes first"
+        snapshot = self._require()
         self.live.follow(snapshot, key)
         if find_mode(snapshot.schema.names) == LATEST:
             plan = plan_merge(self.live, snapshot.schema, rows, key, self.path)
@@ -135,8 +155,9 @@ class VectorTable:
             plan = plan_kept_rows(self.live, self.files, snapshot, rows, keys)
         if plan.is_empty:
             return True
-        added = self.write_rows(plan.rows)
-        feed = write_changes(self.files, snapshot, plan.gone, plan.rows, key)
+        written = self.write_rows(plan.rows)
+        added = [action for action, _ in written]
+        feed = write_changes(self.files, snapshot, plan.gone, plan.rows, key, self.arrangement)
         failpoint("after-replica-rows")
         gone = {path: self.live.find_gone(path) | rows for path, rows in plan.gone.items()}
         removed = self.write_vectors(snapshot, gone)
@@ -148,23 +169,72 @@ class VectorTable:
             return False
         failpoint("after-replica-commit")
         self.reader.advance(snapshot, snapshot.version + 1)
-        for action in added:
-            self.live.add(action["add"]["path"], plan.hashes, plan.stamps)
+        for action, numbers in written:
+            hashes = plan.hashes[0][numbers], plan.hashes[1][numbers]
+            self.live.add(action["add"]["path"], hashes, plan.stamps[numbers])
         self.live.settle(snapshot)
         self.checkpoint(snapshot)
         return True
 
     # What is written.
 
-    def write_rows(self, rows: pa.Table) -> list[Action]:
-        """Writes the rows that come as a file: the action that adds it, if there are any."""
-        if not rows.num_rows:
-            return []
+    def load(
+        self,
+        rows: Iterable[pa.RecordBatch],
+        columns: pa.Schema | None,
+        mark: Mapping[str, str],
+        transactions: Sequence[Action],
+    ) -> bool:
+        """Adds rows to the version that ``read`` has returned; with ``columns`` in the place of all
+        that it has, with these columns from then on. Returns whether nobody has committed
+        meanwhile."""
+        snapshot, arrangement = self._require(), self.arrangement
+        schema, actions = snapshot.schema, list(transactions)
+        if columns is not None:
+            text = DeltaSchema.from_arrow(columns).to_json()
+            schema = pa.schema(DeltaSchema.from_json(text).to_arrow())
+            check_columns(list_partitions(snapshot), columns, self.path)
+            actions.append({"metaData": {**snapshot.metadata, "schemaString": text}})
+            actions += map(remove_file, snapshot.files.values())
+        new = arrangement.write(self.files, schema, cast_rows(rows, schema, self.path))
+        names = list_partitions(snapshot)
+        for file in new.listed:
+            values = name_values(names, file.partition)
+            actions.append(add_file(file.path, file.size, file.statistics.to_json(), values))
+        failpoint("after-replica-files")
+        if not self.commit(snapshot.version + 1, "WRITE", actions, mark):
+            new.abandon()
+            return False
+        failpoint("after-replica-commit")
+        self.reader.advance(snapshot, snapshot.version + 1)
+        self.checkpoint(snapshot)
+        return True
+
+    def write_rows(self, rows: pa.Table) -> list[tuple[Action, NDArray[np.int64]]]:
+        """Writes the rows that come, a file for each partition: the action that adds it, and the
+        numbers of its rows."""
+        arrangement, names = self.arrangement, list_partitions(self._require())
+        kept = rows.select(arrangement.choose_written(rows.schema).names)
+        return [
+            (
+                self._write_part(
+                    kept.take(pa.array(numbers)),
+                    arrangement.name_folder(values),
+                    name_values(names, values),
+                ),
+                numbers,
+            )
+            for values, numbers in arrangement.arrange(rows)
+        ]
+
+    def _write_part(
+        self, rows: pa.Table, folder: str, partition: Mapping[str, str | None]
+    ) -> Action:
         content = BytesIO()
         pq.write_table(rows, content, compression="snappy", row_group_size=GROUP_ROWS)
-        path = name_data_file()
-        self.files.write(PurePosixPath(path), content.getvalue())
-        return [add_file(path, content.getbuffer().nbytes, describe_rows(rows))]
+        path = name_data_file(folder)
+        self.files.write(PurePosixPath(unquote(path)), content.getvalue())
+        return add_file(path, content.getbuffer().nbytes, describe_rows(rows), partition)
 
     def write_vectors(self, snapshot: Snapshot, gone: Mapping[str, BitMap]) -> list[Action]:
         """Writes the vectors of all files that lose rows, as one file: the actions that say so. A
@@ -191,8 +261,7 @@ class VectorTable:
         self, rewrite: FileRewrite[LiveFile, VectorPlace], gone: Mapping[str, BitMap]
     ) -> Snapshot | None:
         """As ``CompactTable.replace_files``, of the version that ``read`` has returned."""
-        snapshot = self._snapshot
-        assert snapshot is not None, "read comes first"
+        snapshot = self._require()
         if any(gone.values()) and not allows_vectors(snapshot):
             return None
         paths = [source.file.path for source in rewrite.sources]
@@ -217,7 +286,8 @@ class VectorTable:
         vectors = VectorFile()
         actions: list[Action] = []
         for new in rewrite.new:
-            action = add_file(new.path, new.size, new.statistics.to_json())
+            values = rewrite.sources[0].file.add["partitionValues"]
+            action = add_file(new.path, new.size, new.statistics.to_json(), values)
             if len(gone[new.path]) == new.rows:
                 continue
             if gone[new.path]:

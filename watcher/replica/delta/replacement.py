@@ -5,7 +5,7 @@ Where it has deletion vectors, these remove the rows; else files that have one a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 from pyroaring import BitMap
@@ -18,7 +18,6 @@ from watcher.replica.delta.deletion_vectors import VectorPlace
 from watcher.replica.delta.features import allows_vectors
 from watcher.replica.delta.merge_on_read import VectorTable
 from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot
-from watcher.replica.writing.compaction import FILE_BYTES
 from watcher.replica.writing.file_rewrites import FileRewrite, Source
 from watcher.replica.writing.live_files import find_rows
 from watcher.replica.writing.merge_plan import take_columns
@@ -44,8 +43,11 @@ def replace_rows(
     else:
         removed = list(rewrite_files(table, snapshot, gone))
     went = {n: all_ - table.files.read_vector(snapshot.files[n].vector) for n, all_ in gone.items()}
-    feed = write_changes(table.files, snapshot, went, rows, replacement.keys.columns)
-    actions = [{"txn": transaction}, *removed, *table.write_rows(rows), *feed]
+    feed = write_changes(
+        table.files, snapshot, went, rows, replacement.keys.columns, table.arrangement
+    )
+    added = (action for action, _ in table.write_rows(rows))
+    actions = [{"txn": transaction}, *removed, *added, *feed]
     failpoint("after-repair-files")
     if not table.commit(snapshot.version + 1, OPERATION, actions, mark):
         return False
@@ -58,14 +60,18 @@ def rewrite_files(
     table: VectorTable, snapshot: Snapshot, gone: Mapping[str, BitMap]
 ) -> Iterator[Action]:
     """Writes files anew without some rows: the actions that say so."""
-    if not gone:
-        return
-    files = {path: snapshot.files[path] for path in gone}
-    sources = [Source(file, table.count(file), gone[path]) for path, file in files.items()]
-    rewrite = FileRewrite[LiveFile, VectorPlace](table.files, snapshot.schema, sources, FILE_BYTES)
-    for _ in rewrite.steps():
-        pass
-    rewrite.check()
-    yield from map(remove_file, files.values())
-    for new in rewrite.new:
-        yield add_file(new.path, new.size, new.statistics.to_json())
+    parts: dict[Hashable, list[Source[LiveFile]]] = {}
+    for path, rows in gone.items():
+        file = snapshot.files[path]
+        parts.setdefault(file.partition, []).append(Source(file, table.count(file), rows))
+    for sources in parts.values():
+        rewrite = FileRewrite[LiveFile, VectorPlace](
+            table.files, snapshot.schema, sources, table.arrangement
+        )
+        for _ in rewrite.steps():
+            pass
+        rewrite.check()
+        yield from (remove_file(source.file) for source in sources)
+        for new in rewrite.new:
+            values = sources[0].file.add["partitionValues"]
+            yield add_file(new.path, new.size, new.statistics.to_json(), values)

@@ -62,6 +62,12 @@ class LiveFile:
         return int(self.add["size"])
 
     @property
+    def partition(self) -> tuple[str | None, ...]:
+        """As ``DataFile.partition``, in the order of the columns' names."""
+        values = self.add.get("partitionValues") or {}
+        return tuple(values[name] or None for name in sorted(values))
+
+    @property
     def rows(self) -> int | None:
         """As ``DataFile.rows``."""
         return read_rows(self.add.get("stats"))

@@ -27,7 +27,9 @@ from watcher.replica.iceberg.names import name_copy
 from watcher.replica.iceberg.namespaces import FILE as TIE_FILE
 from watcher.replica.iceberg.namespaces import SQLITE_FILE as FILE
 from watcher.replica.iceberg.namespaces import Namespace, NamespacePlace, is_there
+from watcher.replica.iceberg.partitions import FILE_SIZE, build_order, build_spec
 from watcher.replica.iceberg.schemas import build_schema
+from watcher.replica.layout import PLAIN, Layout
 from watcher.replica.stores.places import is_namespace
 
 NAME, NAMESPACE = "spanner_watcher", "replica"
@@ -69,7 +71,7 @@ class TableCatalog(Protocol):
         Raises ReplicaError where Spark has written it, without this catalog."""
         ...
 
-    def create(self, table: str, schema: pa.Schema) -> Table:
+    def create(self, table: str, schema: pa.Schema, layout: Layout = PLAIN) -> Table:
         """An empty copy, unless there is one."""
         ...
 
@@ -83,7 +85,7 @@ def load_table(catalog: TableCatalog, table: str) -> Table | None:
             return None
 
 
-def create_table(catalog: TableCatalog, table: str, schema: pa.Schema) -> Table:
+def create_table(catalog: TableCatalog, table: str, schema: pa.Schema, layout: Layout) -> Table:
     """As ``TableCatalog.create``, in a namespace that is there."""
     name, location = (*catalog.namespace, name_copy(table)), catalog.locate(table)
     with explain_catalog(catalog.place):
@@ -92,7 +94,14 @@ def create_table(catalog: TableCatalog, table: str, schema: pa.Schema) -> Table:
                 catalog.catalog.drop_table(name)
         with suppress(TableAlreadyExistsError):
             fields = build_schema(schema)
-            catalog.catalog.create_table(name, fields, location=location, properties=PROPERTIES)
+            catalog.catalog.create_table(
+                name,
+                fields,
+                location=location,
+                partition_spec=build_spec(layout, fields),
+                sort_order=build_order(layout, fields),
+                properties=PROPERTIES | {FILE_SIZE: str(layout.file_bytes)},
+            )
         return catalog.catalog.load_table(name)
 
 
@@ -127,13 +136,13 @@ class ReplicaCatalog:
             return None
         return load_table(self, table)
 
-    def create(self, table: str, schema: pa.Schema) -> Table:
+    def create(self, table: str, schema: pa.Schema, layout: Layout = PLAIN) -> Table:
         """As ``TableCatalog.create``."""
         self._refuse_others(table)
         make_folder(self._folder)
         with explain_catalog(self.place), suppress(NamespaceAlreadyExistsError):
             self.catalog.create_namespace(NAMESPACE)
-        return create_table(self, table, schema)
+        return create_table(self, table, schema, layout)
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -174,10 +183,10 @@ class NamespaceTables:
         """As ``TableCatalog.load``."""
         return load_table(self, table)
 
-    def create(self, table: str, schema: pa.Schema) -> Table:
+    def create(self, table: str, schema: pa.Schema, layout: Layout = PLAIN) -> Table:
         """As ``TableCatalog.create``."""
         self._of.tie()
-        return create_table(self, table, schema)
+        return create_table(self, table, schema, layout)
 
 
 def has_catalog(folder: str) -> bool:

@@ -31,9 +31,11 @@ from watcher.replica.iceberg.expiry import (
 )
 from watcher.replica.iceberg.lineage import LOAD
 from watcher.replica.iceberg.names import name_copy
+from watcher.replica.iceberg.partitions import list_partitions
 from watcher.replica.iceberg.stored_copy import IcebergCopy, find_newest, open_read, read_marks
 from watcher.replica.iceberg.table import PositionTable
 from watcher.replica.iceberg.versions import IcebergVersion
+from watcher.replica.layout import PLAIN, Layout, Layouts, check_partitions, find_layout
 from watcher.replica.loads import CHUNK, Chunk, CopyLoad, FirstError, WholeTable, name_chunk
 from watcher.replica.stores.places import is_namespace
 from watcher.replica.stores.stored_files import explain_copy
@@ -53,10 +55,12 @@ class IcebergTableCopy(IcebergCopy):
         table: str,
         consumer: str,
         policy: CompactionPolicy | None = None,
+        layout: Layout | None = None,
     ) -> None:
         """``policy``: how ``compact`` compacts; None: not at all, and the removal of snapshots and
-        files is the owner's."""
-        self._table = PositionTable(catalog, table)
+        files is the owner's. ``layout``: how its rows lie in its files; None: as it was made."""
+        self._layout = layout
+        self._table = PositionTable(catalog, table, layout or PLAIN)
         self._policy = policy
         self._compactor = None if policy is None else Compactor(self._table, policy)
         super().__init__(self._table.path, consumer, self._table.open)
@@ -67,6 +71,8 @@ class IcebergTableCopy(IcebergCopy):
     def read_state(self) -> CopyState | None:
         """As ``TableCopy.read_state``; none where nothing says how far its load is."""
         version = self._table.read()
+        if version is not None and self._layout is not None:
+            check_partitions(self._path, list_partitions(version.table), self._layout.partition_by)
         end = 0 if version is None else self._read_end(version)
         self._fence.known = end
         if version is None or not end:
@@ -229,7 +235,10 @@ def open_written_copies(
     consumer: str,
     merging: Merging | None = None,  # noqa: ARG001 (there is no other)
     policy: CompactionPolicy | None = None,
+    layouts: Layouts | None = None,
 ) -> OpenTableCopy:
     """The copies of a replica, to write them."""
     catalog = open_catalog(folder.rstrip("/"))
-    return lambda table: IcebergTableCopy(catalog, table, consumer, policy)
+    return lambda table: IcebergTableCopy(
+        catalog, table, consumer, policy, None if layouts is None else find_layout(layouts, table)
+    )

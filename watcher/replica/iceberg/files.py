@@ -16,6 +16,7 @@ from pyroaring import BitMap
 from watcher.replica.iceberg.position_deletes import DeletedRows, Gone, decode_deletes
 from watcher.replica.iceberg.schemas import FIELD_ID
 from watcher.replica.stores.stored_files import BATCH_ROWS, explain_store
+from watcher.replica.writing.new_files import Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,12 @@ class IcebergFile:
     def size(self) -> int:
         """As ``DataFile.size``."""
         return self.entry.data_file.file_size_in_bytes
+
+    @property
+    def partition(self) -> Partition:
+        """As ``DataFile.partition``: its values."""
+        record = self.entry.data_file.partition
+        return tuple(record[place] for place in range(len(record)))
 
     @property
     def rows(self) -> int:
@@ -102,9 +109,9 @@ class IcebergFiles:
             stream.write(content)
         return path
 
-    def name_data_file(self) -> str:
+    def name_data_file(self, folder: str = "") -> str:
         """As ``FileMaker.name_data_file``."""
-        return f"{self._folder}/{uuid.uuid4()}.parquet"
+        return f"{self._folder}/{folder}{uuid.uuid4()}.parquet"
 
     def open_new(self, path: str) -> IO[bytes]:
         """As ``FileMaker.open_new``."""

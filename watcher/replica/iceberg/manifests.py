@@ -46,10 +46,14 @@ from pyiceberg.typedef import Record
 
 from watcher.model.errors import StoreUnavailableError
 from watcher.replica.iceberg.catalog_errors import explain_catalog
+from watcher.replica.iceberg.partitions import hide_partitions
 from watcher.replica.iceberg.position_deletes import PATH, Gone
+from watcher.replica.writing.new_files import Partition
 
 CODEC: Final = "deflate"
 FORMAT_VERSION: Final = 2
+PARTITION: Final = 3
+"""The place of the partition in the record of a file."""
 
 
 class DeleteManifestWriter(ManifestWriterV2):
@@ -94,23 +98,30 @@ def read_parts(io: FileIO, snapshot: Snapshot | None, known: Mapping[str, Part])
         yield part or Part(manifest, tuple(manifest.fetch_manifest_entry(io)))
 
 
-def describe_data(table: Table, path: str, schema: Schema | None = None) -> DataFile:
-    """A data file that was written, with the statistics that its footer has."""
-    metadata = table.metadata
+def describe_data(
+    table: Table, path: str, partition: Partition = (), schema: Schema | None = None
+) -> DataFile:
+    """A data file of a partition that was written, with the statistics that its footer has."""
+    metadata = hide_partitions(table.metadata)
     if schema is not None:
         fresh = {"schemas": [schema], "current_schema_id": schema.schema_id}
         metadata = metadata.model_copy(update=fresh)
-    return parquet_file_to_data_file(table.io, metadata, path)
+    file = parquet_file_to_data_file(table.io, metadata, path)
+    file[PARTITION] = Record(*partition)
+    file.spec_id = table.metadata.default_spec_id
+    return file
 
 
-def describe_deletes(path: str, size: int, gone: Gone) -> DataFile:
-    """A file of position deletes."""
+def describe_deletes(
+    table: Table, path: str, size: int, gone: Gone, partition: Partition = ()
+) -> DataFile:
+    """A file of position deletes, of data files of one partition."""
     bounds = (min(gone), max(gone))
     file = DataFile.from_args(
         content=DataFileContent.POSITION_DELETES,
         file_path=path,
         file_format=FileFormat.PARQUET,
-        partition=Record(),
+        partition=Record(*partition),
         record_count=sum(map(len, gone.values())),
         file_size_in_bytes=size,
         lower_bounds={PATH: bounds[0].encode()},
@@ -120,7 +131,7 @@ def describe_deletes(path: str, size: int, gone: Gone) -> DataFile:
         equality_ids=None,
         sort_order_id=None,
     )
-    file.spec_id = 0
+    file.spec_id = table.metadata.default_spec_id
     return file
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import BytesIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -29,15 +31,18 @@ from watcher.replica.iceberg.manifests import (
     describe_data,
     describe_deletes,
 )
+from watcher.replica.iceberg.partitions import keep_sources, make_arrangement
 from watcher.replica.iceberg.position_deletes import DeletedRows, Gone, encode_deletes
 from watcher.replica.iceberg.schemas import build_schema, convert_schema
 from watcher.replica.iceberg.versions import IcebergVersion, VersionReader, is_of
-from watcher.replica.writing.compaction import FILE_BYTES, choose_small
+from watcher.replica.layout import PLAIN, Layout
+from watcher.replica.writing.arranged_rows import Arrangement
+from watcher.replica.writing.compaction import choose_small
 from watcher.replica.writing.file_rewrites import FileRewrite
 from watcher.replica.writing.live_files import find_rows
 from watcher.replica.writing.live_rows import LiveRows
-from watcher.replica.writing.merge_plan import plan_merge, take_columns
-from watcher.replica.writing.new_files import GROUP_ROWS, NewFiles, group_rows
+from watcher.replica.writing.merge_plan import cast_rows, plan_merge, take_columns
+from watcher.replica.writing.new_files import GROUP_ROWS, Partition
 
 Summary = Mapping[str, str]
 
@@ -46,7 +51,8 @@ class PositionTable:
     """The Iceberg table of a copy, whose rows this process replaces. It goes on from the state that
     it knows."""
 
-    def __init__(self, catalog: TableCatalog, name: str) -> None:
+    def __init__(self, catalog: TableCatalog, name: str, layout: Layout = PLAIN) -> None:
+        self._layout = layout
         self.path = catalog.locate(name)
         self._catalog = catalog
         self._name = name
@@ -80,9 +86,19 @@ class PositionTable:
             )
         return after
 
+    @property
+    def arrangement(self) -> Arrangement:
+        """As ``CompactTable.arrangement``, of the version that ``read`` has returned."""
+        return make_arrangement(self._require().table, self._layout)
+
+    def _require(self) -> IcebergVersion:
+        assert self._version is not None, "read comes first"
+        return self._version
+
     def create(self, schema: pa.Schema) -> IcebergVersion:
         """An empty table, unless there is one."""
-        return self._reader.read(self._catalog.create(self._name, schema))
+        self._version = self._reader.read(self._catalog.create(self._name, schema, self._layout))
+        return self._version
 
     def load(
         self, version: IcebergVersion, rows: Iterable[pa.RecordBatch], replaces: pa.Schema | None,
@@ -93,21 +109,17 @@ class PositionTable:
         and nothing is changed."""
         columns = None if replaces is None else choose_schema(version.table, replaces)
         schema = version.schema if columns is None else convert_schema(columns)
-        new = NewFiles(self.files, schema, FILE_BYTES)
-        try:
-            for group in group_rows(cast_rows(rows, schema, self.path), schema):
-                new.write(group)
-            new.finish()
-        except BaseException:
-            new.abandon()
-            raise
+        new = self.arrangement.write(self.files, schema, cast_rows(rows, schema, self.path))
         removed = frozenset[str]()
         if replaces is not None:
             removed = frozenset([*version.files, *version.deletes])
         change = SnapshotChange(
             Operation.APPEND if replaces is None else Operation.OVERWRITE,
             summary,
-            [describe_data(version.table, each.path, columns) for each in new.listed],
+            [
+                describe_data(version.table, each.path, each.partition, columns)
+                for each in new.listed
+            ],
             removed=removed,
             schema=columns,
         )
@@ -129,16 +141,19 @@ class PositionTable:
         plan = plan_merge(self.live, version.schema, rows, key, self.path)
         if plan.is_empty:
             return True
-        added = self.write_rows(version, plan.rows)
+        written = self.write_rows(version, plan.rows)
         failpoint("after-replica-rows")
-        change = SnapshotChange(Operation.OVERWRITE, summary, added, self.write_deletes(plan.gone))
+        deletes = self.write_deletes(version, plan.gone)
+        added = [file for file, _ in written]
+        change = SnapshotChange(Operation.OVERWRITE, summary, added, deletes)
         failpoint("after-replica-files")
         if not commit_snapshot(version.table, version.parts, change):
             return False
         failpoint("after-replica-commit")
         after = self._read_after(version)
-        for file in added:
-            self.live.add(file.file_path, plan.hashes, plan.stamps)
+        for file, numbers in written:
+            hashes = plan.hashes[0][numbers], plan.hashes[1][numbers]
+            self.live.add(file.file_path, hashes, plan.stamps[numbers])
         self.live.settle(after)
         return True
 
@@ -154,7 +169,8 @@ class PositionTable:
             for path, rows in found.items()
         }
         rows = take_columns(replacement.rows, schema, schema.names, self.path)
-        added, deletes = self.write_rows(version, rows), self.write_deletes(gone)
+        added = [file for file, _ in self.write_rows(version, rows)]
+        deletes = self.write_deletes(version, gone)
         failpoint("after-repair-files")
         change = SnapshotChange(Operation.OVERWRITE, summary, added, deletes)
         if not commit_snapshot(version.table, version.parts, change):
@@ -172,11 +188,11 @@ class PositionTable:
     ) -> IcebergVersion | None:
         """As ``CompactTable.replace_files``, of the version that ``read`` has returned. Deletes
         that are of no other files go with the old ones."""
-        version = self._version
-        assert version is not None, "read comes first"
+        version = self._require()
         removed = {source.file.path for source in rewrite.sources} & version.files.keys()
         if not removed:
             return None
+        partition = rewrite.sources[0].file.partition
         new = [each for each in rewrite.new if len(gone[each.path]) < each.rows]
         placed = {each.path: gone[each.path] for each in new if gone[each.path]}
         left = version.files.keys() - removed
@@ -184,8 +200,8 @@ class PositionTable:
         change = SnapshotChange(
             Operation.REPLACE,
             {},
-            [describe_data(version.table, each.path) for each in new],
-            self.write_deletes(placed),
+            [describe_data(version.table, each.path, partition) for each in new],
+            self._write_deletes_of(version, placed, partition),
             frozenset(removed | idle),
         )
         failpoint("after-rewrite-files")
@@ -207,7 +223,7 @@ class PositionTable:
         change = SnapshotChange(
             Operation.REPLACE,
             {},
-            deletes=self.write_deletes(merged),
+            deletes=self.write_deletes(version, merged),
             removed=frozenset(chosen),
             regroup=frozenset(regrouped),
         )
@@ -226,23 +242,45 @@ class PositionTable:
                     merged[path] = merged.get(path, BitMap()) | rows
         return merged
 
-    def write_rows(self, version: IcebergVersion, rows: pa.Table) -> list[DataFile]:
-        """Writes the rows that come as a file, if there are any."""
-        if not rows.num_rows:
-            return []
+    def write_rows(
+        self, version: IcebergVersion, rows: pa.Table
+    ) -> list[tuple[DataFile, NDArray[np.int64]]]:
+        """Writes the rows that come, a file for each partition: with the numbers of its rows."""
+        return [
+            (self._write_part(version, rows.take(pa.array(numbers)), partition), numbers)
+            for partition, numbers in self.arrangement.arrange(rows)
+        ]
+
+    def _write_part(
+        self, version: IcebergVersion, rows: pa.Table, partition: Partition
+    ) -> DataFile:
         content = BytesIO()
         compression = self.files.compression
         pq.write_table(rows, content, compression=compression, row_group_size=GROUP_ROWS)
         path = self.files.write(".parquet", content.getvalue())
-        return [describe_data(version.table, path)]
+        return describe_data(version.table, path, partition)
 
-    def write_deletes(self, gone: Gone) -> list[DataFile]:
-        """Writes the rows that go as a file, if there are any."""
+    def write_deletes(self, version: IcebergVersion, gone: Gone) -> list[DataFile]:
+        """Writes the rows that go of files of a version, a file for each partition: readers apply
+        deletes to data files of theirs alone."""
+        parts: dict[Partition, dict[str, BitMap]] = {}
+        for path, rows in gone.items():
+            parts.setdefault(version.files[path].partition, {})[path] = rows
+        return [
+            file
+            for partition, each in parts.items()
+            for file in self._write_deletes_of(version, each, partition)
+        ]
+
+    def _write_deletes_of(
+        self, version: IcebergVersion, gone: Gone, partition: Partition
+    ) -> list[DataFile]:
+        """Writes the rows that go of files of a partition as a file, if there are any."""
         if not gone:
             return []
         content = encode_deletes(gone)
         path = self.files.write("-deletes.parquet", content)
-        return [describe_deletes(path, len(content), gone)]
+        return [describe_deletes(version.table, path, len(content), gone, partition)]
 
 
 def is_same(table: Table, other: Table) -> bool:
@@ -258,14 +296,6 @@ def choose_schema(table: Table, schema: pa.Schema) -> Schema | None:
     if same_columns(convert_schema(table.schema()), schema):
         return None
     fresh = build_schema(schema, table.metadata.last_column_id)
+    fresh = keep_sources(table, fresh)
     number = 1 + max(each.schema_id for each in table.metadata.schemas)
     return fresh.model_copy(update={"schema_id": number})
-
-
-def cast_rows(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str
-) -> Iterable[pa.RecordBatch]:
-    """Rows with the columns of a table. Raises ReplicaError where they have others."""
-    for batch in batches:
-        rows = take_columns(pa.Table.from_batches([batch]), schema, schema.names, path)
-        yield from rows.to_batches()

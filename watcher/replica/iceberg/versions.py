@@ -14,6 +14,7 @@ from pyroaring import BitMap
 from watcher.model.errors import ReplicaError
 from watcher.replica.iceberg.files import IcebergFile, IcebergFiles
 from watcher.replica.iceberg.manifests import FORMAT_VERSION, Part, read_parts
+from watcher.replica.iceberg.partitions import check_specs
 from watcher.replica.iceberg.position_deletes import DeletedRows
 from watcher.replica.iceberg.schemas import convert_schema
 
@@ -68,11 +69,12 @@ class VersionReader:
     def read(self, table: Table, snapshot: Snapshot | None = None) -> IcebergVersion:
         """The table at a snapshot; None: the current one. Raises ReplicaError where it has what
         this product does not write: other formats of files, or other deletes."""
-        if table.format_version != FORMAT_VERSION or table.spec().fields:
+        if table.format_version != FORMAT_VERSION:
             raise ReplicaError(
-                f"{table.location()} has format {table.format_version}, or partitions: this release"
-                f" writes format {FORMAT_VERSION} without any; use engine = 'spark'"
+                f"{table.location()} has format {table.format_version}: this release writes format"
+                f" {FORMAT_VERSION}; use engine = 'spark'"
             )
+        check_specs(table)
         self._files.use(table.io, table.location_provider().new_data_location("").rstrip("/"))
         parts = tuple(read_parts(table.io, snapshot or table.current_snapshot(), self._parts))
         self._parts = {part.manifest.manifest_path: part for part in parts}

@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from watcher.replica.writing.live_files import F
 
-SMALL_BYTES = 16 << 20
-"""Files below this are small."""
-FILE_BYTES = 256 << 20
-"""As large as files become, about, by loads and compaction: a merge writes two actions into the log
-for each file that it takes rows of."""
+SMALL_SHARE = 16
+"""Files below such a part of the size of files are small: 16 MB by default."""
 FAN = 8
 """Small files are put together with those of about their size, so that a row is written anew as
 often as its file grows by this factor."""
@@ -53,10 +50,15 @@ S = TypeVar("S", bound=Sized)
 
 
 def choose_files(
-    files: Iterable[F], policy: CompactionPolicy, count: Callable[[F], int]
+    files: Iterable[F],
+    policy: CompactionPolicy,
+    count: Callable[[F], int],
+    small_bytes: int,
+    full: Collection[str] = (),
 ) -> Sequence[F]:
-    """The files that are written anew next, as one; none if all is well. ``count``: the rows of a
-    file, those that are gone included."""
+    """The files that are written anew next, as one; none if all is well. They are of one partition,
+    each of which may have so many small ones. ``count``: the rows of a file, those that are gone
+    included; ``full``: the paths of files that are small, and have no room for more rows."""
     listed = list(files)
     worn = [
         (file.vector.rows / max(count(file), 1), file)
@@ -66,7 +68,12 @@ def choose_files(
     share, file = max(worn, key=lambda each: each[0], default=(0.0, None))
     if file is not None and share * 100 > policy.deleted_percent:
         return [file]
-    return choose_small([file for file in listed if file.size < SMALL_BYTES], policy.small_files)
+    small: dict[Hashable, list[F]] = defaultdict(list)
+    for each in listed:
+        if each.size < small_bytes and each.path not in full:
+            small[each.partition].append(each)
+    chosen = (choose_small(each, policy.small_files) for each in small.values())
+    return max(chosen, key=len, default=())
 
 
 def choose_small(small: Sequence[S], allowed: int) -> Sequence[S]:

@@ -19,7 +19,8 @@ from pyroaring import BitMap
 from watcher.model.log_events.copies import COMPACTION_LOST_RACE
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import CompactionRun
-from watcher.replica.writing.compaction import FILE_BYTES, CompactionPolicy, choose_files
+from watcher.replica.writing.arranged_rows import Arrangement
+from watcher.replica.writing.compaction import SMALL_SHARE, CompactionPolicy, choose_files
 from watcher.replica.writing.file_rewrites import FileRewrite, RewrittenFiles, Source
 from watcher.replica.writing.live_files import F, M, TableVersion
 from watcher.replica.writing.live_rows import LiveRows
@@ -46,6 +47,11 @@ class CompactTable(Protocol[F, M]):
         """Its rows, and the index of keys."""
         ...
 
+    @property
+    def arrangement(self) -> Arrangement:
+        """How its rows become files."""
+        ...
+
     def count(self, file: F) -> int:
         """The rows of a file, those that are gone included."""
         ...
@@ -67,6 +73,8 @@ class Compactor(Generic[F, M]):
         self._policy = policy
         self._rewrite: FileRewrite[F, M] | None = None
         self._steps: Iterator[tuple[NewFile, pa.Table]] = iter(())
+        self._full: set[str] = set()
+        """Files that were followed by another one: to write them anew would make no fewer."""
 
     def run(self, version: TableVersion[F], key: Sequence[str], whole: bool) -> CompactionRun:
         """Goes on, as far as the budget of a run allows, or with ``whole`` until the files that are
@@ -92,6 +100,7 @@ class Compactor(Generic[F, M]):
             self.abandon()
             return replace(run, abandoned=True)
         self._end()
+        self._full = {each.path for each in rewrite.new[:-1]} | self._full & after.files.keys()
         more = bool(self._choose(after))
         replaced = len(rewrite.sources)
         return replace(run, replaced=replaced, more=more)
@@ -120,7 +129,9 @@ class Compactor(Generic[F, M]):
             rewrite.abandon()
 
     def _choose(self, version: TableVersion[F]) -> Sequence[F]:
-        return choose_files(version.files.values(), self._policy, self._table.count)
+        small = self._table.arrangement.layout.file_bytes // SMALL_SHARE
+        files = version.files.values()
+        return choose_files(files, self._policy, self._table.count, small, self._full)
 
     def _begin(self, version: TableVersion[F]) -> FileRewrite[F, M] | None:
         chosen = self._choose(version)
@@ -128,7 +139,7 @@ class Compactor(Generic[F, M]):
             return None
         files, count = self._table.files, self._table.count
         sources = [Source(each, count(each), files.read_vector(each.vector)) for each in chosen]
-        self._rewrite = FileRewrite[F, M](files, version.schema, sources, FILE_BYTES)
+        self._rewrite = FileRewrite[F, M](files, version.schema, sources, self._table.arrangement)
         self._steps = self._rewrite.steps()
         return self._rewrite
 

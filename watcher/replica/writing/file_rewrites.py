@@ -1,8 +1,8 @@
 """Data files of a copy that are written anew, without the rows that are gone, in steps:
 between two of them the table may change.
 
-A new file has the rows of the old ones in their order. So a row that goes meanwhile is found in it
-by counting, and is marked as gone there.
+A new file has the rows of the old ones in their order, or sorted. So a row that goes meanwhile is
+found in it by counting, and is marked as gone there.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
+from watcher.replica.writing.arranged_rows import Arrangement, hold_rows, sort_rows
 from watcher.replica.writing.live_files import F, F_contra, M, M_contra, RowFiles, mask_rows
 from watcher.replica.writing.new_files import FileMaker, NewFile, NewFiles, group_rows
 
@@ -37,20 +38,24 @@ class Source(Generic[F]):
 
 
 class FileRewrite(Generic[F, M]):
-    """The rewrite of some files of a version, into files of about ``file_bytes``. ``read`` and
-    ``written`` count bytes of old and of new files; those of old ones by their rows."""
+    """The rewrite of some files of one partition of a version. ``read`` and ``written`` count bytes
+    of old and of new files; those of old ones by their rows."""
 
     def __init__(
         self,
         files: RewrittenFiles[F, M],
         schema: pa.Schema,
         sources: Sequence[Source[F]],
-        file_bytes: int,
+        arrangement: Arrangement,
     ) -> None:
         self._files = files
         self._schema = schema
-        self._new = NewFiles(files, schema, file_bytes)
+        self._layout = arrangement.layout
+        kept = arrangement.choose_written(schema)
+        self._new = NewFiles(files, kept, arrangement.layout.file_bytes)
+        self._orders: list[NDArray[np.int64]] = []
         self.sources = sources
+        self._folder = arrangement.name_folder(sources[0].file.partition)
         self.read = 0.0
 
     @property
@@ -66,9 +71,23 @@ class FileRewrite(Generic[F, M]):
     def steps(self) -> Iterator[tuple[NewFile, pa.Table]]:
         """Writes a group of rows at a time: the file that it is in, and the rows. At the end
         everything is written, and safe. Raises OSError, ReplicaError."""
-        for rows in group_rows(self._iterate_kept(), self._schema):
-            yield self._new.write(rows), rows
+        for rows in self._group_rows():
+            yield self._new.write(rows, self._folder), rows
+            if self._layout.sort_by:
+                self._new.finish()
         self._new.finish()
+
+    def _group_rows(self) -> Iterator[pa.Table]:
+        """The rows of a group, or, if they are sorted, of a file."""
+        if not self._layout.sort_by:
+            yield from group_rows(self._iterate_kept(), self._schema)
+            return
+        start = 0
+        for rows in hold_rows(self._iterate_kept(), self._schema, self._layout.file_bytes):
+            order = sort_rows(rows, self._layout.sort_by)
+            self._orders.append(start + order)
+            start += rows.num_rows
+            yield rows.take(pa.array(order))
 
     def check(self) -> None:
         """Raises ReplicaError unless every row that is there was written: steps that have failed do
@@ -93,6 +112,11 @@ class FileRewrite(Generic[F, M]):
             later = to_array(rows.get(source.file.path, BitMap()) - source.gone)
             parts.append(source.start + later - np.searchsorted(to_array(source.gone), later))
         numbers = np.concatenate(parts)
+        if self._orders:
+            order = np.concatenate(self._orders)
+            places = np.empty_like(order)
+            places[order] = np.arange(len(order))
+            numbers = places[numbers]
         placed = {}
         for new in self.new:
             inside = numbers[(numbers >= new.start) & (numbers < new.start + new.rows)]

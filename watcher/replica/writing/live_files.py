@@ -46,6 +46,11 @@ class DataFile(Protocol[M_co]):
         ...
 
     @property
+    def partition(self) -> tuple[Any, ...]:
+        """The values of its partition."""
+        ...
+
+    @property
     def vector(self) -> M_co | None:
         """The rows that are not there any more; None: all are there."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,3 +59,12 @@ def take_columns(rows: pa.Table, schema: pa.Schema, names: Sequence[str], path: 
         return rows.select(list(names)).cast(pa.schema([schema.field(name) for name in names]))
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ReplicaError(f"{path} has other columns than the rows for it: {error}") from error
+
+
+def cast_rows(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str
+) -> Iterable[pa.RecordBatch]:
+    """Rows with the columns of a table. Raises ReplicaError where they have others."""
+    for batch in batches:
+        rows = take_columns(pa.Table.from_batches([batch]), schema, schema.names, path)
+        yield from rows.to_batches()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +15,10 @@ GROUP_ROWS = 131_072
 """A reader holds a group of rows at a time."""
 
 
+Partition = tuple[Any, ...]
+"""The values of a partition, as the format has them; () without partitions."""
+
+
 class FileMaker(Protocol):
     """Where a format keeps its data files, and how."""
 
@@ -23,8 +27,8 @@ class FileMaker(Protocol):
         """How columns are compressed."""
         ...
 
-    def name_data_file(self) -> str:
-        """A path that no other data file has."""
+    def name_data_file(self, folder: str = "") -> str:
+        """A path that no other data file has, in a folder of a partition."""
         ...
 
     def open_new(self, path: str) -> pa.NativeFile | IO[bytes]:
@@ -48,6 +52,7 @@ class NewFile:
     path: str
     start: int
     size: int = 0
+    partition: Partition = ()
     statistics: FileStatistics = field(default_factory=FileStatistics)
 
     @property
@@ -69,10 +74,12 @@ class NewFiles:
         self.listed: list[NewFile] = []
         self.written = 0
 
-    def write(self, rows: pa.Table) -> NewFile:
-        """Adds a group: the file that it is in."""
-        writer = self._writer or self._open()
+    def write(self, rows: pa.Table, folder: str = "") -> NewFile:
+        """Adds a group, whose columns that are not written are left out: the file that it is in;
+        a new one is in the folder."""
+        writer = self._writer or self._open(folder)
         new = self.listed[-1]
+        rows = rows.select(self._schema.names)
         writer.write_table(rows, GROUP_ROWS)
         new.statistics.add(rows)
         self._rows += rows.num_rows
@@ -100,8 +107,8 @@ class NewFiles:
         for new in self.listed:
             self._files.remove(new.path)
 
-    def _open(self) -> pq.ParquetWriter:
-        self.listed.append(NewFile(self._files.name_data_file(), self._rows))
+    def _open(self, folder: str) -> pq.ParquetWriter:
+        self.listed.append(NewFile(self._files.name_data_file(folder), self._rows))
         self._stream = self._files.open_new(self.listed[-1].path)
         compression = self._files.compression
         self._writer = pq.ParquetWriter(self._stream, self._schema, compression=compression)
