@@ -44,7 +44,7 @@ WRITERS = {
     "watcher/replica/iceberg/table.py": "Parquet in memory, which iceberg/io.py writes",
     "watcher/replica/iceberg/position_deletes.py": "the same",
     "watcher/replica/writing/new_files.py": "data files, by delta/files.py or iceberg/io.py",
-    "watcher/replica/delta/merge_on_read.py": "Parquet in memory, which delta/files.py writes",
+    "watcher/replica/delta/new_rows.py": "Parquet in memory, which delta/files.py writes",
     "watcher/replica/parquet.py": "Parquet in memory, which stored_files.py writes",
     "watcher/sinks/parquet_files.py": "the same",
     "watcher/replica/stores/stored_files.py": "of an object store; local ones by private_files",

@@ -11,14 +11,10 @@ import json
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from io import BytesIO
-from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError
@@ -33,7 +29,6 @@ from watcher.replica.delta.actions import (
     add_file,
     add_vector,
     keep_rows,
-    name_data_file,
     now_millis,
     remove_file,
 )
@@ -44,6 +39,7 @@ from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.kept_rows import plan_kept_rows
 from watcher.replica.delta.log import LOG as LOG_FOLDER
 from watcher.replica.delta.log import name_entry
+from watcher.replica.delta.new_rows import write_rows
 from watcher.replica.delta.partitions import (
     check_columns,
     list_partitions,
@@ -57,8 +53,7 @@ from watcher.replica.writing.arranged_rows import Arrangement
 from watcher.replica.writing.file_rewrites import FileRewrite
 from watcher.replica.writing.live_rows import LiveRows
 from watcher.replica.writing.merge_plan import cast_rows, plan_merge, take_columns
-from watcher.replica.writing.new_files import GROUP_ROWS
-from watcher.replica.writing.statistics import COMPACT, describe_rows
+from watcher.replica.writing.statistics import COMPACT
 
 LOG = logging.getLogger("watcher.replica")
 CHECKPOINT_INTERVAL, COMMITS_A_CHECKPOINT = "delta.checkpointInterval", 20
@@ -211,30 +206,8 @@ class VectorTable:
         return True
 
     def write_rows(self, rows: pa.Table) -> list[tuple[Action, NDArray[np.int64]]]:
-        """Writes the rows that come, a file for each partition: the action that adds it, and the
-        numbers of its rows."""
-        arrangement, names = self.arrangement, list_partitions(self._require())
-        kept = rows.select(arrangement.choose_written(rows.schema).names)
-        return [
-            (
-                self._write_part(
-                    kept.take(pa.array(numbers)),
-                    arrangement.name_folder(values),
-                    name_values(names, values),
-                ),
-                numbers,
-            )
-            for values, numbers in arrangement.arrange(rows)
-        ]
-
-    def _write_part(
-        self, rows: pa.Table, folder: str, partition: Mapping[str, str | None]
-    ) -> Action:
-        content = BytesIO()
-        pq.write_table(rows, content, compression="snappy", row_group_size=GROUP_ROWS)
-        path = name_data_file(folder)
-        self.files.write(PurePosixPath(unquote(path)), content.getvalue())
-        return add_file(path, content.getbuffer().nbytes, describe_rows(rows), partition)
+        """As the function of the name, for the version that ``read`` has returned."""
+        return write_rows(self.files, self._require(), self.arrangement, rows)
 
     def write_vectors(self, snapshot: Snapshot, gone: Mapping[str, BitMap]) -> list[Action]:
         """Writes the vectors of all files that lose rows, as one file: the actions that say so. A
