@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from emulator.ports import find_port
+
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 USER = "postgres"
 SEPARATOR, NULL = "\x1f", "<NULL>"
@@ -39,12 +41,18 @@ def find_programs() -> Path | None:
 
 
 class Postgres:
-    """A running server, reached by psql through a socket."""
+    """A running server, reached by psql through a socket, and by JDBC."""
 
     def __init__(self, programs: Path, folder: Path) -> None:
         self._programs = programs
+        self._port = find_port()
         self.folder = folder
         """Where its socket is."""
+
+    @property
+    def jdbc(self) -> str:
+        """Its address for Java, which has no sockets of files."""
+        return f"jdbc:postgresql://127.0.0.1:{self._port}/postgres"
 
     def run(self, *command: str, text: str = "") -> str:
         """Runs a program as a user who is not root; its output."""
@@ -86,11 +94,14 @@ class Postgres:
             str(self._programs / "initdb"),
             *("-D", data, "-U", USER, "-A", "trust", "--locale=C.UTF-8", "-E", "UTF8", "--no-sync"),
         )
-        options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off"
+        places = f"-c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+        options = f"-p {self._port} {places} -c fsync=off"
         self.run(
             str(self._programs / "pg_ctl"),
             *("-D", data, "-o", options, "-w", "-l", str(self.folder / "log"), "start"),
         )
+        usual = self.folder / ".s.PGSQL.5432"
+        usual.symlink_to(f".s.PGSQL.{self._port}")
         self.psql(EVALUATE)
 
     def stop(self) -> None:
