@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from fixtures.debezium_sink import write_tables
-from fixtures.everything import COLUMNS, TABLE, rows, write
+from fixtures.everything import TABLE, rows, write
 from fixtures.kafka import MockCluster, Record, read_records
 from fixtures.postgres_databases import CreatePostgres
 from fixtures.postgres_databases import write as write_sql
@@ -24,8 +24,6 @@ from google.cloud.spanner_v1.database import Database
 from ddl.model.schema import Dialect
 from watcher import Watcher
 from watcher.sinks.queues import open_queue
-
-pytestmark = pytest.mark.long
 
 AS_TEXT: dict[str, Callable[[str], Any]] = {
     "Nu": Decimal,
@@ -57,10 +55,10 @@ def read_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def target(postgres_target: PostgresTarget) -> Iterator[PostgresTarget]:
+def target(postgres_target: PostgresTarget) -> PostgresTarget:
     """An empty schema, which is that of the sink's connection."""
     postgres_target.make_schema()
-    yield postgres_target
+    return postgres_target
 
 
 def deliver(database: Database, cluster: MockCluster, start: str, table: str) -> list[Record]:
@@ -110,7 +108,7 @@ def test_a_table_of_every_type_is_the_same_there(
 ODD = """CREATE TABLE "Odd_Table" (
   "select" varchar, "B c" timestamptz, "A.b" bigint NOT NULL, "x$y" varchar NOT NULL,
   n numeric, j jsonb, f real, PRIMARY KEY ("x$y", "A.b"))"""
-ODD_STREAM = f"{STREAM.split(' OPTIONS')[0]} WITH (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
+ODD_STREAM = "CREATE CHANGE STREAM s FOR ALL WITH (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
 
 
 def test_odd_names_and_keys_of_the_postgresql_dialect(
@@ -119,7 +117,10 @@ def test_odd_names_and_keys_of_the_postgresql_dialect(
     database = create_postgres(ODD, ODD_STREAM)
     start = datetime.now(UTC).isoformat()
     insert = 'INSERT INTO "Odd_Table" ("select", "A.b", "x$y", n, j, f) VALUES'
-    write_sql(database, f"""{insert} ('ä', 1, 'a', 'NaN', '{{"a": 1}}', 0.5), (NULL, 2, 'a', 1e30, NULL, 1)""")
+    write_sql(
+        database,
+        f"""{insert} ('ä', 1, 'a', 'NaN', '{{"a": 1}}', 0.5), (NULL, 2, 'a', 1e30, NULL, 1)""",
+    )
     write_sql(database, f"{insert} ('x', 1, 'b', -0.1, '[]', NULL), ('y', 2, 'b', NULL, NULL, 2)")
     write_sql(database, """UPDATE "Odd_Table" SET "select" = 'new', n = NULL WHERE "x$y" = 'b'""")
     write_sql(database, """DELETE FROM "Odd_Table" WHERE "A.b" = 2 AND "x$y" = 'a'""")

@@ -22,11 +22,12 @@ from hypothesis import given
 
 from watcher import Change, Watcher
 from watcher.consumers.audit import read_audit
-from watcher.consumers.positions import TABLE
+from watcher.consumers.positions import TABLE, consumers_table
 from watcher.envelopes import Known
 from watcher.model.errors import ConfigurationError, SinkUnavailableError
 from watcher.sinks.dead_letters import (
     append_dead_letter,
+    count_dead_letters,
     describe_change,
     extract_change,
     extract_record,
@@ -219,6 +220,53 @@ def test_letters_of_an_earlier_run_are_counted(music: Database, tmp_path: Path) 
     again = Consumer(music, tmp_path)
     again.watcher.run_once()
     assert (again.seen, dead_letters(music)) == ([], 1)
+
+
+def test_the_callback_that_was_chosen_last_is_that_of_a_replay(
+    music: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Batches have no dead letters: nothing goes to the callback that they took the place of."""
+    me, batches = Consumer(music, tmp_path), list[object]()
+    me.fixed = True
+    me.watcher.on_batch(batches.append)
+    known = write_letters(me.letters)
+    write(music, 2)
+    with run_in_thread(me.watcher) as raised:
+        wait_until(lambda: batches != [], "a batch")
+        run_command("ctl", "replay", "me", "-d", str(address_of(music)))
+        wait_until(lambda: "keeps no dead letters" in caplog.text, "the refusal")
+    assert (raised, me.seen, ids(me.letters)) == ([], [], known)
+
+
+def test_a_command_of_a_newer_release_ends_no_consumer(music: Database, tmp_path: Path) -> None:
+    me = Consumer(music, tmp_path)
+    write(music, 2)
+    with run_in_thread(me.watcher) as raised:
+        wait_until(lambda: me.keys() == [2], "the row")
+        with music.batch() as batch:
+            batch.update(consumers_table(TABLE), ("Consumer", "Command"), [("me", "dance")])
+        renewed = updated_at(music)
+        wait_until(lambda: updated_at(music) > renewed, "the next renewal")
+        write(music, 3)
+        wait_until(lambda: me.keys() == [2, 3], "it goes on")
+    assert raised == []
+    assert consumers_of(music).command("me") is None
+
+
+def updated_at(database: Database) -> int:
+    status = consumers_of(database).status("me")
+    assert status is not None
+    return status.updated_at
+
+
+def test_lines_are_counted_block_by_block(tmp_path: Path) -> None:
+    path = tmp_path / "dead.jsonl"
+    for text, count in (("", 0), ("{}", 1), ("{}\n" * 50_000, 50_000), ("{}\n{", 2)):
+        path.write_text(text)
+        assert count_dead_letters(path) == count
+    assert count_dead_letters(tmp_path / "missing") == 0
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        count_dead_letters(tmp_path)
 
 
 def test_files_take_no_change_behind_newer_ones(

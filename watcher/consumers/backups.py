@@ -25,7 +25,7 @@ from watcher.consumers.moving import (
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.rows import StoredConsumer, StoredPosition, StoredRows
 from watcher.consumers.positions.tables import create_own_tables, own_tables
-from watcher.consumers.states import Command
+from watcher.consumers.states import parse_command
 from watcher.model.errors import CheckpointError, ClearedError, ConfigurationError
 from watcher.process.private_files import explain, replace_file
 from watcher.process.text_files import read_text_file
@@ -129,7 +129,7 @@ def parse_member(member: Mapping[str, Any], ours: tuple[str, ...]) -> StoredCons
         )
         for table, each in member["positions"].items()
     }
-    command = None if member["command"] is None else Command(member["command"])
+    command = parse_command(member["command"])
     return StoredConsumer(
         member["name"], positions, member["selection"], command, False, member["has_state"], ours
     )

@@ -22,7 +22,13 @@ from watcher.consumers.positions import (
 )
 from watcher.consumers.positions.fences import NameFence, check_name, is_alive
 from watcher.consumers.positions.rows import StoredRows
-from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State
+from watcher.consumers.states import (
+    Command,
+    ConsumerProgress,
+    ConsumerStatus,
+    State,
+    parse_command,
+)
 from watcher.model.errors import (
     ConsumerMovedError,
     ConsumerNotFoundError,
@@ -159,7 +165,7 @@ class Consumers:
             LeaseHolder(
                 bool(alive),
                 owner,
-                Command(command) if command else None,
+                parse_command(command),
                 NameFence.parse(owner, reason),
             )
             for alive, owner, command, reason in rows
@@ -227,13 +233,13 @@ class Consumers:
                 f"another instance has taken over the consumer '{lease.consumer}', or it was"
                 " unregistered; this one stops"
             )
-        return Command(rows[0][0]) if rows[0][0] else None
+        return parse_command(rows[0][0])
 
     def command(self, consumer: str) -> Command | None:
         """What operators have asked of a consumer."""
         with self._database.snapshot() as snapshot:
             rows = list(snapshot.read(self._name, ("Command",), KeySet(keys=[[consumer]])))
-        return Command(rows[0][0]) if rows and rows[0][0] else None
+        return parse_command(rows[0][0]) if rows else None
 
     def ask(self, consumer: str, command: Command) -> tuple[str, ...]:
         """Stores a command for a consumer, or for all parts of a shared one, in one transaction;
@@ -278,7 +284,7 @@ class Consumers:
                 ConsumerStatus(
                     row[0],
                     State(row[1]),
-                    Command(row[2]) if row[2] else None,
+                    parse_command(row[2]),
                     bool(row[3]),
                     to_micros(row[4]),
                     ConsumerProgress(row[5] or 0, row[6] or 0, row[7] or 0.0, row[8] or 0),

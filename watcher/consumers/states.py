@@ -35,6 +35,11 @@ class Command(StrEnum):
     """Deliver the dead letters again, once; it takes back a pause or a drain as RESUME does."""
 
 
+def parse_command(stored: str | None) -> Command | None:
+    """A command as it is stored; one that only a newer release knows is none."""
+    return Command(stored) if stored in [*Command] else None
+
+
 @dataclass(frozen=True, slots=True)
 class ConsumerProgress:
     """What an instance reports with every renewal of its lease."""

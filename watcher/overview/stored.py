@@ -19,7 +19,13 @@ from watcher.consumers.positions import (
 from watcher.consumers.positions.fences import is_alive
 from watcher.consumers.positions.selections import parse_selection
 from watcher.consumers.positions.tables import find_own_columns
-from watcher.consumers.states import Command, ConsumerProgress, ConsumerStatus, State, StoredError
+from watcher.consumers.states import (
+    ConsumerProgress,
+    ConsumerStatus,
+    State,
+    StoredError,
+    parse_command,
+)
 from watcher.overview.reader import StaleReader
 from watcher.overview.retention import VERSION_RETENTION, parse_period
 from watcher.spanner.timestamps import to_datetime, to_micros
@@ -89,7 +95,7 @@ def make_status(row: Sequence[Any]) -> ConsumerStatus:
     return ConsumerStatus(
         consumer,
         State(state),
-        Command(command) if command else None,
+        parse_command(command),
         bool(alive),
         to_micros(updated_at),
         ConsumerProgress(windows or 0, rows or 0, rate or 0.0, dead or 0),

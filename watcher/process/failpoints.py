@@ -9,6 +9,8 @@ VARIABLE = "SPANNER_WATCHER_FAILPOINT"
 
 NAMES = (
     "after-delivery-before-position",
+    "before-lines-are-replaced",
+    "after-lines-are-replaced",
     "after-backfill-page-before-progress",
     "after-cleared-to-before-clearing",
     "after-replica-rows",

@@ -22,7 +22,9 @@ from watcher.model.errors import (
     FileWriteError,
 )
 from watcher.model.log_events.delivery import LINE_NOT_REMOVED, LINE_REMOVED
+from watcher.process.failpoints import failpoint
 from watcher.process.private_files import explain, make_folder, open_own, replace_file, sync_folder
+from watcher.process.system_errors import describe_system_error
 from watcher.process.text_files import read_text_file
 
 LOG = logging.getLogger("watcher")
@@ -276,9 +278,25 @@ def replace_lines(path: Path, before: str, lines: Iterable[str]) -> None:
             raise FileInUseError(
                 f"another process has changed {path} meanwhile: the file was left as it is"
             )
+        failpoint("before-lines-are-replaced")
         replace_file(path, "".join(f"{line}\n" for line in lines) + text[len(known) :])
+        failpoint("after-lines-are-replaced")
     finally:
         file.close()
+
+
+def count_lines(path: Path) -> int:
+    """How many lines a file has, of any size, read block by block. Raises ConfigurationError where
+    it cannot be read."""
+    count, last = 0, NEWLINE
+    try:
+        with path.open("rb") as file:
+            while block := file.read(BLOCK_BYTES):
+                count += block.count(NEWLINE)
+                last = block[-1:]
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {describe_system_error(error)}") from error
+    return count + (last != NEWLINE)
 
 
 def begin_line(fd: int) -> None:

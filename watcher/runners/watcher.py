@@ -94,16 +94,14 @@ class Watcher:
         """Calls a function with all changes of one commit timestamp; needs ``transactions``."""
         if not self.config.transactions:
             raise WatcherError("on_transaction needs the option transactions=True")
-        self._refuse_envelope()
         path, accepted = self.config.address.path, Callback(callback)
-        self._make_sink = lambda run: EachTransaction(accepted, path, run.check)
+        self.deliver_windows_to(lambda run: EachTransaction(accepted, path, run.check))
         return callback
 
     def on_batch(self, callback: Callable[[Changed], object]) -> Callable[[Changed], object]:
         """Calls a function with Arrow batches: the fastest way."""
-        self._refuse_envelope()
         sink = CallbackSink(callback)
-        self._make_sink = lambda _run: sink
+        self.deliver_windows_to(lambda _run: sink)
         return callback
 
     def changes(self, *, once: bool = False) -> Changes:
@@ -177,7 +175,7 @@ class Watcher:
     def deliver_windows_to(self, make_sink: MakeSink) -> None:
         """Hands whole windows to a sink, as ``watcher.sinks.contract.WindowSink`` says."""
         self._refuse_envelope()
-        self._make_sink = make_sink
+        self._make_sink, self._replay, self._release_sink = make_sink, keep_no_letters, ignore
 
     def _refuse_envelope(self) -> None:
         """A callback gets what was captured: an envelope would be ignored."""

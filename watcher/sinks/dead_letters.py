@@ -17,7 +17,7 @@ from watcher.envelopes.plain import Plain
 from watcher.model.change import Change, Operation, Origin, Shape, Value, ValueCapture
 from watcher.model.errors import ConfigurationError
 from watcher.model.window import Window
-from watcher.process.line_files import append_line
+from watcher.process.line_files import append_line, count_lines
 from watcher.process.text_files import read_text_file
 from watcher.spanner.json_values import decode_value
 
@@ -40,7 +40,7 @@ def read_dead_letters(path: Path) -> Iterator[Letter]:
 
 def count_dead_letters(path: Path) -> int:
     """How many a file has, if it is there. Raises ConfigurationError where it cannot be read."""
-    return len(read_text_file(path).splitlines()) if path.exists() else 0
+    return count_lines(path) if path.exists() else 0
 
 
 def parse_dead_letters(path: Path, text: str) -> Iterator[Letter]:
