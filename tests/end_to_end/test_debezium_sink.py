@@ -21,7 +21,7 @@ from fixtures.table_targets import PostgresTarget
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from ddl.model.schema import Dialect
+from spanner_schema.model.schema import Dialect
 from watcher import Watcher
 from watcher.sinks.queues import open_queue
 

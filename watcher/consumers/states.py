@@ -37,7 +37,7 @@ class Command(StrEnum):
 
 def parse_command(stored: str | None) -> Command | None:
     """A command as it is stored; one that only a newer release knows is none."""
-    return Command(stored) if stored in [*Command] else None
+    return next((each for each in Command if each == stored), None)
 
 
 @dataclass(frozen=True, slots=True)
