@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from watcher.process.extras import DISTRIBUTION, require_extras, require_own_package
+from watcher.process.spark.collector_pause import pause_collector
 
 DECLARED = " (declared)"
 """How the name of such a module ends; the name of no file does."""
@@ -53,7 +54,9 @@ def defer(
     @wraps(declared)
     def run(**values: Any) -> object:
         require_extras(*extras)
-        return getattr(import_module(module_name), declared.__name__)(**values)
+        with pause_collector():
+            module = import_module(module_name)
+        return getattr(module, declared.__name__)(**values)
 
     return run
 
