@@ -54,8 +54,8 @@ class Typed:
 
     ``literal`` holds a literal's own value, for coercion; ``parameter`` the name of a parameter;
     ``column`` the name that a result column takes from it; ``parts`` the elements or fields of an
-    array or struct that is written out. ``may_be_null`` is said of arrays whose NULL comes from NULL
-    itself, a parameter, or an aggregate of no rows.
+    array or struct that is written out. ``may_be_null`` is true of NULL, of a parameter, of an
+    aggregate of what may be no rows, and of what is made of them.
     """
 
     sql: str
