@@ -75,13 +75,17 @@ def query_tail(
 def same_expression(
     compiler: Compiler, node: exp.Expr, columns: Columns, query: exp.Expr
 ) -> int | None:
-    """The place of an item of SELECT DISTINCT that ORDER BY repeats: by alias.column or whole."""
+    """The place of an item of SELECT DISTINCT that ORDER BY repeats: whole, or its column."""
     if not isinstance(query, exp.Select):
         return None
-    for number, each in enumerate(query.expressions):
-        inner = each.this if isinstance(each, exp.Alias) else each
-        if inner == node and len(query.expressions) == len(columns):
-            return number
+    alone = isinstance(node, exp.Column) and not node.table
+    if alone and any(each.name.casefold() == node.name.casefold() for each in columns):
+        return None
+    items = [each.this if isinstance(each, exp.Alias) else each for each in query.expressions]
+    if len(items) == len(columns):
+        for number, item in enumerate(items):
+            if item == node or (alone and names_column(item, node.name)):
+                return number
     if isinstance(node, exp.Column) and node.table:
         places = [
             n for n, c in enumerate(columns) if c.typed.column.casefold() == node.name.casefold()
@@ -90,6 +94,11 @@ def same_expression(
         same = [n for n in places if columns[n].typed.sql.casefold() == suffix]
         return same[0] if same else None
     return None
+
+
+def names_column(item: exp.Expr, name: str) -> bool:
+    """Whether an item is the column of this name, of whatever relation."""
+    return isinstance(item, exp.Column) and item.name.casefold() == name.casefold()
 
 
 def order_items(node: exp.Expr) -> list[exp.Ordered]:

@@ -31,6 +31,10 @@ QUERIES: list[tuple[str, list[str], list[tuple[object, ...]]]] = [
     ("SELECT 1 AS a, 2 AS a, 3", ["INT64", "INT64", "INT64"], [(1, 2, 3)]),
     ("SELECT DISTINCT Sold IS NULL AS n FROM Albums ORDER BY n", ["BOOL"], [(False,), (True,)]),
     ("SELECT ALL Id FROM Albums WHERE AlbumId = 2", ["INT64"], [(1,)]),
+    ("SELECT DISTINCT a.n AS m FROM (SELECT x AS n FROM UNNEST([2, 1, 2]) AS x) AS a"
+     " ORDER BY n", ["INT64"], [(1,), (2,)]),
+    ("SELECT DISTINCT x AS y, -x AS x FROM UNNEST([1, 2]) AS x ORDER BY x", ["INT64", "INT64"],
+     [(2, -2), (1, -1)]),
     ("SELECT DISTINCT a.Title FROM Albums a ORDER BY a.Title DESC LIMIT 1", ["STRING"],
      [("Red",)]),
     ("SELECT Id FROM Singers WHERE FALSE", ["INT64"], []),
@@ -189,6 +193,7 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("SELECT SUM(COUNT(*)) FROM Albums", exceptions.InvalidArgument, "ggregat"),
     ("SELECT Id FROM Albums HAVING Id > 1", exceptions.InvalidArgument, "HAVING"),
     ("SELECT Tags FROM Singers GROUP BY Tags", exceptions.InvalidArgument, "Grouping"),
+    ("SELECT DISTINCT Id AS n FROM Singers ORDER BY Name", exceptions.InvalidArgument, "Name"),
     ("SELECT DISTINCT Tags FROM Singers", exceptions.InvalidArgument, "DISTINCT"),
     ("SELECT Tags FROM Singers ORDER BY Tags", exceptions.InvalidArgument, "ORDER BY"),
     ("SELECT Id FROM Singers ORDER BY 'a', Id", exceptions.InvalidArgument, "literal values"),
