@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 
 import pyarrow as pa
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.envelopes import ENVELOPES, make_envelope
 from watcher.model.window import Window

@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 import pyarrow as pa
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.model.window import Window
 from watcher.settings.destinations import DuckDbDestination, PostgresDestination

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.spanner_v1.database import Database
 
-from spanner_schema.model.schema import (
-    ChangeStream,
-    Column,
-    Dialect,
-    Index,
-    KeyPart,
-    Table,
-    Type,
-    TypeCode,
-)
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import ChangeStream, Column, Dialect, Index, KeyPart, Table
 from spanner_schema.model.steps import (
     AddColumn,
     AlterChangeStream,

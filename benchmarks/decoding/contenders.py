@@ -21,7 +21,7 @@ import pyarrow as pa
 from google.cloud.spanner_v1 import PartialResultSet
 
 from benchmarks.decoding.sample_values import COLUMN, Sample
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes.by_column.cells import render_cells, render_member
 from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.envelopes.values import CellStyle

@@ -8,7 +8,7 @@ from google.cloud.spanner_v1 import PartialResultSet, ResultSetMetadata, StructT
 from google.cloud.spanner_v1 import Type as TypePb
 from google.protobuf.struct_pb2 import ListValue, NullValue, Value
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.model.value_types import ANNOTATIONS
 
 MESSAGE_VALUES = 5_000

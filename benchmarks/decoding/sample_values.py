@@ -11,7 +11,7 @@ from random import Random
 from google.protobuf.struct_pb2 import Value
 
 from benchmarks.decoding.recorded import record_values
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.runners.spark.sent_columns import encode_value
 
 COLUMN = "Value"

@@ -23,6 +23,7 @@ from benchmarks.run_settings import (
 from ddl.migration import apply
 from ddl.migration.plan import make_plan
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.options import WatchOptions
 from spanner_schema.model.schema import (
     ChangeStream,
@@ -32,8 +33,6 @@ from spanner_schema.model.schema import (
     KeyPart,
     Schema,
     Table,
-    Type,
-    TypeCode,
 )
 from spanner_schema.model.steps import CreateChangeStream, CreateTable
 from spanner_schema.model.strategies import Strategy

@@ -13,8 +13,8 @@ from google.cloud.spanner_v1.database import Database
 from benchmarks.reads.shaped_rows import COLUMNS, SHAPES, RowShape, make_row
 from ddl.migration import apply
 from ddl.migration.plan import make_plan
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.options import WatchOptions
-from spanner_schema.model.schema import Type, TypeCode
 from watcher.model.window import Window
 from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.scan import Scan

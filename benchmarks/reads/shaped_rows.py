@@ -13,7 +13,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, StreamRows, TableRows
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.captures.change_stream.rows import ChangeBuffer

@@ -15,7 +15,8 @@ from google.cloud.spanner_v1.database import Database
 from ddl.migration.plan import Plan
 from ddl.rules.evolve import apply_step
 from ddl.rules.limits import FIXED_BYTES_MAX
-from spanner_schema.model.schema import Column, Dialect, Schema, Table, TypeCode
+from spanner_schema.model.column_types import TypeCode
+from spanner_schema.model.schema import Column, Dialect, Schema, Table
 from spanner_schema.syntax.parse import parse_statement
 from spanner_schema.syntax.render import quote_column, quote_name
 

@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from spanner_schema.model import steps
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.errors import InvalidDefinitionError, SchemaError
 from spanner_schema.model.names import NAME_LENGTH_MAX
-from spanner_schema.model.schema import Dialect, Index, KeyPart, Schema, Table, TypeCode
+from spanner_schema.model.schema import Dialect, Index, KeyPart, Schema, Table
 
 COLUMNS_IN_TABLE_MAX = 1_024
 KEY_COLUMNS_MAX = 16

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from ddl.rules.limits import check_index_key
-from spanner_schema.model.column_types import COLUMN_TYPES
+from spanner_schema.model.column_types import COLUMN_TYPES, Type, TypeCode
 from spanner_schema.model.errors import InvalidDefinitionError, SchemaError
 from spanner_schema.model.names import require_column, require_table, same_name
-from spanner_schema.model.schema import (
-    ChangeStream,
-    Column,
-    Dialect,
-    Index,
-    Schema,
-    Table,
-    Type,
-    TypeCode,
-)
+from spanner_schema.model.schema import ChangeStream, Column, Dialect, Index, Schema, Table
 from spanner_schema.syntax.references import find_referenced_columns
 from spanner_schema.syntax.spelling import normalize
 

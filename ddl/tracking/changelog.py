@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import PlanError
 from spanner_schema.model.names import choose_free_name, find_named_table
 from spanner_schema.model.schema import (
@@ -13,8 +14,6 @@ from spanner_schema.model.schema import (
     RowDeletionPolicy,
     Schema,
     Table,
-    Type,
-    TypeCode,
 )
 from spanner_schema.model.steps import CreateTable
 

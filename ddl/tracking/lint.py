@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.schema import (
     Column,
     Dialect,
@@ -14,7 +15,6 @@ from spanner_schema.model.schema import (
     RowDeletionPolicy,
     Schema,
     Table,
-    TypeCode,
 )
 from spanner_schema.model.steps import AlterDatabase, SetDefault, SetOnUpdate, SetRowDeletionPolicy
 from spanner_schema.syntax.references import find_referenced_columns

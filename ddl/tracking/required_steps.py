@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ddl.tracking.comparison import list_shard_differences
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import PlanError
 from spanner_schema.model.names import (
     choose_free_column,
@@ -15,16 +16,7 @@ from spanner_schema.model.names import (
     split_name,
 )
 from spanner_schema.model.options import WatchOptions
-from spanner_schema.model.schema import (
-    Column,
-    Dialect,
-    Index,
-    KeyPart,
-    Schema,
-    Table,
-    Type,
-    TypeCode,
-)
+from spanner_schema.model.schema import Column, Dialect, Index, KeyPart, Schema, Table
 from spanner_schema.model.steps import (
     AddColumn,
     AlterIndexStoring,

@@ -19,9 +19,10 @@ from ddl.tracking.required_steps import (
     store_columns,
     write_shard,
 )
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import PlanError
 from spanner_schema.model.options import WatchOptions
-from spanner_schema.model.schema import Column, Schema, Table, Type, TypeCode
+from spanner_schema.model.schema import Column, Schema, Table
 from spanner_schema.model.steps import AddColumn, DropColumn, DropIndex
 from spanner_schema.watched.ownership import fold
 from spanner_schema.watched.tracked import Tracking

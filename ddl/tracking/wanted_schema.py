@@ -22,6 +22,7 @@ from ddl.tracking.required_steps import (
     store_columns,
 )
 from ddl.tracking.reshaping import reshape
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import PlanError
 from spanner_schema.model.names import find_named_table
 from spanner_schema.model.options import WatchOptions
@@ -34,8 +35,6 @@ from spanner_schema.model.schema import (
     KeyPart,
     Schema,
     Table,
-    Type,
-    TypeCode,
 )
 from spanner_schema.model.steps import (
     AddColumn,

@@ -13,7 +13,8 @@ from emulator.values.columns import View
 from emulator.values.postgres_tables import POSTGRES_VIEWS
 from emulator.values.sqlite_text import quote_name
 from emulator.values.system_tables import VIEWS, Row
-from spanner_schema.model.schema import Dialect, Schema, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Dialect, Schema
 
 CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
     f"INFORMATION_SCHEMA.{name}": fill

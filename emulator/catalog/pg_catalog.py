@@ -8,16 +8,8 @@ from collections.abc import Callable, Iterator
 from emulator.catalog import constraints, tables
 from emulator.values.served_types import SERVED_TYPES, PgType
 from spanner_schema.model import names
-from spanner_schema.model.schema import (
-    Column,
-    ForeignKey,
-    Index,
-    OnDelete,
-    Schema,
-    Table,
-    Type,
-    TypeCode,
-)
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Column, ForeignKey, Index, OnDelete, Schema, Table
 from spanner_schema.syntax import sequences
 from spanner_schema.syntax.references import find_referenced_columns
 from spanner_schema.syntax.views import list_views, read_view

@@ -15,7 +15,8 @@ from emulator.values.columns import View
 from emulator.values.postgres_tables import POSTGRES_VIEWS
 from emulator.values.system_tables import VIEWS, Row
 from emulator.values.types import BOOL
-from spanner_schema.model.schema import Column, Dialect, Grant, Schema, Table, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Column, Dialect, Grant, Schema, Table
 from spanner_schema.syntax import sequences
 from spanner_schema.syntax.grants import FUNCTION, ROLE, TABLE
 from spanner_schema.syntax.placements import list_read_functions

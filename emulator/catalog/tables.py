@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from emulator.catalog.managed_indexes import all_managed_indexes
 from emulator.values.columns import View
 from emulator.values.system_tables import VIEWS, Row
+from spanner_schema.model.column_types import Type
 from spanner_schema.model.names import split_name
-from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table, Type
+from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table
 from spanner_schema.syntax.protos import KIND as PROTO_BUNDLE
 from spanner_schema.syntax.render import render_type
 from spanner_schema.syntax.search_indexes import SearchIndex, list_search_indexes

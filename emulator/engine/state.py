@@ -18,7 +18,8 @@ from emulator.sql.statements import CompiledQuery, Delete, Statement, TableSourc
 from emulator.storage.history import AS_IT_IS, Placement, table_source
 from emulator.storage.layout import TableLayout, tables_referred_to
 from emulator.values.requests import Mutation, MutationKind, RowWrite
-from spanner_schema.model.schema import Schema, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Schema
 from spanner_schema.syntax.protos import list_bundle_types
 
 STATEMENTS_MAX = 2_000

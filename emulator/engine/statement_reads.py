@@ -15,7 +15,8 @@ from emulator.engine.view_rules import view_columns
 from emulator.sql.compile import compile_statement
 from emulator.sql.statements import CompiledQuery, Delete, Insert, Statement
 from emulator.values.sqlite_text import quote_name
-from spanner_schema.model.schema import Column, Index, Schema, Table, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Column, Index, Schema, Table
 from spanner_schema.syntax.views import list_views, read_view
 
 STATEMENTS_MAX = 2_000

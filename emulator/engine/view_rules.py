@@ -14,7 +14,8 @@ from emulator.sql.views import check_strict_names, has_value_rows
 from emulator.storage.history import table_source
 from emulator.values.requests import ResultColumn
 from spanner_schema.model import steps
-from spanner_schema.model.schema import Dialect, Schema, Type, Verbatim
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Dialect, Schema, Verbatim
 from spanner_schema.syntax.property_graphs import KIND as PROPERTY_GRAPH
 from spanner_schema.syntax.protos import list_bundle_types
 from spanner_schema.syntax.render import quote_name

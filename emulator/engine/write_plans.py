@@ -18,7 +18,8 @@ from emulator.storage.sqlite import PENDING, current_table
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import Stored
 from emulator.values.sqlite_text import quote_name, quote_text
-from spanner_schema.model.schema import Column, Index, Schema, Table, TypeCode
+from spanner_schema.model.column_types import TypeCode
+from spanner_schema.model.schema import Column, Index, Schema, Table
 
 PENDING_TEXT = "9999-12-31T23:59:59.999999999Z~"
 """Stands in a commit-timestamp column until the commit; above every timestamp."""

@@ -13,7 +13,7 @@ from emulator.sql.change_streams import CHANGE_RECORD
 from emulator.wire.encoding import RowEncoder
 from emulator.wire.record_encoding import frame_change_record
 from emulator.wire.results import MessageWriter
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 TOKEN_LAYOUT = struct.Struct(">4sqq")
 MAGIC = b"swc1"

@@ -20,7 +20,7 @@ from emulator.values.requests import COMMIT_TIMESTAMP, ResultColumn, ResultRows,
 from emulator.wire.messages import Message, ResultSetStats
 from emulator.wire.types import read_type, result_metadata
 from emulator.wire.values import COMMIT_TIMESTAMP_TEXT, Decoder, decoder
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 PLAN, PROFILE, WITH_STATS, WITH_PLAN_AND_STATS = 1, 2, 3, 4
 MEASURED = {PROFILE, WITH_STATS, WITH_PLAN_AND_STATS}

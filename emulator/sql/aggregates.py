@@ -27,7 +27,7 @@ from emulator.values.types import (
     STRING,
     array,
 )
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 
 UNGROUPABLE = {
     *(TypeCode.ARRAY, TypeCode.STRUCT, TypeCode.JSON, TypeCode.PROTO),

@@ -17,7 +17,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, common_type, name_of
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMERIC, STRING, array
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 
 def array_of_argument(item: Typed, name: str) -> tuple[Typed, Type]:

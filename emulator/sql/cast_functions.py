@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 
 # (from, to) -> the SQLite function of CAST; names are registered by emulator.sql.functions.
 CASTS = {

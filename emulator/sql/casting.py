@@ -12,7 +12,7 @@ from emulator.sql.native_calls import render_call
 from emulator.sql.protos import cast_named
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, differ_in_names_only, drop_length, name_of
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 
 def typed_literal(text: str, target: Type) -> Typed:

@@ -14,8 +14,9 @@ from sqlglot import exp
 from emulator.errors import SpannerError, invalid_argument, unimplemented
 from emulator.sql.functions.numbers import INT64_MAX
 from emulator.values.types import BOOL, INT64, STRING
+from spanner_schema.model.column_types import StructField, Type, TypeCode
 from spanner_schema.model.errors import DdlSyntaxError
-from spanner_schema.model.schema import Schema, StructField, Type, TypeCode
+from spanner_schema.model.schema import Schema
 from spanner_schema.syntax.dialect import parse_query
 from spanner_schema.syntax.placements import ReadFunction, list_read_functions
 

@@ -23,7 +23,8 @@ from emulator.values import forms
 from emulator.values.sqlite_text import quote_text
 from emulator.values.timestamp_texts import timestamp_form
 from emulator.values.types import FLOATS, NUMERIC, STRING
-from spanner_schema.model.schema import Dialect, StructField, Type, TypeCode
+from spanner_schema.model.column_types import StructField, Type, TypeCode
+from spanner_schema.model.schema import Dialect
 
 GOOGLESQL = Dialect.GOOGLESQL
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from spanner_schema.model.schema import Dialect, TypeCode
+from spanner_schema.model.column_types import TypeCode
+from spanner_schema.model.schema import Dialect
 
 
 class Reach(Enum):

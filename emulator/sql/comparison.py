@@ -6,7 +6,7 @@ from emulator import errors
 from emulator.sql.composites import field_of
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import FLOATS
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 
 def compare(left: Typed, operator: str, right: Typed, type_: Type) -> str:

@@ -37,8 +37,9 @@ from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name
 from emulator.values.system_tables import VIEWS
 from emulator.values.types import STRING
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import DdlSyntaxError
-from spanner_schema.model.schema import Dialect, Index, Schema, Table, Type, TypeCode
+from spanner_schema.model.schema import Dialect, Index, Schema, Table
 from spanner_schema.syntax.dialect import Parsed, parse_query
 from spanner_schema.syntax.protos import list_bundle_types
 

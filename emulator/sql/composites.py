@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from emulator import errors
 from emulator.sql.types import Columns, Typed, name_of
 from emulator.values.types import FLOATS, INT64, array
-from spanner_schema.model.schema import StructField, Type, TypeCode
+from spanner_schema.model.column_types import StructField, Type, TypeCode
 
 ARGUMENTS_MAX = 500
 """SQLite's functions take a thousand."""

@@ -14,7 +14,7 @@ from emulator.sql.compiler import Call, Compiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import FLOATS, INTERVAL, STRING, TIMESTAMP
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.syntax.dialect import WITH_EXPRESSION
 
 DRAWN = re.compile(r"\b(?:fn_generate_uuid|fn_next_value\w*)\(")

@@ -19,7 +19,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.subqueries import array_subquery
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import INT64, STRING, array
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 
 def array_literal(compiler: Compiler, node: exp.Array, scope: Scope, context: Context) -> Typed:

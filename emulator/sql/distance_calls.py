@@ -9,7 +9,7 @@ from emulator.sql.json_calls import read_arguments
 from emulator.sql.scope import Context, Scope
 from emulator.sql.signatures import overload
 from emulator.sql.types import Typed
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 PREFIX = "APPROX_"
 OPTIONS = {"options": Type(TypeCode.JSON)}

@@ -14,7 +14,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import BOOL, FLOAT32, FLOAT64, INT64, JSON, STRING, array
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 CONVERTED = {"BOOL": BOOL, "INT64": INT64, "FLOAT64": FLOAT64, "FLOAT32": FLOAT32, "STRING": STRING}
 LAX = {"LAX_BOOL": BOOL, "LAX_INT64": INT64, "LAX_FLOAT64": FLOAT64, "LAX_STRING": STRING}

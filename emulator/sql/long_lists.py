@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from emulator.limits import IN_ITEMS_MAX
 from emulator.values.types import INT64, STRING
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 LENGTH_MIN = 100
 NAME = "long_list_"

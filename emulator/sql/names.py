@@ -12,7 +12,7 @@ from emulator.sql.composites import struct_field, struct_of
 from emulator.sql.protos import proto_field
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 
 
 def column(compiler: Compiler, node: exp.Column, scope: Scope, context: Context) -> Typed:

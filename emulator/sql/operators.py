@@ -18,7 +18,7 @@ from emulator.sql.native_calls import render_call
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of, read_datatype
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMBERS, STRING
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.syntax.dialect import TYPED_CONSTRUCTOR, TYPED_LITERAL
 
 INT64_MAX = 2**63 - 1

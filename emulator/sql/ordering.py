@@ -11,7 +11,7 @@ from emulator.sql.compiler import Compiler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import BOOL, FLOATS, STRING
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 
 NAN_GREATEST = "nan_is_greatest"
 """Key in ``Ordered.meta``: NaN sorts after every number, as its stored form does."""

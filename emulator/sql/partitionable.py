@@ -12,7 +12,8 @@ from emulator.sql.aggregates import has_aggregate
 from emulator.sql.compile import compile_statement, read_tree
 from emulator.sql.statements import CompiledQuery
 from emulator.values.sqlite_text import quote_name
-from spanner_schema.model.schema import Index, Schema, Table, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Index, Schema, Table
 
 REFUSED = ("with_", "with", "group", "having", "qualify", "order", "limit", "offset", "distinct")
 

@@ -9,7 +9,8 @@ from ddl.rules.refusals import name_type
 from emulator.errors import invalid_argument, not_found
 from emulator.sql.compile import compile_expression, compile_statement
 from emulator.sql.statements import CompiledQuery
-from spanner_schema.model.schema import Column, Index, Schema, Table, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Column, Index, Schema, Table
 from spanner_schema.syntax.googlesql.spelling import quote_part
 from spanner_schema.syntax.property_graphs import (
     SPELLING,

@@ -14,7 +14,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.proto_fields import find_field
 from emulator.values.protos import ProtoTypes
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 
 class FieldValues:

@@ -9,7 +9,8 @@ from emulator.sql.proto_calls import FieldValues
 from emulator.sql.protos import build, of_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
-from spanner_schema.model.schema import Column, Table, TypeCode
+from spanner_schema.model.column_types import TypeCode
+from spanner_schema.model.schema import Column, Table
 
 
 class FieldUpdates:

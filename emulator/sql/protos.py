@@ -14,7 +14,7 @@ from emulator.values.proto_fields import field_type, find_field, is_one_of
 from emulator.values.protos import ProtoTypes
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import BOOL
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 NAMED = {TypeCode.PROTO, TypeCode.ENUM}
 PRESENCE = "has_"

@@ -20,7 +20,7 @@ from emulator.sql.set_operations import combine_queries, is_exact, operands_of
 from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import INTERVAL, PG_NUMERIC
-from spanner_schema.model.schema import StructField, Type, TypeCode
+from spanner_schema.model.column_types import StructField, Type, TypeCode
 
 SELECT_CLAUSES = (
     *("with_", "with", "kind", "expressions", "distinct", "from_", "from", "joins", "laterals"),

@@ -21,8 +21,9 @@ from emulator.sql.types import Columns, Typed
 from emulator.sql.views import view_query
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import FLOATS, INT64
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import join_name, same_name, split_name
-from spanner_schema.model.schema import Index, Schema, Table, Type, TypeCode, Verbatim
+from spanner_schema.model.schema import Index, Schema, Table, Verbatim
 from spanner_schema.syntax import views
 from spanner_schema.syntax.dialect import HINTS, OFFSET
 from spanner_schema.syntax.protos import list_bundle_types

@@ -15,7 +15,8 @@ from emulator.values.protos import ProtoTypes, types_of
 from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name, quote_text
 from emulator.values.types import INT64, STRING, array
-from spanner_schema.model.schema import Dialect, Schema, Table, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Dialect, Schema, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from emulator.sql.relations import relation_columns
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of
 from emulator.values.sqlite_text import quote_name
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 
 PATH_PARTS = ("this", "table", "db")
 """The parts of a name in a tree, the last first."""

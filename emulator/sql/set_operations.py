@@ -16,7 +16,7 @@ from emulator.sql.scope import Context
 from emulator.sql.types import Columns, Output, Typed, distinct_names, name_of, refuse_interval
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import INTERVAL, PG_NUMERIC
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 KEYED = {INTERVAL, PG_NUMERIC}
 Compiled = tuple[str, Columns]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from emulator.values.requests import ResultColumn
-from spanner_schema.model.schema import Index, Table, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Index, Table
 
 
 class TableSource(Protocol):

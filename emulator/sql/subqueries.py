@@ -15,7 +15,7 @@ from emulator.sql.composites import elements, refuse_array_of_arrays, wrap_one_c
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Columns, Typed, name_of
 from emulator.values.types import BOOL, INT64, NUMBERS, array
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 
 class Subquery(Protocol):

@@ -12,7 +12,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import DATE, INT64, INTERVAL, STRING, TIMESTAMP, array
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 DEFAULT_ZONE = "'America/Los_Angeles'"
 

@@ -25,7 +25,8 @@ from emulator.values.types import (
     TOKENLIST,
     array,
 )
-from spanner_schema.model.schema import Dialect, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Dialect
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from emulator.values.types import (
     UUID,
     array,
 )
-from spanner_schema.model.schema import StructField, Type, TypeCode
+from spanner_schema.model.column_types import StructField, Type, TypeCode
 
 BY_DTYPE = {
     "BIGINT": INT64,

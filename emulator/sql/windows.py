@@ -14,7 +14,7 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.sql.window_functions import WINDOW_FUNCTIONS, WindowFunction
 from emulator.values.types import FLOATS, INT64, NUMBERS
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 
 
 def window(compiler: Compiler, node: exp.Window, scope: Scope, context: Context) -> Typed:

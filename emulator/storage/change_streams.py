@@ -7,7 +7,8 @@ import apsw
 from emulator.storage.sqlite import PENDING, current_table
 from emulator.values.sqlite_text import quote_name, quote_text
 from emulator.wrong import Wrong, is_wrong
-from spanner_schema.model.schema import ChangeStream, Column, Schema, Table, TypeCode
+from spanner_schema.model.column_types import TypeCode
+from spanner_schema.model.schema import ChangeStream, Column, Schema, Table
 from spanner_schema.syntax.placements import is_per_placement
 
 CREATE_TABLES = (

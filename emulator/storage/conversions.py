@@ -12,7 +12,8 @@ import apsw
 from emulator.errors import SpannerError, failed_precondition
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name
-from spanner_schema.model.schema import Column, Table, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Column, Table
 
 
 def string_array_to_bytes(*arguments: apsw.SQLiteValue) -> str | None:

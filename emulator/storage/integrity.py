@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name, quote_text
-from spanner_schema.model.schema import ForeignKey, OnDelete, Schema, Table, TypeCode
+from spanner_schema.model.column_types import TypeCode
+from spanner_schema.model.schema import ForeignKey, OnDelete, Schema, Table
 
 CREATE_REFERENCES = (
     'CREATE TABLE IF NOT EXISTS "$references" ("table" TEXT, "constraint" INTEGER, '

@@ -15,7 +15,8 @@ from emulator.storage import placements as placement_keys
 from emulator.storage.sqlite import PENDING, current_table, history_table, key_index
 from emulator.values.served_types import LENGTHS_MAX, SERVED_TYPES
 from emulator.values.sqlite_text import quote_name, quote_text
-from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table
 from spanner_schema.syntax import placements, protos, sequences
 
 NEEDED_KINDS = {sequences.KIND, protos.KIND, placements.KIND}

@@ -13,7 +13,8 @@ from emulator.storage.sqlite import current_table
 from emulator.values.forms import bytes_of
 from emulator.values.protos import ProtoTypes, types_of
 from emulator.values.sqlite_text import quote_name
-from spanner_schema.model.schema import Column, Schema, Table, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Column, Schema, Table
 
 Refuse = Callable[[object], str | None]
 """What is wrong with a value; None if nothing is."""

@@ -13,7 +13,7 @@ from emulator.values.types import (
     TIMESTAMP,
     array,
 )
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 View = tuple[tuple[str, Type], ...]
 TYPES = {

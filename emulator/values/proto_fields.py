@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from emulator.values.forms import bytes_of
 from emulator.values.protos import ProtoTypes
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, STRING, array
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 SCALARS = {
     FieldDescriptor.TYPE_BOOL: BOOL,

@@ -11,7 +11,8 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError, Message
 
-from spanner_schema.model.schema import Schema, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Schema
 from spanner_schema.syntax.protos import list_bundle_types
 
 KEY_CHARACTERS = 24

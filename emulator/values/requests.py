@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 Stored = None | int | float | str | bytes
 """A value in the form that ``emulator.values`` describes."""

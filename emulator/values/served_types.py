@@ -14,7 +14,7 @@ from typing import Any
 from emulator.limits import CELL_BYTES_MAX, STRING_CHARACTERS_MAX
 from emulator.values.forms import base64_text, numeric_to_text, timestamp_to_text
 from emulator.values.pg_numeric import text_of_form
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 
 
 class Sent(Enum):

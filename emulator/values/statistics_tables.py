@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.values.columns import View, parse_columns
 from emulator.values.types import FLOAT64, INT64, STRING, array
-from spanner_schema.model.schema import StructField, Type, TypeCode
+from spanner_schema.model.column_types import StructField, Type, TypeCode
 
 
 def structs(text: str) -> Type:

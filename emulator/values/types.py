@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 BOOL = Type(TypeCode.BOOL)
 INT64 = Type(TypeCode.INT64)

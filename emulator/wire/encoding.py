@@ -17,7 +17,7 @@ from itertools import chain, compress
 
 from emulator.values.requests import Stored
 from emulator.values.served_types import SERVED_TYPES, Sent
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 Row = tuple[Stored, ...]
 Column = Sequence[Stored]

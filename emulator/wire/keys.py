@@ -11,7 +11,8 @@ from emulator.values.protos import types_of
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.wire.messages import Message
 from emulator.wire.values import Decoder, decoder
-from spanner_schema.model.schema import Index, Schema, Table, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Index, Schema, Table
 
 
 def key_decoders(schema: Schema, table_name: str, index_name: str = "") -> list[Decoder]:

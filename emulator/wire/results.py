@@ -22,7 +22,7 @@ from emulator.wire.encoding import (
 )
 from emulator.wire.tokens import Resume
 from emulator.wrong import Wrong, is_wrong
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 METADATA, CHUNKED, TOKEN, STATS, LAST = (
     b"\x0a",

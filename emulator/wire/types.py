@@ -10,7 +10,7 @@ from emulator.values.protos import ProtoTypes
 from emulator.values.requests import ResultColumn
 from emulator.values.served_types import SERVED_TYPES
 from emulator.wire.messages import Message, ResultSetMetadata
-from spanner_schema.model.schema import StructField, Type, TypeCode
+from spanner_schema.model.column_types import StructField, Type, TypeCode
 
 BY_NUMBER = {(served.number, served.annotation): code for code, served in SERVED_TYPES.items()}
 """By the numbers of google.spanner.v1.TypeCode and TypeAnnotationCode."""

@@ -21,7 +21,7 @@ from emulator.values.jsonb import jsonb_form
 from emulator.values.protos import ProtoTypes
 from emulator.values.requests import COMMIT_TIMESTAMP, Stored
 from emulator.wire.messages import Message
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 Decoder = Callable[[Message], Stored]
 """Raises ValueError, with what was expected, for a value that is not of the type."""

@@ -14,7 +14,7 @@ from emulator.sql.signatures import SIGNATURES
 from emulator.sql.types import name_of
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
 from reference_pages.markdown import code, make_page, make_table
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 ShowType = Callable[[Type], str]
 

@@ -1,4 +1,4 @@
-"""Every type of Spanner as DDL knows it: one entry a type, and no rule for the rest.
+"""The types of Spanner, and what DDL knows of each: one entry a type, and no rule for the rest.
 
 ``watcher.model.value_types`` has what becomes of the values.
 """
@@ -9,7 +9,68 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from spanner_schema.model.schema import TypeCode
+
+class TypeCode(Enum):
+    """The types of Spanner, by their GoogleSQL names.
+
+    PG_NUMERIC and PG_JSONB are types of the PostgreSQL dialect with values of their own, and PG_OID
+    is one of its queries.
+    """
+
+    BOOL = "BOOL"
+    INT64 = "INT64"
+    FLOAT32 = "FLOAT32"
+    FLOAT64 = "FLOAT64"
+    NUMERIC = "NUMERIC"
+    STRING = "STRING"
+    BYTES = "BYTES"
+    DATE = "DATE"
+    TIMESTAMP = "TIMESTAMP"
+    JSON = "JSON"
+    UUID = "UUID"
+    INTERVAL = "INTERVAL"
+    TOKENLIST = "TOKENLIST"
+    PROTO = "PROTO"
+    ENUM = "ENUM"
+    ARRAY = "ARRAY"
+    STRUCT = "STRUCT"
+    PG_NUMERIC = "PG_NUMERIC"
+    PG_JSONB = "PG_JSONB"
+
+    PG_OID = "PG_OID"
+
+    @property
+    def is_json(self) -> bool:
+        """Whether values are JSON texts."""
+        return self in (TypeCode.JSON, TypeCode.PG_JSONB)
+
+    # A member is one object: its identity tells it, faster than the hash of its name.
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class StructField:
+    """A field of a STRUCT type; an empty name is allowed in query results."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of a column or of an expression.
+
+    ``length`` is in characters (STRING) or bytes (BYTES); None is MAX. ``element`` is set for
+    ARRAY, ``fields`` for STRUCT, ``proto_name`` for PROTO and ENUM, ``vector_length`` for an ARRAY
+    that holds vectors of one length.
+    """
+
+    code: TypeCode
+    length: int | None = None
+    element: Type | None = None
+    fields: tuple[StructField, ...] = ()
+    proto_name: str | None = None
+    vector_length: int | None = None
 
 
 class TypeSyntax(Enum):

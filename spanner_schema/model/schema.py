@@ -11,75 +11,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from typing import Generic, TypeVar
 
+from spanner_schema.model.column_types import Type, TypeCode
+
 
 class Dialect(StrEnum):
     """The SQL that a database speaks; fixed when it is created."""
 
     GOOGLESQL = "googlesql"
     POSTGRESQL = "postgresql"
-
-
-class TypeCode(Enum):
-    """The types of Spanner, by their GoogleSQL names.
-
-    PG_NUMERIC and PG_JSONB are types of the PostgreSQL dialect with values of their own, and PG_OID
-    is one of its queries.
-    """
-
-    BOOL = "BOOL"
-    INT64 = "INT64"
-    FLOAT32 = "FLOAT32"
-    FLOAT64 = "FLOAT64"
-    NUMERIC = "NUMERIC"
-    STRING = "STRING"
-    BYTES = "BYTES"
-    DATE = "DATE"
-    TIMESTAMP = "TIMESTAMP"
-    JSON = "JSON"
-    UUID = "UUID"
-    INTERVAL = "INTERVAL"
-    TOKENLIST = "TOKENLIST"
-    PROTO = "PROTO"
-    ENUM = "ENUM"
-    ARRAY = "ARRAY"
-    STRUCT = "STRUCT"
-    PG_NUMERIC = "PG_NUMERIC"
-    PG_JSONB = "PG_JSONB"
-
-    PG_OID = "PG_OID"
-
-    @property
-    def is_json(self) -> bool:
-        """Whether values are JSON texts."""
-        return self in (TypeCode.JSON, TypeCode.PG_JSONB)
-
-    # A member is one object: its identity tells it, faster than the hash of its name.
-    __hash__ = object.__hash__
-
-
-@dataclass(frozen=True, slots=True)
-class StructField:
-    """A field of a STRUCT type; an empty name is allowed in query results."""
-
-    name: str
-    type: Type
-
-
-@dataclass(frozen=True, slots=True)
-class Type:
-    """A type of a column or of an expression.
-
-    ``length`` is in characters (STRING) or bytes (BYTES); None is MAX. ``element`` is set for
-    ARRAY, ``fields`` for STRUCT, ``proto_name`` for PROTO and ENUM, ``vector_length`` for an ARRAY
-    that holds vectors of one length.
-    """
-
-    code: TypeCode
-    length: int | None = None
-    element: Type | None = None
-    fields: tuple[StructField, ...] = ()
-    proto_name: str | None = None
-    vector_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

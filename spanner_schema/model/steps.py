@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spanner_schema.model.column_types import Type
 from spanner_schema.model.schema import (
     ChangeStream,
     Check,
@@ -19,7 +20,6 @@ from spanner_schema.model.schema import (
     OnDelete,
     RowDeletionPolicy,
     Table,
-    Type,
     Verbatim,
 )
 

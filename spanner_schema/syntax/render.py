@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from functools import singledispatch
 
 from spanner_schema.model import steps
+from spanner_schema.model.column_types import Type
 from spanner_schema.model.errors import DdlError
-from spanner_schema.model.schema import Dialect, Schema, Type
+from spanner_schema.model.schema import Dialect, Schema
 from spanner_schema.model.steps import Step
 from spanner_schema.syntax.googlesql import spelling as googlesql
 from spanner_schema.syntax.grants import render_grants

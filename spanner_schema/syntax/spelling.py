@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
+from spanner_schema.model.column_types import Type
 from spanner_schema.model.schema import (
     ChangeStream,
     ChangeStreamTable,
@@ -18,7 +19,6 @@ from spanner_schema.model.schema import (
     OnDelete,
     RowDeletionPolicy,
     Table,
-    Type,
 )
 
 Options = Iterable[tuple[str, str | None]]

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.errors import PlanError
-from spanner_schema.model.schema import Column, Dialect, Table, TypeCode
+from spanner_schema.model.schema import Column, Dialect, Table
 from spanner_schema.syntax.render import SPELLINGS
 from spanner_schema.syntax.spelling import normalize
 

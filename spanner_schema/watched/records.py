@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import TABLE_NAME_CHARACTERS_MAX
-from spanner_schema.model.schema import Column, Dialect, KeyPart, Schema, Table, Type, TypeCode
+from spanner_schema.model.schema import Column, Dialect, KeyPart, Schema, Table
 from spanner_schema.model.steps import DropColumn
 from spanner_schema.syntax.parse import parse_statement
 from spanner_schema.watched.ownership import Ownership, fold

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spanner_schema.model.column_types import COLUMN_TYPES
+from spanner_schema.model.column_types import COLUMN_TYPES, TypeCode
 from spanner_schema.model.errors import PlanError
-from spanner_schema.model.schema import Column, Dialect, Table, TypeCode
+from spanner_schema.model.schema import Column, Dialect, Table
 from spanner_schema.syntax.render import quote_column, render_type
 
 WITHOUT_IMMUTABLE_TEXT = frozenset({TypeCode.BYTES, TypeCode.TIMESTAMP})

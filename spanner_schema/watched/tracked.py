@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.options import WatchOptions
-from spanner_schema.model.schema import Column, Dialect, Index, Schema, Table, TypeCode
+from spanner_schema.model.schema import Column, Dialect, Index, Schema, Table
 from spanner_schema.model.strategies import Modulo, ShardKind, Strategy
 from spanner_schema.syntax.references import find_referenced_columns
 from spanner_schema.watched.ownership import fold, is_ours

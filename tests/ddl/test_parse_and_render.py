@@ -13,6 +13,7 @@ from ddl.rules.dispatch import apply_by_type, reverse_by_type
 from ddl.rules.evolve import apply_step, parse_schema
 from ddl.rules.limits import list_new_names
 from spanner_schema.model import steps
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import DdlSyntaxError, SchemaError
 from spanner_schema.model.names import join_name, split_name
 from spanner_schema.model.schema import (
@@ -25,8 +26,6 @@ from spanner_schema.model.schema import (
     RowDeletionPolicy,
     Schema,
     Table,
-    Type,
-    TypeCode,
 )
 from spanner_schema.syntax.parse import parse_script, parse_statement
 from spanner_schema.syntax.render import render_by_type, render_schema, render_step

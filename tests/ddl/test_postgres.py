@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ddl.migration.plan import make_plan
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import DdlError, DdlSyntaxError, PlanError
 from spanner_schema.model.options import WatchOptions
 from spanner_schema.model.schema import (
@@ -25,8 +26,6 @@ from spanner_schema.model.schema import (
     RowDeletionPolicy,
     Schema,
     Table,
-    Type,
-    TypeCode,
 )
 from spanner_schema.syntax.parse import parse_statement
 from spanner_schema.syntax.render import render_schema, render_step

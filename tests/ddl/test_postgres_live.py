@@ -25,10 +25,11 @@ from ddl.migration.plan import make_plan
 from ddl.rules.evolve import parse_schema
 from ddl.tracking.lint import DATABASE, LintContext, lint_schema
 from ddl.tracking.status import count_index_rows, list_statuses
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.errors import PlanError
 from spanner_schema.model.names import join_name
 from spanner_schema.model.options import WatchOptions
-from spanner_schema.model.schema import Dialect, Schema, TypeCode
+from spanner_schema.model.schema import Dialect, Schema
 from spanner_schema.model.strategies import Modulo, Strategy
 from spanner_schema.syntax.render import quote_name, render_schema
 from spanner_schema.watched.tracked import find_trackings

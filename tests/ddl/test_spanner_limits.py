@@ -23,6 +23,7 @@ from ddl.rules.limits import (
     STREAMS_MAX,
     TABLES_MAX,
 )
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import PlanError
 from spanner_schema.model.options import WatchOptions
 from spanner_schema.model.schema import (
@@ -34,8 +35,6 @@ from spanner_schema.model.schema import (
     KeyPart,
     Schema,
     Table,
-    Type,
-    TypeCode,
     Verbatim,
 )
 

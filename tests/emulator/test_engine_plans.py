@@ -22,7 +22,7 @@ from emulator.engine.database import Database
 from emulator.errors import SpannerError
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.requests import KeyRange, KeySet, ResultRows
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 ROWS = 2_000
 CHANGED = 37

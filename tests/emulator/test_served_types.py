@@ -13,8 +13,7 @@ from emulator.values.protos import NO_TYPES
 from emulator.values.served_types import SERVED_TYPES, Sent
 from emulator.wire.encoding import bytes_column, encode_value, frame_value, text_column
 from emulator.wire.values import SCALARS, decoder
-from spanner_schema.model.column_types import COLUMN_TYPES
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import COLUMN_TYPES, Type, TypeCode
 
 SENT: dict[TypeCode, object] = {
     TypeCode.BOOL: True,

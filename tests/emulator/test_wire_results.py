@@ -20,7 +20,7 @@ from emulator.wire.encoding import Row
 from emulator.wire.results import ResultStream
 from emulator.wire.tokens import Resume
 from emulator.wire.types import result_metadata
-from spanner_schema.model.schema import StructField, Type, TypeCode
+from spanner_schema.model.column_types import StructField, Type, TypeCode
 
 
 def array(code: TypeCode) -> Type:

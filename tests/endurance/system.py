@@ -25,8 +25,9 @@ from emulator.process import ServerProcess, spawn
 from endurance.deliveries import Output
 from endurance.gauges import Event, Sample, Sampler, StalenessLog, look_at_process, measure_disk
 from endurance.load import SCHEMA
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.options import WatchOptions
-from spanner_schema.model.schema import Column, Index, KeyPart, Table, Type, TypeCode
+from spanner_schema.model.schema import Column, Index, KeyPart, Table
 from spanner_schema.model.steps import (
     AddColumn,
     CreateIndex,

@@ -13,7 +13,8 @@ from postgres_reference.expressions import Generator
 from postgres_reference.operands import list_operands
 from postgres_reference.run import classify, compare
 from postgres_reference.server import find_programs, run_postgres
-from spanner_schema.model.schema import Dialect, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Dialect
 
 CONTEXTS = {Reach.EXPRESSION: "i", Reach.ASSIGNMENT: "a"}
 EXPRESSIONS = 300

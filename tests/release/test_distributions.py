@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION = PROJECT["project"]["version"]
-PACKAGES = ("watcher/", "ddl/", "emulator/", "benchmarks/", "conformance/")
+PACKAGES = ("watcher/", "spanner_schema/", "ddl/", "emulator/", "benchmarks/", "conformance/")
 MAKES_THE_TABLE = {"emulator/sql/grammar/generate.py", "emulator/sql/grammar/googlesql.lark"}
 DIST_INFO = f"spanner_watcher-{VERSION}.dist-info"
 BOM = f"{DIST_INFO}/sboms/spanner-watcher.cdx.json"
@@ -141,9 +141,9 @@ def test_the_wheel_runs_by_itself(distributions: Distributions, tmp_path: Path) 
     with zipfile.ZipFile(distributions.wheel) as archive:
         archive.extractall(tmp_path)
     program = (
-        "import benchmarks, conformance, ddl, emulator, sys, watcher; from watcher.cli import main;"
+        "import benchmarks, conformance, ddl, emulator, spanner_schema, sys, watcher; from watcher.cli import main;"
         f" assert all(m.__file__.startswith({str(tmp_path)!r})"
-        " for m in (benchmarks, conformance, ddl, emulator, watcher)); main()"
+        " for m in (benchmarks, conformance, ddl, emulator, spanner_schema, watcher)); main()"
     )
     with subprocess.Popen(
         [sys.executable, "-u", "-c", program, "try"],

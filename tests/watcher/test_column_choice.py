@@ -15,7 +15,7 @@ from google.cloud.spanner_v1.database import Database
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ddl.rules.evolve import parse_schema
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher import Change, Operation, Watcher
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, NotWatchableError, TableNotFoundError

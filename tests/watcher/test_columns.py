@@ -21,7 +21,7 @@ from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.model.value_types import UnsupportedTypeError
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.sent_values import UnexpectedValueError

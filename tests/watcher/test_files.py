@@ -31,7 +31,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow.fs import FileSelector
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher import Watcher
 from watcher.model.change import Change, Operation, Shape
 from watcher.model.errors import ConfigurationError, DeliveryError, SinkUnavailableError

@@ -13,7 +13,7 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.spanner.key_values import identify_column, identify_key
 
 SAME = [

@@ -10,8 +10,9 @@ from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import read_schema, roll_back
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import TABLE_NAME_CHARACTERS_MAX
-from spanner_schema.model.schema import Column, Dialect, Type, TypeCode
+from spanner_schema.model.schema import Column, Dialect
 from spanner_schema.model.steps import redefine_column
 from spanner_schema.syntax.render import render_step
 from spanner_schema.watched.records import TABLE as RECORDS

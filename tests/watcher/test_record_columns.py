@@ -14,7 +14,7 @@ from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.captures import StreamRows
 from watcher.captures.change_stream import ChangeFilter, record_columns
 from watcher.captures.change_stream.record_columns import (

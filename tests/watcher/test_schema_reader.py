@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ddl.rules.evolve import parse_schema
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import join_name
 from spanner_schema.model.schema import (
     ChangeStream,
@@ -24,8 +25,6 @@ from spanner_schema.model.schema import (
     KeyPart,
     Schema,
     Table,
-    Type,
-    TypeCode,
 )
 from spanner_schema.syntax.parse import parse_script
 from spanner_schema.syntax.render import render_schema, render_step

@@ -12,7 +12,7 @@ from google.protobuf.struct_pb2 import ListValue, NullValue, Value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.sent_values import SentValues
 from watcher.spanner.results.wire import collect_rows, parse_result_part

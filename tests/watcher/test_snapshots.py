@@ -12,7 +12,7 @@ from fixtures.singers import capture_of
 from fixtures.spark import options_of, read_keys
 from google.cloud.spanner_v1.database import Database
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.model.errors import VersionExpiredError

@@ -18,7 +18,7 @@ from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
 from benchmarks.reads.shaped_rows import make_polled_rows, make_streamed_rows
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import Changed, StreamRows, TableRows
 from watcher.captures.change_types import CHANGE_FIELDS
 from watcher.captures.changes import compute_change_ids, iterate_changes, to_json

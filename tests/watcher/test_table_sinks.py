@@ -18,7 +18,7 @@ from fixtures.singers import address_of, write_singers
 from fixtures.table_targets import DATABASE, DuckDbTarget, PostgresTarget, TableTarget
 from google.cloud.spanner_v1.database import Database
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher import Watcher
 from watcher.model.change import Change, Operation, Shape, Value, ValueCapture
 from watcher.model.errors import (

@@ -24,7 +24,8 @@ from fixtures.table_targets import TableTarget
 from google.cloud.spanner_v1.database import Database
 from hypothesis import given, settings
 
-from spanner_schema.model.schema import Dialect, TypeCode
+from spanner_schema.model.column_types import TypeCode
+from spanner_schema.model.schema import Dialect
 from watcher import Watcher
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.changes import list_commits

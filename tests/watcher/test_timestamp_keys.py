@@ -15,7 +15,7 @@ from google.cloud.spanner_v1.database import Database
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher import Change, Watcher
 from watcher.captures import TableRows
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from ddl.rules.evolve import parse_schema
-from spanner_schema.model.column_types import COLUMN_TYPES
+from spanner_schema.model.column_types import COLUMN_TYPES, Type, TypeCode
 from spanner_schema.model.errors import DdlError
-from spanner_schema.model.schema import Dialect, Type, TypeCode
+from spanner_schema.model.schema import Dialect
 from spanner_schema.syntax.render import render_type
 from watcher.captures.change_stream.record_values import decode_type
 from watcher.envelopes.avro import avro_type

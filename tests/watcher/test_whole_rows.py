@@ -14,7 +14,7 @@ from fixtures.singers import address_of, await_expiry
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher import Change, Watcher
 from watcher.captures.change_stream import (
     ChangeStreamCapture,

@@ -14,7 +14,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 from watcher.captures import (
     COMMIT_TIMESTAMP_COLUMN,
     SHARD_ID_COLUMN,

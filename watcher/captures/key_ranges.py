@@ -14,7 +14,7 @@ import pyarrow as pa
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import ListValue, Value
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.poll import PollCapture, convert_column
 from watcher.captures.progress import BackfillProgress

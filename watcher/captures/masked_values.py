@@ -8,7 +8,7 @@ from base64 import b64decode, b64encode
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 from watcher.model.errors import ConfigurationError
 from watcher.tables.masks import REDACTED, Mask, MaskKind
 

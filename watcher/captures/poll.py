@@ -11,7 +11,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows, statements
 from watcher.captures.masked_values import mask_column
 from watcher.captures.row_sizes import SAMPLE_ROWS, average_row

@@ -11,7 +11,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.sql import RowCondition, WireValue, all_of, any_of

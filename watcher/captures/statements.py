@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures.row_filters import render_filter
 from watcher.model.window import ShardGroup, Window
 from watcher.spanner.dialects import GOOGLESQL, SqlDialect

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from types import ModuleType
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes.message import Json
 from watcher.envelopes.record_schemas import OTHERWISE, check_names
 from watcher.envelopes.schema_files import schema_text

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.changes import convert_cell as read_cell
 from watcher.envelopes.avro import convert_cell, load_fastavro, write_datum

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 import pyarrow as pa
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes.by_column.changes import ChangeColumns, merge_cells
 from watcher.envelopes.kinds import Kind, LackingError, Layer
 from watcher.envelopes.leaves import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes.debezium_source import FIELDS
 from watcher.envelopes.message import Json
 from watcher.model.change import Shape

@@ -11,7 +11,7 @@ from typing import ClassVar
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.message import Message as ProtoMessage
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes.protobuf import (
     ELEMENT,
     ELEMENTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes.message import Json
 from watcher.envelopes.schema_files import schema_text
 from watcher.envelopes.values import CellStyle

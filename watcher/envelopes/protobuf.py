@@ -21,7 +21,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import DESCRIPTOR as TIMESTAMP_FILE
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.envelopes.record_schemas import OTHERWISE
 from watcher.model.change import Shape
 from watcher.model.errors import EnvelopeError

@@ -11,7 +11,7 @@ from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any, Literal
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures.changes import to_json
 from watcher.envelopes.message import Json
 from watcher.model.change import Value

@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TypeAlias
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.model.window import Window
 
 Value: TypeAlias = (

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn
 
-from spanner_schema.model.schema import Dialect, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Dialect
 from watcher.model.errors import WatcherError
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from spanner_schema.model.schema import Schema, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Schema
 from watcher.captures import statements
 from watcher.captures.progress import BackfillProgress
 from watcher.consumers.clearing.statements import indexed_table

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.captures.change_stream.record_values import decode_type
 from watcher.captures.changes import to_json
 from watcher.envelopes.change_stream import type_json

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 from watcher.model.errors import (
     DeliveryError,
     FileInUseError,

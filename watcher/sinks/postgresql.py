@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 from watcher.captures import TableRows
 from watcher.model.change import Change
 from watcher.model.errors import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.model.change import Change, Operation, Shape, ValueCapture
 from watcher.model.window import Window
 from watcher.sinks.contract import ChangeSink

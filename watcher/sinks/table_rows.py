@@ -9,7 +9,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.changes import stamp_rows
 from watcher.model.change import Change, Operation, Shape, Value

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import TableRows
 from watcher.model.change import Change
 from watcher.model.errors import DeliveryError, LeaseLostError, SinkUnavailableError

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from typing import assert_never
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.model.change import Value
 from watcher.model.value_types import FORMS, Form, refuse_values
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.spanner.json_values import decode_value
 from watcher.spanner.keys import Key
 from watcher.spanner.results.timestamp_columns import SECONDS_LENGTH

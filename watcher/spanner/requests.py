@@ -17,7 +17,7 @@ from google.cloud.spanner_v1 import Type as TypePb
 from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 from google.protobuf.struct_pb2 import Struct
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.model.value_types import ANNOTATIONS, UNANNOTATED
 from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.read_options import DirectedRead, ReadOptions, Replica, write_tag

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 WireValue = str | bool | float | list[str] | None
 """A parameter as JSON carries it: INT64 and TIMESTAMP are strings, FLOAT64 a number or "NaN"."""

@@ -9,7 +9,8 @@ import struct
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
 
-from spanner_schema.model.schema import Table, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Table
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.results.supported_types import is_supported
 from watcher.spanner.timestamps import to_micros

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from spanner_schema.model.column_types import COLUMN_TYPES
-from spanner_schema.model.schema import Column, Dialect, Table, Type, TypeCode
+from spanner_schema.model.column_types import COLUMN_TYPES, Type, TypeCode
+from spanner_schema.model.schema import Column, Dialect, Table
 from spanner_schema.syntax.references import find_referenced_columns
 from spanner_schema.syntax.render import render_type
 from watcher.model.errors import ConfigurationError, NotWatchableError

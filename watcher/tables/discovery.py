@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spanner_schema.model.schema import Schema, Table, TypeCode
+from spanner_schema.model.column_types import TypeCode
+from spanner_schema.model.schema import Schema, Table
 from spanner_schema.watched.tracked import (
     find_processed,
     find_set_rows,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.names import drop_default_schema, list_user_tables, same_name, split_name
-from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table, TypeCode
+from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table
 from spanner_schema.model.steps import CreateIndex
 from spanner_schema.model.suggestions import suggest_name
 from spanner_schema.syntax.render import render_step

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.model.errors import ConfigurationError
 from watcher.process.text_files import read_text_file
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
+from spanner_schema.model.column_types import Type
 from spanner_schema.model.errors import DdlSyntaxError
-from spanner_schema.model.schema import Dialect, Table, Type
+from spanner_schema.model.schema import Dialect, Table
 from spanner_schema.syntax.tokens import Token, TokenKind, tokenize
 from watcher.model.errors import ConfigurationError
 from watcher.tables.bound_predicates import Lookup, bind

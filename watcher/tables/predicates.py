@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 Literal = str | int | bool | float | Decimal | date | bytes
 """A value of a condition; a TIMESTAMP is its microseconds since 1970. BYTES come from Spark's

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import DdlSyntaxError
 from spanner_schema.model.names import join_name
 from spanner_schema.model.schema import (
@@ -19,8 +20,6 @@ from spanner_schema.model.schema import (
     OnDelete,
     Schema,
     Table,
-    Type,
-    TypeCode,
 )
 from spanner_schema.syntax.clauses import read_not_null_columns
 from spanner_schema.syntax.googlesql import types

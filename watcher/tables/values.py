@@ -6,7 +6,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from spanner_schema.model.schema import Dialect, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Dialect
 from spanner_schema.model.strategies import ShardKind
 from watcher.spanner.dialects import DIALECTS, SqlDialect
 from watcher.tables.column_choice import ColumnChoice

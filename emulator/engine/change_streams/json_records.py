@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from emulator.values import forms
 from emulator.values.jsonb import parse_document, write_document
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 

@@ -35,8 +35,9 @@ from emulator.engine.change_streams.values import Json, compact_json
 from emulator.storage.change_streams import columns_tracked_by, key_columns
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.names import same_name
-from spanner_schema.model.schema import ChangeStream, Schema, Table, TypeCode
+from spanner_schema.model.schema import ChangeStream, Schema, Table
 from spanner_schema.syntax import placements
 
 Key = tuple[str, str]

@@ -10,7 +10,8 @@ from typing import TypeAlias
 from emulator.engine.write_plans import PENDING_TEXT
 from emulator.values import forms
 from emulator.values.served_types import SERVED_TYPES, Sent
-from spanner_schema.model.schema import Column, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Column
 
 ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"

@@ -17,7 +17,8 @@ from emulator.engine.locks.ranges import Among, Between, Condition
 from emulator.sql.compile import read_tree
 from emulator.values.requests import Stored
 from emulator.values.served_types import SERVED_TYPES
-from spanner_schema.model.schema import Schema, Table, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Schema, Table
 
 COMPARED = {code for code, served in SERVED_TYPES.items() if served.ordered}
 """Types whose stored forms Python compares as SQLite does."""

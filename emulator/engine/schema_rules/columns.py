@@ -10,8 +10,9 @@ from emulator.sql.compile import compile_expression
 from emulator.values.served_types import LENGTHS_MAX
 from emulator.values.types import FLOATS
 from spanner_schema.model import steps
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import require_table, same_name
-from spanner_schema.model.schema import Column, Index, Table, Type, TypeCode
+from spanner_schema.model.schema import Column, Index, Table
 
 
 def check_columns(change: SchemaChange) -> None:

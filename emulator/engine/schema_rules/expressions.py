@@ -15,7 +15,8 @@ from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.sql.compile import compile_expression, locate_error
 from emulator.sql.types import drop_length
 from emulator.values.types import BOOL
-from spanner_schema.model.schema import Check, Column, Schema, Table, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Check, Column, Schema, Table
 from spanner_schema.syntax.references import find_referenced_columns
 from spanner_schema.syntax.spelling import normalize
 from spanner_schema.syntax.tokens import TokenKind, tokenize

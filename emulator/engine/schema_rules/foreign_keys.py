@@ -9,9 +9,9 @@ from emulator.catalog.managed_indexes import managed_indexes
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, not_found
 from spanner_schema.model import steps
-from spanner_schema.model.column_types import COLUMN_TYPES
+from spanner_schema.model.column_types import COLUMN_TYPES, TypeCode
 from spanner_schema.model.names import same_name
-from spanner_schema.model.schema import Column, ForeignKey, Schema, Table, TypeCode
+from spanner_schema.model.schema import Column, ForeignKey, Schema, Table
 
 
 def check_foreign_keys(change: SchemaChange) -> None:

@@ -9,7 +9,8 @@ from emulator.engine.schema_rules.change import SchemaChange
 from emulator.engine.schema_rules.locality_groups import refuse_unknown_option
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from spanner_schema.model import steps
-from spanner_schema.model.schema import Column, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Column
 from spanner_schema.syntax.models import INPUT, KIND, Model, read_model
 from spanner_schema.syntax.render import render_type
 

@@ -12,8 +12,9 @@ from emulator.limits import PLACEMENTS_MAX
 from emulator.storage.sqlite import current_table
 from emulator.values.sqlite_text import quote_name
 from spanner_schema.model import steps
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.names import same_name
-from spanner_schema.model.schema import Column, Schema, Table, TypeCode
+from spanner_schema.model.schema import Column, Schema, Table
 from spanner_schema.syntax import placements
 
 ALTER = "ALTER PLACEMENT"

@@ -11,8 +11,9 @@ from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.sql.compile import compile_expression
 from emulator.sql.property_graphs import find_element_column, find_element_table, type_graph
 from spanner_schema.model import steps
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.names import same_name
-from spanner_schema.model.schema import Schema, Table, TypeCode
+from spanner_schema.model.schema import Schema, Table
 from spanner_schema.syntax.property_graphs import (
     KIND,
     GraphElement,

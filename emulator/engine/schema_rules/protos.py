@@ -9,8 +9,9 @@ from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.sql.compile import compile_expression
 from emulator.values.protos import ProtoTypes, types_of
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import require_column, require_table
-from spanner_schema.model.schema import Column, Index, Schema, Table, Type, TypeCode
+from spanner_schema.model.schema import Column, Index, Schema, Table
 
 NAMED = {TypeCode.PROTO, TypeCode.ENUM}
 UNRELATED = ({TypeCode.INT64, TypeCode.PROTO}, {TypeCode.ENUM, TypeCode.PROTO})

@@ -10,8 +10,9 @@ from ddl.rules.refusals import name_type
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.engine.schema_rules.names import check_index_name
 from emulator.errors import SpannerError, failed_precondition, invalid_argument, not_found
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.names import same_name, split_name
-from spanner_schema.model.schema import Column, Dialect, Schema, Table, TypeCode
+from spanner_schema.model.schema import Column, Dialect, Schema, Table
 from spanner_schema.model.steps import CreateVerbatim, DropTable
 from spanner_schema.syntax.search_indexes import (
     KIND,

@@ -8,16 +8,9 @@ from ddl.rules.refusals import check_interleave, name_type
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument, not_found, unimplemented
 from spanner_schema.model import steps
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.names import require_column, require_table, same_name
-from spanner_schema.model.schema import (
-    ForeignKey,
-    Index,
-    KeyPart,
-    OnDelete,
-    Schema,
-    Table,
-    TypeCode,
-)
+from spanner_schema.model.schema import ForeignKey, Index, KeyPart, OnDelete, Schema, Table
 
 
 def check_tables(change: SchemaChange) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from emulator.engine.schema_rules.change import SchemaChange
 from emulator.errors import failed_precondition, invalid_argument, not_found
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.names import same_name
-from spanner_schema.model.schema import Column, Schema, Table, TypeCode
+from spanner_schema.model.schema import Column, Schema, Table
 from spanner_schema.model.steps import CreateVerbatim, DropTable
 from spanner_schema.syntax.vector_indexes import (
     KIND,

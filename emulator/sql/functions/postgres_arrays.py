@@ -13,7 +13,7 @@ from emulator.sql.functions.postgres_casts import PARSERS
 from emulator.sql.functions.postgres_intervals import parse_interval
 from emulator.sql.functions.text_sizes import join_texts
 from emulator.values import jsonb, pg_numeric
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 SPECIAL = set('{},"\\')
 KEYS: dict[str, Callable[[str], object]] = {

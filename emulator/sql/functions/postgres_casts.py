@@ -16,7 +16,7 @@ from emulator.sql.functions.postgres_numbers import rounded_to, to_form, to_real
 from emulator.values import forms, jsonb, pg_numeric
 from emulator.values.requests import Stored
 from emulator.values.timestamp_texts import DEFAULT_ZONE
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 INTEGER = re.compile(r"\s*[+-]?\d+\s*\Z", re.ASCII)
 FLOAT = re.compile(

@@ -18,7 +18,7 @@ from emulator.sql.functions.served import ServedFunctions
 from emulator.values import pg_numeric
 from emulator.values.timestamp_texts import DEFAULT_ZONE
 from emulator.values.types import DATE, FLOAT64, INT64, INTERVAL, PG_NUMERIC, STRING, TIMESTAMP
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),

@@ -22,7 +22,7 @@ from emulator.values import jsonb, pg_numeric
 from emulator.values.jsonb import Document, parse_document, write_document
 from emulator.values.types import BOOL, FLOAT32, FLOAT64, INT64, PG_JSONB, STRING
 from emulator.values.types import array as array_of
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 Path = list[str | None]
 TREATMENTS = ("raise_exception", "use_json_null", "delete_key", "return_target")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 Function = Callable[..., object]
 

@@ -24,7 +24,7 @@ from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.types import BOOL, FLOAT32, FLOAT64, INT64, INTERVAL, PG_NUMERIC, STRING
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 
 CALLED = set(POSTGRES_AGGREGATES.values())
 

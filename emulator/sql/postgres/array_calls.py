@@ -13,7 +13,7 @@ from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.types import BOOL, INT64, STRING, array
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 
 def operands(

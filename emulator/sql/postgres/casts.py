@@ -17,7 +17,8 @@ from emulator.sql.types import Typed, drop_length
 from emulator.values.requests import Stored
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import FLOAT64, INTERVAL, STRING, array
-from spanner_schema.model.schema import Dialect, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Dialect
 
 POSTGRESQL = Dialect.POSTGRESQL
 

@@ -20,7 +20,7 @@ from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, drop_length
 from emulator.values.types import BOOL, INT64, INTERVAL, PG_NUMERIC, STRING, array
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.syntax.postgres.spelling import PostgreSqlSpelling
 
 SIGNS = {kind: sign for sign, kind in COMPARISONS.items()}

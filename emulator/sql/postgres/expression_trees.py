@@ -17,7 +17,7 @@ from emulator.sql.postgres.nodes import Node
 from emulator.sql.postgres.operator_trees import KINDS, call
 from emulator.sql.postgres.type_names import BY_NAME, name_column, read_type, show_type
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 TYPE = "postgres_type"
 """Key in ``Cast.meta``: the type, and its modifiers."""

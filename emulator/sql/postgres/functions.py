@@ -25,7 +25,7 @@ from emulator.values.types import (
     STRING,
     TIMESTAMP,
 )
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from spanner_schema.syntax import sequences as ddl_sequences
 
 UNSUPPORTED = """

@@ -31,7 +31,7 @@ from emulator.values.types import (
     TIMESTAMP,
     array,
 )
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 
 SIGNS = {kind: sign for sign, kind in COMPARISONS.items()}
 ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}

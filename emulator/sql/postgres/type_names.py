@@ -11,7 +11,7 @@ from emulator.values.types import (
     STRING,
     array,
 )
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 
 BY_NAME = {
     name: Type(code)

@@ -5,18 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from spanner_schema.model.column_types import COLUMN_TYPES, TypeSyntax
+from spanner_schema.model.column_types import COLUMN_TYPES, Type, TypeCode, TypeSyntax
 from spanner_schema.model.errors import DdlError
 from spanner_schema.model.names import split_name
-from spanner_schema.model.schema import (
-    ChangeStream,
-    Column,
-    Index,
-    RowDeletionPolicy,
-    Table,
-    Type,
-    TypeCode,
-)
+from spanner_schema.model.schema import ChangeStream, Column, Index, RowDeletionPolicy, Table
 from spanner_schema.syntax.googlesql.reserved import QUOTED
 from spanner_schema.syntax.spelling import Options, Spelling
 

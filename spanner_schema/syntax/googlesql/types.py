@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from spanner_schema.model.column_types import COLUMN_TYPES, TypeSyntax
-from spanner_schema.model.schema import StructField, Type, TypeCode
+from spanner_schema.model.column_types import COLUMN_TYPES, StructField, Type, TypeCode, TypeSyntax
 from spanner_schema.syntax.reader import TokenReader
 from spanner_schema.syntax.tokens import TokenKind
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.schema import (
     Check,
     Column,
@@ -11,8 +12,6 @@ from spanner_schema.model.schema import (
     KeyPart,
     OnDelete,
     RowDeletionPolicy,
-    Type,
-    TypeCode,
 )
 from spanner_schema.syntax.clauses import read_on_delete, read_option_list
 from spanner_schema.syntax.postgres.types import read_type

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TypeVar
 
-from spanner_schema.model.column_types import COLUMN_TYPES
+from spanner_schema.model.column_types import COLUMN_TYPES, Type, TypeCode
 from spanner_schema.model.errors import DdlError
 from spanner_schema.model.names import split_name
 from spanner_schema.model.schema import (
@@ -19,8 +19,6 @@ from spanner_schema.model.schema import (
     KeyPart,
     RowDeletionPolicy,
     Table,
-    Type,
-    TypeCode,
 )
 from spanner_schema.syntax.postgres.parts import COLUMNAR_POLICY, LOCALITY_GROUP, read_expression
 from spanner_schema.syntax.postgres.reserved import QUOTED

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from spanner_schema.model.column_types import COLUMN_TYPES
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import COLUMN_TYPES, Type, TypeCode
 from spanner_schema.syntax.reader import TokenReader
 
 COMMIT_TIMESTAMP = "spanner.commit_timestamp"

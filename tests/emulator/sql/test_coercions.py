@@ -15,7 +15,8 @@ from google.cloud.spanner_v1.database import Database
 from emulator.sql.coercions import COERCIONS
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.types import name_of
-from spanner_schema.model.schema import Dialect, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Dialect
 
 VALUES: dict[str, object] = {"BOOL": True, "FLOAT32": 1.5, "FLOAT64": 1.5}
 """As JSON has them; of the others it is a text."""

@@ -23,7 +23,7 @@ from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator, Draft202012Validator
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes import Envelope, Known, encode, make_envelope
 from watcher.envelopes.avro import event_schema
 from watcher.envelopes.datastream import DatastreamAvro

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.reads.shaped_rows import make_polled_rows
-from spanner_schema.model.schema import Dialect, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Dialect
 from watcher.captures import TableRows
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes import make_envelope

@@ -12,7 +12,7 @@ import pytest
 from fixtures.any_batch import batch_of
 from fixtures.documented import change_of, micros
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures.changes import iterate_changes
 from watcher.envelopes import encode, make_envelope
 from watcher.envelopes.batches import encode_batch

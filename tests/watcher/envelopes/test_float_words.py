@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes.by_column.float_words import STANDING
 from watcher.envelopes.by_column.sent_objects import SentObjects, read_members
 

@@ -7,7 +7,7 @@ from fixtures.protobuf_files import list_types, parse_file
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes import make_envelope
 from watcher.envelopes.plain_protobuf import PlainProtobuf
 from watcher.envelopes.protobuf import NUMBER_MAX, RESERVED, number_field

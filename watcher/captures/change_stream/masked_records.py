@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 from watcher.captures.change_stream.record_values import DataRecord, StreamMod
 from watcher.captures.masked_values import mask_cell
 from watcher.model.errors import ConfigurationError

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from google.cloud.spanner_v1 import TypeAnnotationCode
 from google.cloud.spanner_v1.types import ChangeStreamRecord
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures.change_stream.record_values import (
     DataRecord,
     Heartbeat,

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from itertools import compress
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.model.change import Operation, Shape, ValueCapture
 from watcher.model.value_types import find_code
 from watcher.tables.column_choice import ColumnChoice

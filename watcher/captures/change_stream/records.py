@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.captures.change_stream.json_records import decode_json
 from watcher.captures.change_stream.record_values import (
     ChildPartition,

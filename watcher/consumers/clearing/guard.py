@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import split_name
-from spanner_schema.model.schema import Column, Type, TypeCode
+from spanner_schema.model.schema import Column
 from spanner_schema.watched.ownership import fold, is_ours
 from spanner_schema.watched.records import RECORDED_SCHEMA, TABLE, TAKEN_OVER, read_records
 from watcher.consumers.positions.tables import read_columns

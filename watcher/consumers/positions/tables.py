@@ -11,8 +11,9 @@ from google.api_core.exceptions import AlreadyExists, GoogleAPICallError, Permis
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import TABLE_NAME_CHARACTERS_MAX, split_name
-from spanner_schema.model.schema import Column, Dialect, KeyPart, Table, Type, TypeCode
+from spanner_schema.model.schema import Column, Dialect, KeyPart, Table
 from spanner_schema.model.steps import AddColumn, CreateTable, redefine_column
 from spanner_schema.syntax.render import render_step
 from watcher.consumers.positions.own_names import (

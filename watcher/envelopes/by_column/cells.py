@@ -14,7 +14,7 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes.by_column.sent_objects import SentObjects
 from watcher.envelopes.message import json_text
 from watcher.envelopes.values import (

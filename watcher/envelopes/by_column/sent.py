@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.captures import StreamRows
 from watcher.envelopes.by_column.cells import render_member
 from watcher.envelopes.by_column.changes import CellColumns, ChangeColumns, merge_zeros

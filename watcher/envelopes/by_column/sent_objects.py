@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes.by_column.float_words import replace_words, restore_words
 from watcher.model.value_types import FLOATS, Form, describe_values
 from watcher.spanner.results.sent_values import UnexpectedValueError

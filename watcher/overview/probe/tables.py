@@ -10,6 +10,7 @@ from google.cloud.spanner_v1.database import Database
 from ddl.migration.apply import read_schema, run_statements
 from ddl.rules.evolve import apply_step
 from ddl.tracking.wanted_schema import list_required_steps
+from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import NAME_LENGTH_MAX
 from spanner_schema.model.options import WatchOptions
 from spanner_schema.model.schema import (
@@ -20,8 +21,6 @@ from spanner_schema.model.schema import (
     KeyPart,
     Schema,
     Table,
-    Type,
-    TypeCode,
 )
 from spanner_schema.model.steps import (
     CreateChangeStream,

@@ -11,7 +11,8 @@ from functools import total_ordering
 
 import pyarrow as pa
 
-from spanner_schema.model.schema import Dialect, Table, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Dialect, Table
 from watcher.spanner.dialects import DIALECTS, SqlDialect
 from watcher.spanner.key_values import NAN, Part, Parts, identify_key, normalize
 from watcher.spanner.keys import Key

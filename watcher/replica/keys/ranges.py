@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from spanner_schema.model.schema import TypeCode
+from spanner_schema.model.column_types import TypeCode
 from watcher.replica.keys.order import KeyOrder, SortKey
 from watcher.spanner.key_values import Parts
 from watcher.spanner.keys import Key

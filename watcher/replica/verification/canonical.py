@@ -31,7 +31,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, assert_never
 
-from spanner_schema.model.schema import Dialect, Type
+from spanner_schema.model.column_types import Type
+from spanner_schema.model.schema import Dialect
 from watcher.model.value_types import Form, describe_values, get_compared, write_compared
 from watcher.spanner.dialects import GOOGLESQL, POSTGRESQL, SqlDialect
 

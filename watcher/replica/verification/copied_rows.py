@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanner_schema.model.schema import Table, Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import Table
 from watcher.captures.poll import convert_column
 from watcher.replica.copies import STAMP_COLUMNS, is_dropped
 from watcher.replica.cuts.cut import RowSource

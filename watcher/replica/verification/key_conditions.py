@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.model.value_types import is_float
 from watcher.replica.keys.order import KeyOrder
 from watcher.replica.keys.ranges import KeyInterval

@@ -9,7 +9,8 @@ from functools import partial
 
 import pyarrow as pa
 
-from spanner_schema.model.schema import Dialect, Schema, Table, TypeCode
+from spanner_schema.model.column_types import TypeCode
+from spanner_schema.model.schema import Dialect, Schema, Table
 from spanner_schema.model.selection import matches_any
 from watcher.model.errors import TableNotFoundError
 from watcher.model.log_events.copies import COMPARISON_STARTED

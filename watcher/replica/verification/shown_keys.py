@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.replica.keys.order import KeyOrder
 from watcher.replica.verification.row_hashes import format_units
 from watcher.spanner.key_values import NAN, NULL, Part, Parts, write_nanos

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures.key_ranges import read_key
 from watcher.replica.keys.order import KeyOrder
 from watcher.replica.keys.ranges import KeyInterval

@@ -11,7 +11,7 @@ from google.api_core.exceptions import FailedPrecondition, InvalidArgument, NotF
 from pydantic.alias_generators import to_snake
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
 from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture

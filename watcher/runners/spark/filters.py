@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.model.value_types import FORMS, VALUE_TYPES, Form
 from watcher.spanner.timestamps import to_micros
 from watcher.tables import predicates

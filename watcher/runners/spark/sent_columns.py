@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.envelopes.by_column.sent_objects import SentObjects, convert_sent_values
 from watcher.model.value_types import describe_values
 from watcher.spanner.results.columns import (

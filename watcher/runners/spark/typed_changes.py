@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import StreamRows
 from watcher.model.change import Shape
 from watcher.runners.spark.conversions import convert_column

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.model.errors import LossyNumericError
 from watcher.model.value_types import Form, describe_values
 from watcher.spanner.results import base64_column

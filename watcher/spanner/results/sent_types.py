@@ -8,7 +8,7 @@ from typing import Any
 from google.cloud.spanner_v1 import ResultSetMetadata, TypeAnnotationCode
 from google.cloud.spanner_v1 import TypeCode as TypeCodePb
 
-from spanner_schema.model.schema import Type, TypeCode
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher.model.errors import SchemaChangedError
 from watcher.model.value_types import find_code
 from watcher.spanner.results.wire import ResultPart

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from spanner_schema.model.schema import Type
+from spanner_schema.model.column_types import Type
 from watcher.model.value_types import FORMS
 
 
