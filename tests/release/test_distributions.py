@@ -141,7 +141,8 @@ def test_the_wheel_runs_by_itself(distributions: Distributions, tmp_path: Path) 
     with zipfile.ZipFile(distributions.wheel) as archive:
         archive.extractall(tmp_path)
     program = (
-        "import benchmarks, conformance, ddl, emulator, spanner_schema, sys, watcher; from watcher.cli import main;"
+        "import benchmarks, conformance, ddl, emulator, spanner_schema, sys, watcher;"
+        " from watcher.cli import main;"
         f" assert all(m.__file__.startswith({str(tmp_path)!r})"
         " for m in (benchmarks, conformance, ddl, emulator, spanner_schema, watcher)); main()"
     )
