@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.layout import Layout, PartitionField
 
 COLUMNS = ("SingerId", "FirstName", "LastName", "BirthDate")
+DIFFERS = 10
 PARTITIONS: Mapping[str, list[str]] = {
     "delta": ["lastname", "BirthDate"],
     "iceberg": ["lastname", "month(BirthDate)", "bucket(3, SingerId)"],
@@ -103,20 +104,36 @@ def test_a_replica_keeps_its_layout_through_everything(
         assert {row.get("LastName", name) for row in rows} == {name}
 
 
-def test_a_damaged_partition_is_repaired(singers: Database, tmp_path: Path) -> None:
-    layout = configure(tmp_path, "delta", partition_by=["LastName"])
+def damage_delta(folder: Path) -> None:
+    DeltaTable(f"{folder}/Singers").delete("\"LastName\" = 'B-1'")
+    DeltaTable(f"{folder}/Singers").optimize.compact()
+
+
+def damage_iceberg(folder: Path) -> None:
+    open_iceberg(folder, "Singers").delete("LastName = 'B-1'")
+
+
+@pytest.mark.parametrize(
+    ("format_", "damage"), [("delta", damage_delta), ("iceberg", damage_iceberg)]
+)
+def test_a_damaged_partition_is_repaired(
+    singers: Database, tmp_path: Path, format_: str, damage: Callable[[Path], None]
+) -> None:
+    layout = configure(tmp_path, format_, partition_by=["LastName"])
     write(singers, [(n, "f", EASY[n % 5], None) for n in range(20)])
     replicate(singers, tmp_path, **layout)
-    DeltaTable(f"{tmp_path}/Singers").delete("\"LastName\" = 'B-1'")
-    DeltaTable(f"{tmp_path}/Singers").optimize.compact()
-    source = ("-d", str(address_of(singers)), "-t", "Singers", "--to", f"delta:{tmp_path}")
+    damage(tmp_path)
+    write(singers, [(2, "h", EASY[2], None)])
+    replicate(singers, tmp_path, **layout)
+    source = ("-d", str(address_of(singers)), "-t", "Singers", "--to", f"{format_}:{tmp_path}")
+    assert run_command("verify", *source).returncode == DIFFERS
     done = run_command("verify", *source, "--repair")
     assert done.returncode == 0, done.stdout + done.stderr
     assert_equal(singers, tmp_path)
     write(singers, [(n, "g", EASY[n % 3], None) for n in range(10)])
     replicate(singers, tmp_path, **layout)
     assert verify_folder(singers, tmp_path).equal
-    assert read_by_others(tmp_path, "delta") == [read_names(singers)] * 2
+    assert read_by_others(tmp_path, format_) == [read_names(singers)] * 2
 
 
 @pytest.mark.parametrize("mode", ["keep-deleted", "history"])
