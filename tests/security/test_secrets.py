@@ -58,6 +58,7 @@ NOT_SECRET = {
     "envelope_options": "names and switches of a format",
     "delivery.envelope_options": "names and switches of a format",
     "table.shard_key": "names of columns",
+    "replica.layout": "names of columns, and sizes of files",
 }
 """Settings that look as if they did, or whose names or values are free, and why they do not."""
 SUSPICIOUS = {"password", "secret", "token", "key", "credential", "credentials", "tag", "auth"}
