@@ -53,7 +53,9 @@ def test_a_result_is_the_same_after_a_file(result: ScenarioResult, tmp_path: Pat
 
 def test_the_page_stands_alone(result: ScenarioResult) -> None:
     page = report([result])
-    assert page.count("<svg") == 6
+    # A busy machine may have counted the index once in the second that this takes: no chart.
+    telling = [counts for counts in (result.runs[0].index_rows,) if len(counts) > 1]
+    assert page.count("<svg") == 5 + len(telling)
     assert "200 rows/s" in page
     assert result.command in page
     for outside in ("<script", "<link", "<img", 'src="', "@import"):

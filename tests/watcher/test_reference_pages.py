@@ -51,7 +51,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
 def test_every_setting_is_in_the_reference() -> None:
     shown = set(list_first_cells("configuration.md"))
     sections = re.findall(r"^## `\[(.*)\]`$", (FOLDER / "configuration.md").read_text(), re.M)
-    shown |= {each.rpartition(".")[2] for each in sections}
+    shown |= {part for each in sections for part in each.split(".")}
     for path in [*SECTIONS, "directed_read", "endpoint", "table.NAME"]:
         assert path in sections
         assert set(list_options(path.split("."))) - DESTINATIONS.keys() <= shown, path
