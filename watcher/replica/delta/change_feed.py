@@ -80,10 +80,10 @@ def write_changes(
     return [
         write_feed(
             files,
-            changes.take(pa.array(numbers)).select(written),
+            part.select(written),
             name_values(list_partitions(snapshot), partition),
         )
-        for partition, numbers in parts
+        for partition, part, _ in parts
     ]
 
 

@@ -26,7 +26,6 @@ from watcher.process.failpoints import failpoint
 from watcher.replica.copies import DROPPED
 from watcher.replica.cuts.modes import LATEST, OWN_COLUMNS, find_mode
 from watcher.replica.delta.actions import (
-    add_file,
     add_vector,
     keep_rows,
     now_millis,
@@ -39,12 +38,11 @@ from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.kept_rows import plan_kept_rows
 from watcher.replica.delta.log import LOG as LOG_FOLDER
 from watcher.replica.delta.log import name_entry
-from watcher.replica.delta.new_rows import write_rows
+from watcher.replica.delta.new_rows import add_new, write_rows
 from watcher.replica.delta.partitions import (
     check_columns,
     list_partitions,
     make_arrangement,
-    name_values,
 )
 from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot, SnapshotReader
 from watcher.replica.layout import PLAIN, Layout
@@ -192,10 +190,7 @@ class VectorTable:
             actions.append({"metaData": {**snapshot.metadata, "schemaString": text}})
             actions += map(remove_file, snapshot.files.values())
         new = arrangement.write(self.files, schema, cast_rows(rows, schema, self.path))
-        names = list_partitions(snapshot)
-        for file in new.listed:
-            values = name_values(names, file.partition)
-            actions.append(add_file(file.path, file.size, file.statistics.to_json(), values))
+        actions += (add_new(snapshot, file) for file in new.listed)
         failpoint("after-replica-files")
         if not self.commit(snapshot.version + 1, "WRITE", actions, mark):
             new.abandon()
@@ -259,8 +254,7 @@ class VectorTable:
         vectors = VectorFile()
         actions: list[Action] = []
         for new in rewrite.new:
-            values = rewrite.sources[0].file.add["partitionValues"]
-            action = add_file(new.path, new.size, new.statistics.to_json(), values)
+            action = add_new(self._require(), new)
             if len(gone[new.path]) == new.rows:
                 continue
             if gone[new.path]:

@@ -17,7 +17,7 @@ from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.partitions import list_partitions, name_values
 from watcher.replica.delta.snapshot import Action, Snapshot
 from watcher.replica.writing.arranged_rows import Arrangement
-from watcher.replica.writing.new_files import GROUP_ROWS
+from watcher.replica.writing.new_files import GROUP_ROWS, NewFile
 from watcher.replica.writing.statistics import describe_rows
 
 
@@ -27,12 +27,12 @@ def write_rows(
     """Writes rows, a file for each partition: the action that adds it, and the numbers of its
     rows."""
     names = list_partitions(snapshot)
-    kept = rows.select(arrangement.choose_written(rows.schema).names)
+    kept = arrangement.choose_written(rows.schema).names
     written = []
-    for partition, numbers in arrangement.arrange(rows):
+    for partition, part, numbers in arrangement.arrange(rows):
         path = name_data_file(arrangement.name_folder(partition))
         values = name_values(names, partition)
-        written.append((write_file(files, path, kept.take(pa.array(numbers)), values), numbers))
+        written.append((write_file(files, path, part.select(kept), values), numbers))
     return written
 
 
@@ -44,3 +44,9 @@ def write_file(
     pq.write_table(rows, content, compression="snappy", row_group_size=GROUP_ROWS)
     files.write(PurePosixPath(unquote(path)), content.getvalue())
     return add_file(path, content.getbuffer().nbytes, describe_rows(rows), partition)
+
+
+def add_new(snapshot: Snapshot, new: NewFile) -> Action:
+    """The action that adds a file that was written."""
+    values = name_values(list_partitions(snapshot), new.partition)
+    return add_file(new.path, new.size, new.statistics.to_json(), values)

@@ -12,11 +12,12 @@ from pyroaring import BitMap
 
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import Replacement
-from watcher.replica.delta.actions import add_file, remove_file
+from watcher.replica.delta.actions import remove_file
 from watcher.replica.delta.change_feed import write_changes
 from watcher.replica.delta.deletion_vectors import VectorPlace
 from watcher.replica.delta.features import allows_vectors
 from watcher.replica.delta.merge_on_read import VectorTable
+from watcher.replica.delta.new_rows import add_new
 from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot
 from watcher.replica.writing.file_rewrites import FileRewrite, Source
 from watcher.replica.writing.live_files import find_rows
@@ -72,6 +73,4 @@ def rewrite_files(
             pass
         rewrite.check()
         yield from (remove_file(source.file) for source in sources)
-        for new in rewrite.new:
-            values = sources[0].file.add["partitionValues"]
-            yield add_file(new.path, new.size, new.statistics.to_json(), values)
+        yield from (add_new(snapshot, new) for new in rewrite.new)

@@ -192,7 +192,6 @@ class PositionTable:
         removed = {source.file.path for source in rewrite.sources} & version.files.keys()
         if not removed:
             return None
-        partition = rewrite.sources[0].file.partition
         new = [each for each in rewrite.new if len(gone[each.path]) < each.rows]
         placed = {each.path: gone[each.path] for each in new if gone[each.path]}
         left = version.files.keys() - removed
@@ -200,8 +199,8 @@ class PositionTable:
         change = SnapshotChange(
             Operation.REPLACE,
             {},
-            [describe_data(version.table, each.path, partition) for each in new],
-            self._write_deletes_of(version, placed, partition),
+            [describe_data(version.table, each.path, each.partition) for each in new],
+            self._write_deletes_of(version, placed, rewrite.partition),
             frozenset(removed | idle),
         )
         failpoint("after-rewrite-files")
@@ -247,8 +246,8 @@ class PositionTable:
     ) -> list[tuple[DataFile, NDArray[np.int64]]]:
         """Writes the rows that come, a file for each partition: with the numbers of its rows."""
         return [
-            (self._write_part(version, rows.take(pa.array(numbers)), partition), numbers)
-            for partition, numbers in self.arrangement.arrange(rows)
+            (self._write_part(version, part, partition), numbers)
+            for partition, part, numbers in self.arrangement.arrange(rows)
         ]
 
     def _write_part(

@@ -30,10 +30,19 @@ class Arrangement:
         """The columns of files."""
         return pa.schema([each for each in schema if each.name not in self.left_out])
 
-    def arrange(self, rows: pa.Table) -> Iterator[tuple[Partition, NDArray[np.int64]]]:
-        """The numbers of the rows of each partition, in their order."""
+    def arrange(self, rows: pa.Table) -> Iterator[tuple[Partition, pa.Table, NDArray[np.int64]]]:
+        """The rows of each partition in their order, and their numbers in ``rows``, which are not
+        copied if they are not arranged."""
         if not rows.num_rows:
             return
+        if not self.layout.is_arranged:
+            yield (), rows, np.arange(rows.num_rows)
+            return
+        for partition, numbers in self._number_rows(rows):
+            yield partition, rows.take(pa.array(numbers)), numbers
+
+    def _number_rows(self, rows: pa.Table) -> Iterator[tuple[Partition, NDArray[np.int64]]]:
+        """The numbers of the rows of each partition, in their order."""
         order = sort_rows(rows, self.layout.sort_by)
         values = self.values(rows)
         if not values:
@@ -63,9 +72,8 @@ class Arrangement:
                 new.finish()
                 return new
             for rows in hold_rows(batches, schema, self.layout.file_bytes):
-                for partition, numbers in self.arrange(rows):
-                    folder = self.name_folder(partition)
-                    new.write(rows.take(pa.array(numbers)), folder).partition = partition
+                for partition, part, _ in self.arrange(rows):
+                    new.write(part, self.name_folder(partition), partition)
                     new.finish()
         except BaseException:
             new.abandon()

@@ -55,7 +55,8 @@ class FileRewrite(Generic[F, M]):
         self._new = NewFiles(files, kept, arrangement.layout.file_bytes)
         self._orders: list[NDArray[np.int64]] = []
         self.sources = sources
-        self._folder = arrangement.name_folder(sources[0].file.partition)
+        self.partition = sources[0].file.partition
+        self._folder = arrangement.name_folder(self.partition)
         self.read = 0.0
 
     @property
@@ -72,7 +73,7 @@ class FileRewrite(Generic[F, M]):
         """Writes a group of rows at a time: the file that it is in, and the rows. At the end
         everything is written, and safe. Raises OSError, ReplicaError."""
         for rows in self._group_rows():
-            yield self._new.write(rows, self._folder), rows
+            yield self._new.write(rows, self._folder, self.partition), rows
             if self._layout.sort_by:
                 self._new.finish()
         self._new.finish()

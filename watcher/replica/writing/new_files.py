@@ -74,10 +74,10 @@ class NewFiles:
         self.listed: list[NewFile] = []
         self.written = 0
 
-    def write(self, rows: pa.Table, folder: str = "") -> NewFile:
+    def write(self, rows: pa.Table, folder: str = "", partition: Partition = ()) -> NewFile:
         """Adds a group, whose columns that are not written are left out: the file that it is in;
-        a new one is in the folder."""
-        writer = self._writer or self._open(folder)
+        a new one is of the partition, in its folder."""
+        writer = self._writer or self._open(folder, partition)
         new = self.listed[-1]
         rows = rows.select(self._schema.names)
         writer.write_table(rows, GROUP_ROWS)
@@ -107,8 +107,9 @@ class NewFiles:
         for new in self.listed:
             self._files.remove(new.path)
 
-    def _open(self, folder: str) -> pq.ParquetWriter:
-        self.listed.append(NewFile(self._files.name_data_file(folder), self._rows))
+    def _open(self, folder: str, partition: Partition) -> pq.ParquetWriter:
+        path = self._files.name_data_file(folder)
+        self.listed.append(NewFile(path, self._rows, partition=partition))
         self._stream = self._files.open_new(self.listed[-1].path)
         compression = self._files.compression
         self._writer = pq.ParquetWriter(self._stream, self._schema, compression=compression)
