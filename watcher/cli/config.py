@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from spanner_schema.model.selection import is_glob
@@ -80,12 +80,16 @@ def set_of_tables(values: dict[str, object], option: str, value: object) -> None
         raise ConfigurationError(
             f"--{flag} says how single tables are polled: name them with --table, without globs"
         )
-    sections = read_section(values, "table")
-    spelled = {name.casefold(): name for name in sections}
+    known = sections = read_section(values, "table")
     for name in names:
-        section = spelled.get(name.casefold(), name)
+        section = spell_table(name, known)
         sections = {**sections, section: {**read_section(sections, section), option: value}}
     values["table"] = sections
+
+
+def spell_table(name: str, sections: Iterable[str]) -> str:
+    """A table as the file spells it, if it has a section of it: names ignore case."""
+    return {each.casefold(): each for each in sections}.get(name.casefold(), name)
 
 
 def set_of_named(values: dict[str, object], flag: str, given: object) -> None:
@@ -99,7 +103,7 @@ def set_of_named(values: dict[str, object], flag: str, given: object) -> None:
                 f"invalid --{flag} '{text}': write it as --{flag} \"{OF_ONE_TABLE[flag]}\""
             )
         sections = read_section(values, "table")
-        table = {each.casefold(): each for each in sections}.get(table.casefold(), table)
+        table = spell_table(table, sections)
         section = read_section(sections, table)
         if flag == "mask":
             section = {**section, "masks": {**read_section(section, "masks"), column: value}}
@@ -123,7 +127,7 @@ def set_of_layouts(values: dict[str, object], flag: str, given: object) -> None:
             )
         replica = read_section(values, "replica")
         layouts = read_section(replica, "layout")
-        table = {each.casefold(): each for each in layouts}.get(table.casefold(), table)
+        table = spell_table(table, layouts)
         names = [each.strip() for each in COMMAS.split(value)]
         section = {**read_section(layouts, table), flag: int(value) if number else names}
         values["replica"] = {**replica, "layout": {**layouts, table: section}}
