@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from fixtures.any_change import CHOICES, DATABASE
-from fixtures.kafka import MockCluster, read_records
+from fixtures.browser import wait_until
+from fixtures.kafka import MockCluster, load_client, read_records
 
 from benchmarks.kafka_sink import make_rows
 from benchmarks.reads.shaped_rows import make_polled_rows, make_streamed_rows
@@ -32,6 +33,7 @@ from watcher.sinks.whole_batches import choose_each
 ROWS = 300
 LARGE = (3, 7, ROWS - 1)
 TOPIC = "all"
+CLIENT = load_client()
 
 
 def make_sink(
@@ -63,6 +65,30 @@ def encode(rows: Changed, envelope: Envelope) -> list[Message] | None:
         return [m for c in iterate_changes(rows, DATABASE) for m in envelope.encode(c)]
     except EnvelopeError:
         return None
+
+
+class SlowReports(CLIENT.Producer):  # type: ignore[misc]
+    """Its first message spoils the transaction before there is a second one, and is not reported
+    yet to whoever looks without waiting."""
+
+    first = True
+
+    def produce(self, *message: object, **more: object) -> None:
+        super().produce(*message, **more)
+        if SlowReports.first:
+            SlowReports.first = False
+            wait_until(self.is_spoilt, "the transaction is spoilt")
+
+    def is_spoilt(self) -> bool:
+        """What is refused of a message that nobody may send."""
+        with pytest.raises(CLIENT.KafkaException) as refused:
+            super().produce(TOPIC, b"x" * 20_000)
+        spoilt: bool = refused.value.args[0].code() == CLIENT.KafkaError._STATE
+        return spoilt
+
+    def poll(self, timeout: float = -1) -> int:
+        reported: int = super().poll(timeout) if timeout else 0
+        return reported
 
 
 @pytest.mark.parametrize("captured", [None, ValueCapture.NEW_ROW_AND_OLD_VALUES])
@@ -115,9 +141,11 @@ def test_refused_rows_of_a_batch_go_to_the_dead_letters_and_the_others_arrive(
     assert read_keys(cluster) == [n for n in range(ROWS) if n not in LARGE]
 
 
+@pytest.mark.parametrize("producer", [CLIENT.Producer, SlowReports])
 def test_a_transaction_with_a_row_that_the_broker_refuses_comes_again_without_it(
-    cluster: MockCluster, tmp_path: Path
+    cluster: MockCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, producer: type[object]
 ) -> None:
+    monkeypatch.setattr(CLIENT, "Producer", producer)
     letters, rows = tmp_path / "dead.jsonl", make_rows(0, ROWS)
     one_by_one = {"linger_ms": 0, "batch_num_messages": 1}
     sink = make_sink(cluster, make_envelope("plain"), letters, "one", **one_by_one)

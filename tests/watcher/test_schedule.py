@@ -106,8 +106,10 @@ threading.Thread(target=lambda: (sys.stdin.read(), schedule.stop())).start()
 schedule.start()
 schedule.wait()
 """
-INTERVAL = 0.02
+INTERVAL = 0.05
 RUNS = 20
+LATE = 0.25
+"""The share of all the time by which the first run may be late; a doubled schedule takes half."""
 
 
 @pytest.mark.essential
@@ -132,5 +134,5 @@ def test_a_clock_that_is_set_neither_stops_recurring_work_nor_doubles_it(
         _, log = process.communicate()
         late.cancel()
     assert process.returncode == 0, "nothing ran after the clock was set"
-    assert runs[-1] - runs[0] >= (RUNS - 2) * INTERVAL
+    assert runs[-1] - runs[0] >= (RUNS - 1) * INTERVAL * (1 - LATE)
     assert log.count(said) == 1

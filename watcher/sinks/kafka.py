@@ -31,6 +31,8 @@ TRANSACTION_SECONDS_MAX = 30.0
 ABORT_SECONDS_MAX = 5.0
 """How long the call that aborts a transaction may take."""
 WAIT_SECONDS = 0.2
+REPORT_POLLS_MAX = 50
+"""How often a report that has to come is waited for."""
 MESSAGES_PER_POLL = 1_000
 
 
@@ -262,13 +264,21 @@ class KafkaSink:
             except self._client.KafkaException as error:
                 reason = error.args[0]
                 if self.transactional_id is not None:
-                    producer.poll(0)  # a message before this one may have spoilt the transaction
-                    self._raise_failures()
+                    self._raise_cause(producer)
                 if taken is None or judge(reason) is not Verdict.REFUSED:
                     raise self._troubles.convert(reason, topic) from error
                 refusal = Refusal(taken.decode(), describe(reason))
                 raise RefusedChangesError(str(self._destination), [refusal]) from error
             else:
+                return
+
+    def _raise_cause(self, producer: Producer) -> None:
+        """Raises for the message before this one that has spoilt the transaction, if one has: the
+        client refuses all others from that moment on, and reports that one a little later."""
+        for _ in range(REPORT_POLLS_MAX):
+            producer.poll(WAIT_SECONDS)
+            self._raise_failures()
+            if len(producer) == 0:
                 return
 
     # What the client reports, while it is polled or flushed.
