@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
 
 import apsw
 
@@ -24,6 +28,7 @@ from spanner_schema.syntax.protos import list_bundle_types
 
 STATEMENTS_MAX = 2_000
 VARIANTS_MAX = 100
+SCHEMAS_MAX = 64
 DELETING = frozenset({MutationKind.REPLACE})
 AS_THEY_ARE: frozenset[str] = frozenset()
 """Reads every table as it is now."""
@@ -134,6 +139,42 @@ class CompiledStatement:
         return self._partitioned
 
 
+class Compiled:
+    """What was compiled for a schema: it serves every database that has an equal one."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.plans: dict[tuple[str, tuple[str, ...]], WritePlan] = {}
+        self.statements: dict[object, CompiledStatement] = {}
+
+
+class KnownSchemas:
+    """The schemas that were used last, with what was compiled for each. Thread-safe.
+
+    Tests make hundreds of databases with one schema: each would compile its statements again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[object, Compiled] = OrderedDict()
+
+    def find(self, schema: Schema) -> Compiled:
+        """What was compiled for an equal schema; nothing yet if there is none."""
+        key = tuple(
+            tuple(sorted(value.items())) if isinstance(value, Mapping) else value
+            for value in (getattr(schema, each.name) for each in fields(schema) if each.compare)
+        )
+        with self._lock:
+            compiled = self._known.pop(key, None) or Compiled(schema)
+            self._known[key] = compiled
+            if len(self._known) > SCHEMAS_MAX:
+                self._known.popitem(last=False)
+        return compiled
+
+
+SCHEMAS = KnownSchemas()
+
+
 class SchemaState:
     """Immutable, apart from its caches.
 
@@ -157,38 +198,44 @@ class SchemaState:
         self.placement = placement
         self.has_references = any(table.foreign_keys for table in schema.tables)
         self.cascading_keys = cascading_keys(schema)
-        self._plans: dict[tuple[str, tuple[str, ...]], WritePlan] = {}
-        self._statements: dict[object, CompiledStatement] = {}
         self._columns_read: dict[str, frozenset[tuple[str, str]]] = {}
         self._row_readers: dict[str, RowReader | None] = {}
         self._locked: dict[frozenset[tuple[str, bool]], frozenset[str]] = {}
         self._rights: dict[str, Rights] = {}
         self._reads: StatementReads | None = None
 
+    @cached_property
+    def _compiled(self) -> Compiled:
+        """Looked for when something is compiled: most states of a long change of schemas never
+        are. Of a file of a later schema nothing is shared."""
+        return SCHEMAS.find(self.schema) if self.placement is AS_IT_IS else Compiled(self.schema)
+
     def write_plan(self, table: str, columns: tuple[str, ...]) -> WritePlan:
         """The prepared statements for writing these columns."""
-        plan = self._plans.get((table, columns))
+        plans = self._compiled.plans
+        plan = plans.get((table, columns))
         if plan is None:
             plan = plan_write(self.schema, table, columns)
-            if len(self._plans) >= STATEMENTS_MAX:
-                self._plans.clear()
-            self._plans[table, columns] = plan
+            if len(plans) >= STATEMENTS_MAX:
+                plans.clear()
+            plans[table, columns] = plan
         return plan
 
     def compile(self, sql: str, types: Mapping[str, Type]) -> CompiledStatement:
         """A statement for this schema; compiled once per text and types."""
         key = (sql, tuple(sorted(types.items())))
-        statement = self._statements.get(key)
+        statements = self._compiled.statements
+        statement = statements.get(key)
         if statement is None:
-            statement = CompiledStatement(sql, types, self.schema, self.placement)
-            if len(self._statements) >= STATEMENTS_MAX:
-                self._statements.clear()
-            self._statements[key] = statement
+            statement = CompiledStatement(sql, types, self._compiled.schema, self.placement)
+            if len(statements) >= STATEMENTS_MAX:
+                statements.clear()
+            statements[key] = statement
         return statement
 
     def recompile(self, statement: CompiledStatement) -> CompiledStatement:
         """A statement for this schema; the same one if it was compiled for it."""
-        if statement.schema is self.schema and statement.placement is self.placement:
+        if statement.schema is self._compiled.schema and statement.placement is self.placement:
             return statement
         return self.compile(statement.text, statement.types)
 

@@ -35,7 +35,7 @@ from emulator.services.database_admin import (
     database_message,
     operation_name,
 )
-from emulator.services.filters import select
+from emulator.services.filters import read_filter, select
 from emulator.services.instance_store import INSTANCE_NAME
 from emulator.services.operations import run_in_background, set_response
 from emulator.services.paging import cut_page
@@ -217,8 +217,9 @@ class Backups:
     def list_operations(self, request: Message, context: RpcContext) -> Message:
         """The operations of an instance's backups."""
         self._registry.instances.get(request.parent)
-        operations = self._registry.operations.below(f"{request.parent}/backups/")
-        listed, token = cut_page(select(operations, request, lambda each: each), request)
+        accept = read_filter(request)
+        operations = self._registry.operations.below(f"{request.parent}/backups/", accept)
+        listed, token = cut_page(operations, request)
         return m.ListBackupOperationsResponse(operations=listed, next_page_token=token)
 
     def _check_new(self, instance: str, identifier: str, method: str) -> str:

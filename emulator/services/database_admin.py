@@ -17,7 +17,7 @@ from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.errors import already_exists, failed_precondition, invalid_argument
 from emulator.faults import FaultInjector
 from emulator.services.calls import Call, RpcContext
-from emulator.services.filters import select
+from emulator.services.filters import read_filter
 from emulator.services.operations import run_in_background, set_response
 from emulator.services.paging import cut_page
 from emulator.services.registry import HostedDatabase, Registry
@@ -181,10 +181,11 @@ class DatabaseAdmin:
     def list_operations(self, request: Message, context: RpcContext) -> Message:
         """The operations of an instance's databases."""
         self._registry.instances.get(request.parent)
-        operations = self._registry.operations.below(f"{request.parent}/databases/")
+        accept = read_filter(request)
+        operations = self._registry.operations.below(f"{request.parent}/databases/", accept)
         if is_wrong(Wrong.SCHEMA_CHANGES_LISTED):
             operations = []
-        listed, token = cut_page(select(operations, request, lambda each: each), request)
+        listed, token = cut_page(operations, request)
         return m.ListDatabaseOperationsResponse(operations=listed, next_page_token=token)
 
     def list_roles(self, request: Message, context: RpcContext) -> Message:

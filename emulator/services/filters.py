@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
+from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.json_format import MessageToDict
 
 from emulator.errors import invalid_argument
@@ -27,18 +29,55 @@ DEPTH_MAX = 20
 def select(items: Sequence[Item], request: Message, show: Callable[[Item], Message]) -> list[Item]:
     """The items that the filter of a request takes; ``show`` gives the message that it reads.
     Raises INVALID_ARGUMENT for one that cannot be read."""
+    accept = read_filter(request)
+    return [item for item in items if accept(show(item))]
+
+
+def read_filter(request: Message) -> Callable[[Message], bool]:
+    """Whether the filter of a request takes a message. Raises INVALID_ARGUMENT for one that cannot
+    be read."""
     if not request.filter.strip():
-        return list(items)
+        return lambda _: True
     test = Filter(request.filter).read()
-    return [item for item in items if test(plain(show(item)))]
+    return lambda message: test(MessageFields(message))
 
 
-def plain(message: Message) -> Shown:
-    """A message as nested objects; what is not set is not there, but for ``done``."""
-    shown: dict[str, object] = MessageToDict(message, preserving_proto_field_name=True)
-    if "done" in message.DESCRIPTOR.fields_by_name:
-        shown.setdefault("done", False)
-    return shown
+class MessageFields(Mapping[str, object]):
+    """A message as nested objects; what is not set is not there, but for ``done``.
+
+    What filters ask of every message, its name and the type of its metadata, is read directly: a
+    server has thousands of operations, and converting one takes a tenth of a millisecond.
+    """
+
+    def __init__(self, message: Message) -> None:
+        self._message = message
+
+    def __getitem__(self, name: str) -> object:
+        message = self._message
+        if isinstance(message, AnyMessage):
+            return message.type_url or None if name == "@type" else self._whole[name]
+        if name == "name" and isinstance(getattr(message, name, None), str):
+            return message.name
+        field = message.DESCRIPTOR.fields_by_name.get(name)
+        if field is not None and field.message_type is AnyMessage.DESCRIPTOR:
+            return MessageFields(getattr(message, name)) if message.HasField(name) else None
+        return self._whole[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._whole)
+
+    def __len__(self) -> int:
+        return len(self._whole)
+
+    def __str__(self) -> str:
+        return str(self._whole)
+
+    @cached_property
+    def _whole(self) -> dict[str, object]:
+        shown: dict[str, object] = MessageToDict(self._message, preserving_proto_field_name=True)
+        if "done" in self._message.DESCRIPTOR.fields_by_name:
+            shown.setdefault("done", False)
+        return shown
 
 
 class Filter:

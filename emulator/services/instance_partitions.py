@@ -12,7 +12,7 @@ from emulator.engine.clock import wall_micros
 from emulator.errors import already_exists, failed_precondition, invalid_argument
 from emulator.limits import INSTANCE_PARTITIONS_MAX
 from emulator.services.calls import Call, RpcContext
-from emulator.services.filters import select
+from emulator.services.filters import read_filter
 from emulator.services.operations import set_response
 from emulator.services.paging import cut_page
 from emulator.services.registry import Registry
@@ -118,8 +118,11 @@ class InstancePartitions:
     def list_operations(self, request: Message, context: RpcContext) -> Message:
         """What has worked on the partitions of an instance; all of it is done."""
         self._registry.instances.get(request.parent)
-        operations = self._registry.operations.below(f"{request.parent}/instancePartitions/")
-        shown, token = cut_page(select(operations, request, lambda each: each), request)
+        accept = read_filter(request)
+        operations = self._registry.operations.below(
+            f"{request.parent}/instancePartitions/", accept
+        )
+        shown, token = cut_page(operations, request)
         return m.ListInstancePartitionOperationsResponse(operations=shown, next_page_token=token)
 
     def _show(self, kept: Message) -> Message:

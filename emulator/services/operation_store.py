@@ -43,11 +43,17 @@ class OperationStore:
             copy.CopyFrom(operation)
             return copy
 
-    def below(self, prefix: str) -> list[Message]:
-        """Copies of the operations whose names begin like this, by name."""
+    def below(
+        self, prefix: str, accept: Callable[[Message], bool] = lambda _: True
+    ) -> list[Message]:
+        """Copies of the operations whose names begin like this and that are accepted, by name."""
         with self._lock:
-            names = sorted(name for name in self._operations if name.startswith(prefix))
-            return [self.get(name) for name in names]
+            names = [
+                name
+                for name, operation in self._operations.items()
+                if name.startswith(prefix) and accept(operation)
+            ]
+            return [self.get(name) for name in sorted(names)]
 
     def change(self, name: str, change: Callable[[Message], None]) -> None:
         """Changes an operation, if it was not deleted meanwhile; wakes those who wait for it."""

@@ -19,6 +19,7 @@ from fixtures.changing_schemas import (
     watchable_ddl,
     write,
 )
+from fixtures.consumers import open_reader
 from fixtures.spark import options_of
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
@@ -56,7 +57,7 @@ class Query:
         self.committed = 0
 
     def _fresh(self) -> ChangesReader:
-        return ChangesReader(resolve_scan(parse_source_options(self._given)))
+        return open_reader(self._given)
 
     def set_options(self, **options: str) -> None:
         """For the processes that are started from now on."""

@@ -10,16 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fixtures.server import connect, spawn
+from fixtures.consumers import open_reader
+from fixtures.server import connect, end_left_running, spawn
 from fixtures.singers import SINGERS, address_of, make_watchable
 from google.cloud.spanner_v1.database import Database
 
 from emulator.process import ServerProcess
 from watcher.model.errors import UnavailableError
-from watcher.runners.spark.resolution import resolve_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable
 from watcher.runners.spark.streaming import ChangesReader
-from watcher.settings.spark_parsing import parse_source_options
 
 SECONDS_MAX = 60
 BEGINS, ENDS = "does not answer; retrying", r"answers again after \d+\.\d s"
@@ -44,7 +43,7 @@ class World:
         address = address_of(self.database)
         names = {"project": address.project, "instance": address.instance, "database": "spark"}
         given = {"table": "Singers", "startingTimestamp": "1970-01-02T00:00:00Z", "consumer": "c"}
-        return ChangesReader(resolve_scan(parse_source_options(names | given | more)))
+        return open_reader(names | given | more)
 
     def restart(self) -> None:
         port = int(self.server.address.rsplit(":", maxsplit=1)[-1])
@@ -57,6 +56,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     with new_world.database.batch() as batch:
         batch.insert("Singers", ("SingerId", "LastName"), [(1, "x")])
     yield new_world
+    end_left_running()
     if new_world.server.running:
         new_world.server.kill()
 

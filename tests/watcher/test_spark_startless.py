@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fixtures.consumers import write
+from fixtures.server import LEFT_RUNNING
 from fixtures.singers import address_of
 from google.cloud.spanner_v1.database import Database
 
@@ -47,6 +48,7 @@ class Query:
         self.options |= options
         scan = resolve_scan(parse_source_options(self.options))
         self.reader, self.newer = StartlessReader(scan), ChangesReader(scan)
+        LEFT_RUNNING.extend((self.reader.stop, self.newer.stop))
         if self.ends:
             seen = json.loads(self.ends[-1])
             assert self.reader.partitions(seen, seen) == []

@@ -21,12 +21,11 @@ from fixtures.replicas import (
     replicate,
     verify_folder,
 )
-from fixtures.server import VARIABLE, CreateDatabase, connect
+from fixtures.server import VARIABLE, CreateDatabase, connect, spawn
 from fixtures.singers import make_watchable, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from benchmarks.query_costs import query_costs
-from emulator.process import spawn
 from spanner_schema.model.schema import Dialect
 from watcher.model.errors import TableNotFoundError
 from watcher.replica.verification.report import DifferenceKind, Report

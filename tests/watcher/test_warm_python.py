@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 from fixtures.pace import allow
-from fixtures.warm_python import SOCKET, WARM_PYTHON, WarmProcess, kill_whole
+from fixtures.warm_python import SOCKET, WARM_PYTHON, WarmProcess, kill_whole, run_warm
 
 SAYS_ALL = """
 import os, sys
 print(sys.argv, sys.stdin.read(), os.getcwd(), os.environ.get("VARIABLE"))
 print(sys.modules.get("watcher.runners.watcher") is not None, file=sys.stderr)
 """
+Run = Callable[..., subprocess.CompletedProcess[str]]
 WAITS = "import threading; print('begun'); threading.Event().wait()"
 
 
@@ -37,6 +39,17 @@ def run(
     )
 
 
+def ask_for(*arguments: str, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
+    return run_warm(arguments, os.environ, allow(seconds))
+
+
+def find_templates() -> list[psutil.Process]:
+    """The process of this one that is forked for commands."""
+    return [
+        each for each in psutil.Process().children() if "fixtures.fork_server" in each.cmdline()
+    ]
+
+
 def test_a_command_has_its_arguments_streams_folder_and_variables(tmp_path: Path) -> None:
     done = run(
         *("-c", SAYS_ALL, "one", "-u"),
@@ -49,14 +62,54 @@ def test_a_command_has_its_arguments_streams_folder_and_variables(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("program", "code"),
-    [("pass", 0), ("raise SystemExit(7)", 7), ("1/0", 1), ("import os; os.kill(0, 9)", -9)],
+    ("program", "code", "errors"),
+    [
+        ("pass", 0, ""),
+        ("raise SystemExit(7)", 7, ""),
+        ("raise SystemExit(-1)", 255, ""),
+        ("raise SystemExit('words')", 1, "words\n"),
+        ("1/0", 1, "ZeroDivisionError: division by zero\n"),
+        ("import os; os.kill(os.getpid(), 9)", -9, ""),
+    ],
 )
-def test_it_ends_as_its_command_ends(program: str, code: int) -> None:
-    program = program.replace("kill(0", "kill(os.getpid()")
-    done = run("-c", program)
-    assert done.returncode == code
-    assert ("ZeroDivisionError" in done.stderr) == (code == 1)
+@pytest.mark.parametrize("ways", [run, ask_for], ids=["launcher", "asked for"])
+def test_it_ends_as_its_command_ends(ways: Run, program: str, code: int, errors: str) -> None:
+    done = ways("-c", program)
+    assert (done.returncode, done.stderr[-len(errors) :] if errors else done.stderr) == (
+        code,
+        errors,
+    )
+
+
+def test_threads_and_functions_for_the_end_run_before_a_command_ends() -> None:
+    """The interpreter itself is not taken apart: what is left is written before."""
+    program = """
+import atexit, sys, threading
+sys.stdout.write("main")
+def end_thread():
+    threading.main_thread().join()
+    sys.stdout.write(" thread")
+threading.Thread(target=end_thread).start()
+atexit.register(lambda: sys.stdout.write(" atexit"))
+"""
+    assert ask_for("-c", program).stdout == "main thread atexit"
+
+
+def test_output_that_nobody_reads_is_an_error_at_the_end() -> None:
+    program = "import os; os.close(1); os.open('/dev/full', os.O_WRONLY); print('words')"
+    done = ask_for("-c", program)
+    assert done.returncode == 120
+    assert "No space left on device" in done.stderr
+
+
+def test_a_command_that_takes_too_long_is_killed() -> None:
+    ask_for("-c", "pass")
+    (template,) = find_templates()
+    before = template.children(recursive=True)
+    with pytest.raises(TimeoutError, match="a command has not ended; it has printed"):
+        ask_for("-c", WAITS, seconds=0.1)
+    left = [each for each in template.children(recursive=True) if each not in before]
+    assert psutil.wait_procs(left, allow(30))[1] == []
 
 
 def test_a_module_and_a_file_are_programs_too(tmp_path: Path) -> None:

@@ -52,16 +52,23 @@ def run_as_fork(
             hand_signals_on(process)
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDED_ON)
-        return int(keeper.recv(NUMBER_BYTES) or b"1")
+        return receive_code(keeper)
 
 
-def ask(keeper: socket.socket, address: str, command: Command) -> int | None:
-    """The process id of the fork."""
+def receive_code(keeper: socket.socket) -> int:
+    """How a command ends, once it does, as ``run_as_fork`` returns it."""
+    return int(keeper.recv(NUMBER_BYTES) or b"1")
+
+
+def ask(
+    keeper: socket.socket, address: str, command: Command, files: Sequence[int] = STANDARD_FILES
+) -> int | None:
+    """The process id of the fork, whose standard files are ``files``."""
     content = json.dumps(command).encode()
     head = len(content).to_bytes(NUMBER_BYTES, "big")
     try:
         keeper.connect(address)
-        socket.send_fds(keeper, [head], STANDARD_FILES)
+        socket.send_fds(keeper, [head], files)
         keeper.sendall(content)
         answer = keeper.recv(NUMBER_BYTES)
     except OSError:
