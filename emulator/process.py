@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from emulator.faults import Faults
 from emulator.tls import Tls
 
 READY = "listening on "
+START_SECONDS_MAX = 300.0
+"""A second or two on a machine with idle cores."""
 STOP_SECONDS_MAX = 30.0
 CALL_SECONDS_MAX = 30.0
 
@@ -103,7 +106,8 @@ def spawn(
     ``start`` starts a Python with the given arguments. With ``tls`` the port speaks TLS; faults are
     then those from the start.
 
-    Raises RuntimeError when it does not come up; why is on its standard error.
+    Raises RuntimeError when it does not come up in START_SECONDS_MAX; its standard error says
+    why.
     """
     command = ["-m", "emulator", "--port", str(port)]
     if change_stream_churn_seconds:
@@ -118,7 +122,9 @@ def spawn(
     if tls is not None:
         command += tls.list_options()
     process = start(command)
-    line = process.stdout.readline().strip() if process.stdout is not None else ""
+    line = ""
+    if process.stdout is not None and select.select([process.stdout], [], [], START_SECONDS_MAX)[0]:
+        line = process.stdout.readline().strip()
     if not line.startswith(READY):
         process.kill()
         process.wait(STOP_SECONDS_MAX)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from fixtures import warm_python
 from fixtures.pace import allow
 from fixtures.warm_python import SOCKET, WARM_PYTHON, WarmProcess, kill_whole, run_warm
 
@@ -157,6 +158,24 @@ def test_a_command_is_killed_with_what_it_has_started() -> None:
     gone, alive = psutil.wait_procs([started], timeout=allow(10))
     assert gone
     assert not alive
+
+
+def test_commands_are_ordinary_once_the_process_that_is_forked_is_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody waits for its answer for ever: those that have asked already, and those that come."""
+    server = warm_python.ForkServer()
+    monkeypatch.setattr(warm_python, "SERVERS", [server])
+    monkeypatch.setenv(SOCKET, server.path)
+    known = find_templates()
+    assert ask_for("-c", SAYS_ALL).stderr == "True\n"
+    (template,) = [each for each in find_templates() if each not in known]
+    template.suspend()
+    with subprocess.Popen([*WARM_PYTHON, "-c", SAYS_ALL], stdin=-1, stderr=-1, text=True) as asking:
+        template.kill()
+        assert asking.communicate(timeout=allow(60))[1] == "False\n"
+    assert ask_for("-c", SAYS_ALL).stderr == "False\n"
+    server.stop()
 
 
 def test_without_the_fork_server_it_is_an_ordinary_python() -> None:
