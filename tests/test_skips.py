@@ -28,7 +28,8 @@ def run_pytest(
     result = subprocess.run(
         [*command, "-p", "no:cacheprovider"],
         cwd=folder,
-        env=os.environ | {"CI": ci, "PYTHONPATH": str(TESTS)},
+        env=os.environ
+        | {"CI": ci, "PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fixtures.commands import run_command
 
 from conformance.churn import Churn, ChurnReport
 from conformance.judges.arrivals import Latency
@@ -16,13 +15,9 @@ from conformance.run import Report
 from conformance.runs import describe_all, describe_run, make_json
 from conformance.settings import Settings
 
-COMMAND = [sys.executable, "-c", "from watcher.cli import main; main()", "conformance"]
-
 
 def refuse(*arguments: str) -> tuple[int, str]:
-    done = subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=300
-    )
+    done = run_command("conformance", *arguments)
     return done.returncode, done.stderr
 
 

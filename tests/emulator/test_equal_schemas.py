@@ -8,6 +8,7 @@ import pytest
 from fixtures.engine_world import INSERT, open_database, query, write
 
 from emulator.engine import state
+from emulator.sql.compile import compile_statement
 
 TABLE = "CREATE TABLE T (K INT64, V STRING(9)) PRIMARY KEY (K)"
 ALL = "SELECT * FROM T ORDER BY K"
@@ -18,13 +19,12 @@ def test_a_statement_is_compiled_once_for_all_databases_with_one_schema(
 ) -> None:
     monkeypatch.setattr(state, "SCHEMAS", state.KnownSchemas())
     compiled: list[str] = []
-    compile_statement = state.compile_statement
 
     def record(text: str, *arguments: object) -> object:
         compiled.append(text)
         return compile_statement(text, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(state, "compile_statement", record)
+    monkeypatch.setattr("emulator.engine.state.compile_statement", record)
     with ExitStack() as databases:
         one, two, other = (
             databases.enter_context(open_database(table))
