@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import apsw
+
 from emulator.engine.catalogs import Catalogs
 from emulator.engine.dml import bind_parameters
 from emulator.engine.privileges import Rights
 from emulator.engine.query_stats import QueryStats
 from emulator.engine.reads import ReadPlan, merge_rows, plan_read
-from emulator.engine.refusals import too_old, unknown_table
-from emulator.engine.results import Bindings, Check, nothing_to_release, rows_in_memory, start_query
+from emulator.engine.refusals import too_old, translate_error, unknown_table
+from emulator.engine.results import (
+    Bindings,
+    Check,
+    nothing_to_release,
+    query_plan,
+    rows_in_memory,
+    start_query,
+)
 from emulator.engine.snapshots import Snapshot, Snapshots
 from emulator.engine.splits import QueryPartition, key_ranges
 from emulator.engine.state import CompiledStatement, SchemaState
@@ -73,12 +82,7 @@ class ReadOnlyTransaction:
         ``check`` is called now and then while SQLite works; what it raises ends the query. The
         catalog shows what ``rights`` are for.
         """
-        plain = statement.plain
-        if isinstance(plain, CompiledQuery) and plain.draws:
-            raise invalid_argument(
-                "GET_NEXT_SEQUENCE_VALUE is only allowed in read-write transactions."
-            )
-        if isinstance(plain, CompiledQuery) and plain.catalog:
+        if reads_catalog(statement.plain):
             return self._query_catalog(statement, params, rights)
         snapshot = self._snapshot()
         try:
@@ -86,6 +90,22 @@ class ReadOnlyTransaction:
         except BaseException:
             self._around.snapshots.close(snapshot, complete=True)
             raise
+
+    def explain(
+        self, statement: CompiledStatement, params: Mapping[str, Stored]
+    ) -> tuple[str, ...]:
+        """SQLite's plan of a query, a line a step, which is not run: whatever its values are. The
+        catalog has none."""
+        if reads_catalog(statement.plain):
+            return ()
+        snapshot = self._snapshot()
+        try:
+            query, values = self._prepare(snapshot, QueryRequest(statement, params, profile=True))
+            return query_plan(snapshot.reader.connection, query.sql, values)
+        except apsw.Error as error:
+            raise translate_error(error, snapshot.state.schema) from error
+        finally:
+            self._around.snapshots.close(snapshot, complete=True)
 
     def _query_catalog(
         self, statement: CompiledStatement, params: Mapping[str, Stored], rights: Rights | None
@@ -148,6 +168,22 @@ class ReadOnlyTransaction:
         return snapshot
 
     def _query(self, snapshot: Snapshot, request: QueryRequest) -> ResultRows:
+        query, values = self._prepare(snapshot, request)
+        return start_query(
+            snapshot.reader,
+            query.sql,
+            values,
+            query.columns,
+            snapshot.state.schema,
+            self._release(snapshot),
+            profile=request.profile,
+            check=request.check,
+        )
+
+    def _prepare(
+        self, snapshot: Snapshot, request: QueryRequest
+    ) -> tuple[CompiledQuery, dict[str, Stored]]:
+        """The query as it is run, and its values."""
         state = snapshot.state
         statement = state.recompile(request.statement)
         tables = expect_query(statement.plain).tables
@@ -160,16 +196,7 @@ class ReadOnlyTransaction:
         values = self._values(query, request.params) | bounds
         if as_of:
             values["asof_"] = self.read_timestamp_micros
-        return start_query(
-            snapshot.reader,
-            query.sql,
-            values,
-            query.columns,
-            state.schema,
-            self._release(snapshot),
-            profile=request.profile,
-            check=request.check,
-        )
+        return query, values
 
     def _values(self, statement: CompiledQuery, params: Mapping[str, Stored]) -> dict[str, Stored]:
         return bind_parameters(statement.bindings, params, Moment.at(self.read_timestamp_micros))
@@ -212,8 +239,19 @@ class QueryRequest:
     statement: CompiledStatement
     params: Mapping[str, Stored]
     profile: bool
-    check: Check | None
+    check: Check | None = None
     part: QueryPartition | None = None
+
+
+def reads_catalog(statement: Statement) -> bool:
+    """Whether it is a query of the catalog. Raises INVALID_ARGUMENT for one that draws numbers."""
+    if not isinstance(statement, CompiledQuery):
+        return False
+    if statement.draws:
+        raise invalid_argument(
+            "GET_NEXT_SEQUENCE_VALUE is only allowed in read-write transactions."
+        )
+    return bool(statement.catalog)
 
 
 def expect_query(statement: Statement) -> CompiledQuery:

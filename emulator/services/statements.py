@@ -231,11 +231,7 @@ def plan_statement(statement: BoundStatement, selected: SelectedTransaction) -> 
     rows = no_rows()
     engine = selected.transaction.engine
     if statement.is_query and isinstance(engine, ReadOnlyTransaction):
-        explained = engine.query(
-            statement.compiled, statement.params, profile=True, rights=statement.rights
-        )
-        explained.close()
-        rows.stats.plan = explained.stats.plan
+        rows.stats.plan = engine.explain(statement.compiled, statement.params)
     return StatementOutcome(rows, shown, None if statement.is_query else 0, mode=PLAN)
 
 

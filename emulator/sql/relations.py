@@ -41,6 +41,9 @@ TABLE_HINTS = {
 READ_FUNCTIONS = "READ_"
 """How the functions that read change streams begin; those that exist are no tables."""
 
+IMPLIED_SCHEMA = "PG_CATALOG"
+"""Where PostgreSQL looks for a table that no WITH names, before it looks into the schemas."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -219,8 +222,9 @@ class From:
             return self._unnest(path)
         if node.meta.get(OFFSET):
             raise errors.invalid_argument("WITH OFFSET is allowed after an array only")
-        if name.upper() in self._context.catalog_types:
-            return self._catalog(node, name.upper(), alias)
+        for system in (name.upper(), f"{IMPLIED_SCHEMA}.{name.upper()}"):
+            if system in self._context.catalog_types:
+                return self._catalog(node, system, alias)
         view = views.find_view(self._context.schema, name)
         if view is not None and self._context.means(view.name, name):
             return self._view(node, view, alias)

@@ -58,7 +58,10 @@ def read_statement(reader: TokenReader, dialect: Dialect) -> Step:
     if reader.accept("ALTER"):
         return ALTER[dialect](reader)
     if reader.accept("DROP"):
-        return read_drop(reader)
+        step = read_drop(reader)
+        if dialect is Dialect.POSTGRESQL:
+            postgres.read_drop_behavior(reader)
+        return step
     if any(reader.peek(word) for word in OTHER_KINDS):
         return read_other_statement(reader)
     return reader.fail("CREATE, ALTER, DROP, GRANT, REVOKE, RENAME or ANALYZE")

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 import shutil
-from pathlib import Path
 
 from clients.go_modules import replace_in
 from clients.judging import list_exceptions
-from clients.outcomes import Outcome, read_junit
+from clients.npm_packages import install, run_mocha
+from clients.outcomes import Outcome
 from clients.repositories import copy_files
 from clients.suite import INSTANCE, Suite, Workplace
 
@@ -18,7 +18,6 @@ REPOSITORY = "googleapis/nodejs-spanner"
 PACKAGES = (
     f"{PACKAGE}@{VERSION}",
     "concat-stream@2.0.0",
-    "mocha@11.1.0",
     "p-limit@3.1.0",
     "typescript@5.8.2",
 )
@@ -32,7 +31,6 @@ const compilerOptions = {module: 'commonjs', target: 'es2020'};
 const {outputText} = transpileModule(readFileSync(source, 'utf8'), {compilerOptions});
 writeFileSync(to, outputText);
 """
-CASE_SECONDS = 120
 DATABASES, SNAPSHOTS = "Spanner Databases", "Spanner Transactions snapshots"
 KNOWN = {
     "it makes an instance configuration from regional-us-central1, and the server has one of its"
@@ -52,33 +50,17 @@ KNOWN = {
 
 def run(place: Workplace) -> list[Outcome]:
     """Runs every test."""
-    if not (place.folder / "node_modules/.package-lock.json").exists():
-        install = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]
-        place.call([*install, place.folder, *PACKAGES])
+    modules = install(place, PACKAGES)
     source = copy_files(place, REPOSITORY, f"v{VERSION}", "system-test/spanner.ts", "test/data")
     tests = source / "system-test/spanner.ts"
     replace_in(tests, IS_EMULATOR, "false;")
     tests.write_text(WAIT.sub(NO_WAIT, tests.read_text()))
-    build = place.folder / "node_modules" / PACKAGE / "build"
+    build = modules / PACKAGE / "build"
     shutil.copytree(source / "test", build / "test", dirs_exist_ok=True)
     (build / "system-test").mkdir(exist_ok=True)
     place.call(["node", "-e", COMPILE, tests, build / "system-test/spanner.js"])
-    report = place.folder / "report.xml"
-    report.unlink(missing_ok=True)
-    mocha: list[str | Path] = [
-        "node",
-        place.folder / "node_modules/mocha/bin/mocha.js",
-        "system-test",
-        "--exit",
-    ]
-    reporter = ["--reporter", "xunit", "--reporter-option", f"output={report}"]
-    place.call(
-        [*mocha, f"--timeout={CASE_SECONDS}000", *reporter],
-        build,
-        {"SPANNERTEST_INSTANCE": INSTANCE, "IAM_MEMBER": "user:somebody@example.com"},
-        may_fail=True,
-    )
-    return read_junit(report)
+    environment = {"SPANNERTEST_INSTANCE": INSTANCE, "IAM_MEMBER": "user:somebody@example.com"}
+    return run_mocha(place, build, ["system-test"], environment)
 
 
 SUITE = Suite("node", f"{PACKAGE} {VERSION}", run, list_exceptions(KNOWN))

@@ -14,9 +14,11 @@ from clients import (
     jdbc,
     liquibase,
     node,
+    pgadapter,
     python_client,
     spring_data,
     sqlalchemy_dialect,
+    typeorm,
     wrench,
 )
 from clients.suite import Suite
@@ -41,6 +43,8 @@ ALL: dict[str, Suite] = {
         spring_data.SUITE,
         beam.SUITE,
         node.SUITE,
+        pgadapter.SUITE,
+        typeorm.SUITE,
         django.SUITE,
         debezium.SUITE,
     )

@@ -118,6 +118,16 @@ def test_names_are_folded_unless_they_are_quoted() -> None:
     assert render_step(step, PG) == 'DROP TABLE "select"'
 
 
+@pytest.mark.parametrize("what", ["TABLE", "INDEX", "VIEW", "SCHEMA", "CHANGE STREAM", "SEQUENCE"])
+def test_a_drop_takes_restrict_and_one_name(what: str) -> None:
+    assert parse_statement(f"DROP {what} a RESTRICT", PG) == parse_statement(f"DROP {what} a", PG)
+    with pytest.raises(DdlError, match=r"Only <RESTRICT> behavior is supported by <DROP>"):
+        parse_statement(f"DROP {what} a CASCADE", PG)
+    if what != "SCHEMA":
+        with pytest.raises(DdlError, match="deletion of only single object per statement"):
+            parse_statement(f"DROP {what} a, b", PG)
+
+
 @pytest.mark.parametrize(
     ("statement", "words"),
     [

@@ -301,6 +301,29 @@ def test_plan_tells_columns_without_rows(database: Database, dialect: Dialect) -
     assert [field.name for field in result.fields] == ["k", "v"]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k FROM t LIMIT {}",
+        "SELECT k FROM t WHERE CAST(v AS NUMERIC) > 0 OR k = {}",
+        "SELECT table_name AS k FROM information_schema.tables LIMIT {}",
+    ],
+)
+def test_a_plan_runs_nothing(database: Database, dialect: Dialect, query: str) -> None:
+    """Its values may be missing: NULL is no LIMIT, and 'a' no number."""
+    place, name = PARAMETER[dialect]
+    fill(database, (1, "a"))
+    with database.snapshot() as snapshot:
+        result = snapshot.execute_sql(
+            query.format(place),
+            query_mode=ExecuteSqlRequest.QueryMode.PLAN,
+            params={name: None},
+            param_types={name: param_types.INT64},
+        )
+        assert list(result) == []
+    assert [field.name for field in result.fields] == ["k"]
+
+
 def test_the_plan_of_dml_has_changed_no_row(database: Database) -> None:
     fill(database, (1, "a"))
 

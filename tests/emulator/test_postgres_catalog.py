@@ -177,6 +177,26 @@ def test_what_the_catalog_tells(described: Database, sql: str, rows: list[list[o
     assert query(described, sql) == rows
 
 
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("WITH pg_index AS (SELECT 7 AS x) SELECT x FROM pg_index", [[7]]),
+        ("WITH pg_index AS (SELECT 7 AS x) SELECT pg_index.x FROM pg_index", [[7]]),
+        ("WITH pg_index AS (SELECT 7 AS x) SELECT count(*) FROM pg_catalog.pg_am", [[2]]),
+        (
+            "WITH pg_namespace AS (SELECT nspname AS name FROM pg_namespace WHERE oid = 2200)"
+            " SELECT name FROM pg_namespace",
+            [["public"]],
+        ),
+        ("SELECT (SELECT count(*) FROM pg_am) FROM (SELECT 1) AS pg_am", [[2]]),
+    ],
+)
+def test_a_common_table_hides_one_of_the_catalog(
+    described: Database, sql: str, rows: list[list[object]]
+) -> None:
+    assert query(described, sql) == rows
+
+
 def test_an_oid_is_a_type_of_its_own(described: Database) -> None:
     with described.snapshot() as snapshot:
         rows = snapshot.execute_sql("SELECT 26::oid, '26'::oid::text, 26::oid = 26, 7::oid::bigint")

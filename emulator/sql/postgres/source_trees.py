@@ -50,8 +50,6 @@ class SourceTrees:
         if node.get("catalogname"):
             raise errors.unimplemented("A name with a catalog")
         owner = "" if owner == "public" else owner
-        if not owner and f"PG_CATALOG.{name}".upper() in POSTGRES_VIEWS:
-            owner = "pg_catalog"
         if owner in SYSTEM_SCHEMAS and f"{owner}.{name}".upper() not in POSTGRES_VIEWS:
             raise errors.unimplemented(f"the table {owner}.{name}")
         table = exp.Table(this=exp.to_identifier(name, quoted=True))

@@ -37,6 +37,15 @@ def read_create(reader: TokenReader) -> Step:
     return read_create_verbatim(reader)
 
 
+def read_drop_behavior(reader: TokenReader) -> None:
+    """RESTRICT, after a DROP statement. Raises DdlError for CASCADE, and for a second name."""
+    if reader.peek("CASCADE"):
+        raise DdlError("Only <RESTRICT> behavior is supported by <DROP> statement.")
+    if reader.peek(","):
+        raise DdlError("<DROP> statements support deletion of only single object per statement.")
+    reader.accept("RESTRICT")
+
+
 def read_create_change_stream(reader: TokenReader) -> Step:
     """CREATE CHANGE STREAM, after these words."""
     reader.accept("IF", "NOT", "EXISTS")

@@ -1,0 +1,91 @@
+"""com.google.cloud:google-cloud-spanner-pgadapter: the integration tests of its repository that use
+pgJDBC through it, as on Spanner and not on an emulator."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from clients.go_modules import replace_in
+from clients.maven_packages import resolve, run_junit
+from clients.outcomes import Outcome
+from clients.repositories import copy_files
+from clients.suite import INSTANCE, PROJECT, Suite, Workplace
+
+PACKAGE, VERSION = "com.google.cloud:google-cloud-spanner-pgadapter", "0.40.0"
+REPOSITORY = "GoogleCloudPlatform/pgadapter"
+DRIVER = "42.7.4"
+PACKAGES = (
+    f"{PACKAGE}:{VERSION}",
+    f"org.postgresql:postgresql:{DRIVER}",
+    "com.google.cloud:google-cloud-spanner:6.79.0:tests",
+    "com.google.api:gax-grpc:2.55.0:testlib",
+    "net.java.dev.jna:jna:5.15.0",
+    "junit:junit:4.13.2",
+    "org.mockito:mockito-core:4.11.0",
+)
+TESTS = "com.google.cloud.spanner.pgadapter"
+CLASSES = (
+    *("ITDdlTest", "ITErrorsTest", "ITJdbcDescribeStatementTest", "ITJdbcMetadataTest"),
+    *("ITJdbcTest", "ITPgClassTest", "ITQueryTest"),
+)
+IS_EMULATOR = 'return System.getenv("SPANNER_EMULATOR_HOST") != null;'
+DRIVERS = re.compile(r"(?s)(String\[] VERSIONS =\s+new String\[] \{).*?\};")
+DOWNLOAD = re.compile(r"(?s)String mavenUrl =.*?;\n")
+"""Each case is for sixty versions of the driver, which it fetches: here for the one installed."""
+
+
+def run(place: Workplace) -> list[Outcome]:
+    """Runs every test."""
+    class_path = resolve(place, PACKAGES)
+    source = copy_files(place, REPOSITORY, f"v{VERSION}", "src/test")
+    shutil.rmtree(place.folder / "src", ignore_errors=True)
+    (source / "src").rename(place.folder / "src")  # Tests open files below it.
+    java = place.folder / "src/test/java"
+    folder = java / TESTS.replace(".", "/")
+    replace_in(folder / "IntegrationTest.java", IS_EMULATOR, "return false;")
+    metadata = folder / "ITJdbcMetadataTest.java"
+    (jar,) = (path for path in class_path.split(":") if path.endswith(f"postgresql-{DRIVER}.jar"))
+    text = DRIVERS.sub(rf'\1"{DRIVER}"}};', metadata.read_text())
+    metadata.write_text(DOWNLOAD.sub(f'String mavenUrl = "file:{jar}";\n', text))
+    classes = compile_tests(place, class_path, java, [folder / f"{name}.java" for name in CLASSES])
+    properties = {"PG_ADAPTER_PROJECT": PROJECT, "PG_ADAPTER_INSTANCE": INSTANCE}
+    selection = [f"--select-class={TESTS}.{name}" for name in CLASSES]
+    resources = place.folder / "src/test/resources"
+    return run_junit(place, f"{classes}:{resources}:{class_path}", selection, properties)
+
+
+def compile_tests(place: Workplace, class_path: str, java: Path, files: list[Path]) -> Path:
+    """The folder of classes of tests, and of the sources that they use."""
+    classes = place.folder / "classes"
+    shutil.rmtree(classes, ignore_errors=True)
+    command: list[str | Path] = [
+        "javac",
+        "-nowarn",
+        "-proc:none",
+        "-cp",
+        class_path,
+        "-sourcepath",
+        java,
+    ]
+    place.call([*command, "-d", classes, *files])
+    return classes
+
+
+SUITE = Suite(
+    "pgadapter",
+    f"{PACKAGE} {VERSION}",
+    run,
+    {
+        f"{TESTS}.ITPgClassTest.testPgConstraint": (
+            "it expects ARRAY_AGG without ORDER BY to keep the order of the key"
+        ),
+        f"{TESTS}.ITPgClassTest.testPgIndex": (
+            "it expects a FILTER of unique indexes in INFORMATION_SCHEMA, which is not documented"
+        ),
+        f"{TESTS}.ITErrorsTest.testUniqueIndexViolation": (
+            "it looks for the values in the refusal of a unique index, which SQLite does not name"
+        ),
+    },
+)
