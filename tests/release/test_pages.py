@@ -54,14 +54,14 @@ def test_what_a_contributor_is_sent_to_is_there() -> None:
         ("tests/watcher/test_captures.py", "CAPTURES"),
         ("watcher/captures/__init__.py", "class Capture"),
         ("watcher/sinks/contract.py", "class ChangeSink"),
-        ("watcher/process/extras.py", "EXTRAS"),
+        ("watcher/model/outputs.py", "MESSAGE_FORMATS"),
+        ("watcher/model/outputs.py", "SINKS"),
         ("watcher/settings/destinations/__init__.py", "DESTINATIONS"),
         ("watcher/settings/destinations/__init__.py", "class QueueSections"),
         ("spanner_schema/model/column_types.py", "COLUMN_TYPES"),
         ("watcher/model/value_types.py", "VALUE_TYPES"),
         ("ddl/tracking/lint.py", "RULES"),
         ("tests/ddl/test_lint.py", "CASES"),
-        ("watcher/envelopes/__init__.py", "ENVELOPES"),
         ("tests/fixtures/any_change.py", "CHOICES"),
     ):
         assert re.search(rf"^{name}\b", (ROOT / path).read_text(), re.MULTILINE), (path, name)

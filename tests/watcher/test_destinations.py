@@ -21,6 +21,7 @@ from watcher.envelopes.lines import JsonLines
 from watcher.envelopes.table_keys import TABLE_FIELD, TableKeys, add_table
 from watcher.model.change import Change, Operation
 from watcher.model.errors import ConfigurationError
+from watcher.model.outputs import SINKS
 from watcher.process.extras import EXTRAS, MissingExtraError
 from watcher.replica.formats import FORMATS
 from watcher.runners.preflight import check_queue
@@ -252,19 +253,19 @@ def test_every_queue_is_registered_as_a_whole() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     page = (ROOT / "docs/sinks.md").read_text()
     reference = (ROOT / "docs/reference/commands.md").read_text()
-    assert set(DESTINATIONS) == set(QueueSections.model_fields)
+    assert set(SINKS) == set(DESTINATIONS) == set(QueueSections.model_fields)
     for scheme, kind in DESTINATIONS.items():
+        spelling = SINKS[scheme].spelling
         assert kind.scheme == scheme
-        assert kind.spelling.startswith(f"{scheme}:")
+        assert spelling.startswith(f"{scheme}:")
         assert QueueSections.model_fields[scheme].annotation is kind.options
-        assert kind.spelling in page
-        if kind.needs_client:
-            assert scheme in EXTRAS
+        assert spelling in page
+        if SINKS[scheme].libraries:
             assert scheme in extras["optional-dependencies"]
             assert f"pip install 'spanner-watcher[{scheme}]'" in page
-        assert kind.spelling in reference
+        assert spelling in reference
         assert find_spec(f"watcher.sinks.{scheme}") is not None
-    for name in ("spelling", "service", "messaging_system"):
+    for name in ("service", "messaging_system"):
         assert len({getattr(kind, name) for kind in DESTINATIONS.values()}) == len(DESTINATIONS)
 
 
@@ -294,7 +295,6 @@ class ListDestination(Destination):
     """A queue that this module adds."""
 
     scheme = "list"
-    spelling = "list://PLACE/TOPIC"
     service = "A list"
     messaging_system = "list"
     ordered = False

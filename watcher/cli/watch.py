@@ -33,6 +33,7 @@ from watcher.cli.options import (
 from watcher.cli.output import ERRORS
 from watcher.model.errors import OutputClosedError
 from watcher.model.log_events.running import PAGE_TOKEN_UNKNOWN
+from watcher.model.outputs import list_formats, list_spellings
 from watcher.process.terminal.console import explain_output
 from watcher.process.terminal.loading import to_run
 
@@ -114,22 +115,16 @@ def command(
         typer.Option(
             metavar="DESTINATION",
             help="Where changes go: - (the standard output, the default), a file (a path with"
-            " / or ., or file:PATH), kafka://BROKER:PORT,BROKER:PORT/TOPIC, pubsub://PROJECT/TOPIC,"
-            " redis://HOST:PORT/DATABASE?stream=NAME, nats://HOST:PORT/SUBJECT,"
-            " webhook://HOST:PORT/PATH, files:FOLDER (by table and hour), or tables:"
-            " postgresql://USER@HOST:PORT/DATABASE or duckdb:FILE. {table} in TOPIC, NAME, SUBJECT"
-            " or PATH is the table's name, and what it is when left out.",
+            f" / or ., or file:PATH), {list_spellings()}. {{table}} in TOPIC, NAME, SUBJECT or PATH"
+            " is the table's name, and what it is when left out.",
         ),
     ] = None,
     envelope: Annotated[
         str | None,
         typer.Option(
             metavar="FORMAT",
-            help="The format of lines and messages: plain (the default), plain-avro (to Kafka with"
-            " a schema registry), plain-protobuf (the same), cloudevents, debezium, debezium-avro"
-            " (as plain-avro), datastream, datastream-avro (to a queue),"
-            " ydb, ydb-debezium, change-stream (with --stream). Their options are in the file, in"
-            " [delivery.envelope_options].",
+            help=f"The format of lines and messages: {list_formats()}. Their options are in the"
+            " file, in [delivery.envelope_options].",
         ),
     ] = None,
     proto_descriptors: Annotated[

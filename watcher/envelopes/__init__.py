@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pkgutil import resolve_name
 
 from pydantic import ValidationError
 
 from spanner_schema.model.suggestions import suggest_name
-from watcher.envelopes.change_stream import ChangeStreamEnvelope
-from watcher.envelopes.cloudevents import CloudEvents
-from watcher.envelopes.datastream import Datastream, DatastreamAvro
-from watcher.envelopes.debezium import Debezium
-from watcher.envelopes.debezium_avro import DebeziumAvro
 from watcher.envelopes.message import Envelope, EnvelopeOptions, Known, Message
-from watcher.envelopes.plain import Plain
-from watcher.envelopes.plain_avro import PlainAvro
-from watcher.envelopes.plain_protobuf import PlainProtobuf
-from watcher.envelopes.ydb import Ydb
-from watcher.envelopes.ydb_debezium import YdbDebezium
 from watcher.model.change import Change
 from watcher.model.errors import ConfigurationError
+from watcher.model.outputs import MESSAGE_FORMATS
 
 __all__ = [
     "ENVELOPES",
@@ -32,17 +24,7 @@ __all__ = [
 ]
 
 ENVELOPES: dict[str, type[EnvelopeOptions]] = {
-    "plain": Plain,
-    "plain-avro": PlainAvro,
-    "plain-protobuf": PlainProtobuf,
-    "cloudevents": CloudEvents,
-    "datastream": Datastream,
-    "datastream-avro": DatastreamAvro,
-    "debezium": Debezium,
-    "debezium-avro": DebeziumAvro,
-    "ydb": Ydb,
-    "ydb-debezium": YdbDebezium,
-    "change-stream": ChangeStreamEnvelope,
+    name: resolve_name(f"{__name__}.{entry.options}") for name, entry in MESSAGE_FORMATS.items()
 }
 
 

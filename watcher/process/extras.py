@@ -7,24 +7,20 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from watcher.model.errors import ConfigurationError
+from watcher.model.outputs import SINKS
 
 DISTRIBUTION = "spanner-watcher"
 EXTRAS = {
     "avro": ("fastavro",),
     "bench": ("apsw", "farmhash", "hdrh", "matplotlib", "psutil", "pyspark"),
     "delta": ("deltalake", "obstore", "pyroaring"),
-    "duckdb": ("duckdb",),
     "emulator": ("apsw", "farmhash", "grpc_status"),
     "iceberg": ("pyiceberg", "pyroaring", "sqlalchemy"),
-    "kafka": ("confluent_kafka",),
-    "nats": ("nats",),
-    "postgresql": ("psycopg",),
-    "pubsub": ("google.cloud.pubsub_v1",),
-    "redis": ("redis",),
     "registry": ("authlib", "cachetools", "confluent_kafka", "httpx2"),
     "spark": ("pyspark",),
     "stores": ("obstore",),
     "tracing": ("opentelemetry.trace",),
+    **{scheme: entry.libraries for scheme, entry in SINKS.items() if entry.libraries},
 }
 """The modules that each extra installs."""
 OWN_PACKAGES = {"bench": ("benchmarks", "emulator"), "emulator": ("emulator",)}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from spanner_schema.model.suggestions import suggest_name
 from watcher.model.errors import ConfigurationError
+from watcher.model.outputs import SINKS
 from watcher.replica.formats import FORMATS, SPELLINGS, find_folder, is_in_catalog, split_copies
 from watcher.replica.stores.object_stores import SCHEMES
 from watcher.settings.destinations import (
@@ -120,7 +121,7 @@ def parse_path(text: str) -> FileDestination:
     if "/" in text or "." in text:
         return FileDestination(Path(text))
     if text in DESTINATIONS:
-        raise refuse(text, f"is not whole: write {DESTINATIONS[text].spelling}, or {as_file(text)}")
+        raise refuse(text, f"is not whole: write {SINKS[text].spelling}, or {as_file(text)}")
     if text in FORMATS:
         raise refuse(text, f"is not whole: write {text}:FOLDER, or {as_file(text)}")
     raise refuse(
@@ -146,11 +147,12 @@ def parse_queue(text: str, kind: type[Destination], rest: str) -> Destination:
     """The address of a queue or a database. Raises ConfigurationError."""
     queue = kind.read(rest)
     if queue is None:
+        spelling = SINKS[kind.scheme].spelling
         raise refuse(
             text,
-            f"is invalid: write {kind.spelling}"
+            f"is invalid: write {spelling}"
             if rest.startswith("//")
-            else f"is not whole: write {kind.spelling}, or {as_file(text)} for a file of this name",
+            else f"is not whole: write {spelling}, or {as_file(text)} for a file of this name",
         )
     if isinstance(queue, FilesDestination):
         check_folder(text, queue.scheme, queue.folder)
@@ -228,4 +230,4 @@ def as_file(text: str) -> str:
 
 def list_spellings() -> list[str]:
     """How every destination that is no file is written."""
-    return [STANDARD_OUTPUT, *(kind.spelling for kind in DESTINATIONS.values()), *SPELLINGS]
+    return [STANDARD_OUTPUT, *(entry.spelling for entry in SINKS.values()), *SPELLINGS]

@@ -12,6 +12,7 @@ from watcher.envelopes import ENVELOPES, Known
 from watcher.envelopes.record_schemas import SchemaEnvelope
 from watcher.model.change import Shape
 from watcher.model.errors import ConfigurationError
+from watcher.model.outputs import SINKS
 from watcher.settings.destinations import (
     DESTINATIONS,
     TABLE_FIELD,
@@ -231,7 +232,7 @@ def check_queue(config: WatchConfig) -> None:
     for scheme, options in delivery.list_queue_options().items():
         kind = DESTINATIONS[scheme]
         if not isinstance(queue, kind) and options != kind.options():
-            raise ConfigurationError(f"[delivery.{scheme}] needs to = '{kind.spelling}'")
+            raise ConfigurationError(f"[delivery.{scheme}] needs to = '{SINKS[scheme].spelling}'")
     if queue is not None and delivery.callback is not None:
         raise ConfigurationError(
             f"delivery.callback and delivery.to = '{delivery.to}' do not work together: use one"
@@ -273,7 +274,7 @@ def check_registry(config: WatchConfig) -> None:
     if kafka.schema_registry is None:
         if envelope.needs_registry and delivery.callback is None:
             raise ConfigurationError(
-                f"the envelope '{name}' needs to = '{KafkaDestination.spelling}' and"
+                f"the envelope '{name}' needs to = '{SINKS['kafka'].spelling}' and"
                 " delivery.kafka.schema_registry, where readers find its schemas"
             )
         return

@@ -37,15 +37,12 @@ class Destination(ABC):
     """A queue: it takes keys, tombstones and binary values.
 
     ``topic`` is a template: ``{table}`` stands for the name of a change's table. A queue is a
-    subclass in ``DESTINATIONS``. Its ``scheme`` also names its section of ``delivery``, its extra,
-    and the module of ``watcher.sinks`` that opens it.
+    subclass in ``DESTINATIONS``, and its ``scheme`` a key of ``SINKS``.
     """
 
     __slots__ = ()
 
     scheme: ClassVar[str]
-    spelling: ClassVar[str]
-    """How ``delivery.to`` is written."""
     service: ClassVar[str]
     """Its name in messages."""
     messaging_system: ClassVar[str]
@@ -62,8 +59,6 @@ class Destination(ABC):
     """Whether it takes an envelope as lines."""
     takes_late: ClassVar[bool] = True
     """Whether it takes a change behind newer ones, as dead letters are that are replayed."""
-    needs_client: ClassVar[bool] = True
-    """Whether it needs a library, which is in the extra of its scheme."""
 
     topic: str
 

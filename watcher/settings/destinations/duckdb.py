@@ -34,7 +34,6 @@ class DuckDbDestination(TableDestination):
     """A file of DuckDB, of which its writer is the only process that has it open."""
 
     scheme = "duckdb"
-    spelling = "duckdb:FILE"
     service = "DuckDB"
     messaging_system = "duckdb"
     options = DuckDbOptions

@@ -30,14 +30,12 @@ class FilesDestination(Destination):
     """A folder with one of each table in it, which has one of each hour or day."""
 
     scheme = "files"
-    spelling = "files:FOLDER"
     service = "A folder"
     messaging_system = "files"
     ordered = True
     compacted = False
     options = FilesOptions
     takes_late = False
-    needs_client = False
     one_writer = True
     as_lines = True
 

@@ -133,7 +133,6 @@ class KafkaDestination(Destination):
     """Brokers of Kafka."""
 
     scheme = "kafka"
-    spelling = "kafka://BROKER:PORT,BROKER:PORT/TOPIC"
     service = "Kafka"
     messaging_system = "kafka"
     ordered = True

@@ -52,7 +52,6 @@ class NatsDestination(Destination):
     """A server of NATS, or several of one cluster; ``topic`` is a subject that a stream has."""
 
     scheme = "nats"
-    spelling = "nats://HOST:PORT/SUBJECT"
     service = "NATS"
     messaging_system = "nats"
     ordered = True

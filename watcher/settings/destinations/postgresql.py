@@ -46,7 +46,6 @@ class PostgresDestination(TableDestination):
     """A database of PostgreSQL, as libpq addresses it."""
 
     scheme = "postgresql"
-    spelling = "postgresql://USER@HOST:PORT/DATABASE"
     service = "PostgreSQL"
     messaging_system = "postgresql"
     options = PostgresOptions

@@ -40,7 +40,6 @@ class PubSubDestination(Destination):
     """A project of Google Cloud Pub/Sub."""
 
     scheme = "pubsub"
-    spelling = "pubsub://PROJECT/TOPIC"
     service = "Pub/Sub"
     messaging_system = "gcp_pubsub"
     ordered = False

@@ -48,7 +48,6 @@ class RedisDestination(Destination):
     """A server of Redis, or of what speaks its protocol; ``topic`` is the name of a stream."""
 
     scheme = "redis"
-    spelling = "redis://HOST:PORT/DATABASE?stream=NAME"
     service = "Redis"
     messaging_system = "redis"
     ordered = True

@@ -49,13 +49,11 @@ class WebhookDestination(Destination):
     """A server of the user's own that takes changes by HTTP POST; its ``topic`` is a path."""
 
     scheme = "webhook"
-    spelling = "webhook://HOST:PORT/PATH"
     service = "A webhook"
     messaging_system = "http"
     ordered = False
     compacted = False
     options = WebhookOptions
-    needs_client = False
 
     host: str
     topic: str = TABLE_FIELD
