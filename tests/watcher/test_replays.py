@@ -238,7 +238,9 @@ def test_the_callback_that_was_chosen_last_is_that_of_a_replay(
     assert (raised, me.seen, ids(me.letters)) == ([], [], known)
 
 
-def test_a_command_of_a_newer_release_ends_no_consumer(music: Database, tmp_path: Path) -> None:
+def test_a_command_of_a_newer_release_ends_no_consumer(
+    music: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     me = Consumer(music, tmp_path)
     write(music, 2)
     with run_in_thread(me.watcher) as raised:
@@ -251,6 +253,9 @@ def test_a_command_of_a_newer_release_ends_no_consumer(music: Database, tmp_path
         wait_until(lambda: me.keys() == [2, 3], "it goes on")
     assert raised == []
     assert consumers_of(music).command("me") is None
+    (told,) = (each for each in caplog.records if each.__dict__.get("event") == "command_unknown")
+    assert "the command 'dance', which this release does not know" in told.getMessage()
+    assert "ctl resume me" in told.getMessage()
 
 
 def updated_at(database: Database) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ from watcher.consumers.positions import (
 )
 from watcher.consumers.positions.fences import NameFence, check_name, is_alive
 from watcher.consumers.positions.rows import StoredRows
+from watcher.consumers.positions.spanner import taken_over
 from watcher.consumers.states import (
     Command,
     ConsumerProgress,
@@ -33,13 +35,14 @@ from watcher.model.errors import (
     ConsumerMovedError,
     ConsumerNotFoundError,
     LeaseHeldError,
-    LeaseLostError,
 )
+from watcher.model.log_events.running import COMMAND_UNKNOWN
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.timestamps import to_micros
 from watcher.spanner.transactions import run_optimistically
 from watcher.tables.parts import find_parts, parse_part_name
 
+LOG = logging.getLogger("watcher")
 LEASE_SECONDS = 15.0
 
 
@@ -93,6 +96,7 @@ class Consumers:
         self._positions = positions_table
         self._name = consumers_table(positions_table)
         self._errors = errors_table(positions_table)
+        self._unknown: str | None = None
 
     @property
     def _sql(self) -> SqlDialect:
@@ -229,11 +233,16 @@ class Consumers:
 
         rows = run_optimistically(self._database, update)
         if not rows:
-            raise LeaseLostError(
-                f"another instance has taken over the consumer '{lease.consumer}', or it was"
-                " unregistered; this one stops"
-            )
-        return parse_command(rows[0][0])
+            raise taken_over(lease.consumer)
+        asked = parse_command(rows[0][0])
+        self._note_unknown(lease.consumer, rows[0][0] if asked is None else None)
+        return asked
+
+    def _note_unknown(self, consumer: str, command: str | None) -> None:
+        """Logs a command that this release does not know, once; None for none."""
+        if command is not None and command != self._unknown:
+            COMMAND_UNKNOWN.log(LOG, consumer=consumer, command=command)
+        self._unknown = command
 
     def command(self, consumer: str) -> Command | None:
         """What operators have asked of a consumer."""

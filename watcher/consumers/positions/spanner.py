@@ -55,10 +55,15 @@ def check_owner(
 def demand_owner(consumer: str, owner: str, found: Set[str | None]) -> None:
     """Raises LeaseLostError unless the instance is the one that the stored lease names."""
     if found != {owner}:
-        raise LeaseLostError(
-            f"another instance has taken over the consumer '{consumer}', or it was unregistered;"
-            " this one stops"
-        )
+        raise taken_over(consumer)
+
+
+def taken_over(consumer: str) -> LeaseLostError:
+    """The error of an instance whose lease is another's."""
+    return LeaseLostError(
+        f"another instance has taken over the consumer '{consumer}', or it was unregistered; this"
+        " one stops"
+    )
 
 
 class SpannerPositions(Positions):

@@ -169,6 +169,14 @@ COMMAND_RECEIVED = Event(
     "an operator asked consumer '%(consumer)s' to %(command)s",
     "The consumer obeys a command of `ctl` or of the page. `ctl resume` takes a pause back.",
 )
+COMMAND_UNKNOWN = Event(
+    "command_unknown",
+    WARNING,
+    "consumer '%(consumer)s' ignores the command '%(command)s', which this release does not know:"
+    " update this instance, or take the command back with 'ctl resume %(consumer)s'",
+    "A newer release of `ctl` or of the page has sent a command that this release does not know."
+    " Update this instance, which then obeys it, or take it back with `ctl resume`.",
+)
 RUN_RETRIED = Event(
     "run_retried",
     WARNING,
