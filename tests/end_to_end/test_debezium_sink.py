@@ -1,10 +1,11 @@
-"""Debezium's own sink makes the tables of Spanner again, from the events of ``debezium``."""
+"""Debezium's own sink makes the tables of Spanner again, from the events of ``debezium`` and of
+``debezium-avro``, which Kafka Connect's converters read."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -37,32 +38,39 @@ NOT_THERE = "Bys"
 """The sink fails at an array of bytes: its driver refuses ``byte[] nested inside Object[]``."""
 
 
-def read_cell(name: str, value: Any) -> Any:
+def read_cell(name: str, value: Any, envelope: str) -> Any:
     """A value of the target, or of the row that was written, as it compares. Kafka Connect's
-    converter of JSON reads NaN and infinity as 0, also from Debezium's own connectors."""
+    converter of JSON reads NaN and infinity as 0, also from Debezium's own connectors; that of Avro
+    does not."""
     if isinstance(value, list):
-        return [read_cell(name, each) for each in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else 0.0
+        return [read_cell(name, each, envelope) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return 0.0 if envelope == "debezium" else str(value)
     if value is None or name[:2] not in AS_TEXT:
         return value
     is_text = isinstance(value, str) or name.startswith("Uu")
     return AS_TEXT[name[:2]](str(value)) if is_text else value
 
 
-def read_row(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: read_cell(name, cell) for name, cell in row.items() if name != NOT_THERE}
+def read_row(row: dict[str, Any], envelope: str) -> dict[str, Any]:
+    return {
+        name: read_cell(name, cell, envelope) for name, cell in row.items() if name != NOT_THERE
+    }
 
 
 @pytest.fixture
-def target(postgres_target: PostgresTarget) -> PostgresTarget:
-    """An empty schema, which is that of the sink's connection."""
+def target(postgres_target: PostgresTarget) -> Iterator[PostgresTarget]:
+    """An empty schema, which is that of the sink's connection; it writes to a table of the name in
+    another schema, if there is one."""
     postgres_target.make_schema()
-    return postgres_target
+    yield postgres_target
+    postgres_target.query(f'DROP SCHEMA "{postgres_target.schema}" CASCADE')
 
 
-def deliver(database: Database, cluster: MockCluster, start: str, table: str) -> list[Record]:
-    """The records of a table since ``start``."""
+def deliver(
+    database: Database, cluster: MockCluster, start: str, table: str, registry: str | None = None
+) -> list[Record]:
+    """The records of a table since ``start``; in Avro with a ``registry``."""
     cluster.create_topic(table, partitions=1)
     watcher = Watcher(
         database=str(address_of(database)),
@@ -73,8 +81,11 @@ def deliver(database: Database, cluster: MockCluster, start: str, table: str) ->
         start=start,
         delivery={
             "to": f"kafka://{cluster.address}/{{table}}",
-            "envelope": "debezium",
-            "envelope_options": {"with_schema": True},
+            **(
+                {"envelope": "debezium", "envelope_options": {"with_schema": True}}
+                if registry is None
+                else {"envelope": "debezium-avro", "kafka": {"schema_registry": registry}}
+            ),
         },
     )
     watcher.deliver_to(open_queue(watcher.config))
@@ -85,9 +96,15 @@ def deliver(database: Database, cluster: MockCluster, start: str, table: str) ->
 STREAM = "CREATE CHANGE STREAM s FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"
 
 
+@pytest.mark.parametrize("envelope", ["debezium", "debezium-avro"])
 def test_a_table_of_every_type_is_the_same_there(
-    create_database: CreateDatabase, cluster: MockCluster, target: PostgresTarget
+    request: pytest.FixtureRequest,
+    create_database: CreateDatabase,
+    cluster: MockCluster,
+    target: PostgresTarget,
+    envelope: str,
 ) -> None:
+    registry = request.getfixturevalue("apicurio") if envelope == "debezium-avro" else None
     database = create_database(TABLE, STREAM)
     start = datetime.now(UTC).isoformat()
     written = {row["Id"]: row for row in rows(Dialect.POSTGRESQL)}
@@ -98,11 +115,11 @@ def test_a_table_of_every_type_is_the_same_there(
     with database.batch() as batch:
         batch.delete("Everything", KeySet(keys=[[2], [4]]))
     del written[2], written[4]
-    records = deliver(database, cluster, start, "Everything")
+    records = deliver(database, cluster, start, "Everything", registry)
     assert [record.value for record in records if record.value is None] == [None, None]
-    write_tables(target, records)
-    found = {row["Id"]: read_row(row) for row in target.read("Everything")}
-    assert found == {number: read_row(row) for number, row in written.items()}
+    write_tables(target, records, registry)
+    found = {row["Id"]: read_row(row, envelope) for row in target.read("Everything")}
+    assert found == {number: read_row(row, envelope) for number, row in written.items()}
 
 
 ODD = """CREATE TABLE "Odd_Table" (
