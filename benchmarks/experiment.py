@@ -250,11 +250,10 @@ class Experiment:
         measured = measure(
             Logs.read(self._run), beginning, every, warm_up if self._run.write else 0.0
         )
-        figures = {name: getattr(measured, name) for name in measured.__dataclass_fields__}
         return RunResult(
             name=self._name,
             plan=RunPlan(**{name: getattr(self._run, name) for name in RunPlan.model_fields}),
-            **figures,
+            **dict(measured),
             index_rows=sizes,
             scanned=scanned,
             processes=processes,

@@ -84,18 +84,15 @@ class IdleCosts(Value):
     queries: QueryCosts | None
 
 
-class RunResult(Value):
-    """One run. Latencies: ``since_commit`` and ``since_intended`` are of delivered rows until their
-    arrival in the callback; ``commit`` of commits from their intended moment to their answer.
+class Measured(Value):
+    """The figures of the logs of a run. Latencies: ``since_commit`` and ``since_intended`` are of
+    delivered rows until their arrival in the callback; ``commit`` of commits from their intended
+    moment to their answer.
 
     ``drain_seconds``: from the end of writing until the last row had come.
     ``aborted``: Commit calls that were not acknowledged and sent again.
-    ``prepare_seconds``: until the tables were made and filled.
-    ``queries``: what the embedded server did for what delivers, None on another database.
     """
 
-    name: str
-    plan: RunPlan
     verdict: RunVerdict
     write_seconds: float
     written_per_second: float
@@ -106,6 +103,17 @@ class RunResult(Value):
     commit: Latency
     aborted: int
     series: Series
+
+
+class RunResult(Measured):
+    """One run.
+
+    ``prepare_seconds``: until the tables were made and filled.
+    ``queries``: what the embedded server did for what delivers, None on another database.
+    """
+
+    name: str
+    plan: RunPlan
     index_rows: tuple[tuple[float, int], ...]
     scanned: ScanTotals | None
     processes: dict[str, Usage]

@@ -184,8 +184,8 @@ def command(
         "format": output,
         "prepare": prepare,
         "value_captures": tuple(value_capture) if value_capture else None,
-        "blows": choose_blows(blows, database),
-        "database": database,
+        "blows": choose_blows(blows, database is not None),
+        "database": str(database) if database is not None else None,
         "churn": churn,
         "seed": seed,
         "seconds": seconds,
@@ -214,11 +214,11 @@ def command(
         raise typer.Exit(1)
 
 
-def choose_blows(blows: list[str] | None, database: str | None) -> tuple[str, ...] | None:
+def choose_blows(blows: list[str] | None, there: bool) -> tuple[str, ...] | None:
     """Those that may strike; None for all. Without a choice, a Spanner that is there is spared."""
     if blows:
         return tuple(blow for blow in blows if blow != "none")
-    return tuple(blow for blow in BLOWS if blow not in OF_SERVER) if database else None
+    return tuple(blow for blow in BLOWS if blow not in OF_SERVER) if there else None
 
 
 def make_settings(against: str, chosen: Mapping[str, Any], promised: Mapping[str, Any]) -> Settings:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import TypeAlias
 
 Key: TypeAlias = tuple[object, ...]
@@ -98,9 +97,3 @@ def live_rows(history: History, at: int) -> dict[Row, State]:
     """Every row that is there at a timestamp."""
     states = ((row, state_at(versions, at)) for row, versions in history.items())
     return {row: state for row, state in states if state is not None and state.version is not None}
-
-
-def versions_by_timestamp(history: History) -> list[tuple[int, Row, str | None]]:
-    """Every version of every row in the order of their commits."""
-    versions = [(s.at, row, s.version) for row, states in history.items() for s in states]
-    return sorted(versions, key=itemgetter(0))

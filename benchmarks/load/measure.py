@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.load.latency import Latency, latency
+from benchmarks.load.latency import latency
 from benchmarks.load.records import ATTEMPTS, DELIVERED, WINDOWS, WRITTEN, Records, read
-from benchmarks.load.truth import RunVerdict, find_places, verify
-from benchmarks.result import Series
+from benchmarks.load.truth import find_places, verify
+from benchmarks.result import Measured, Series
 from benchmarks.run_settings import Run
 
 MICROS = 1_000_000
@@ -35,22 +35,6 @@ class Logs:
             read(run.all_records("windows"), WINDOWS),
             read(run.all_records("attempts"), ATTEMPTS),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The figures of the logs; see ``benchmarks.result.RunResult``."""
-
-    verdict: RunVerdict
-    write_seconds: float
-    written_per_second: float
-    delivered_per_second: float
-    drain_seconds: float
-    since_commit: Latency
-    since_intended: Latency
-    commit: Latency
-    aborted: int
-    series: Series
 
 
 def measure(

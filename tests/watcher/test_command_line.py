@@ -21,6 +21,7 @@ from ddl.migration.apply import read_schema
 from emulator.__main__ import DEFAULT_PORT
 from emulator.ports import find_port
 from watcher.cli import app, clear, emulator, options
+from watcher.cli.config import load_config
 from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
 from watcher.model.window import Window
@@ -275,6 +276,28 @@ def test_what_the_help_repeats_is_what_the_code_says() -> None:
     assert options.POSITIONS_TABLE == TABLE
     assert get_args(clear.MethodName) == tuple(Method)
     assert emulator.DEFAULT_PORT == DEFAULT_PORT
+
+
+def test_flags_that_are_given_override_the_file(tmp_path: Path) -> None:
+    """0 is a value; a flag that is left out, and the default of one that has one, are not."""
+    file = tmp_path / "watch.toml"
+    file.write_text(
+        'database = "spanner://projects/p-1/instances/i-1/databases/d-1"\nexclude = ["X"]\n'
+        'standby = true\npage.port = 9\npage.host = "::1"\npositions.table = "Mine"\n'
+    )
+    given: dict[str, object] = {
+        "page.port": 0,
+        "page.host": None,
+        "exclude": [],
+        "standby": False,
+        "tables": ["A"],
+    }
+    stored = {"positions.table": TABLE, "stream.name": "S"}
+    config = load_config(file, given | stored)
+    assert config.page is not None
+    assert (config.page.port, config.page.host, config.positions.table) == (0, "::1", "Mine")
+    assert (config.exclude, config.standby, config.tables) == (("X",), True, ("A",))
+    assert (config.capture, config.stream.name) == ("change-stream", "S")
 
 
 def test_a_group_without_a_command_shows_its_help() -> None:

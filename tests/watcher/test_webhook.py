@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 from collections import deque
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from watcher.sinks.queues import open_queue
 from watcher.sinks.refusals import RefusedChangesError
 from watcher.sinks.sink_check import check_sink
 from watcher.sinks.webhook import WebhookSink
+from watcher.spanner.outages import Outages
 
 
 def make_sink(server: WebhookServer, topic: str = "hooks", **more: Any) -> WebhookSink:
@@ -126,7 +128,7 @@ def test_a_request_is_tried_again_while_the_server_is_away(
 def test_a_server_that_stays_away_is_an_outage(
     webhook: WebhookServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "TRIED_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(module, "Outages", partial(Outages, limit_seconds=0.2))
     answer_in_turn(webhook, then=503)
     sink = make_sink(webhook)
     with pytest.raises(SinkUnavailableError, match="it answered 503"):
@@ -141,10 +143,14 @@ def test_a_server_says_when_it_may_be_asked_again(
     webhook: WebhookServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("watcher.sinks.webhook.time.sleep", pauses.append)
+    monkeypatch.setattr(Outages, "pause", lambda _, seconds: pauses.append(seconds))
     left = deque([(429, {"Retry-After": "7"})])
     webhook.answers = lambda _: left.popleft() if left else (200, {})
     deliver(make_sink(webhook), 1)
+    assert pauses == [7.0]
+    left.append((429, {"Retry-After": "3600"}))
+    with pytest.raises(SinkUnavailableError, match="it answered 429"):
+        deliver(make_sink(webhook), 1)
     assert pauses == [7.0]
 
 

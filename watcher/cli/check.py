@@ -73,9 +73,8 @@ def command(
         raise typer.BadParameter("--clean removes what --probe has left: add --probe")
     flags = {
         "database": database,
-        "tables": tuple(table) if table else None,
+        "tables": table,
         "consumer": consumer,
-        "capture": "change-stream" if stream is not None else None,
         "stream.name": stream,
     }
     settings = load_config(config, flags)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from spanner_schema.model.selection import is_glob
+from watcher.cli.options import POSITIONS_TABLE
 from watcher.model.errors import ConfigurationError
 from watcher.process.text_files import read_toml
 from watcher.settings.watcher import WatchConfig, parse_watch_config
@@ -31,14 +32,17 @@ PLACES = ("env", "file")
 
 
 def load_config(path: Path | None, flags: Mapping[str, object]) -> WatchConfig:
-    """Reads the file, if there is one, and sets the flags that are not None on top of it.
+    """Reads the file, if there is one, and sets the flags that are given on top of it: those that
+    are not None, False, empty or the default of ``--positions-table``.
 
     A flag names the option of a section with a dot: ``stream.name``. One of ``table.*`` is of every
     table that is named. Raises ConfigurationError.
     """
     values = read_toml(path) if path is not None else {}
+    if flags.get("stream.name") is not None:
+        flags = {"capture": "change-stream", **flags}
     for name, value in flags.items():
-        if value is None:
+        if not is_given(name, value):
             continue
         if name.startswith(OF_TABLES):
             set_of_tables(values, name.removeprefix(OF_TABLES), value)
@@ -59,6 +63,13 @@ def load_config(path: Path | None, flags: Mapping[str, object]) -> WatchConfig:
             "option 'database' is missing: name it with --database, or in a file with --config"
         )
     return parse_watch_config(values)
+
+
+def is_given(name: str, value: object) -> bool:
+    """Whether a flag was given; 0 is a value."""
+    if name == "positions.table":
+        return value != POSITIONS_TABLE
+    return value is not None and value is not False and value != []
 
 
 def read_section(values: Mapping[str, object], name: str) -> dict[str, object]:

@@ -23,23 +23,13 @@ _DATABASE = typer.Option(
 )
 DatabaseOption = Annotated[str, _DATABASE]
 OptionalDatabaseOption = Annotated[str | None, _DATABASE]
-
-
-def check_address(address: str | None) -> str | None:
-    """The callback of an option of a database that is made and dropped. Raises AddressError before
-    other options are looked at."""
-    if address is not None:
-        DatabaseAddress.parse_for_writes(address)
-    return address
-
-
 NewDatabaseOption = Annotated[
-    str | None,
+    DatabaseAddress | None,
     typer.Option(
         "--database",
         "-d",
         metavar="ADDRESS",
-        callback=check_address,
+        parser=DatabaseAddress.parse_for_writes,
         help="Run in this database (spanner://projects/P/instances/I/databases/D) of a Spanner that"
         " is there, which must not exist: it is created for the run and dropped at the end. Without"
         " it, an embedded Spanner.",

@@ -105,11 +105,11 @@ def command(
         "database": database,
         "page.host": host,
         "page.port": port,
-        "page.control": control or None,
+        "page.control": control,
         "page.token_file": token_file,
         "page.every": parse_interval(every) if every is not None else None,
         "page.staleness": staleness,
-        "positions.table": positions_table if positions_table != POSITIONS_TABLE else None,
+        "positions.table": positions_table,
     }
     settings = load_config(config, flags)
     check_page(settings)

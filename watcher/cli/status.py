@@ -31,7 +31,13 @@ if to_run(__name__):
 
     from watcher.captures.poll import PollCapture
     from watcher.cli.interruption import parse_interval
-    from watcher.cli.status_watch import check_name, format_count, print_health, watch_status
+    from watcher.cli.status_watch import (
+        NO_CONSUMER,
+        check_name,
+        format_count,
+        print_health,
+        watch_status,
+    )
     from watcher.consumers.positions import Position
     from watcher.model.window import BEGINNING, Window
     from watcher.overview.as_json import describe_health, describe_proof
@@ -211,7 +217,7 @@ def count_by_group(capture: PollCapture, window: Window, count: int) -> dict[str
 def print_status(rows: Sequence[Mapping[str, object]]) -> None:
     """The rows as a table for people."""
     if not rows:
-        CONSOLE.print("no consumer is registered: start one with 'watch --consumer NAME'")
+        CONSOLE.print(NO_CONSUMER)
         return
     columns = (
         TableColumn("consumer"),

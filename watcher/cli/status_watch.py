@@ -41,6 +41,7 @@ INDEX_COLUMNS = (
 )
 MORE = "--json has them"
 LINES_BESIDE = 16
+NO_CONSUMER = "no consumer is registered: start one with 'watch --consumer NAME'"
 """Lines of the screen that are not rows of the two tables."""
 
 
@@ -130,7 +131,7 @@ def print_screen(overview: Overview) -> None:
         print_rows(CONSUMER_COLUMNS, consumers, rows)
         print_health(dict(list(healths.items())[:rows]), overview.read_at)
     else:
-        CONSOLE.print("no consumer is registered: start one with 'watch --consumer NAME'")
+        CONSOLE.print(NO_CONSUMER)
     for backfill in overview.backfills:
         CONSOLE.print(describe_backfill(backfill))
     indexes = [

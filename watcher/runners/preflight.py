@@ -52,7 +52,9 @@ def check(config: WatchConfig) -> Iterator[Finding]:
         yield Finding("access", False, str(error), "see above")
         return
     yield Finding("access", True, f"{config.address} answers")
-    yield from check_probe(config)
+    apart = config.positions_address != config.address
+    positions = connect(config.positions_address) if apart else database
+    yield from check_probe(config, positions)
     if config.capture == "change-stream":
         yield from check_stream(config, database)
     else:
@@ -62,7 +64,7 @@ def check(config: WatchConfig) -> Iterator[Finding]:
     if config.page is not None:
         yield check_page(config.page)
     if config.positions.keep == "spanner" and config.consumer is not None:
-        yield check_consumer(config, config.consumer)
+        yield check_consumer(config, positions, config.consumer)
     if config.consumer is None:
         yield Finding(
             "consumer",
@@ -71,9 +73,8 @@ def check(config: WatchConfig) -> Iterator[Finding]:
         )
 
 
-def check_probe(config: WatchConfig) -> Iterator[Finding]:
+def check_probe(config: WatchConfig, positions: Database) -> Iterator[Finding]:
     """What the last probe of the database found wrong; nothing where that is nothing."""
-    positions = connect(config.positions_address)
     for name, seen in load_failures(positions, config.positions.table, config.address).items():
         accepted = name in config.accept_failed_probes
         unsafe = bool(list_unsafe([name], list_watch_modes(config))) and not accepted
@@ -176,11 +177,10 @@ def check_page(page: PageConfig) -> Finding:
     return Finding("page", True, f"{page.host}, port {page.port}, {who}")
 
 
-def check_consumer(config: WatchConfig, consumer: str) -> Finding:
+def check_consumer(config: WatchConfig, positions: Database, consumer: str) -> Finding:
     """Is the consumer's name free?"""
-    database = connect(config.positions_address)
     now = QueryClient(config.positions_address).fetch_read_timestamp()
-    reader, table = StaleReader(database, now), config.positions.table
+    reader, table = StaleReader(positions, now), config.positions.table
     try:
         state = read_stored_state(reader, table, read_own_columns(reader, table))
     except ConfigurationError as error:

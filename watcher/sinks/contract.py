@@ -11,12 +11,8 @@ from watcher.captures.poll import PollCapture
 from watcher.model.change import Change
 
 
-class Sink(Protocol):
-    """Takes what changed. What was written must be safe when ``flush`` returns."""
-
-    def write(self, rows: Changed) -> None:
-        """Takes the rows of a batch."""
-        ...
+class WindowEnds(Protocol):
+    """What every sink does at the end of a window."""
 
     def resolved(self, micros: int) -> None:
         """Everything up to and including this timestamp (microseconds since 1970) was written."""
@@ -28,6 +24,14 @@ class Sink(Protocol):
 
     def discard(self) -> None:
         """Drops what was taken and not delivered: the window has failed and is delivered again."""
+        ...
+
+
+class Sink(WindowEnds, Protocol):
+    """Takes what changed. What was written must be safe when ``flush`` returns."""
+
+    def write(self, rows: Changed) -> None:
+        """Takes the rows of a batch."""
         ...
 
 
@@ -48,7 +52,7 @@ class WindowSink(Sink, Protocol):
         ...
 
 
-class ChangeSink(Protocol):
+class ChangeSink(WindowEnds, Protocol):
     """Takes changes one by one.
 
     One that hands them on later, as queues do, raises RefusedChangesError for those that were
@@ -57,18 +61,6 @@ class ChangeSink(Protocol):
 
     def write_change(self, change: Change) -> None:
         """Takes a change."""
-        ...
-
-    def resolved(self, micros: int) -> None:
-        """As ``Sink.resolved``."""
-        ...
-
-    def flush(self) -> None:
-        """Returns when everything that was taken is delivered."""
-        ...
-
-    def discard(self) -> None:
-        """As ``Sink.discard``."""
         ...
 
 
@@ -85,10 +77,30 @@ class HeldSink(ChangeSink, Protocol):
         ...
 
 
-class EachChange:
+class SinkAround:
+    """A sink around another, which is told of the end of a window."""
+
+    def __init__(self, inside: WindowEnds) -> None:
+        self._inside = inside
+
+    def resolved(self, micros: int) -> None:
+        """As ``Sink.resolved``."""
+        self._inside.resolved(micros)
+
+    def flush(self) -> None:
+        """As ``Sink.flush``."""
+        self._inside.flush()
+
+    def discard(self) -> None:
+        """As ``Sink.discard``."""
+        self._inside.discard()
+
+
+class EachChange(SinkAround):
     """A ``Sink`` that hands every row to a ``ChangeSink``, as a change."""
 
     def __init__(self, sink: ChangeSink, database: str) -> None:
+        super().__init__(sink)
         self._sink = sink
         self._database = database
 
@@ -96,15 +108,3 @@ class EachChange:
         """As ``Sink.write``."""
         for change in iterate_changes(rows, self._database):
             self._sink.write_change(change)
-
-    def resolved(self, micros: int) -> None:
-        """As ``Sink.resolved``."""
-        self._sink.resolved(micros)
-
-    def flush(self) -> None:
-        """As ``Sink.flush``."""
-        self._sink.flush()
-
-    def discard(self) -> None:
-        """As ``Sink.discard``."""
-        self._sink.discard()

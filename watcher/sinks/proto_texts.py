@@ -20,7 +20,7 @@ from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import Changed, StreamRows, TableRows
 from watcher.model.change import Shape
 from watcher.model.errors import ConfigurationError, EnvelopeError
-from watcher.sinks.contract import Sink, WindowSink
+from watcher.sinks.contract import Sink, SinkAround, WindowSink
 
 Convert = Callable[[Any], Any]
 JSON, STRING = Type(TypeCode.JSON), Type(TypeCode.STRING)
@@ -205,27 +205,16 @@ def convert_object(text: str | None, shown: Mapping[str, Shown]) -> str | None:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
-class ProtoTextSink:
+class ProtoTextSink(SinkAround):
     """As the sink inside, which gets texts instead of messages and enums."""
 
     def __init__(self, sink: Sink, texts: ProtoTexts) -> None:
+        super().__init__(sink)
         self._sink, self._texts = sink, texts
 
     def write(self, rows: Changed) -> None:
         """As ``Sink.write``."""
         self._sink.write(self._texts.convert(rows))
-
-    def resolved(self, micros: int) -> None:
-        """As ``Sink.resolved``."""
-        self._sink.resolved(micros)
-
-    def flush(self) -> None:
-        """As ``Sink.flush``."""
-        self._sink.flush()
-
-    def discard(self) -> None:
-        """As ``Sink.discard``."""
-        self._sink.discard()
 
 
 def show_protos(sink: Sink, descriptors: Path | None) -> Sink:

@@ -21,7 +21,7 @@ from watcher.model.errors import (
     SinkUnavailableError,
 )
 from watcher.model.log_events.delivery import CALLBACK_RETRIED, CHANGE_SKIPPED
-from watcher.sinks.contract import ChangeSink
+from watcher.sinks.contract import ChangeSink, SinkAround
 from watcher.sinks.dead_letters import append_dead_letter
 from watcher.sinks.refusals import RefusedChangesError
 from watcher.spanner.outages import iterate_pauses
@@ -54,7 +54,7 @@ def ignore_error(_: DeliveryError) -> None:
     """Nobody is to hear of it."""
 
 
-class RetryingSink:
+class RetryingSink(SinkAround):
     """A ``ChangeSink`` around another: nothing is dropped silently."""
 
     def __init__(
@@ -70,6 +70,7 @@ class RetryingSink:
         """``check`` raises when this instance must not deliver any more: it is called before every
         attempt. ``on_retry`` is told why a change was refused, ``on_skip`` counts; ``on_recovery``
         is called when a change was delivered at another attempt than the first."""
+        super().__init__(sink)
         self._sink = sink
         self._policy = policy
         self._wait = wait
@@ -129,10 +130,6 @@ class RetryingSink:
                 return None
         return None
 
-    def resolved(self, micros: int) -> None:
-        """As ``ChangeSink.resolved``."""
-        self._sink.resolved(micros)
-
     def flush(self) -> None:
         """As ``ChangeSink.flush``. Raises DeliveryError for refused changes that are not to be
         skipped."""
@@ -141,10 +138,6 @@ class RetryingSink:
         except RefusedChangesError as error:
             self._skip_refused(error)
         self._skipped.clear()
-
-    def discard(self) -> None:
-        """As ``ChangeSink.discard``."""
-        self._sink.discard()
 
     def _skip_refused(self, error: RefusedChangesError) -> None:
         """Writes refused changes to the dead letters. Raises the error where there are none, and

@@ -9,13 +9,14 @@ from watcher.captures.poll import PollCapture
 from watcher.process.tracing import OWN, Kind, Value, span
 from watcher.settings.destinations import TABLE_FIELD, TableDestination
 from watcher.settings.watcher import WatchConfig
-from watcher.sinks.contract import Sink, WindowSink
+from watcher.sinks.contract import Sink, SinkAround, WindowSink
 
 
-class TracedSink:
+class TracedSink(SinkAround):
     """As the sink inside, with a span for each batch and for each flush."""
 
     def __init__(self, sink: Sink, attributes: Mapping[str, Value]) -> None:
+        super().__init__(sink)
         self._sink = sink
         self._attributes = attributes
         self._kind = Kind.PRODUCER if "messaging.system" in attributes else Kind.INTERNAL
@@ -30,18 +31,10 @@ class TracedSink:
             current.set(f"{OWN}rows", rows.batch.num_rows)
             self._sink.write(rows)
 
-    def resolved(self, micros: int) -> None:
-        """As ``Sink.resolved``."""
-        self._sink.resolved(micros)
-
     def flush(self) -> None:
         """As ``Sink.flush``."""
         with span("flush", self._attributes, Kind.CLIENT):
             self._sink.flush()
-
-    def discard(self) -> None:
-        """As ``Sink.discard``."""
-        self._sink.discard()
 
 
 class TracedWindowSink(TracedSink):

@@ -19,14 +19,17 @@ from itertools import groupby
 
 from watcher.envelopes.message import Envelope
 from watcher.model.change import Change
-from watcher.model.errors import ConfigurationError, DeliveryError, SinkUnavailableError
+from watcher.model.errors import (
+    ConfigurationError,
+    DeliveryError,
+    SinkUnavailableError,
+    UnavailableError,
+)
 from watcher.settings.destinations import WebhookDestination, WebhookOptions
 from watcher.settings.watcher import WatchConfig
 from watcher.sinks.refusals import Refusal, RefusedChangesError
-from watcher.spanner.outages import Outages, iterate_pauses
+from watcher.spanner.outages import CallRetries, Outages
 
-TRIED_SECONDS_MAX = 30.0
-"""How long a request is tried; the window is delivered again after that."""
 REFUSED = {400, 413, 415, 422}
 """Answers about what is sent: with fewer changes it may be taken."""
 GOES_AWAY = {408, 425, 429}
@@ -140,11 +143,12 @@ class WebhookSink:
 
     def _post(self, lines: Sequence[Line]) -> Answer:
         """The answer to a request, which is tried again while the server does not answer. Raises
-        SinkUnavailableError, and DeliveryError for an address that will never take anything."""
+        SinkUnavailableError after half a minute, and DeliveryError for an address that will never
+        take anything."""
         body = b"\n".join(line.data for line in lines) + b"\n"
         headers = self._make_headers(lines, body)
-        until = time.monotonic() + TRIED_SECONDS_MAX
-        for pause in iterate_pauses():
+        retries = CallRetries(self._outages)
+        while True:
             try:
                 answer = self._request(lines[0].path, body, headers)
             except (OSError, http.client.HTTPException) as error:
@@ -152,15 +156,14 @@ class WebhookSink:
                 reason, wait = f"{type(error).__name__}: {error}", 0.0
             else:
                 if not answer.temporary:
-                    self._outages.record_answer()
+                    retries.reset()
                     return self._expect_usable(answer, lines[0].path)
                 reason, wait = f"it answered {answer}", answer.wait_seconds
             lost = SinkUnavailableError(f"{self._destination} did not take everything: {reason}")
-            self._outages.record_failure(lost)
-            if time.monotonic() + max(pause, wait) > until:
-                raise lost
-            time.sleep(max(pause, wait))
-        raise AssertionError("pauses have no end")
+            try:
+                retries.wait_after(lost, wait)
+            except UnavailableError:
+                raise lost from None
 
     def _expect_usable(self, answer: Answer, path: str) -> Answer:
         if answer.taken or answer.status in REFUSED:

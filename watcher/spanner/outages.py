@@ -138,8 +138,9 @@ class CallRetries:
         self._pauses: Iterator[float] | None = None
         self._since = 0.0
 
-    def wait_after(self, error: Exception) -> None:
-        """Waits before the next try. Raises UnavailableError when the limit has passed."""
+    def wait_after(self, error: Exception, at_least: float = 0.0) -> None:
+        """Waits before the next try, ``at_least`` as many seconds as the server asks for. Raises
+        UnavailableError when the limit has passed, or passes meanwhile."""
         self._outages.record_failure(error)
         now = time.monotonic()
         if self._pauses is None:
@@ -147,11 +148,11 @@ class CallRetries:
         self._announce(now, error)
         limit = self._outages.limit_seconds
         left = self._since + limit - now
-        if left <= 0:
+        if left <= at_least:
             raise UnavailableError(
                 f"{self._outages.database} has not answered for {limit:.0f} s: {error}"
             ) from error
-        self._outages.pause(min(next(self._pauses), left))
+        self._outages.pause(max(min(next(self._pauses), left), at_least))
 
     def _announce(self, now: float, error: Exception) -> None:
         refused = now - self._since >= ANNOUNCED_AFTER_SECONDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Annotated
 
@@ -33,60 +33,38 @@ if to_run(__name__):
 ConsumerArgument = Annotated[str, typer.Argument(metavar="CONSUMER", help="The consumer's name.")]
 
 
-def pause(
-    name: ConsumerArgument,
-    database: DatabaseOption,
-    positions_table: PositionsTableOption = POSITIONS_TABLE,
-    json_output: JsonOption = False,
-) -> None:
+def sends(command: Command, text: str) -> Callable[..., None]:
+    """What sends a command, with its help."""
+
+    def send(
+        name: ConsumerArgument,
+        database: DatabaseOption,
+        positions_table: PositionsTableOption = POSITIONS_TABLE,
+        json_output: JsonOption = False,
+    ) -> None:
+        send_command(database, name, positions_table, command, json_output)
+
+    send.__name__, send.__doc__ = str(command), text
+    return send
+
+
+pause = sends(
+    Command.PAUSE,
     """Deliver nothing until resumed.
 
-    The consumer keeps its name, and clearing waits for it."""
-    send_command(database, name, positions_table, Command.PAUSE, json_output)
-
-
-def resume(
-    name: ConsumerArgument,
-    database: DatabaseOption,
-    positions_table: PositionsTableOption = POSITIONS_TABLE,
-    json_output: JsonOption = False,
-) -> None:
-    """Continue after a pause, or take back a drain that is not done."""
-    send_command(database, name, positions_table, Command.RESUME, json_output)
-
-
-def drain(
-    name: ConsumerArgument,
-    database: DatabaseOption,
-    positions_table: PositionsTableOption = POSITIONS_TABLE,
-    json_output: JsonOption = False,
-) -> None:
-    """Deliver everything up to now, then stop."""
-    send_command(database, name, positions_table, Command.DRAIN, json_output)
-
-
-def stop(
-    name: ConsumerArgument,
-    database: DatabaseOption,
-    positions_table: PositionsTableOption = POSITIONS_TABLE,
-    json_output: JsonOption = False,
-) -> None:
-    """Stop after the current window."""
-    send_command(database, name, positions_table, Command.STOP, json_output)
-
-
-def replay(
-    name: ConsumerArgument,
-    database: DatabaseOption,
-    positions_table: PositionsTableOption = POSITIONS_TABLE,
-    json_output: JsonOption = False,
-) -> None:
+    The consumer keeps its name, and clearing waits for it.""",
+)
+resume = sends(Command.RESUME, "Continue after a pause, or take back a drain that is not done.")
+drain = sends(Command.DRAIN, "Deliver everything up to now, then stop.")
+stop = sends(Command.STOP, "Stop after the current window.")
+replay = sends(
+    Command.REPLAY,
     """Deliver the dead letters again, where the consumer's changes go.
 
     Between two windows; what is refused again stays in the file. Newer versions of the same rows
     may have been delivered in the meantime. Takes back a pause or a drain, as resume does. Where no
-    consumer runs, 'spanner-watcher replay' gives a file to a function."""
-    send_command(database, name, positions_table, Command.REPLAY, json_output)
+    consumer runs, 'spanner-watcher replay' gives a file to a function.""",
+)
 
 
 def forget(

@@ -17,7 +17,6 @@ if to_run(__name__):
     from watcher.cli.demo.processes import ChildError
     from watcher.cli.demo.run import Demo
     from watcher.cli.demo.settings import DemoOptions
-    from watcher.spanner.address import DatabaseAddress
 
 
 EXTRAS = ("emulator", "spark")
@@ -85,7 +84,6 @@ def command(
     makes it watchable. Writes to it while Spark streams its changes into Parquet and the index is
     cleared, then compares everything. Exits with 0 only if Parquet holds exactly what was written.
     """
-    address = DatabaseAddress.parse_for_writes(database) if database is not None else None
     options = DemoOptions(
         rows=rows,
         mutations_per_second=rate,
@@ -99,7 +97,7 @@ def command(
         dialect=dialect,
     )
     try:
-        summary = Demo(options, keep, json_output, address).run()
+        summary = Demo(options, keep, json_output, database).run()
     except ChildError as error:
         print_error(str(error))
         raise typer.Exit(1) from error

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from watcher.model.errors import CopyConflictError, ReplicaError
+from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED, LOAD_PROGRESS_MISSING
 from watcher.replica.copies import (
     COPY_ON_WRITE,
@@ -38,7 +38,6 @@ from watcher.replica.spark.frames import (
     scan_frame,
     session_settings,
 )
-from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.replica")
 ROWS_VIEW = "spanner_watcher_rows"
@@ -231,11 +230,8 @@ class SparkDeltaCopy:
         version = int(committed) if committed else known
         if version == known or self._has_own_commits(known, version):
             self._known = None
-            raise CopyConflictError(
-                f"another writer has changed {self._path}, which was at version {known}: run one"
-                f" instance of consumer '{self._consumer}' at a time, and start the query again;"
-                f" the window to {format_timestamp(end)} is then tried again"
-            )
+            known_as = f"{self._path}, which was at version {known}"
+            raise make_conflict(known_as, self._consumer, end)
         schema = self.read_schema(version) if schema is None else schema
         self._known = CopyState(version, end, schema, self._load.progress)
         return self._known

@@ -15,14 +15,13 @@ from watcher.replica.copies import STAMP_COLUMNS, is_dropped
 from watcher.replica.cuts.cut import RowSource
 from watcher.replica.keys.order import KeyOrder
 from watcher.replica.rows import find_deleted
-from watcher.replica.verification.replicas import OpenTable
+from watcher.replica.verification.replicas import OpenTable, is_exact
 from watcher.spanner.key_values import Parts, write_key
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.supported_types import Nanoseconds
 
 KEYS_A_READ = 1_000
-STAMP = Type(TypeCode.TIMESTAMP)
 NUMBERS = (TypeCode.NUMERIC, TypeCode.PG_NUMERIC)
 
 
@@ -92,7 +91,7 @@ class CopiedRows:
             (column.type.element or column.type).code is TypeCode.TIMESTAMP
             and column.name in self.copied.names
             and column.name not in self.order.names
-            and is_text(self.copied.field(column.name).type)
+            and is_exact(self.copied.field(column.name).type)
             for column in self.table.columns
         )
         return Nanoseconds.STRING if exact else Nanoseconds.TRUNCATE
@@ -108,8 +107,3 @@ class CopiedRows:
         if stamp is None:
             return pa.nulls(batch.num_rows, field.type)
         return convert_column(batch.column(stamp), field.type)
-
-
-def is_text(type_: pa.DataType) -> bool:
-    """Whether a column, or the elements of its lists, are text."""
-    return bool(pa.types.is_string(getattr(type_, "value_type", type_)))
