@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -33,7 +34,7 @@ from watcher.sinks.whole_batches import choose_each
 ROWS = 300
 LARGE = (3, 7, ROWS - 1)
 TOPIC = "all"
-CLIENT = load_client()
+CLIENT: Any = load_client()
 
 
 def make_sink(
