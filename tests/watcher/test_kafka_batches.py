@@ -68,7 +68,7 @@ def encode(rows: Changed, envelope: Envelope) -> list[Message] | None:
         return None
 
 
-class SlowReports(CLIENT.Producer):  # type: ignore[misc, name-defined]
+class SlowReports(CLIENT.Producer):  # type: ignore[misc]
     """Its first message spoils the transaction before there is a second one, and is not reported
     yet to whoever looks without waiting."""
 
