@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,12 +27,13 @@ from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import ConfigurationError, CopyConflictError
-from watcher.replica.copies import OutsideCommit
+from watcher.replica.copies import CopyState
 from watcher.replica.cuts.cut import Cause
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.owner import Owner
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.iceberg.lineage import Ancestor, list_outside
+from watcher.replica.loads import LoadProgress, WholeTable
 
 Act = Callable[[DeltaTable], object]
 DIFFERS, EQUAL = 10, 0
@@ -163,21 +164,31 @@ def test_a_running_replicator_notices_it_too(singers: Database, tmp_path: Path) 
     assert {row["SingerId"] for row in read_rows(tmp_path, "Singers")} == set(range(6))
 
 
-def test_rows_that_a_load_did_not_see_are_noticed(tmp_path: Path) -> None:
-    """Delta lets a blind append pass between what an overwrite has read and its commit."""
+def test_a_load_replaces_what_others_write_while_it_reads(tmp_path: Path) -> None:
+    """Rows are read once: only the commit is made again. A later chunk keeps them, and they are
+    noticed."""
     schema = pa.schema([("Id", pa.int64())])
-    rows = pa.table({"Id": [1]}, schema)
     copy = DeltaCopy(str(tmp_path), "c")
-    first = copy.load(schema, rows.to_batches(), 100)
-    write_deltalake(str(tmp_path), rows, mode="append")
-    opened = copy._commits.open
-    stale = [DeltaTable(str(tmp_path), version=first.version)]
-    copy._commits.open = lambda: stale.pop() if stale else opened()  # type: ignore[method-assign]
-    state = copy.load(schema, rows.to_batches(), 200)
-    assert sum(batch.num_rows for batch in copy.scan(state.version)) == 1 + 1, "both are there"
-    outside = copy.list_outside(None, state.version)
-    assert outside == (OutsideCommit(first.version + 1, "WRITE has changed rows"),)
-    assert copy.list_outside(None, copy.load(schema, rows.to_batches(), 300).version) == ()
+    copy.load(schema, pa.table({"Id": [1, 2]}, schema).to_batches(), 100)
+
+    def meet(*ids: int) -> Iterator[pa.RecordBatch]:
+        write_deltalake(str(tmp_path), pa.table({"Id": [7]}, schema), mode="append")
+        DeltaTable(str(tmp_path)).optimize.compact()
+        yield from pa.table({"Id": list(ids)}, schema).to_batches()
+
+    progress = LoadProgress((3,), 1, 8, 1, 200)
+    state = copy.load_chunk(schema, WholeTable(meet(3), progress=progress), 200)
+    assert read_ids(copy, state) == [3]
+    assert copy.list_outside(None, state.version) == ()
+    state = copy.load_chunk(schema, WholeTable(meet(4), first=False), 200)
+    assert read_ids(copy, state) == [3, 4, 7]
+    (noticed,) = copy.list_outside(None, state.version)
+    assert noticed.detail == "WRITE has changed rows"
+    assert copy.list_outside(None, copy.load(schema, meet(5), 300).version) == ()
+
+
+def read_ids(copy: DeltaCopy, state: CopyState) -> list[int]:
+    return sorted(n for batch in copy.scan(state.version) for n in batch["Id"].to_pylist())
 
 
 def test_snapshots_of_iceberg_are_judged_by_their_lineage() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import ConfigDict
 
-from watcher.model.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError, ReplicaError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,10 +83,12 @@ class Layout:
     ``day`` or ``hour`` of one, ``bucket(16, COLUMN)`` or ``truncate(4, COLUMN)``. It is fixed when
     a copy is made."""
     sort_by: tuple[str, ...] = ()
-    """The rows of a file are in the order of these columns, NULL last."""
+    """The rows of a file are in the order of these columns, NULL last. Not for Delta by Spark, or
+    with ``merge = "copy-on-write"``."""
     file_megabytes: int = FILE_MEGABYTES
     """The size of files that loads and compaction write, in MB. Of rows that are sorted or
-    partitioned so much is held in memory, and is smaller in the file."""
+    partitioned without Spark so much is held in memory, and is smaller in the file. With Spark for
+    Iceberg alone."""
 
     @property
     def fields(self) -> tuple[PartitionField, ...]:
@@ -189,6 +191,16 @@ def check_partitions(place: str, there: Sequence[str], wanted: Iterable[str]) ->
         raise ConfigurationError(
             f"{place} was made with {made}, which is fixed: use that, or another folder for"
             f" {f'partition_by = {asked}' if asked else 'a copy without partitions'}"
+        )
+
+
+def check_kept(layout: Layout, columns: Collection[str], place: str) -> None:
+    """Raises ReplicaError where a table that is loaded has lost a column of its layout."""
+    named = (*(each.column for each in layout.fields), *layout.sort_by)
+    if gone := [name for name in named if name not in columns]:
+        raise ReplicaError(
+            f"{place} is partitioned or sorted by {', '.join(gone)}, which its table has no more:"
+            " use another folder, with another layout"
         )
 
 

@@ -4,7 +4,7 @@ still its own: another instance may have written since."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Transaction
@@ -70,16 +70,11 @@ class DeltaCommits:
 
     # What commits say.
 
-    def make_properties(self, kind: str, end: int, more: Mapping[str, Any]) -> CommitProperties:
-        """The window's end, for other writers and for people. Without the application transaction
-        an overwrite would not conflict with a merge. ``replaced``: the version that a load has
-        replaced; rows of another writer that it did not see are still there."""
-        values = self.describe_commit(kind, end) | dict(more)
+    def make_properties(self, end: int) -> CommitProperties:
+        """Of a merge by delta-rs: the window's end, for other writers and for people."""
         return CommitProperties(
-            custom_metadata={METADATA: json.dumps(values)},
-            app_transactions=[
-                Transaction(each["txn"]["appId"], end) for each in self.list_transactions(kind, end)
-            ],
+            custom_metadata={METADATA: json.dumps(self.describe_commit("merge", end))},
+            app_transactions=[Transaction(self._application, end)],
         )
 
     def list_transactions(self, kind: str, end: int) -> list[dict[str, Any]]:

@@ -72,9 +72,7 @@ class DeltaCopy:
         self._expiry = FileExpiry(self._vectors.files, self._vectors.reader)
         self._compactor = None if policy is None else Compactor(self._vectors, policy)
         self._commits = DeltaCommits(path, consumer)
-        self._loads = DeltaLoads(
-            self._commits, self._vectors, merging, mode or LATEST, feed, layout or PLAIN
-        )
+        self._loads = DeltaLoads(self._commits, self._vectors, merging, mode or LATEST, feed)
         self._merges = DeltaMerges(self._commits, self._vectors, merging, feed)
 
     def read_state(self) -> CopyState | None:

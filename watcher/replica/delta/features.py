@@ -45,6 +45,8 @@ NEW = {
     "writerFeatures": [VECTORS],
 }
 """The protocol of a new table: what vectors need, so that it is readable for as many as can be."""
+OLD = {"minReaderVersion": 1, "minWriterVersion": 2}
+"""That of one without vectors."""
 
 
 def allows_vectors(snapshot: Snapshot) -> bool:
@@ -55,11 +57,16 @@ def allows_vectors(snapshot: Snapshot) -> bool:
 def list_obstacles(snapshot: Snapshot) -> list[str]:
     """What keeps vectors from being written, in words of Delta. The change data feed is written
     with vectors, of rows that are there."""
-    obstacles = [*list_unknown(snapshot.protocol), *list_uses(snapshot.metadata)]
+    obstacles = list_demands(snapshot)
     fed = allows_vectors(snapshot) and find_mode(snapshot.schema.names) == LATEST
     if has_feed(snapshot) and not fed:
         obstacles.append(f"the property {FEED} = true")
     return obstacles
+
+
+def list_demands(snapshot: Snapshot) -> list[str]:
+    """What a table asks of everybody who writes rows, and is not done here."""
+    return [*list_unknown(snapshot.protocol), *list_uses(snapshot.metadata)]
 
 
 def list_unknown(protocol: Action) -> Iterator[str]:

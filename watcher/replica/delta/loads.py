@@ -1,27 +1,25 @@
-"""Loads a Delta copy, chunk by chunk, by delta-rs."""
+"""Loads a Delta copy, chunk by chunk."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
 from deltalake import Schema as DeltaSchema
-from deltalake.exceptions import DeltaError
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import COPY_ON_WRITE, CopyState, Merging
 from watcher.replica.cuts.modes import Mode
 from watcher.replica.delta.commits import DeltaCommits
-from watcher.replica.delta.copy_on_write import AFTER_COMMITS, SMALL_GROUPS
+from watcher.replica.delta.features import list_demands
 from watcher.replica.delta.log import LOAD, METADATA
 from watcher.replica.delta.merge_on_read import VectorTable
-from watcher.replica.layout import PLAIN, Layout
+from watcher.replica.delta.snapshot import Snapshot
 from watcher.replica.loads import CHUNK, Chunk, FirstError, name_chunk
 from watcher.replica.row_versions import complete_batch, extend_schema
 from watcher.replica.stores.stored_files import explain_copy
+from watcher.replica.writing.new_files import NewFiles
 
 
 class DeltaLoads:
@@ -35,81 +33,57 @@ class DeltaLoads:
         merging: Merging | None,
         mode: Mode,
         feed: bool = False,
-        layout: Layout = PLAIN,
     ) -> None:
         self._feed = feed
-        self._layout = layout
         self._commits = commits
         self._vectors = vectors
         self._merging = merging
         self._mode = mode
 
     def load(self, schema: pa.Schema, chunk: Chunk, end: int) -> CopyState:
-        """As ``TableCopy.load_chunk``."""
-        schema = extend_schema(schema, self._mode)
-        table = self._commits.open() or self._create(schema)
-        self._commits.check_table(table)
-        name = name_chunk()
-        batches = self._commits.load.record(chunk, name)
-        source = FirstError(complete_batch(each, self._mode, end) for each in batches)
-        reader = pa.RecordBatchReader.from_batches(schema, iter(source))
-        mark = {CHUNK: name} | ({"replaced": table.version()} if chunk.first else {})
-        kind = LOAD if chunk.first else CHUNK
-        if self._layout.is_arranged:
-            return self._load_arranged(schema, chunk, source, end, kind, mark)
-        try:
-            write_deltalake(
-                table,
-                reader,
-                mode="overwrite" if chunk.first else "append",
-                schema_mode="overwrite" if chunk.first else None,
-                target_file_size=self._layout.file_bytes,
-                writer_properties=SMALL_GROUPS,
-                commit_properties=self._commits.make_properties(kind, end, mark),
-                post_commithook_properties=AFTER_COMMITS,
-            )
-        except (DeltaError, OSError) as error:
-            if source.error is not None:
-                raise source.error from error
-            raise self._commits.translate(error) from error
-        self._commits.fence.known = end
-        self._commits.load.settle(chunk.progress, name)
-        table = self._commits.require()
-        self._commits.check_table(table)
-        return self._commits.describe(table)
-
-    def _load_arranged(
-        self, schema: pa.Schema, chunk: Chunk, rows: FirstError, end: int, kind: str,
-        mark: Mapping[str, Any],
-    ) -> CopyState:  # fmt: skip
-        """Loads rows in their layout, which delta-rs does not write."""
-        commits, snapshot = self._commits, self._vectors.read()
-        commits.check_snapshot(snapshot)
-        said = {METADATA: json.dumps(commits.describe_commit(kind, end) | dict(mark))}
+        """As ``TableCopy.load_chunk``. Rows are read once: what others commit meanwhile is replaced
+        by a first chunk, too, and kept by the others."""
+        schema, commits, name = extend_schema(schema, self._mode), self._commits, name_chunk()
+        commits.fence.known = commits.check_snapshot(self._open(schema))
+        batches = commits.load.record(chunk, name)
+        rows = FirstError(complete_batch(each, self._mode, end) for each in batches)
         columns = schema if chunk.first else None
         try:
             with explain_copy(commits.path):
-                done = self._vectors.load(rows, columns, said, commits.list_transactions(kind, end))
+                new = self._vectors.write_files(rows, columns)
+                state = commits.retry(lambda: self._commit(new, columns, name, end))
         except ReplicaError:
             if rows.error is not None:
                 raise rows.error from None
             raise
-        if not done:
-            raise commits.make_conflict()
         commits.fence.known = end
-        commits.load.settle(chunk.progress, mark[CHUNK])
+        commits.load.settle(chunk.progress, name)
+        return replace(state, progress=chunk.progress)
+
+    def _commit(
+        self, new: NewFiles, columns: pa.Schema | None, name: str, end: int
+    ) -> CopyState | None:
+        """Commits files of a chunk: the copy's state; None where somebody else has committed
+        meanwhile."""
+        commits, snapshot = self._commits, self._vectors.read()
+        commits.check_snapshot(snapshot)
+        kind, mark = (CHUNK, {}) if columns is None else (LOAD, {"replaced": snapshot.version})
+        described = commits.describe_commit(kind, end) | {CHUNK: name, **mark}
+        said, transactions = {METADATA: json.dumps(described)}, commits.list_transactions(kind, end)
+        if not self._vectors.add_files(new, columns, said, transactions):
+            return None
         return commits.describe_snapshot(snapshot)
 
-    def _create(self, schema: pa.Schema) -> DeltaTable:
-        """An empty table, whose version the load then names: writing a table that should not exist
-        looks for it before it writes, not when it commits."""
-        if self._merging != COPY_ON_WRITE:
-            self._vectors.create(DeltaSchema.from_arrow(schema).to_json(), self._feed)
-            return self._commits.require()
-        try:
-            return DeltaTable.create(self._commits.path, schema, mode="error")
-        except (DeltaError, OSError) as error:
-            table = self._commits.open()
-            if table is None:
-                raise self._commits.translate(error) from error
-            return table
+    def _open(self, schema: pa.Schema) -> Snapshot:
+        """The table, whose version the load then names; an empty one where there is none. Raises
+        ReplicaError where it asks for what is not written here."""
+        if self._commits.open() is None:
+            on_read = self._merging != COPY_ON_WRITE
+            self._vectors.create(DeltaSchema.from_arrow(schema).to_json(), self._feed, on_read)
+        snapshot = self._vectors.read()
+        if demands := list_demands(snapshot):
+            raise ReplicaError(
+                f"{self._commits.path} cannot be loaded: its table asks its writers for more:"
+                f" {'; '.join(demands)}; remove that, or use another folder"
+            )
+        return snapshot

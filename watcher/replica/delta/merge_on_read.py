@@ -33,24 +33,21 @@ from watcher.replica.delta.actions import (
 )
 from watcher.replica.delta.change_feed import enable_feed, write_changes
 from watcher.replica.delta.deletion_vectors import VectorFile, VectorPlace
-from watcher.replica.delta.features import NEW, PROPERTY, allows_vectors, enable_vectors
+from watcher.replica.delta.features import NEW, OLD, PROPERTY, allows_vectors, enable_vectors
 from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.kept_rows import plan_kept_rows
 from watcher.replica.delta.log import LOG as LOG_FOLDER
 from watcher.replica.delta.log import name_entry
 from watcher.replica.delta.new_rows import add_new, write_rows
-from watcher.replica.delta.partitions import (
-    check_columns,
-    list_partitions,
-    make_arrangement,
-)
+from watcher.replica.delta.partitions import make_arrangement
 from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot, SnapshotReader
-from watcher.replica.layout import PLAIN, Layout
+from watcher.replica.layout import PLAIN, Layout, check_kept
 from watcher.replica.stores.stored_files import create_new
 from watcher.replica.writing.arranged_rows import Arrangement
 from watcher.replica.writing.file_rewrites import FileRewrite
 from watcher.replica.writing.live_rows import LiveRows
 from watcher.replica.writing.merge_plan import cast_rows, plan_merge, take_columns
+from watcher.replica.writing.new_files import NewFiles
 from watcher.replica.writing.statistics import COMPACT
 
 LOG = logging.getLogger("watcher.replica")
@@ -88,9 +85,10 @@ class VectorTable:
         assert self._snapshot is not None, "read comes first"
         return self._snapshot
 
-    def create(self, schema: str, feed: bool = False) -> bool:
+    def create(self, schema: str, feed: bool = False, on_read: bool = True) -> bool:
         """Makes an empty table, unless there is one; ``schema`` is Delta's JSON of it; ``feed``:
-        with the change data feed. Returns whether it was made."""
+        with the change data feed; ``on_read``: rows are merged by vectors. Returns whether it was
+        made."""
         format_ = {"provider": "parquet", "options": {}}
         metadata = {
             "id": str(uuid.uuid4()),
@@ -98,9 +96,10 @@ class VectorTable:
             "schemaString": schema,
             "partitionColumns": list(self._layout.partition_by),
             "createdTime": now_millis(),
-            "configuration": {PROPERTY: "true"},
+            "configuration": {PROPERTY: "true"} if on_read else {},
         }
-        actions: list[Action] = [{"protocol": NEW}, {"metaData": metadata}]
+        protocol = NEW if on_read else OLD
+        actions: list[Action] = [{"protocol": protocol}, {"metaData": metadata}]
         return self.commit(0, "CREATE TABLE", enable_feed(actions) if feed else actions, {})
 
     def enable(self, feed: bool = False) -> bool:
@@ -171,29 +170,33 @@ class VectorTable:
 
     # What is written.
 
-    def load(
+    def write_files(self, rows: Iterable[pa.RecordBatch], columns: pa.Schema | None) -> NewFiles:
+        """Writes rows as files that no version has; ``columns`` as in ``add_files``."""
+        schema, arrangement = self._require().schema, self.arrangement
+        if columns is not None:
+            schema = pa.schema(DeltaSchema.from_arrow(columns).to_arrow())
+            check_kept(arrangement.layout, columns.names, self.path)
+        new = arrangement.write(self.files, schema, cast_rows(rows, schema, self.path))
+        failpoint("after-replica-files")
+        return new
+
+    def add_files(
         self,
-        rows: Iterable[pa.RecordBatch],
+        new: NewFiles,
         columns: pa.Schema | None,
         mark: Mapping[str, str],
         transactions: Sequence[Action],
     ) -> bool:
-        """Adds rows to the version that ``read`` has returned; with ``columns`` in the place of all
-        that it has, with these columns from then on. Returns whether nobody has committed
+        """Adds files to the version that ``read`` has returned; with ``columns`` in the place of
+        all that it has, with these columns from then on. Returns whether nobody has committed
         meanwhile."""
-        snapshot, arrangement = self._require(), self.arrangement
-        schema, actions = snapshot.schema, list(transactions)
+        snapshot, actions = self._require(), list(transactions)
         if columns is not None:
             text = DeltaSchema.from_arrow(columns).to_json()
-            schema = pa.schema(DeltaSchema.from_json(text).to_arrow())
-            check_columns(list_partitions(snapshot), columns, self.path)
             actions.append({"metaData": {**snapshot.metadata, "schemaString": text}})
             actions += map(remove_file, snapshot.files.values())
-        new = arrangement.write(self.files, schema, cast_rows(rows, schema, self.path))
         actions += (add_new(snapshot, file) for file in new.listed)
-        failpoint("after-replica-files")
         if not self.commit(snapshot.version + 1, "WRITE", actions, mark):
-            new.abandon()
             return False
         failpoint("after-replica-commit")
         self.reader.advance(snapshot, snapshot.version + 1)

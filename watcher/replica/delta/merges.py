@@ -129,8 +129,10 @@ class DeltaMerges:
         table = commits.require()
         # Also on the newest version: an old row would come back that was deleted since.
         commits.check_table(table)
+        self._vectors.read()
+        self._vectors.arrangement.check_values(rows)
         try:
-            merge_files(table, rows, key, commits.make_properties("merge", end, {}))
+            merge_files(table, rows, key, commits.make_properties(end))
         except CommitFailedError:
             return None
         except (DeltaError, OSError) as error:

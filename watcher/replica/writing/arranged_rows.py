@@ -59,6 +59,11 @@ class Arrangement:
             )
             yield tuple(partition), chosen
 
+    def check_values(self, rows: pa.Table) -> None:
+        """Raises ReplicaError for rows of a partition that there cannot be."""
+        for values in set(zip(*(each.to_pylist() for each in self.values(rows)), strict=True)):
+            self.name_folder(values)
+
     def write(
         self, files: FileMaker, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
     ) -> NewFiles:
