@@ -23,8 +23,6 @@ from watcher.replica.writing.compaction import CompactionPolicy
 
 ICEBERG, PARQUET = "iceberg", "parquet"
 EXTENSIONS = "spark.sql.extensions"
-NO_LAYOUT = LayoutSupport("use Delta or Iceberg without Spark")
-"""Spark's copies have the layout that it gives them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +49,17 @@ class OwnWriter:
     ``keeps_dropped``: whether columns that were dropped can stay. ``modes``: what copies can keep.
     ``feed``: they can have a change feed; ``opens`` takes the mode and whether they have it, then.
     ``ties``: makes a namespace of a catalog
-    and its folder the replica's, by its place. ``layout``: how rows can lie in files."""
+    and its folder the replica's, by its place. ``layout``: how rows can lie in the files of copies
+    that are merged on read."""
 
     engine: str
     opens: str
     merged: tuple[Merging, ...]
+    layout: LayoutSupport
     keeps_dropped: bool
     modes: tuple[Mode, ...] = (LATEST,)
     feed: bool = False
     ties: str | None = None
-    layout: LayoutSupport = NO_LAYOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +67,19 @@ class CopyFormat:
     """A format of copies; its name is its key in ``FORMATS``.
 
     ``title`` is its name in messages. ``reader`` opens copies without Spark, by the folder and the
-    consumer, and ``frames`` with Spark, by the folder, the same as Spark names it, the consumer and
-    the ``Merging``: both are ``module:function``, loaded when they are used. ``merged``: how Spark
-    can merge rows into a copy. ``extra`` brings what the reader needs. ``release``: what Spark
-    needs; None where it has the format itself. ``own``: how this process writes it; None: only
-    Spark does. ``finds_folder``: finds the folder of a replica whose place is a namespace of a
-    catalog; None: there are no such places.
+    consumer, and ``frames`` one with Spark, by the session, the table, the ``FramePlace`` and the
+    ``Layout``: both are ``module:name``, loaded when they are used. ``merged``: how Spark can merge
+    rows into a copy, ``layout``: how it can lay them into files. ``extra`` brings what the reader
+    needs. ``release``: what Spark needs; None where it has the format itself. ``own``: how this
+    process writes it; None: only Spark does. ``finds_folder``: finds the folder of a replica whose
+    place is a namespace of a catalog; None: there are no such places.
     """
 
     title: str
     reader: str
     frames: str
     merged: tuple[Merging, ...]
+    layout: LayoutSupport
     extra: str | None = None
     release: Release | None = None
     own: OwnWriter | None = None
@@ -90,8 +90,12 @@ FORMATS: Mapping[str, CopyFormat] = {
     DELTA: CopyFormat(
         "Delta",
         "watcher.replica.delta.copy:open_delta_copies",
-        "watcher.replica.spark.delta:open_delta_frames",
+        "watcher.replica.spark.delta:SparkDeltaCopy",
         (MERGE_ON_READ, COPY_ON_WRITE),
+        LayoutSupport(
+            "use Delta without Spark, or Iceberg, whose tables have an order and a size of files",
+            (IDENTITY,),
+        ),
         extra="delta",
         release=Release(
             "4.4.0",
@@ -108,22 +112,23 @@ FORMATS: Mapping[str, CopyFormat] = {
             "delta-rs",
             "watcher.replica.delta.copy:open_delta_copies",
             (MERGE_ON_READ, COPY_ON_WRITE),
-            keeps_dropped=True,
-            modes=MODES,
-            feed=True,
-            layout=LayoutSupport(
+            LayoutSupport(
                 "use a column, or Iceberg, which has years to hours, buckets and truncation",
                 (IDENTITY,),
                 sorts=True,
                 sizes=True,
             ),
+            keeps_dropped=True,
+            modes=MODES,
+            feed=True,
         ),
     ),
     ICEBERG: CopyFormat(
         "Iceberg",
         "watcher.replica.iceberg.copies:open_iceberg_copies",
-        "watcher.replica.spark.iceberg:open_iceberg_frames",
+        "watcher.replica.spark.iceberg:SparkIcebergCopy",
         (MERGE_ON_READ, COPY_ON_WRITE),
+        LayoutSupport("use another format", ALL, sorts=True, sizes=True),
         extra="iceberg",
         release=Release(
             "1.12.0",
@@ -135,17 +140,18 @@ FORMATS: Mapping[str, CopyFormat] = {
             "pyiceberg",
             "watcher.replica.iceberg.copies:open_written_copies",
             (MERGE_ON_READ,),
+            LayoutSupport("use another format", ALL, sorts=True, sizes=True),
             keeps_dropped=False,
             ties="watcher.replica.iceberg.namespaces:tie_folder",
-            layout=LayoutSupport("use another format", ALL, sorts=True, sizes=True),
         ),
         finds_folder="watcher.replica.iceberg.namespaces:find_folder",
     ),
     PARQUET: CopyFormat(
         "Parquet",
         "watcher.replica.parquet:open_parquet_copies",
-        "watcher.replica.spark.parquet:open_parquet_frames",
+        "watcher.replica.spark.parquet:SparkParquetCopy",
         (COPY_ON_WRITE,),
+        LayoutSupport("use Delta or Iceberg", sorts=True),
     ),
 }
 CATALOG_FORMATS = tuple(name for name, each in FORMATS.items() if each.finds_folder)

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import Merging
 from watcher.replica.formats import EXTENSIONS, CopyFormat, check_merging, find_format
-from watcher.replica.spark.frames import OpenFrameCopy
+from watcher.replica.layout import Layout
+from watcher.replica.spark.frames import FrameCopy, FramePlace, OpenFrameCopy
 
 
 def make_open_copy(
@@ -26,11 +27,14 @@ def make_open_copy(
     chosen = find_format(name)
     check_merging(name, merging)
     check_session(spark, chosen)
-    open_frames = resolve_name(chosen.frames)
-    opened: OpenFrameCopy = open_frames(
-        folder.rstrip("/"), make_spark_path(folder), consumer, merging
-    )
-    return opened
+    open_copy = resolve_name(chosen.frames)
+    place = FramePlace(folder.rstrip("/"), make_spark_path(folder), consumer, merging)
+
+    def open_frames(spark: SparkSession, table: str, layout: Layout | None = None) -> FrameCopy:
+        opened: FrameCopy = open_copy(spark, table, place, layout)
+        return opened
+
+    return open_frames
 
 
 def check_session(spark: SparkSession, chosen: CopyFormat) -> None:

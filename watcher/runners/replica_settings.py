@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError
 from watcher.replica.cuts.modes import LATEST, Mode
@@ -14,7 +16,9 @@ from watcher.replica.row_versions import extend_schema
 from watcher.replica.rows import copy_schema
 from watcher.replica.stores.places import name_place
 from watcher.settings.destination_grammar import CopiesDestination
+from watcher.settings.fields import describe_validation_error
 from watcher.settings.sections import ReplicaConfig
+from watcher.settings.table_specs import check_named_once
 from watcher.settings.watcher import WatchConfig
 
 
@@ -34,6 +38,18 @@ def name_consumer(copies: CopiesDestination) -> str:
     if not copies.in_catalog and "://" not in place:
         place = str(Path(place).resolve())
     return f"replica-{hashlib.blake2b(place.encode(), digest_size=5).hexdigest()}"
+
+
+LAYOUTS: TypeAdapter[dict[str, Layout]] = TypeAdapter(dict[str, Layout])
+
+
+def parse_layouts(given: Mapping[str, object]) -> Layouts:
+    """Layouts by table, whose options are given as a file has them. Raises ConfigurationError."""
+    check_named_once(given, "layouts")
+    try:
+        return LAYOUTS.validate_python(given)
+    except ValidationError as error:
+        raise ConfigurationError(describe_validation_error(error)) from None
 
 
 def fit_layouts(

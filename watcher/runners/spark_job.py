@@ -173,6 +173,7 @@ def make_request(
         merge=replica.merge,
         load_seconds=replica.load_seconds,
         load_rows=replica.load_rows or 0,
+        layouts=replica.layout,
         interval_seconds=None if once else config.interval,
         report=report,
         options=make_options(config),

@@ -22,8 +22,9 @@ from watcher.replica.copies import Merging
 from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.owner import Owner
-from watcher.replica.formats import split_copies
+from watcher.replica.formats import find_format, split_copies
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
+from watcher.replica.layout import PLAIN, Layout, Layouts
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, ChunkPace, LoadBudget
 from watcher.replica.replica_window import CutReport
 from watcher.replica.spark.frames import FrameCopy, OpenFrameCopy
@@ -31,7 +32,11 @@ from watcher.replica.stores.stored_files import remove_folder
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.window_reads import measure_lag
 from watcher.runners.folders import prepare_any_folder
-from watcher.runners.replica_settings import name_consumer
+from watcher.runners.replica_settings import (
+    fit_layouts,
+    name_consumer,
+    parse_layouts,
+)
 from watcher.runners.spark.format_name import FORMAT as SOURCE
 from watcher.runners.spark.frame_rows import FrameRows
 from watcher.runners.spark.registration import register_source
@@ -74,6 +79,7 @@ class SparkReplicaSettings:
     report: Callable[[CutReport], object]
     take_over: bool = False
     limit: ChunkLimit = CHUNK_LIMIT
+    layouts: Layouts = field(default_factory=dict)
 
     @property
     def source(self) -> SourceOptions:
@@ -88,7 +94,9 @@ class SparkReplica:
         self._settings = settings
         self._copies = copies
         self._scan = resolve_scan(settings.source)
-        require_complete([self._scan.capture(name).table for name in self._scan.tables])
+        captures = {name: self._scan.capture(name) for name in self._scan.tables}
+        require_complete([capture.table for capture in captures.values()])
+        self._layouts = fit_layouts(settings.layouts, captures)
         self._epochs: Epochs[Scan] = Epochs(self._scan.queries.stream, self._resolve)
         self._session: SparkSession | None = None
         self._pace = ChunkPace(settings.limit)
@@ -144,7 +152,7 @@ class SparkReplica:
 
     def _open(self, table: str) -> FrameCopy:
         assert self._session is not None, "copies are opened by micro-batches"
-        return self._copies(self._session, table)
+        return self._copies(self._session, table, self._layouts.get(table, PLAIN))
 
 
 def summarize(
@@ -182,7 +190,7 @@ class ReplicaRequest:
     ``merge``: how rows are merged, ``merge-on-read`` or ``copy-on-write``; None: as each copy was
     made, and new ones on read. ``create_folders``: as in a watcher's file. ``load_seconds``: for so
     long a micro-batch loads, ``load_rows``: so many rows a chunk of a load has at most (0: as many
-    as fit)."""
+    as fit). ``layouts``: how the rows of copies lie in their files, by table."""
 
     database: str
     tables: Sequence[str]
@@ -202,6 +210,7 @@ class ReplicaRequest:
     merge: Merging | None = None
     load_seconds: float = CHUNK_LIMIT.seconds
     load_rows: int = 0
+    layouts: Mapping[str, Layout | Mapping[str, object]] = field(default_factory=dict)
 
     @property
     def copies(self) -> CopiesDestination:
@@ -225,7 +234,9 @@ class ReplicaRequest:
             raise ConfigurationError(
                 f"the option '{taken[0]}' is the replica's own: {OWN_OPTIONS_ADVICE}"
             )
-        copies = self.copies
+        copies, layouts = self.copies, parse_layouts(self.layouts)
+        chosen = find_format(copies.format)
+        chosen.layout.check(f"{chosen.title} by Spark", layouts)
         settings = SparkReplicaSettings(
             self._make_options(),
             copies.folder,
@@ -236,6 +247,7 @@ class ReplicaRequest:
             Callback(self.report),
             self.take_over,
             ChunkLimit(self.load_seconds, self.load_rows),
+            layouts,
         )
         _ = settings.source
         return settings

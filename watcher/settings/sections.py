@@ -14,7 +14,7 @@ from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import COPY_ON_WRITE
 from watcher.replica.cuts.modes import LATEST, Mode
-from watcher.replica.formats import FORMATS, NO_LAYOUT, check_merging
+from watcher.replica.formats import FORMATS, check_merging
 from watcher.replica.layout import Layout
 from watcher.settings.destination_grammar import (
     ChangesDestination,
@@ -284,17 +284,17 @@ class ReplicaConfig(Section):
         """Raises ValueError for what the writer of the copies cannot do."""
         chosen = FORMATS[self.format]
         own = None if self.engine == "spark" else chosen.own
-        support = NO_LAYOUT if own is None else own.layout
-        arranged = [name for name, each in self.layout.items() if each.is_arranged]
+        support = chosen.layout if own is None else own.layout
+        ordered = [name for name, each in self.layout.items() if each.sort_by]
         try:
             check_named_once(self.layout, "[replica.layout]")
             support.check(f"{chosen.title} {'by' if own is None else 'without'} Spark", self.layout)
         except ConfigurationError as error:
             raise ValueError(str(error)) from error
-        if arranged and own is not None and self.merge == COPY_ON_WRITE:
+        if ordered and own is not None and self.merge == COPY_ON_WRITE:
             raise ValueError(
-                f"[replica.layout.{arranged[0]}] has partitions or an order, which copies that are"
-                " merged on read keep: remove merge = 'copy-on-write'"
+                f"[replica.layout.{ordered[0]}] sort_by is for copies that are merged on read:"
+                " remove it, or merge = 'copy-on-write'"
             )
 
     def _check_feed(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +18,6 @@ from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
     CopyState,
-    Merging,
-    Needed,
     OutsideCommit,
     make_conflict,
 )
@@ -27,20 +25,19 @@ from watcher.replica.cuts.cut import FORMAT
 from watcher.replica.cuts.modes import LATEST, check_mode
 from watcher.replica.delta.log import LOAD, ON, DeltaLog
 from watcher.replica.delta.log import METADATA as MARK
+from watcher.replica.layout import Layout, check_kept
 from watcher.replica.loads import CHUNK, CopyLoad, name_chunk
-from watcher.replica.merge_sql import SPARK, render_spark_merge
+from watcher.replica.merge_sql import SPARK
+from watcher.replica.spark.delta_partitions import check_values, explain_values
 from watcher.replica.spark.frames import (
     WHOLE,
     FrameChunk,
-    OpenFrameCopy,
-    arrow_schema,
+    FramePlace,
+    SparkTable,
     first_line,
-    scan_frame,
-    session_settings,
 )
 
 LOG = logging.getLogger("watcher.replica")
-ROWS_VIEW = "spanner_watcher_rows"
 LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
 APPLICATION = "spark.databricks.delta.write.txnAppId"
 TRANSACTION = "spark.databricks.delta.write.txnVersion"
@@ -56,31 +53,22 @@ LIMITS = (20, 1000)
 """How many commits are looked at for the newest one of this consumer; compactions are others'."""
 
 
-class SparkDeltaCopy:
+class SparkDeltaCopy(SparkTable):
     """The ``FrameCopy`` in a folder. Compactions by others are no conflicts.
 
     Delta itself refuses what an instance that was taken over writes: its transaction is not above
     the stored one. Of a chunk that it has appended all the same, the chain of the commits tells:
-    ``DeltaLog.is_chained``. ``location`` is the folder as Spark names it.
+    ``DeltaLog.is_chained``.
     """
 
     takes_chunks = True
 
     def __init__(
-        self,
-        spark: SparkSession,
-        path: str,
-        location: str,
-        consumer: str,
-        merging: Merging | None = None,
+        self, spark: SparkSession, table: str, place: FramePlace, layout: Layout | None
     ) -> None:
-        """``merging``: how rows are merged; None: as the table's properties say, and a new one is
-        made for merge-on-read."""
-        self._spark = spark
-        self._merging = merging
-        self._path = location
-        self._consumer = consumer
-        self._log = DeltaLog(path, consumer)
+        path, self._path = f"{place.folder}/{table}", f"{place.location}/{table}"
+        super().__init__(spark, f"delta.{SPARK.quote(self._path)}", place, layout)
+        self._log = DeltaLog(path, self._consumer)
         self._load = CopyLoad(path)
         self._known: CopyState | None = None
         self._has_vectors = False
@@ -109,6 +97,7 @@ class SparkDeltaCopy:
         version = int(commits[0]["version"])
         schema = self.read_schema(version)
         check_mode(self._path, schema.names, LATEST)
+        self._check_partitions()
         return CopyState(version, self._find_end(version), schema)
 
     def load_frame(
@@ -126,8 +115,13 @@ class SparkDeltaCopy:
             return before, 0
         name, on = name_chunk(), self._load.mark.get(CHUNK, "")
         self._load.note(chunk.progress, name)
+        check_kept(self._layout, rows.columns, self._path)
+        names = self._layout.partition_by
         self._spark.conf.unset(LAST_VERSION)
-        writer = rows.write.format("delta").option("txnAppId", self._application)
+        writer = check_values(rows, names, self._path).write.format("delta")
+        writer = writer.option("txnAppId", self._application)
+        if names:
+            writer = writer.partitionBy(*names)
         if chunk.first:
             on_read = str(self._merging != COPY_ON_WRITE).lower()
             vectors = {VECTORS: on_read} if before is None else {}
@@ -138,7 +132,8 @@ class SparkDeltaCopy:
             writer = writer.mode("append")
         # A window has one transaction for its merge, and one for each chunk.
         number = 0 if self._load.progress is None or chunk.first else self._load.progress.chunks
-        writer.options(txnVersion=str(end + number), userMetadata=described).save(self._path)
+        with explain_values(names, self._path):
+            writer.options(txnVersion=str(end + number), userMetadata=described).save(self._path)
         state = self._check_committed(before, end)
         self._load.settle(chunk.progress, name)
         self._known = replace(state, progress=chunk.progress)
@@ -150,31 +145,33 @@ class SparkDeltaCopy:
         if self._merging == MERGE_ON_READ:
             self._enable_vectors()
         as_asked = {MERGE_BY_VECTORS: "false"} if self._merging == COPY_ON_WRITE else {}
-        rows.createOrReplaceTempView(ROWS_VIEW)
-        sql = render_spark_merge(self._table, ROWS_VIEW, rows.columns, key)
-        with session_settings(
-            self._spark,
-            {
-                APPLICATION: self._application,
-                TRANSACTION: str(end),
-                METADATA: self._describe("merge", end, None, self._load.mark),
-                **as_asked,
-            },
-        ):
-            self._spark.conf.unset(LAST_VERSION)
-            self._spark.sql(sql).collect()
-        self._spark.catalog.dropTempView(ROWS_VIEW)
+        settings = {
+            APPLICATION: self._application,
+            TRANSACTION: str(end),
+            METADATA: self._describe("merge", end, None, self._load.mark),
+        }
+        self._spark.conf.unset(LAST_VERSION)
+        names = self._layout.partition_by
+        with explain_values(names, self._path):
+            self._merge(check_values(rows, names, self._path), key, settings | as_asked)
         return self._check_committed(before, end, before.schema if before is not None else None)
 
     def _enable_vectors(self) -> None:
         """Lets an existing table have vectors, in a commit that changes no rows."""
         if self._has_vectors:
             return
-        (row,) = self._spark.sql(f"DESCRIBE DETAIL {self._table}").collect()
-        if row["properties"].get(VECTORS) != "true":
-            self._spark.sql(f"ALTER TABLE {self._table} SET TBLPROPERTIES ('{VECTORS}' = 'true')")
+        if self._read_detail()["properties"].get(VECTORS) != "true":
+            self._spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ('{VECTORS}' = 'true')")
             DELETION_VECTORS_ENABLED.log(LOG, path=self._path)
         self._has_vectors = True
+
+    def _list_partitions(self) -> Sequence[str]:
+        names: list[str] = self._read_detail()["partitionColumns"]
+        return names
+
+    def _read_detail(self) -> Row:
+        (row,) = self._spark.sql(f"DESCRIBE DETAIL {self._name}").collect()
+        return row
 
     def read_frame(self, version: int) -> DataFrame:
         """As ``FrameCopy.read_frame``."""
@@ -194,21 +191,6 @@ class SparkDeltaCopy:
     def find_end(self, version: int) -> int:
         """As ``StoredCopy.find_end``."""
         return self._log.find_end(version)
-
-    def read_schema(self, version: int) -> pa.Schema:
-        """As ``StoredCopy.read_schema``."""
-        return arrow_schema(self.read_frame(version))
-
-    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """As ``StoredCopy.scan``."""
-        return scan_frame(self.read_frame(version), columns)
-
-    def remove_before(self, needed: Needed) -> None:
-        """As ``StoredCopy.remove_before``: VACUUM is the owner's."""
-
-    @property
-    def _table(self) -> str:
-        return f"delta.{SPARK.quote(self._path)}"
 
     @property
     def _application(self) -> str:
@@ -271,17 +253,8 @@ class SparkDeltaCopy:
     def _read_history(self, limit: int) -> list[Row]:
         """The newest commits, the latest first; none where there is no table."""
         try:
-            return self._spark.sql(f"DESCRIBE HISTORY {self._table} LIMIT {limit}").collect()
+            return self._spark.sql(f"DESCRIBE HISTORY {self._name} LIMIT {limit}").collect()
         except AnalysisException as error:
             if error.getCondition() in NO_TABLE:
                 return []
             raise
-
-
-def open_delta_frames(
-    folder: str, location: str, consumer: str, merging: Merging | None
-) -> OpenFrameCopy:
-    """The copies of a replica, each in the folder of its table's name."""
-    return lambda session, table: SparkDeltaCopy(
-        session, f"{folder}/{table}", f"{location}/{table}", consumer, merging
-    )

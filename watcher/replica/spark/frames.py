@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from watcher.process.spark.arrow_schemas import convert_to_arrow_schema
-from watcher.replica.copies import CopyState, StoredCopy
+from watcher.replica.copies import CopyState, Merging, Needed, StoredCopy
+from watcher.replica.layout import PLAIN, Layout, check_partitions
 from watcher.replica.loads import LoadProgress
-from watcher.replica.merge_sql import SPARK
+from watcher.replica.merge_sql import SPARK, render_spark_merge
+
+ROWS_VIEW = "spanner_watcher_rows"
+"""The rows that a statement writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,18 @@ class FrameChunk:
 
     first: bool = True
     progress: LoadProgress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FramePlace:
+    """Where the copies of a replica are, and whose. ``location`` is the folder as Spark names it.
+    ``merging``: how rows are merged; None: as a copy was made, and a new one is made for
+    merge-on-read."""
+
+    folder: str
+    location: str
+    consumer: str
+    merging: Merging | None = None
 
 
 WHOLE = FrameChunk()
@@ -51,8 +69,64 @@ class FrameCopy(StoredCopy, Protocol):
         ...
 
 
-OpenFrameCopy = Callable[[SparkSession, str], FrameCopy]
-"""The copy of a table in a session, by the table's name."""
+class OpenFrameCopy(Protocol):
+    """Opens the copy of a table in a session, by the table's name."""
+
+    def __call__(self, spark: SparkSession, table: str, layout: Layout | None = None) -> FrameCopy:
+        """``layout``: how its rows lie in its files; None: as it was made."""
+        ...
+
+
+class SparkTable(ABC):
+    """What the copies have in common that are tables of Spark. ``name`` is that of the table, in
+    SQL; ``layout`` as in ``OpenFrameCopy``."""
+
+    def __init__(
+        self, spark: SparkSession, name: str, place: FramePlace, layout: Layout | None
+    ) -> None:
+        self._spark = spark
+        self._name = name
+        self._consumer = place.consumer
+        self._merging = place.merging
+        self._layout = layout or PLAIN
+        self._is_laid_out = layout is not None
+        self._is_checked = False
+
+    @abstractmethod
+    def read_frame(self, version: int) -> DataFrame:
+        """As ``FrameCopy.read_frame``."""
+
+    @abstractmethod
+    def _list_partitions(self) -> Sequence[str]:
+        """The partitions of the table that is there, as settings spell them."""
+
+    def _check_partitions(self) -> None:
+        """Raises ConfigurationError for a copy that was made with other partitions."""
+        if self._is_laid_out and not self._is_checked:
+            check_partitions(self._name, self._list_partitions(), self._layout.partition_by)
+        self._is_checked = True
+
+    def read_schema(self, version: int) -> pa.Schema:
+        """As ``StoredCopy.read_schema``."""
+        return arrow_schema(self.read_frame(version))
+
+    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """As ``StoredCopy.scan``."""
+        return scan_frame(self.read_frame(version), columns)
+
+    def remove_before(self, needed: Needed) -> None:  # noqa: B027 (nothing is done)
+        """As ``StoredCopy.remove_before``: the clean-up of the format is the owner's."""
+
+    def _merge(self, rows: DataFrame, key: Sequence[str], settings: Mapping[str, str]) -> None:
+        self._run(render_spark_merge(self._name, ROWS_VIEW, rows.columns, key), rows, settings)
+
+    def _run(self, sql: str, rows: DataFrame, settings: Mapping[str, str]) -> None:
+        """Runs a statement that writes rows, which it calls ``ROWS_VIEW``, with settings of the
+        session."""
+        rows.createOrReplaceTempView(ROWS_VIEW)
+        with session_settings(self._spark, settings):
+            self._spark.sql(sql).collect()
+        self._spark.catalog.dropTempView(ROWS_VIEW)
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
@@ -65,6 +139,12 @@ def scan_frame(frame: DataFrame, columns: Sequence[str] | None) -> Iterator[pa.R
     chosen = frame if columns is None else frame.select(*map(SPARK.quote, columns))
     table = chosen.toArrow()
     return iter(table.cast(arrow_schema(chosen)).to_batches())
+
+
+def sort_frame(rows: DataFrame, names: Sequence[str], *first: Column) -> DataFrame:
+    """The rows of each partition of Spark's in the order of some columns, NULL last."""
+    order = [f.col(SPARK.quote(name)).asc_nulls_last() for name in names]
+    return rows.sortWithinPartitions(*first, *order) if order else rows
 
 
 @contextmanager

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
-import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
@@ -17,27 +16,33 @@ from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
     CopyState,
-    Merging,
-    Needed,
     OutsideCommit,
     make_conflict,
 )
 from watcher.replica.cuts.cut import CONSUMER, END, KIND
 from watcher.replica.iceberg.lineage import Ancestor, list_outside
 from watcher.replica.iceberg.names import name_copy
-from watcher.replica.merge_sql import SPARK, render_spark_merge
+from watcher.replica.layout import Layout, check_kept
+from watcher.replica.merge_sql import SPARK
 from watcher.replica.spark.frames import (
     WHOLE,
     FrameChunk,
-    OpenFrameCopy,
-    arrow_schema,
+    FramePlace,
+    SparkTable,
     first_line,
-    scan_frame,
-    session_settings,
+)
+from watcher.replica.spark.iceberg_layout import (
+    FILE_SIZE,
+    ORDER,
+    arrange_frame,
+    list_partitions,
+    load_settings,
+    name_order,
+    render_order,
+    render_table,
 )
 
 LOG = logging.getLogger("watcher.replica")
-ROWS_VIEW = "spanner_watcher_rows"
 CATALOG = "spark.sql.catalog"
 PROPERTY = "spark.sql.iceberg.snapshot-property"
 TABLE_PROPERTIES = {
@@ -49,7 +54,7 @@ MERGE_MODE = "write.merge.mode"
 NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
 
 
-class SparkIcebergCopy:
+class SparkIcebergCopy(SparkTable):
     """The ``FrameCopy`` in a catalog of the replica's folder. Compactions by others are no
     conflicts. A load is one job: an append of Iceberg meets no other commit that it could be
     refused by."""
@@ -57,20 +62,11 @@ class SparkIcebergCopy:
     takes_chunks = False
 
     def __init__(
-        self,
-        spark: SparkSession,
-        catalog: str,
-        table: str,
-        consumer: str,
-        merging: Merging | None = None,
+        self, spark: SparkSession, table: str, place: FramePlace, layout: Layout | None
     ) -> None:
-        """``merging``: how rows are merged; None: as the table's properties say, and a new one is
-        made for merge-on-read."""
-        self._spark = spark
-        self._merging = merging
         self._table, self._copy = table, name_copy(table)
-        self._name = f"{SPARK.quote(catalog)}.{SPARK.quote(self._copy)}"
-        self._consumer = consumer
+        self._catalog = SPARK.quote(add_catalog(spark, place.location))
+        super().__init__(spark, f"{self._catalog}.{SPARK.quote(self._copy)}", place, layout)
         self._known: CopyState | None = None
         self._is_set = False
 
@@ -79,6 +75,7 @@ class SparkIcebergCopy:
         self._known = None
         if not self._exists():
             return None
+        self._check_partitions()
         commits = self._read_commits()
         end = next((each.snapshot_end for each in commits if each.is_current_ancestor), 0)
         if not end:
@@ -99,12 +96,14 @@ class SparkIcebergCopy:
             return before, 0
         if self._copy != self._table:
             COPY_RENAMED.log(LOG, table=self._table, copy=self._copy)
-        with session_settings(self._spark, self._describe("load", end)):
-            writer = rows.writeTo(self._name).using("iceberg")
-            mode = self._merging or self._read_mode() or MERGE_ON_READ
-            for name, value in (TABLE_PROPERTIES | {MERGE_MODE: mode}).items():
-                writer = writer.tableProperty(name, value)
-            writer.createOrReplace()
+        check_kept(self._layout, rows.columns, self._name)
+        there = self._read_properties().get(MERGE_MODE, COPY_ON_WRITE) if self._exists() else None
+        properties = TABLE_PROPERTIES | {MERGE_MODE: self._merging or there or MERGE_ON_READ}
+        table = render_table(self._name, self._layout, properties)
+        placed = arrange_frame(rows, self._layout, self._catalog)
+        self._run(table, placed, self._describe("load", end) | load_settings(self._layout))
+        self._is_set = False
+        self._set_up()
         state = self._check_committed(before, end)
         return state, int(self._find(end).added or 0)
 
@@ -112,31 +111,33 @@ class SparkIcebergCopy:
         """As ``FrameCopy.merge_frame``."""
         before = self._known or self.read_state()
         self._check_known(before, end)
-        self._set_mode()
-        rows.createOrReplaceTempView(ROWS_VIEW)
-        sql = render_spark_merge(self._name, ROWS_VIEW, rows.columns, key)
-        with session_settings(self._spark, self._describe("merge", end)):
-            self._spark.sql(sql).collect()
-        self._spark.catalog.dropTempView(ROWS_VIEW)
+        self._set_up()
+        self._merge(rows, key, self._describe("merge", end))
         return self._check_committed(before, end)
 
-    def _read_mode(self) -> str | None:
-        """How rows are merged into the table that is there; None without one. A table that does
-        not say it is Iceberg's default."""
-        if not self._exists():
-            return None
+    def _read_properties(self) -> Mapping[str, str]:
+        """The properties of the table that is there."""
         rows = self._spark.sql(f"SHOW TBLPROPERTIES {self._name}").collect()
-        properties: dict[str, str] = {row["key"]: row["value"] for row in rows}
-        return properties.get(MERGE_MODE, COPY_ON_WRITE)
+        return {row["key"]: row["value"] for row in rows}
 
-    def _set_mode(self) -> None:
-        """Makes the table one that is merged as it is asked for."""
-        if self._merging is None or self._is_set:
+    def _set_up(self) -> None:
+        """Makes the table one that is merged and laid out as it is asked for."""
+        if self._is_set:
             return
-        if self._read_mode() != self._merging:
-            setting = f"'{MERGE_MODE}' = '{self._merging}'"
-            self._spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ({setting})")
+        there = self._read_properties()
+        wanted = {} if self._merging is None else {MERGE_MODE: str(self._merging)}
+        if self._is_laid_out:
+            wanted[FILE_SIZE] = str(self._layout.file_bytes)
+            if there.get(ORDER, "").replace("`", "") != name_order(self._layout):
+                self._spark.sql(f"ALTER TABLE {self._name} {render_order(self._layout)}")
+        changed = [f"'{n}' = '{v}'" for n, v in wanted.items() if there.get(n) != v]
+        if changed:
+            self._spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ({', '.join(changed)})")
         self._is_set = True
+
+    def _list_partitions(self) -> Sequence[str]:
+        rows = self._spark.sql(f"DESCRIBE TABLE {self._name}").collect()
+        return list_partitions([tuple(row) for row in rows])
 
     def read_frame(self, version: int) -> DataFrame:
         """As ``FrameCopy.read_frame``."""
@@ -166,17 +167,6 @@ class SparkIcebergCopy:
     def find_end(self, version: int) -> int:
         """As ``StoredCopy.find_end``: a version is the end of a window."""
         return version
-
-    def read_schema(self, version: int) -> pa.Schema:
-        """As ``StoredCopy.read_schema``."""
-        return arrow_schema(self.read_frame(version))
-
-    def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """As ``StoredCopy.scan``."""
-        return scan_frame(self.read_frame(version), columns)
-
-    def remove_before(self, needed: Needed) -> None:
-        """As ``StoredCopy.remove_before``: expire_snapshots is the owner's."""
 
     def _describe(self, kind: str, end: int) -> dict[str, str]:
         """Settings that write the properties of a snapshot."""
@@ -247,15 +237,3 @@ def add_catalog(spark: SparkSession, folder: str) -> str:
     for key, value in (settings | {".warehouse": folder, ".cache-enabled": "false"}).items():
         spark.conf.set(f"{CATALOG}.{name}{key}", value)
     return name
-
-
-def open_iceberg_frames(
-    folder: str,  # noqa: ARG001 (the catalog has the location)
-    location: str,
-    consumer: str,
-    merging: Merging | None,
-) -> OpenFrameCopy:
-    """The copies of a replica, in a catalog of its own."""
-    return lambda session, table: SparkIcebergCopy(
-        session, add_catalog(session, location), table, consumer, merging
-    )

@@ -13,16 +13,18 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from watcher.model.errors import ReplicaError
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import CopyState, Merging, find_stamp
+from watcher.replica.copies import CopyState, find_stamp
+from watcher.replica.layout import PLAIN, Layout, check_kept
 from watcher.replica.merge_sql import SOURCE, SPARK, TARGET
 from watcher.replica.parquet import FILES, DataFile, ParquetCopy, ParquetVersion
 from watcher.replica.spark.frames import (
     WHOLE,
     FrameChunk,
-    OpenFrameCopy,
+    FramePlace,
     arrow_schema,
     first_line,
     session_settings,
+    sort_frame,
 )
 
 WRITE_SETTINGS = {
@@ -36,15 +38,18 @@ PLACE = "$place"
 
 
 class SparkParquetCopy(ParquetCopy):
-    """The ``FrameCopy`` in a folder. ``location`` is the folder as Spark names it. A version is the
-    end of a window: there is no second one for a chunk."""
+    """The ``FrameCopy`` in a folder. A version is the end of a window: there is no second one for a
+    chunk. Every file is written in the order of the layout."""
 
     takes_chunks = False
 
-    def __init__(self, spark: SparkSession, path: str, location: str, consumer: str) -> None:
-        super().__init__(path, consumer)
+    def __init__(
+        self, spark: SparkSession, table: str, place: FramePlace, layout: Layout | None
+    ) -> None:
+        super().__init__(f"{place.folder}/{table}", place.consumer)
         self._spark = spark
-        self._location = location
+        self._location = f"{place.location}/{table}"
+        self._layout = layout or PLAIN
 
     def load_frame(
         self,
@@ -56,6 +61,7 @@ class SparkParquetCopy(ParquetCopy):
         before = self.read_state()
         if before is not None and before.end >= end:
             return before, 0
+        check_kept(self._layout, rows.columns, self.versions.path)
         files = self._write_files(rows, end)
         state = self._commit("load", arrow_schema(rows), files, end)
         return state, sum(each.rows for each in files)
@@ -114,7 +120,8 @@ class SparkParquetCopy(ParquetCopy):
         """Writes rows to a folder that nobody else has."""
         folder = f"{FILES}/{end}-{secrets.token_hex(6)}"
         with session_settings(self._spark, WRITE_SETTINGS):
-            rows.write.parquet(f"{self._location}/{folder}")
+            ordered = sort_frame(rows, self._layout.sort_by)
+            ordered.write.parquet(f"{self._location}/{folder}")
         failpoint("after-replica-files")
         return self.versions.describe_files(folder)
 
@@ -148,15 +155,3 @@ def merge_rows(there: DataFrame, rows: DataFrame, key: Sequence[str]) -> DataFra
 def find_path(address: str) -> str:
     """The path of a file in its copy; Spark gives its whole address."""
     return "/".join([FILES, *address.split("/")[-2:]])
-
-
-def open_parquet_frames(
-    folder: str,
-    location: str,
-    consumer: str,
-    merging: Merging | None,  # noqa: ARG001 (there is one)
-) -> OpenFrameCopy:
-    """The copies of a replica, each in the folder of its table's name."""
-    return lambda session, table: SparkParquetCopy(
-        session, f"{folder}/{table}", f"{location}/{table}", consumer
-    )
