@@ -37,6 +37,11 @@ if ! has moto_server && [ ! -x .cache/moto/bin/moto_server ]; then
   "${PYTHON:-python3}" -m venv .cache/moto
   timeout 300 .cache/moto/bin/pip install --quiet 'moto[server]>=5,<6'
 fi
+# DuckDB's extensions are packages of another version than the tested one.
+if [ ! -x .cache/duckdb/bin/python ]; then
+  "${PYTHON:-python3}" -m venv .cache/duckdb
+  timeout 300 .cache/duckdb/bin/pip install --quiet duckdb==1.5.5 duckdb-extension-{avro,delta,iceberg}==1.5.5
+fi
 azurite=.cache/azurite/node_modules/azurite/dist/src/blob/main.js
 [ -f "$azurite" ] || timeout 300 npm install --prefix .cache/azurite --silent --no-audit --no-fund azurite@3.35.0
 kinds=.cache/kubernetes

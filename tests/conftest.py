@@ -34,6 +34,7 @@ pytest_plugins = [
     "fixtures.object_stores",
     "fixtures.iceberg_catalogs",
     "fixtures.copy_histories",
+    "fixtures.duckdb_reader",
     "fixtures.own_formats",
     "fixtures.shifted_clock",
     "fixtures.browser",
