@@ -14,9 +14,11 @@ from fixtures.named_rows import KEY, load_rows, make_rows
 from fixtures.spark_formats import require_format
 from pyspark.sql import SparkSession
 
-from watcher.replica.copies import MERGE_ON_READ
+from watcher.replica.copies import COPY_ON_WRITE, DELETED_COLUMN, MERGE_ON_READ
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.formats import ICEBERG
+from watcher.replica.frame_copies import make_open_copy
+from watcher.replica.spark.iceberg import add_catalog
 from watcher.replica.writing.compaction import CompactionPolicy
 
 POLICY = CompactionPolicy(0, 1, 32, deleted_rows=1)
@@ -59,3 +61,29 @@ def test_spark_computes_no_changes_of_iceberg_copies_that_are_merged(
     place = open_table(tmp_path).metadata_location
     with pytest.raises(Exception, match="Delete files are currently not supported"):
         spark.read.format("iceberg").load(f"{place}#changes").collect()
+
+
+def test_spark_computes_changes_of_iceberg_copies_that_are_merged_on_write(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Those of Spark's engine: their snapshots have no files of deletes."""
+    require_format(request, ICEBERG)
+    copy = make_open_copy(spark, ICEBERG, str(tmp_path), "c", COPY_ON_WRITE)(spark, "T")
+    loaded = make_rows({n: f"n{n}" for n in range(5)}, 0).drop_columns([DELETED_COLUMN])
+    copy.load_frame(spark.createDataFrame(loaded), 100)
+    copy.merge_frame(spark.createDataFrame(make_rows({1: "one", 2: None, 60: "new"}, 1)), KEY, 101)
+    catalog = add_catalog(spark, tmp_path.as_uri())
+    first = spark.table(f"{catalog}.T.snapshots").orderBy("committed_at").first()
+    assert first is not None
+    spark.sql(
+        f"CALL {catalog}.system.create_changelog_view(table => 'T', changelog_view => 'feed',"
+        f" options => map('start-snapshot-id', '{first.snapshot_id}'),"
+        " identifier_columns => array('Id'))"
+    )
+    rows = spark.table("feed").select("Id", "Name", "_change_type").collect()
+    assert sorted(tuple(row) for row in rows) == [
+        (1, "n1", "UPDATE_BEFORE"),
+        (1, "one", "UPDATE_AFTER"),
+        (2, "n2", "DELETE"),
+        (60, "new", "INSERT"),
+    ]

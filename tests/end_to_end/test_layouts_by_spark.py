@@ -23,6 +23,7 @@ from fixtures.copy_histories import History, live
 from fixtures.duckdb_reader import PYTHON, ReadByDuckDb
 from fixtures.named_rows import KEY, make_rows
 from fixtures.replicas import CONSUMER, assert_equal, read_delta
+from fixtures.singers import write_singers
 from fixtures.spark_replicas import replicate_by_spark
 from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, Phase, given, settings
@@ -132,7 +133,6 @@ class FrameHistory(History):
             assert order == sorted(order), (path, order)
 
 
-@pytest.mark.essential
 @settings(
     max_examples=EXAMPLES,
     phases=[Phase.explicit, Phase.generate],
@@ -177,6 +177,7 @@ def test_a_query_lays_tables_out_as_it_is_asked_to(
     assert table.metadata().partition_columns == ["LastName"]
     values = pa.table(table.get_add_actions(flatten=True))["partition.LastName"].to_pylist()
     assert set(values) == set(ODD_TEXTS[:5])
+    write_singers(singers, [1], "other")
     with pytest.raises(StreamingQueryException, match="was made with partition_by"):
         replicate_by_spark(spark, singers, tmp_path, format=DELTA)
     for refused in ({"sort_by": ["LastName"]}, {"partition_by": ["day(BirthDate)"]}):

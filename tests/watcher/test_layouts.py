@@ -15,19 +15,21 @@ from deltalake import DeltaTable, QueryBuilder
 from fixtures.commands import run_command
 from fixtures.iceberg_histories import open_table as open_iceberg
 from fixtures.iceberg_histories import read_opened
-from fixtures.named_rows import KEY, SCHEMA, make_rows
+from fixtures.named_rows import KEY, SCHEMA, content, make_rows
 from fixtures.replicas import assert_equal, read_delta, replicate, verify_folder
 from fixtures.singers import address_of
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import ConfigurationError, ReplicaError
-from watcher.replica.copies import DELETED_COLUMN
+from watcher.replica.copies import COPY_ON_WRITE, DELETED_COLUMN
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.layout import Layout, PartitionField
+from watcher.settings.watcher import parse_watch_config
 
 COLUMNS = ("SingerId", "FirstName", "LastName", "BirthDate")
 DIFFERS = 10
+DATABASE = "spanner://projects/p/instances/i/databases/d"
 PARTITIONS: Mapping[str, list[str]] = {
     "delta": ["lastname", "BirthDate"],
     "iceberg": ["lastname", "month(BirthDate)", "bucket(3, SingerId)"],
@@ -195,6 +197,18 @@ def test_readers_skip_partitions(tmp_path: Path) -> None:
     assert sorted(rows["Id"].to_pylist()) == [1, 2, 7, 12, 17]
 
 
+@pytest.mark.parametrize("text", ["", "x" * 250])
+def test_a_merge_on_write_refuses_what_no_partition_can_have(tmp_path: Path, text: str) -> None:
+    copy = DeltaCopy(str(tmp_path / "T"), "c", COPY_ON_WRITE, layout=Layout(("Name",)))
+    rows = make_rows({1: "a", 2: "b"}, 0).drop_columns([DELETED_COLUMN])
+    copy.load(SCHEMA, rows.to_batches(), 100)
+    assert DeltaTable(str(tmp_path / "T")).metadata().partition_columns == ["Name"]
+    with pytest.raises(ReplicaError, match="partitioned by Name"):
+        copy.merge(make_rows({3: text}, 1), KEY, 101)
+    copy.merge(make_rows({1: "b", 3: "é/%"}, 1), KEY, 101)
+    assert content(tmp_path / "T") == {1: "b", 2: "b", 3: "é/%"}
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"partition_by": ["day(BirthDate)"]}, "is not for Delta without Spark"),
     ({"partition_by": ["Picture"]}, "cannot use column Picture"),
@@ -204,6 +218,23 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"sort_by": ["Nobody"]}, "names column Nobody"),
     ({"file_megabytes": 0}, "must be at least 1"),
 ]
+BY_WRITER: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("delta", {"merge": "copy-on-write"}, {"sort_by": ["LastName"]}),
+    ("delta", {"engine": "spark"}, {"sort_by": ["LastName"]}),
+    ("delta", {"engine": "spark"}, {"file_megabytes": 64}),
+    ("delta", {"engine": "spark"}, {"partition_by": ["bucket(2, SingerId)"]}),
+    ("parquet", {"engine": "spark"}, {"partition_by": ["LastName"]}),
+]
+
+
+@pytest.mark.parametrize(("format_", "writer", "layout"), BY_WRITER)
+def test_what_a_writer_does_not_do_is_refused_by_name(
+    format_: str, writer: dict[str, Any], layout: dict[str, Any]
+) -> None:
+    (option,) = layout
+    replica = {"to": f"{format_}:/lake", "layout": {"Singers": layout}} | writer
+    with pytest.raises(ConfigurationError, match=rf"\[replica.layout.Singers\] {option}"):
+        parse_watch_config({"database": DATABASE, "tables": ["Singers"], "replica": replica})
 
 
 @pytest.mark.parametrize(("layout", "message"), REFUSED)
