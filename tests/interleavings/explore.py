@@ -77,18 +77,24 @@ class Explorer:
         self._stack = ExitStack()
 
     def __enter__(self) -> Explorer:
-        self.world = World(self.variant.statements, self.variant.watchable, dialect=self._dialect)
-        self._stack.callback(self.world.close)
-        self._stack.enter_context(self.world.serve())
-        self._stack.enter_context(control_time(self.world.clock))
-        self._stack.enter_context(explore_schedules())
-        self._stack.enter_context(watch_fences(lambda: self._fences))
-        schemas = KnownSchemas(self.world, bool(self.variant.quiet))
-        self._stack.enter_context(skip_repeated_work(schemas))
-        logging.disable(logging.CRITICAL)
-        self._stack.callback(logging.disable, logging.NOTSET)
-        self._length = len(self.run(Prescribed(())).trace)
+        with ExitStack() as stack:
+            self._enter(stack)
+            self._stack = stack.pop_all()
         return self
+
+    def _enter(self, stack: ExitStack) -> None:
+        """What the ``stack`` holds goes also where a later part of it fails."""
+        self.world = World(self.variant.statements, self.variant.watchable, dialect=self._dialect)
+        stack.callback(self.world.close)
+        stack.enter_context(self.world.serve())
+        stack.enter_context(control_time(self.world.clock))
+        stack.enter_context(explore_schedules())
+        stack.enter_context(watch_fences(lambda: self._fences))
+        schemas = KnownSchemas(self.world, bool(self.variant.quiet))
+        stack.enter_context(skip_repeated_work(schemas))
+        logging.disable(logging.CRITICAL)
+        stack.callback(logging.disable, logging.NOTSET)
+        self._length = len(self.run(Prescribed(())).trace)
 
     def __exit__(self, *_error: object) -> None:
         self._stack.close()

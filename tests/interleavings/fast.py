@@ -52,13 +52,13 @@ KNOWN_STATES: list[SchemaState] = []
 
 
 def begin_state(state: SchemaState, *arguments: Any, **options: Any) -> None:
-    """What was compiled for a schema holds for every database with the same one, and so does what
-    the product has read of it."""
+    """What was read of a schema holds for every database with the same one, as what the server has
+    compiled for it."""
     BEGIN_STATE(state, *arguments, **options)
     of_state = vars(state)
     for other in KNOWN_STATES:
         if other.placement == state.placement and other.schema == state.schema:
-            for name in ("_statements", "_plans", "_columns_read", KNOWN):
+            for name in ("_columns_read", KNOWN):
                 of_state[name] = vars(other)[name]
             return
     of_state[KNOWN] = []

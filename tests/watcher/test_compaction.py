@@ -513,9 +513,12 @@ def test_files_of_versions_that_a_cut_names_stay_whatever_their_age(
     assert content(folder).keys() == {1, *range(60, 100)}
 
 
-def test_a_rewrite_keeps_its_files_however_long_it_takes(small_groups: None, folder: Path) -> None:
+def test_a_rewrite_keeps_its_files_however_long_it_takes(
+    request: pytest.FixtureRequest, folder: Path
+) -> None:
     copy = open_copy(folder)
     load_rows(copy, 400)
+    request.getfixturevalue("small_groups")
     version = copy.merge(make_rows(dict.fromkeys(range(0, 400, 3)), 1), KEY, 101).version
     runs = [copy.compact(KEY)]
     while not runs[-1].replaced:

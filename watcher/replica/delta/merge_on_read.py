@@ -11,6 +11,7 @@ import json
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -196,7 +197,11 @@ class VectorTable:
             actions.append({"metaData": {**snapshot.metadata, "schemaString": text}})
             actions += map(remove_file, snapshot.files.values())
         actions += (add_new(snapshot, file) for file in new.listed)
-        if not self.commit(snapshot.version + 1, "WRITE", actions, mark):
+        asked = {
+            "mode": "Append" if columns is None else "Overwrite",
+            "partitionBy": json.dumps(snapshot.metadata["partitionColumns"]),
+        }
+        if not self.commit(snapshot.version + 1, "WRITE", actions, mark, asked):
             return False
         failpoint("after-replica-commit")
         self.reader.advance(snapshot, snapshot.version + 1)
@@ -273,15 +278,21 @@ class VectorTable:
         return self.files.count_rows(file) if file.rows is None else file.rows
 
     def commit(
-        self, version: int, operation: str, actions: Sequence[Action], mark: Mapping[str, str]
+        self,
+        version: int,
+        operation: str,
+        actions: Sequence[Action],
+        mark: Mapping[str, str],
+        asked: Mapping[str, str] = MappingProxyType({}),
     ) -> bool:
         """Creates an entry of the log; returns whether it is this one. A store may say that there
-        is one when its answer was lost, and the request came again."""
+        is one when its answer was lost, and the request came again. ``asked``: the parameters of
+        the operation, as DESCRIBE HISTORY shows them."""
         commit = str(uuid.uuid4())
         info = {
             "timestamp": now_millis(),
             "operation": operation,
-            "operationParameters": {},
+            "operationParameters": dict(asked),
             "isolationLevel": "Serializable",
             "isBlindAppend": False,
             "engineInfo": ENGINE,
