@@ -59,6 +59,23 @@ COMMIT = "txnId"
 """The name in ``commitInfo`` of what tells the commit of one writer from that of another."""
 
 
+def render_entry(
+    operation: str, actions: Sequence[Action], mark: Mapping[str, str], asked: Mapping[str, str]
+) -> bytes:
+    """An entry of the log, a line an action."""
+    info = {
+        "timestamp": now_millis(),
+        "operation": operation,
+        "operationParameters": dict(asked),
+        "isolationLevel": "Serializable",
+        "isBlindAppend": False,
+        "engineInfo": ENGINE,
+        **mark,
+    }
+    lines = [json.dumps(each, separators=COMPACT) for each in ({"commitInfo": info}, *actions)]
+    return ("\n".join(lines) + "\n").encode()
+
+
 class VectorTable:
     """A Delta table whose rows this process replaces. It goes on from the state that it knows."""
 
@@ -289,19 +306,7 @@ class VectorTable:
         is one when its answer was lost, and the request came again. ``asked``: the parameters of
         the operation, as DESCRIBE HISTORY shows them."""
         commit = str(uuid.uuid4())
-        info = {
-            "timestamp": now_millis(),
-            "operation": operation,
-            "operationParameters": dict(asked),
-            "isolationLevel": "Serializable",
-            "isBlindAppend": False,
-            "engineInfo": ENGINE,
-            COMMIT: commit,
-            **mark,
-        }
-        entry = [{"commitInfo": info}, *actions]
-        lines = [json.dumps(each, separators=COMPACT) for each in entry]
-        content = ("\n".join(lines) + "\n").encode()
+        content = render_entry(operation, actions, {COMMIT: commit, **mark}, asked)
         if create_new(self.path, f"{LOG_FOLDER}/{name_entry(version)}", content):
             return True
         there = self.reader.read_entry(version)
