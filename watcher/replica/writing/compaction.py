@@ -7,9 +7,11 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from watcher.replica.writing.live_files import F
+if TYPE_CHECKING:
+    # Settings have a policy where the libraries of copies are not installed.
+    from watcher.replica.writing.live_files import F
 
 SMALL_SHARE = 16
 """Files below such a part of the size of files are small: 16 MB by default."""
