@@ -135,13 +135,19 @@ def make_taker(field: PartitionField, schema: Schema) -> Callable[[pa.Table], pa
             # Few values remain to be transformed.
             column = pc.floor_temporal(column, unit=unit).cast(column.type)
         encoded = to_stored(column).dictionary_encode(null_encoding="encode")
-        values = [function(value) for value in encoded.dictionary.to_pylist()]
+        values = [wrap_long(function(value)) for value in encoded.dictionary.to_pylist()]
         type_ = pa.int64() if all(isinstance(v, int | None) for v in values) else None
         if isinstance(field.transform, IdentityTransform):
             type_ = encoded.dictionary.type
         return pa.array(values, type_).take(encoded.indices)
 
     return take
+
+
+def wrap_long(value: Any) -> Any:
+    """A value of a field as Iceberg's own Java has it: below the least number are the greatest, to
+    which ``truncate`` can come."""
+    return (value + 2**63) % 2**64 - 2**63 if type(value) is int else value
 
 
 def to_stored(column: pa.Array) -> pa.Array:

@@ -142,9 +142,10 @@ class SparkDeltaCopy(SparkTable):
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""
         before = self._known or self.read_state()
-        if self._merging == MERGE_ON_READ:
+        whole_files = self._merging == COPY_ON_WRITE or has_hidden_name(rows)
+        if self._merging == MERGE_ON_READ and not whole_files:
             self._enable_vectors()
-        as_asked = {MERGE_BY_VECTORS: "false"} if self._merging == COPY_ON_WRITE else {}
+        as_asked = {MERGE_BY_VECTORS: "false"} if whole_files else {}
         settings = {
             APPLICATION: self._application,
             TRANSACTION: str(end),
@@ -258,3 +259,9 @@ class SparkDeltaCopy(SparkTable):
             if error.getCondition() in NO_TABLE:
                 return []
             raise
+
+
+def has_hidden_name(rows: DataFrame) -> bool:
+    """Whether a column has the name by which Delta asks Spark for the place of a row, which is
+    ambiguous then: such a table cannot be merged on read by Spark."""
+    return "_metadata" in {name.casefold() for name in rows.columns}
