@@ -43,8 +43,8 @@ def command(
 ) -> None:
     """Find what makes watching slow, wrong or expensive.
 
-    Shows the rule, the place, why, and the fix. With a database, measures the shards on a sample of
-    rows. Exits with 1 if there are findings.
+    Shows the rule, the place, why, and the fix, or how many tables polling can watch. With a
+    database, measures the shards on a sample of rows. Exits with 1 if there are findings.
     """
     loaded, client = load_schema(database, schema, dialect)
     context = LintContext(
@@ -61,6 +61,10 @@ def command(
             CONSOLE.print(label(finding.rule, "bold", f"  {finding.place}"))
             CONSOLE.print(f"    why:  {finding.why}")
             CONSOLE.print(f"    fix:  {finding.fix}")
+        if not findings:
+            watched = {table.name for table, *_ in list_poll_indexes(loaded)}
+            count = f"{len(watched)} of {len(loaded.tables)}"
+            CONSOLE.print(f"no findings: polling can watch {count} tables")
     if findings:
         raise typer.Exit(1)
 
