@@ -46,3 +46,12 @@ def test_limits_are_never_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "measure_slowness", lambda: 1.0)
     monkeypatch.setattr(pace, "MEASURED", [])
     assert pace.allow(10) == 10
+
+
+@pytest.mark.parametrize(("slowness", "limit"), [(1.0, 600), (1.5, 900), (100.0, 1_200)])
+def test_a_test_ends_on_any_machine(
+    monkeypatch: pytest.MonkeyPatch, slowness: float, limit: float
+) -> None:
+    monkeypatch.setattr(pace, "slowness", lambda: slowness)
+    assert pace.limit_test(600) == limit
+    assert pace.limit_test(2_000) >= 2_000
