@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable
 
 from watcher.model.errors import ConfigurationError
 from watcher.runners.signals import STOP_SIGNALS
 from watcher.settings.fields import duration_seconds
+
+HAS_ENDED = 0
+"""No signal has this number."""
+JOIN_SECONDS = 1.0
+"""How long what is shown just then may take."""
 
 
 def parse_interval(text: str, option: str = "--every") -> float:
@@ -19,18 +25,37 @@ def parse_interval(text: str, option: str = "--every") -> float:
     return seconds
 
 
-@contextmanager
-def until_interrupted() -> Iterator[None]:
-    """Ends the block at SIGINT or SIGTERM. Call it in the main thread."""
+def run_until_interrupted(work: Callable[[threading.Event], object]) -> None:
+    """Runs ``work`` until it ends, or SIGINT or SIGTERM comes: its event is set then, and what it
+    still reads is not waited for. Raises what it raises. Call it in the main thread.
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    It has a thread of its own. An error that a handler raised in the middle of a call could leave a
+    lock of gRPC's held for ever, or be swallowed there; as for ``stop_on_signals``, the C handler
+    writes to a pipe.
+    """
+    stopped, errors = threading.Event(), list[BaseException]()
+    pipe, wakeup_fd = os.pipe()
+    os.set_blocking(wakeup_fd, False)
 
-    before = {number: signal.signal(number, interrupt) for number in STOP_SIGNALS}
+    def run() -> None:
+        try:
+            work(stopped)
+        except BaseException as error:  # noqa: BLE001 (it is raised again)
+            errors.append(error)
+        os.write(wakeup_fd, bytes([HAS_ENDED]))
+
+    thread = threading.Thread(target=run, name="shown", daemon=True)
+    former_fd = signal.set_wakeup_fd(wakeup_fd, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, lambda *_: None) for number in STOP_SIGNALS}
     try:
-        yield
-    except KeyboardInterrupt:
-        return  # that is how it is meant to end
+        thread.start()
+        while os.read(pipe, 1)[0] not in (HAS_ENDED, *STOP_SIGNALS):
+            pass
+        stopped.set()
+        thread.join(JOIN_SECONDS)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(former_fd)
+    if errors:
+        raise errors[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -20,14 +20,12 @@ from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.cli.config import load_config
-    from watcher.cli.interruption import parse_interval, until_interrupted
+    from watcher.cli.interruption import parse_interval, run_until_interrupted
     from watcher.overview.page.access import is_loopback
     from watcher.overview.page.service import PageService, hide_token
     from watcher.settings.destination_grammar import parse_copies_destination
     from watcher.settings.sections import PageConfig
     from watcher.settings.watcher import WatchConfig, check_page
-
-WAKE_SECONDS = 1.0
 
 
 def command(
@@ -115,15 +113,16 @@ def command(
     check_page(settings)
     configure_logging(settings.log_format, verbose=False)
     page = settings.page or PageConfig()
-    with until_interrupted():
-        folder = find_folder(to, settings)
+    folder = find_folder(to, settings)
+
+    def serve(stopped: threading.Event) -> None:
         service = PageService(page, settings.address, settings.positions.table, folder)
         service.read()
         service.start()
         print_address(str(settings.address), page, service)
-        while True:
-            # A wait without an end would miss a signal that comes just before it.
-            time.sleep(WAKE_SECONDS)
+        stopped.wait()
+
+    run_until_interrupted(serve)
 
 
 def find_folder(to: str | None, settings: WatchConfig) -> str | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from spanner_schema.model.suggestions import suggest_name
-from watcher.cli.interruption import parse_interval, until_interrupted
+from watcher.cli.interruption import parse_interval, run_until_interrupted
 from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.model.errors import ConsumerNotFoundError, WatcherError
 from watcher.overview.as_json import describe_overview
@@ -68,11 +68,17 @@ def watch_status(
     first = observer.read()
     check_name(consumer, {each.consumer for each in first.consumers})
     show = print_line if json_output else print_screen
-    with until_interrupted(), choose_screen(json_output):
-        show(choose_consumer(first, consumer))
-        while True:
-            time.sleep(pause)
-            show_again(observer.read, lambda o: show(choose_consumer(o, consumer)))
+
+    def show_one(overview: Overview) -> None:
+        show(choose_consumer(overview, consumer))
+
+    def show_all(stopped: threading.Event) -> None:
+        show_one(first)
+        while not stopped.wait(pause):
+            show_again(observer.read, show_one, stopped)
+
+    with choose_screen(json_output):
+        run_until_interrupted(show_all)
 
 
 def check_name(consumer: str | None, known: Collection[str]) -> None:
@@ -92,14 +98,17 @@ def choose_screen(json_output: bool) -> Iterator[None]:
         yield
 
 
-def show_again(read: Callable[[], Overview], show: Callable[[Overview], None]) -> None:
+def show_again(
+    read: Callable[[], Overview], show: Callable[[Overview], None], stopped: threading.Event
+) -> None:
     """Reads and shows; what may go away is printed, and the next read may succeed."""
     try:
         overview = read()
     except (*CALL_ERRORS, WatcherError) as error:
         ERRORS.print(f"the database could not be read, trying again: {error}")
         return
-    show(overview)
+    if not stopped.is_set():
+        show(overview)
 
 
 def choose_consumer(overview: Overview, name: str | None) -> Overview:
