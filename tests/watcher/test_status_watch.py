@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 
 import pytest
 from fixtures.commands import (
-    PROGRAM,
     SECONDS,
     run_command,
     run_in_terminal,
     run_with_reader_of_one_line,
+    start_program,
 )
 from fixtures.consumers import consumers_of, watcher_of, write
 from fixtures.singers import address_of
@@ -30,12 +29,7 @@ def where(database: Database) -> tuple[str, ...]:
 
 def lines_until_signal(database: Database, *arguments: str, lines: int) -> list[str]:
     """The first lines of the command, which then gets a signal and ends with 0."""
-    with subprocess.Popen(
-        [*PROGRAM, *WATCH, *where(database), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with start_program(*WATCH, *where(database), *arguments) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         shown = [process.stdout.readline() for _ in range(lines)]
