@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import pytest
+from fixtures.commands import SECONDS
+from fixtures.pace import allow
+from fixtures.warm_python import run_cold
 
 from watcher.process.extras import EXTRAS
 from watcher.process.terminal.loading import declare
@@ -50,6 +52,6 @@ def test_what_an_extra_is_for_needs_no_other(extras: tuple[str, ...]) -> None:
     brought = {library for name in extras for library in EXTRAS[name]}
     hidden = {library for libraries in EXTRAS.values() for library in libraries} - brought - ALWAYS
     modules = [name for name, needed in MODULES.items() if needed == extras]
-    command = [sys.executable, "-c", WITHOUT, " ".join(hidden), " ".join(modules)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    arguments = ["-c", WITHOUT, " ".join(hidden), " ".join(modules)]
+    done = run_cold(arguments, os.environ, allow(SECONDS))
     assert done.returncode == 0, done.stderr

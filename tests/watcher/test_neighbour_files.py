@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fixtures.commands import SECONDS
+from fixtures.pace import allow
 from fixtures.singers import address_of, write_singers
+from fixtures.warm_python import run_cold
 from google.cloud.spanner_v1.database import Database
 
 JOB = """
@@ -39,15 +41,7 @@ def write_files(folder: Path, files: dict[str, str]) -> None:
 
 
 def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | variables
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_cold(arguments, os.environ | variables, allow(SECONDS), folder)
 
 
 def test_a_job_has_its_own_modules_of_the_same_names(singers: Database, tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from fixtures.commands import (
-    PROGRAM,
     run_command,
     run_in_terminal,
     run_with_reader_of_one_line,
+    start_program,
 )
 from fixtures.consumers import consumers_of
 from fixtures.pace import allow
@@ -322,9 +322,7 @@ def test_try_prints_json_alone_and_ends_by_itself() -> None:
 
 
 def test_ctrl_c_ends_try_quietly() -> None:
-    with subprocess.Popen(
-        [*PROGRAM, "try"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with start_program("try") as process:
         assert process.stdout is not None
         for line in process.stdout:
             if "UPSERT" in line:

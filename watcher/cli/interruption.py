@@ -8,11 +8,9 @@ import threading
 from collections.abc import Callable
 
 from watcher.model.errors import ConfigurationError
-from watcher.runners.signals import STOP_SIGNALS
+from watcher.runners.signals import STOP_SIGNALS, open_signal_pipe, read_stop_signal
 from watcher.settings.fields import duration_seconds
 
-HAS_ENDED = 0
-"""No signal has this number."""
 JOIN_SECONDS = 1.0
 """How long what is shown just then may take."""
 
@@ -34,23 +32,21 @@ def run_until_interrupted(work: Callable[[threading.Event], object]) -> None:
     writes to a pipe.
     """
     stopped, errors = threading.Event(), list[BaseException]()
-    pipe, wakeup_fd = os.pipe()
-    os.set_blocking(wakeup_fd, False)
+    pipe, wakeup_fd = open_signal_pipe()
 
     def run() -> None:
         try:
             work(stopped)
         except BaseException as error:  # noqa: BLE001 (it is raised again)
             errors.append(error)
-        os.write(wakeup_fd, bytes([HAS_ENDED]))
+        os.write(wakeup_fd, bytes([signal.SIGTERM]))  # as a signal, which ends the wait for one
 
     thread = threading.Thread(target=run, name="shown", daemon=True)
     former_fd = signal.set_wakeup_fd(wakeup_fd, warn_on_full_buffer=False)
     before = {number: signal.signal(number, lambda *_: None) for number in STOP_SIGNALS}
     try:
         thread.start()
-        while os.read(pipe, 1)[0] not in (HAS_ENDED, *STOP_SIGNALS):
-            pass
+        read_stop_signal(pipe, None)
         stopped.set()
         thread.join(JOIN_SECONDS)
     finally:

@@ -41,8 +41,8 @@ INDEX_COLUMNS = (
 )
 MORE = "--json has them"
 LINES_BESIDE = 16
-NO_CONSUMER = "no consumer is registered: start one with 'watch --consumer NAME'"
 """Lines of the screen that are not rows of the two tables."""
+NO_CONSUMER = "no consumer is registered: start one with 'watch --consumer NAME'"
 
 
 def watch_status(

@@ -35,14 +35,20 @@ def stop_on_signals(stop: Callable[[], None], grace_seconds: float) -> None:
     began to wait. So the C handler itself writes the signal's number to a pipe, and a thread reads
     it.
     """
-    pipe, wakeup_fd = os.pipe()
-    os.set_blocking(wakeup_fd, False)
+    pipe, wakeup_fd = open_signal_pipe()
     threading.Thread(
         target=stop_or_exit, args=(pipe, stop, grace_seconds), name="signals", daemon=True
     ).start()
     signal.set_wakeup_fd(wakeup_fd, warn_on_full_buffer=False)
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: None)
+
+
+def open_signal_pipe() -> tuple[int, int]:
+    """Where the numbers of signals are read, and the descriptor for ``signal.set_wakeup_fd``."""
+    pipe, wakeup_fd = os.pipe()
+    os.set_blocking(wakeup_fd, False)
+    return pipe, wakeup_fd
 
 
 def stop_or_exit(pipe: int, stop: Callable[[], None], grace_seconds: float) -> None:
@@ -90,8 +96,7 @@ def stop_on_interrupt(stop: Callable[[str], object]) -> Iterator[None]:
         if interrupts > 1:
             signal.default_int_handler(number, frame)
 
-    pipe, wakeup_fd = os.pipe()
-    os.set_blocking(wakeup_fd, False)
+    pipe, wakeup_fd = open_signal_pipe()
     reader = threading.Thread(
         target=stop_at_interrupt, args=(pipe, stop), name="interrupts", daemon=True
     )
