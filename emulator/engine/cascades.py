@@ -88,7 +88,7 @@ class CascadeRules:
         for each, row in self.references:
             if self._is_deleted(each.referenced, row):
                 raise broken_foreign_key(
-                    each.key, each.table.name, "", removed=False, number=foreign_key_number(each)
+                    each.key, each.table.name, removed=False, number=foreign_key_number(each)
                 )
 
     def _is_deleted(self, table: Table, row: Row) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import apsw
 
 from emulator.engine.conflicts import excluded_values, find_conflict, update_of_conflict
+from emulator.engine.failed_rows import refuse_null, refuse_statement
 from emulator.engine.mutations import exists, key_of, resolve, write_rows
 from emulator.engine.pending_timestamps import PendingTimestamps, commit_columns
 from emulator.engine.refusals import (
@@ -18,7 +19,13 @@ from emulator.engine.refusals import (
 )
 from emulator.engine.results import rows_in_memory
 from emulator.engine.state import SchemaState
-from emulator.engine.write_plans import Moment, Row, WritePlan, indexes_updated
+from emulator.engine.write_plans import (
+    Moment,
+    Row,
+    WritePlan,
+    indexes_updated,
+    unique_indexes,
+)
 from emulator.errors import invalid_argument
 from emulator.limits import MUTATIONS_MAX
 from emulator.sql.statements import Bindings, Delete, Insert, Returning, Update
@@ -243,13 +250,24 @@ class DmlExecutor:
         """Runs an UPDATE or DELETE and counts its rows."""
         returning = statement.returning
         if returning is None:
-            self.connection.execute(sql, bindings)
+            self.change(sql, bindings, table)
             return DmlResult(self.connection.changes())
         self.pending.refuse_returned(returning, table)
         text = f"{sql} RETURNING {returned_text(returning, statement.alias, table)}"
-        rows: list[Row] = self.connection.execute(text, bindings).fetchall()
+        rows = self.change(text, bindings, table)
         action = "UPDATE" if isinstance(statement, Update) else "DELETE"
         return result_with_rows(len(rows), returning, with_action(returning, rows, action))
+
+    def change(self, sql: str, bindings: Mapping[str, Stored], table: Table) -> list[Row]:
+        """Runs a statement of SQLite that changes rows of a table; what it returns."""
+        try:
+            rows: list[Row] = self.connection.execute(sql, bindings).fetchall()
+        except apsw.ConstraintError as error:
+            refuse_null(table, error)
+            unique = unique_indexes(self.state.schema, table)
+            refuse_statement(self.connection, table, unique, error, sql, bindings)
+            raise
+        return rows
 
     def target(self, table: Table, alias: str, index: str | None) -> str:
         """The table of an UPDATE or DELETE, with its forced index."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 import apsw
 
+from emulator.engine.failed_rows import refuse_row, write_row
 from emulator.engine.keys import key_clauses, key_parts
 from emulator.engine.refusals import (
     commit_timestamp_not_allowed,
@@ -135,7 +136,7 @@ def write_in_order(
         one_step = not any(None in key_of(plan, row) for row in rows)
     if one_step and plan.upsert is not None:
         tail = plan.upsert.tail(moment)
-        connection.executemany(plan.upsert.sql, [row + tail for row in rows])
+        write_many(connection, plan, plan.upsert.sql, (row + tail for row in rows), new=False)
     else:
         PATHS[kind](connection, plan, rows, moment)
 
@@ -145,28 +146,42 @@ def insert_rows(
 ) -> None:
     """Every row must be new."""
     tail = plan.insert.tail(moment)
+
+    def values() -> Iterator[Row]:
+        for row in rows:
+            if plan.key_may_be_null:
+                refuse_known_null_key(connection, plan, key_of(plan, row))
+            yield row + tail
+
+    write_many(connection, plan, plan.insert.sql, values(), new=True)
+
+
+def write_many(
+    connection: apsw.Connection, plan: WritePlan, sql: str, rows: Iterable[Row], *, new: bool
+) -> None:
+    """Runs a statement for each row, which must be ``new`` or may be there."""
     current: Row = ()
 
     def values() -> Iterator[Row]:
         nonlocal current
-        for current in rows:
-            if plan.key_may_be_null:
-                refuse_known_null_key(connection, plan, key_of(plan, current))
-            yield current + tail
+        for row in rows:
+            current = row
+            yield row
 
     try:
-        connection.executemany(plan.insert.sql, values())
+        connection.executemany(sql, values())
     except apsw.ConstraintError as error:
         key = key_of(plan, current)
-        if "UNIQUE" in str(error) and plan.identified and exists(connection, plan, key):
-            raise row_exists(plan.table.name, key) from error
+        if new and "UNIQUE" in str(error) and plan.identified and exists(connection, plan, key):
+            raise row_exists(plan.table, key) from error
+        refuse_row(connection, plan, error, sql, current)
         raise
 
 
 def refuse_known_null_key(connection: apsw.Connection, plan: WritePlan, key: Row) -> None:
     """A key with a NULL must be new, too: SQLite takes NULLs for different."""
     if None in key and plan.identified and exists(connection, plan, key):
-        raise row_exists(plan.table.name, key)
+        raise row_exists(plan.table, key)
 
 
 def update_rows(
@@ -179,7 +194,7 @@ def update_rows(
     refuse_partial_key(plan)
     for row in rows:
         if not update_row(connection, plan, row, moment):
-            raise row_not_found(plan.table.name, key_of(plan, row))
+            raise row_not_found(plan.table, key_of(plan, row))
 
 
 def upsert_rows(
@@ -189,7 +204,7 @@ def upsert_rows(
     plan, rows = compute_keys(connection, plan, rows)
     for row in rows:
         if not (plan.identified and update_row(connection, plan, row, moment)):
-            connection.execute(plan.insert.sql, row + plan.insert.tail(moment))
+            write_row(connection, plan, plan.insert.sql, row + plan.insert.tail(moment))
 
 
 def replace_rows(
@@ -200,7 +215,7 @@ def replace_rows(
     refuse_partial_key(plan)
     for row in rows:
         connection.execute(plan.delete, key_of(plan, row))
-        connection.execute(plan.insert.sql, row + plan.insert.tail(moment))
+        write_row(connection, plan, plan.insert.sql, row + plan.insert.tail(moment))
 
 
 def compute_keys(
@@ -241,8 +256,8 @@ LEFT_TIMESTAMPS = {
 
 def update_row(connection: apsw.Connection, plan: WritePlan, row: Row, moment: Moment) -> bool:
     """Whether the row was there."""
-    cursor = connection.execute(plan.update.sql, row + plan.update.tail(moment))
-    return cursor.fetchone() is not None
+    values = row + plan.update.tail(moment)
+    return write_row(connection, plan, plan.update.sql, values) is not None
 
 
 def exists(connection: apsw.Connection, plan: WritePlan, key: Row) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import apsw
 import grpc
@@ -22,8 +22,10 @@ from emulator.errors import (
 )
 from emulator.limits import MUTATIONS_MAX
 from emulator.values.requests import Stored
+from emulator.values.served_types import SERVED_TYPES, Sent
 from emulator.wrong import Wrong, is_wrong
-from spanner_schema.model.schema import ForeignKey, Schema, Table
+from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.schema import ForeignKey, Index, Schema, Table
 
 LOG = logging.getLogger("emulator")
 LIMITS_LINK = (
@@ -33,10 +35,27 @@ LIMITS_LINK = (
 """By this link clients know that a transaction is too large, and may use partitioned DML."""
 
 
-def format_key(key: Sequence[Stored]) -> str:
-    """A key as messages write it."""
-    parts = [base64.b64encode(k).decode() if isinstance(k, bytes) else k for k in key]
-    return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+def format_key(table: Table, key: Sequence[Stored]) -> str:
+    """A primary key as Spanner's messages write it: texts are not in quotes."""
+    return f"[{format_values(table, [part.column for part in table.primary_key], key)}]"
+
+
+def format_values(table: Table, columns: Sequence[str], values: Sequence[Stored]) -> str:
+    """Values of columns as Spanner's messages write them."""
+    types = [column.type if (column := table.column(name)) else None for name in columns]
+    return ",".join(map(format_value, types, values))
+
+
+def format_value(type_: Type | None, value: Stored) -> str:
+    """A value as Spanner's messages write it."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    sent = SERVED_TYPES[type_.code].sent if type_ is not None else Sent.TEXT
+    if sent is Sent.BOOL:
+        return "true" if value else "false"
+    return str(value) if isinstance(sent, Sent) else sent(value)
 
 
 def unknown_table(name: str) -> SpannerError:
@@ -88,14 +107,21 @@ def wrong_row_size(columns: int) -> SpannerError:
     )
 
 
-def row_exists(table: str, key: Sequence[Stored]) -> SpannerError:
+def row_exists(table: Table, key: Sequence[Stored]) -> SpannerError:
     """An insert meets a row with its key."""
-    return already_exists(f"Row {format_key(key)} in table {table} already exists")
+    return already_exists(f"Row {format_key(table, key)} in table {table.name} already exists")
 
 
-def row_not_found(table: str, key: Sequence[Stored]) -> SpannerError:
+def row_not_found(table: Table, key: Sequence[Stored]) -> SpannerError:
     """An update does not find its row."""
-    return not_found(f"Row {format_key(key)} in table {table} is missing. Row cannot be updated.")
+    return not_found(
+        f"Row {format_key(table, key)} in table {table.name} is missing. Row cannot be updated."
+    )
+
+
+def null_written(table: str, column: str) -> SpannerError:
+    """A write gives NULL to a NOT NULL column."""
+    return failed_precondition(f"{column} must not be NULL in table {table}.")
 
 
 def generated_key_changed(table: str, key: tuple[Stored, ...]) -> SpannerError:
@@ -155,7 +181,10 @@ def transaction_closed() -> SpannerError:
 
 
 def translate_error(error: apsw.Error, schema: Schema) -> SpannerError:
-    """An error of SQLite as Spanner's error. A SpannerError behind it is returned as it is."""
+    """An error of SQLite as Spanner's error. A SpannerError behind it is returned as it is.
+
+    (What names the row that a statement failed at is raised in ``failed_rows``.)
+    """
     cause = error.__cause__ or error.__context__
     if isinstance(cause, SpannerError):
         return cause
@@ -164,7 +193,7 @@ def translate_error(error: apsw.Error, schema: Schema) -> SpannerError:
         if message.startswith(prefix):
             return translate(message.removeprefix(prefix), schema)
     if isinstance(error, apsw.ConstraintError) and "!" in message:
-        return trigger_refusal(message)
+        return trigger_refusal(message, schema)
     if message.startswith("cannot store "):
         return failed_precondition(f"Invalid value for a column: {message}")
     if isinstance(error, apsw.TooBigError):
@@ -197,23 +226,43 @@ def table_of(physical: str, schema: Schema) -> tuple[str, str]:
 
 
 def unique_failed(rest: str, schema: Schema) -> SpannerError:
-    """A key or a unique index has such a value already."""
+    """A key or a unique index has such a value already, of a row that is not known."""
     if rest.startswith("index '"):
         return unique_index_failed(rest.split("'")[1].partition("$")[2])
-    names = rest.split(", ")
-    table, _ = table_of(names[0], schema)
-    columns = [name.rpartition(".")[2].casefold() for name in names]
-    owner = schema.table(table)
-    if owner is not None and columns != [p.column.casefold() for p in owner.primary_key]:
-        for index in schema.indexes_of(table):
-            if index.unique and [p.column.casefold() for p in index.parts] == columns:
-                return unique_index_failed(index.name)
+    table, _ = table_of(rest.split(", ", maxsplit=1)[0], schema)
+    for index in schema.indexes_of(table):
+        if index.unique and names_index(rest, index):
+            return unique_index_failed(index.name)
     return already_exists(f"Row in table {table} already exists")
 
 
-def unique_index_failed(index: str) -> SpannerError:
-    """Two rows have the same values in a UNIQUE index."""
-    return already_exists(f"UNIQUE violation on index {index}, duplicate key in this transaction.")
+def names_index(rest: str, index: Index) -> bool:
+    """Whether SQLite says of this index that a value is not unique."""
+    if rest.startswith("index '"):
+        return rest.split("'")[1].partition("$")[2] == index.name
+    columns = [name.rpartition(".")[2].casefold() for name in rest.split(", ")]
+    return columns == [part.column.casefold() for part in index.parts]
+
+
+def unique_index_failed(index: str, place: str = "") -> SpannerError:
+    """Two rows have the same values in a UNIQUE index. ``place`` names the rows."""
+    return already_exists(f"Unique index violation on index {index}{place}.")
+
+
+def place_of_conflict(
+    table: Table, index: Index, row: Mapping[str, Stored], other: Sequence[Stored]
+) -> str:
+    """Where a row (by the names of columns in lower case) meets another one, which has the key
+    ``other``, in a unique index."""
+    indexed = [part.column.casefold() for part in index.parts]
+    keys = [part.column.casefold() for part in table.primary_key]
+    entry = {**dict(zip(keys, other, strict=True)), **{name: row[name] for name in indexed}}
+    names = [*indexed, *(name for name in keys if name not in indexed)]
+    values = format_values(table, names, [entry[name] for name in names])
+    return (
+        f" at index key [{values}]. It conflicts with row {format_key(table, other)} "
+        f"in table {table.name}"
+    )
 
 
 def not_null_failed(rest: str, schema: Schema) -> SpannerError:
@@ -242,7 +291,12 @@ def check_failed(rest: str, schema: Schema) -> SpannerError:
             f"The key of a row in table {name} exceeds the maximum of {KEY_BYTES_MAX} bytes."
         )
     table, _, number = name.rpartition("$")
-    return out_of_range(f"Check constraint {check_name(schema.table(table), number)} is violated.")
+    return constraint_failed(check_name(schema.table(table), number))
+
+
+def constraint_failed(name: str, row: str = "") -> SpannerError:
+    """A CHECK constraint, by its name as Spanner writes it, does not hold; ``row`` names where."""
+    return out_of_range(f"Check constraint {name} is violated{row or '.'}")
 
 
 def check_name(table: Table | None, number: str) -> str:
@@ -277,33 +331,44 @@ TRANSLATIONS = (
 )
 
 
-def trigger_refusal(message: str) -> SpannerError:
-    """The error that a trigger raised: kind, names and key, separated by '!'."""
+def trigger_refusal(message: str, schema: Schema) -> SpannerError:
+    """The error that a trigger raised: kind, names and the child's key, separated by '!'."""
     if message.startswith("placement!"):
         return invalid_argument(f"Unknown placement: {message.partition('!')[2]}")
-    kind, parent, child, key = message.split("!", 3)
+    kind, _, child, key = message.split("!", 3)
+    table = schema.table(child)
+    row = key if table is None else format_key(table, read_trigger_key(table, key))
     if kind == "parent":
         return not_found(
-            "Insert failed because key was not found in parent table:  "
-            f"Parent Table: {parent}  Child Table: {child}  Key: {key}"
+            f"Parent row for row {row} in table {child} is missing. Row cannot be written."
         )
     return failed_precondition(
-        "Delete failed because one or more keys exist within the child table:  "
-        f"Parent Table: {parent}  Child Table: {child}  Key: {key}"
+        "Integrity constraint violation during DELETE/REPLACE. "
+        f"Found child row {row} in table {child}."
     )
 
 
+def read_trigger_key(table: Table, text: str) -> list[Stored]:
+    """A key that a trigger wrote; that of an earlier version may end early."""
+    codes = [
+        None if (c := table.column(p.column)) is None else c.type.code for p in table.primary_key
+    ]
+    return [
+        bytes.fromhex(value[2:-1]) if code is TypeCode.BYTES and value is not None else value
+        for code, value in zip(codes, json.loads(text), strict=False)
+    ]
+
+
 def broken_foreign_key(
-    key: ForeignKey, referencing: str, value: str, *, removed: bool, number: int
+    key: ForeignKey, referencing: str, *, removed: bool, number: int
 ) -> SpannerError:
     """A statement or a commit would leave a reference that leads nowhere."""
-    name = key.name or f"FK_{referencing}_{number + 1}"
     if removed:
         return failed_precondition(
-            f"Foreign key constraint `{name}` is violated when deleting or updating referenced "
-            f"key {value} in table `{key.referenced_table}`. A row with that key exists in the "
-            f"referencing table `{referencing}`."
+            "Foreign key constraint violation when deleting or updating referenced row(s): "
+            f"referencing row(s) found in table `{referencing}`."
         )
+    name = key.name or f"FK_{referencing}_{number + 1}"
     return failed_precondition(
         f"Foreign key constraint `{name}` is violated on table `{referencing}`. Cannot find "
         f"referenced values in {key.referenced_table}({', '.join(key.referenced_columns)})."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from emulator.catalog.managed_indexes import all_managed_indexes
 from emulator.engine.refusals import (
     generated_column_written,
     unknown_column,
@@ -86,7 +87,8 @@ class WritePlan:
 
     ``keys`` are the places of the key columns in a row (-1: drawn or computed). ``padding`` is the
     number of key columns at the end of ``columns`` that the client left out: they are NULL.
-    ``upsert`` is None when an insert-or-update must look for the row first.
+    ``upsert`` is None when an insert-or-update must look for the row first. ``unique`` are the
+    unique indexes of the table, those behind foreign keys, too.
     """
 
     table: Table
@@ -104,6 +106,7 @@ class WritePlan:
     timestamps: tuple[int, ...]
     mutations_per_row: int
     mutations_per_update: int
+    unique: tuple[Index, ...]
     key_rule: KeyRule | None = None
 
     def mutations_of(self, *, updates: bool) -> int:
@@ -147,8 +150,16 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
         mutations_per_row=count_columns(table, written) + len(schema.indexes_of(table.name)),
         mutations_per_update=count_columns(table, written)
         + 2 * len(indexes_updated(schema, table, {c.name.casefold() for c in written})),
+        unique=unique_indexes(schema, table),
         key_rule=key_rule(schema, table, columns, key_columns),
     )
+
+
+def unique_indexes(schema: Schema, table: Table) -> tuple[Index, ...]:
+    """The unique indexes of a table, those behind foreign keys that refer to it, too."""
+    own = [index for index in schema.indexes_of(table.name) if index.unique]
+    managed = [index for owner, index in all_managed_indexes(schema) if owner is table]
+    return (*own, *(index for index in managed if index.unique))
 
 
 def key_rule(

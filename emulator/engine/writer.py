@@ -166,8 +166,7 @@ class DatabaseWriter:
                 raise broken_foreign_key(
                     table.foreign_keys[number],
                     table.name,
-                    str(broken[0]),
-                    removed=bool(broken[1]),
+                    removed=bool(broken[0]),
                     number=number,
                 )
         if noted:

@@ -42,7 +42,7 @@ def parent_trigger(table: Table, schema: Schema) -> dict[str, str]:
     name = quote_name("parent$" + table.name)
     keys = [part.column for part in parent.primary_key]
     match = " AND ".join(f"{quote_name(k)} IS NEW.{quote_name(k)}" for k in keys)
-    key = key_text("NEW", keys, table)
+    key = key_text("NEW", [part.column for part in table.primary_key], table)
     message = f"{quote_text(f'parent!{parent.name}!{table.name}!')} || {key}"
     return {
         name: f"CREATE TRIGGER {name} BEFORE INSERT ON {current_table(table.name)} "
@@ -66,10 +66,12 @@ def child_trigger(table: Table, child: Table) -> dict[str, str]:
     head = f"CREATE TRIGGER {name} BEFORE DELETE ON {current_table(table.name)}"
     if interleave.on_delete is OnDelete.CASCADE:
         return {name: f"{head} BEGIN DELETE FROM {current_table(child.name)} WHERE {match}; END"}
-    message = f"{quote_text(f'child!{table.name}!{child.name}!')} || {key_text('OLD', keys, table)}"
+    rows = f"FROM {current_table(child.name)} WHERE {match}"
+    key = key_text(current_table(child.name), [part.column for part in child.primary_key], child)
+    message = f"{quote_text(f'child!{table.name}!{child.name}!')} || {key}"
     return {
-        name: f"{head} WHEN EXISTS (SELECT 1 FROM {current_table(child.name)} WHERE {match}) "
-        f"BEGIN SELECT RAISE(ABORT, {message}); END"
+        name: f"{head} WHEN EXISTS (SELECT 1 {rows}) "
+        f"BEGIN SELECT RAISE(ABORT, (SELECT {message} {rows} LIMIT 1)); END"
     }
 
 
@@ -121,9 +123,8 @@ def broken_reference(table: Table, number: int) -> str:
     pairs = zip(key.columns, key.referenced_columns, strict=True)
     match = " AND ".join(f"r.{quote_name(b)} = t.{quote_name(a)}" for a, b in pairs)
     present = " AND ".join(f"t.{quote_name(c)} IS NOT NULL" for c in key.columns)
-    key_value = key_text("t", list(key.columns), table)
     return (
-        f'SELECT {key_value}, n."removed" FROM "$references" AS n '
+        f'SELECT n."removed" FROM "$references" AS n '
         f'JOIN {current_table(table.name)} AS t ON t._rowid_ = n."row" '
         f'WHERE n."table" = ? AND n."constraint" = ? AND {present} AND NOT EXISTS '
         f"(SELECT 1 FROM {current_table(key.referenced_table)} AS r WHERE {match}) LIMIT 1"

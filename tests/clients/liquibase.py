@@ -1,8 +1,11 @@
 """com.google.cloudspannerecosystem:liquibase-spanner. Its own tests are not published: a program of
-ours applies a changelog as its samples do, reads it back, and rolls it back."""
+ours applies a changelog as its samples do, reads it back, and rolls it back. It has GoogleSQL only:
+in the PostgreSQL dialect Liquibase works through PGAdapter, whose test runs the changelog of its
+sample, by Liquibase's plugin for Maven."""
 
 from __future__ import annotations
 
+from clients import pgadapter
 from clients.jdbc import PACKAGE as JDBC
 from clients.jdbc import VERSION as JDBC_VERSION
 from clients.maven_packages import run_program
@@ -22,4 +25,15 @@ def run(place: Workplace) -> list[Outcome]:
     return run_program(place, PACKAGES, "LiquibaseSuite")
 
 
-SUITE = Suite("liquibase", f"{PACKAGE} {VERSION}", run)
+def run_postgresql(place: Workplace) -> list[Outcome]:
+    """Runs PGAdapter's test."""
+    folder = "samples/java/liquibase"
+    return pgadapter.run_classes(place, "liquibase.ITLiquibaseTest", samples=folder)
+
+
+GOOGLESQL = Suite("liquibase", f"{PACKAGE} {VERSION}", run)
+POSTGRESQL = Suite(
+    "liquibase-postgresql",
+    f"org.liquibase:liquibase-maven-plugin, {pgadapter.PACKAGE} {pgadapter.VERSION}",
+    run_postgresql,
+)
