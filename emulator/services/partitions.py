@@ -42,7 +42,12 @@ class Partitions:
         with selected.abandon_on_error():
             state = selected.transaction.engine.state
             statement = bind_statement(
-                state, request.sql, request.params, request.param_types, session.rights
+                state,
+                request.sql,
+                request.params,
+                request.param_types,
+                session.rights,
+                check=selected.check,
             )
             if not statement.is_query:
                 raise invalid_argument("Only queries can be partitioned.")

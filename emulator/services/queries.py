@@ -140,6 +140,7 @@ class QueryMethods:
                 request.params,
                 request.param_types,
                 session.rights,
+                check=selected.check,
                 planned=request.query_mode == PLAN,
             )
             if request.partition_token:
@@ -265,6 +266,7 @@ class QueryMethods:
                     proto.params,
                     proto.param_types,
                     session.rights,
+                    check=selected.check,
                 )
                 begun = None if answer.result_sets else selected.begun
                 first = SelectedTransaction(transaction, begun, selected.check)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from emulator.engine.partitioned import PartitionedDmlTransaction
@@ -14,6 +14,7 @@ from emulator.engine.state import CompiledStatement, SchemaState
 from emulator.errors import invalid_argument, nested_too_deeply
 from emulator.limits import PARAMETERS_MAX
 from emulator.services.transactions import SelectedTransaction, expect_writable
+from emulator.sql.functions.callers import waiting
 from emulator.sql.statements import CompiledQuery, Statement
 from emulator.values.protos import types_of
 from emulator.values.requests import COMMIT_TIMESTAMP, ResultColumn, ResultRows, Stats, Stored
@@ -95,12 +96,14 @@ def bind_statement(
     param_types: Mapping[str, Message],
     rights: Rights | None = None,
     *,
+    check: Callable[[], None] | None = None,
     planned: bool = False,
 ) -> BoundStatement:
     """Compiles a statement for the schema of its transaction and decodes its parameters;
     undeclared ones take the inferred type. Raises PERMISSION_DENIED where ``rights`` do not do.
 
-    One that is only ``planned`` needs no values: NULL stands for those that are missing.
+    One that is only ``planned`` needs no values: NULL stands for those that are missing. ``check``
+    raises when nobody waits any more: a statement of a million characters takes long to be read.
     """
     if not sql.strip():
         raise invalid_argument("Invalid ExecuteSql request: the SQL statement is empty.")
@@ -108,10 +111,11 @@ def bind_statement(
     types = {name: read_type(proto, bundle) for name, proto in param_types.items() if proto.code}
     sent = {name.casefold(): (name, value) for name, value in params.fields.items()}
     try:
-        compiled = state.compile(sql, types)
-        kinds = kinds_of_untyped(compiled.plain, types, sent)
-        if kinds:
-            compiled = state.compile(sql, types | kinds)
+        with waiting(check):
+            compiled = state.compile(sql, types)
+            kinds = kinds_of_untyped(compiled.plain, types, sent)
+            if kinds:
+                compiled = state.compile(sql, types | kinds)
     except RecursionError as error:
         raise nested_too_deeply() from error
     if rights is not None:

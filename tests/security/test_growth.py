@@ -42,6 +42,7 @@ from emulator.sql.functions import (
 from emulator.sql.functions import json as json_functions
 from emulator.sql.functions.callers import waiting
 from emulator.sql.functions.regular_expressions import regexp_extract_all
+from emulator.sql.grammar.check import read_statement
 
 NOTICED = 0.03
 """Seconds of CPU from which on growth is looked at."""
@@ -221,7 +222,7 @@ def test_an_array_is_looked_through_in_linear_time() -> None:
             assert not grows(lambda n, f=function, m=make: partial(f, m(n), m(n)))  # type: ignore[misc]
 
 
-def test_what_nobody_waits_for_ends_inside_of_a_function() -> None:
+def test_what_nobody_waits_for_ends_inside_of_a_function_and_of_a_text() -> None:
     """Every search reads to the end of the text: a call of a minute, and nothing of SQLite's."""
 
     def gone() -> None:
@@ -229,6 +230,8 @@ def test_what_nobody_waits_for_ends_inside_of_a_function() -> None:
 
     with waiting(gone), pytest.raises(SpannerError, match="cancelled"):
         regexp_extract_all("a" * 1_000_000, "a.*b|a")
+    with waiting(gone), pytest.raises(SpannerError, match="cancelled"):
+        read_statement("SELECT 1" + "+1" * 100_000)
 
 
 @pytest.mark.parametrize(

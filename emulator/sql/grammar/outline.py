@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from emulator.sql.functions.callers import check_caller
 from emulator.sql.grammar.messages import describe_wrong_token
 from emulator.sql.grammar.parser import Parser, Reduction
 from emulator.sql.grammar.table import END, read_table
-from emulator.sql.grammar.tokens import GrammarError, Kind, Token, scan
+from emulator.sql.grammar.tokens import (
+    TOKENS_BETWEEN_CHECKS,
+    GrammarError,
+    Kind,
+    Token,
+    scan,
+)
 from emulator.sql.grammar.words import Classifier
 
 ENDED_BY_NAME = {
@@ -47,6 +54,8 @@ def parse(sql: str, start: str, watched: frozenset[str]) -> Outline:
     parser = Parser(read_table(), start, watched)
     classifier = Classifier(tokens, parser)
     for number, token in enumerate(tokens):
+        if number % TOKENS_BETWEEN_CHECKS == 0:
+            check_caller()
         if token.kind is Kind.END:
             terminals = [END]
         elif token.text == ">>" and not parser.accepts(parser.table.names[">>"]):

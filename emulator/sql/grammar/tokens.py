@@ -6,6 +6,7 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
+from emulator.sql.functions.callers import check_caller
 from emulator.sql.grammar.literals import find_wrong_escape
 from spanner_schema.syntax.googlesql.reserved import RESERVED
 
@@ -74,6 +75,10 @@ LITERALS = frozenset({Kind.STRING, Kind.BYTES})
 PREFIXES = {"": "", "r": "raw ", "b": "", "br": "raw ", "rb": "raw "}
 
 
+TOKENS_BETWEEN_CHECKS = 256
+"""After so many tokens it is asked whether anybody waits for the statement any more."""
+
+
 def scan(text: str) -> list[Token]:
     """The tokens of a text, without blanks and comments; the last one is END. Raises GrammarError.
 
@@ -82,6 +87,8 @@ def scan(text: str) -> list[Token]:
     tokens: list[Token] = []
     start, length = skip_blanks(text, 0), len(text)
     while start < length:
+        if len(tokens) % TOKENS_BETWEEN_CHECKS == 0:
+            check_caller()
         token = read_token(text, start, tokens)
         if token.kind is not Kind.SYMBOL and token.kind is not Kind.WORD:
             check_neighbours(text, token, tokens)
