@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -11,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.processes import RunError
+from watcher.process.cache_folder import find_cache_folder
 from watcher.process.child_processes import LOG_LINES_SHOWN
 
 BUILD_SECONDS_MAX = 600.0
-CACHE = "spanner-watcher"
 
 
 class MissingToolsError(Exception):
@@ -42,8 +41,7 @@ def built(program: str, sources: Path, files: Sequence[str], build: Callable[[Pa
 def cached(program: str, sources: Path, files: Sequence[str]) -> Path:
     """Where this state of the sources is built."""
     content = hashlib.sha256(b"\0".join((sources / name).read_bytes() for name in files))
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / CACHE / program / content.hexdigest()[:16]
+    return find_cache_folder() / program / content.hexdigest()[:16]
 
 
 def put(work: Path, place: Path) -> None:

@@ -24,8 +24,7 @@ from emulator.wrong import Wrong, is_wrong
 
 MAGIC = b"swp2"
 HEAD_BYTES = len(MAGIC) + hashlib.sha256().digest_size
-PARTITIONS_DEFAULT = 16
-PARTITIONS_MAX = 1_000
+PARTITIONS_MAX = 16
 
 
 class Partitions:
@@ -75,11 +74,11 @@ class Partitions:
 
 
 def partition_limit(request: Message) -> int:
-    """How many partitions there may be; ``partition_size_bytes`` is a hint that is not followed."""
-    limit = int(request.partition_options.max_partitions)
-    if limit < 0 or request.partition_options.partition_size_bytes < 0:
+    """How many partitions there may be. What a client wishes is ignored, as Spanner ignores it."""
+    options = request.partition_options
+    if options.max_partitions < 0 or options.partition_size_bytes < 0:
         raise invalid_argument("Partition options must not be negative.")
-    return min(limit or PARTITIONS_DEFAULT, PARTITIONS_MAX)
+    return PARTITIONS_MAX
 
 
 def partition_response(

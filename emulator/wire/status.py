@@ -64,12 +64,15 @@ UNNAMED = {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND}
 def abort(context: grpc.ServicerContext, error: SpannerError) -> NoReturn:
     """Ends a call with an error. Clients read the details in one of two places: both are filled."""
     messages = error_details(error)
+    unnamed = error.code in UNNAMED and is_wrong(Wrong.MISSING_OBJECTS_NAMED)
+    message = "The request is refused." if unnamed else error.message
     if messages:
-        trailers = [("grpc-status-details-bin", to_status(error).SerializeToString())]
+        status = to_status(error)
+        status.message = message
+        trailers = [("grpc-status-details-bin", status.SerializeToString())]
         trailers += [
             (f"{detail.DESCRIPTOR.full_name.lower()}-bin", detail.SerializeToString())
             for detail in messages
         ]
         context.set_trailing_metadata(tuple(trailers))
-    unnamed = error.code in UNNAMED and is_wrong(Wrong.MISSING_OBJECTS_NAMED)
-    context.abort(error.code, "The request is refused." if unnamed else error.message)
+    context.abort(error.code, message)

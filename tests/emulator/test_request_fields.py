@@ -51,7 +51,8 @@ IGNORED = {
             *("incremental_backup_chain_id", "oldest_version_time", "instance_partitions"),
         )
     },
-    "PartitionOptions.partition_size_bytes": "a wish; max_partitions is followed",
+    "PartitionOptions.partition_size_bytes": "ignored by Spanner, too",
+    "PartitionOptions.max_partitions": "ignored by Spanner, too",
     "TransactionOptions.isolation_level": "every transaction is serializable, which is stricter",
     "Session.name": OUTPUT,
     "Session.create_time": OUTPUT,
@@ -164,7 +165,6 @@ QueryOptions: optimizer_version optimizer_statistics_package
 ReplicaSelection: location type_
 IncludeReplicas: replica_selections
 ExcludeReplicas: replica_selections
-PartitionOptions: max_partitions
 Database: name enable_drop_protection
 """
 OWN = "google.spanner"

@@ -50,6 +50,7 @@ WRITERS = {
     "watcher/replica/stores/stored_files.py": "of an object store; local ones by private_files",
     "watcher/process/terminal/console.py": "/dev/null",
     "watcher/process/forks.py": "/dev/null",
+    "watcher/process/spark/class_archive.py": "classes of Java, in the cache of this user, 0700",
     "watcher/process/spark/template_start.py": "a socket in a folder of tempfile, mode 0700",
     "watcher/cli/demo/run.py": "the demo's folder: of tempfile, or a new one of the user's",
     "watcher/process/child_processes.py": "logs of the demo, in its folder",

@@ -320,7 +320,7 @@ def test_a_whole_table_lacks_a_partition_that_is_not_named(
 ) -> None:
     at = write(music, *range(100))
     wrong(*names)
-    capture = SnapshotCapture(capture_of(music), partitions_max=4)
+    capture = SnapshotCapture(capture_of(music))
     parts = capture.plan(Window(BEGINNING, at))
     count = sum(rows.batch.num_rows for part in parts for rows in capture.read(part))
     assert (count == 100) is not bool(names)

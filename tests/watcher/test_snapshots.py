@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import base64
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from fixtures.singers import capture_of
 from fixtures.spark import options_of, read_keys
 from google.cloud.spanner_v1.database import Database
+from pyspark.sql.datasource import DataSourceReader
 
 from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import TableRows
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.model.errors import VersionExpiredError
 from watcher.model.window import Window
-from watcher.runners.spark.batch import make_batch_reader
+from watcher.runners.spark.batch import SlicePartition, make_batch_reader
+from watcher.runners.spark.few_rows import FEW_BYTES, FEW_ROWS
 from watcher.runners.spark.resolution import resolve_snapshot_scan
 from watcher.settings.spark_parsing import parse_source_options
+from watcher.spanner.stream import QueryStream
 from watcher.tables.predicates import Compare, RowFilter
 
 ROWS = 500
 
 
-def fill(database: Database, name: str) -> None:
+def fill(database: Database, name: str, rows_: int = ROWS) -> None:
     with database.batch() as batch:
-        rows = [(key, name) for key in range(ROWS)]
+        rows = [(key, name) for key in range(rows_)]
         batch.insert_or_update("Singers", ("SingerId", "LastName"), rows)
 
 
@@ -61,21 +67,62 @@ def test_the_parts_together_are_the_table_as_it_was(singers: Database) -> None:
 
 def test_parts_are_read_in_another_process(singers: Database) -> None:
     fill(singers, "name")
-    capture = SnapshotCapture(capture_of(singers), partitions_max=2)
+    capture = SnapshotCapture(capture_of(singers))
     pickled = [pickle.dumps((capture, part)) for part in capture.plan(now(singers))]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         contents = [row for rows in pool.map(read_part, pickled) for row in rows]
     assert sorted(contents) == [(k, "name") for k in range(ROWS)]
 
 
-def test_spark_has_as_many_tasks_as_it_asks_for(singers: Database) -> None:
+def plan(
+    database: Database, where: str | None = None, **options: object
+) -> tuple[DataSourceReader, list[SlicePartition]]:
+    filtered = {"where": where} if where else {}
+    given = parse_source_options(options_of(database, **options) | filtered)
+    reader = make_batch_reader(resolve_snapshot_scan(given))
+    return reader, [each for each in reader.partitions() if isinstance(each, SlicePartition)]
+
+
+def test_spark_has_at_most_as_many_tasks_as_it_asks_for(singers: Database) -> None:
+    rows = FEW_ROWS + 1
+    fill(singers, "name", rows)
+    _, each_its_own = plan(singers)
+    assert len(each_its_own) > 3
+    for most in (1, 3, 1_000):
+        reader, parts = plan(singers, maxPartitions=most)
+        assert len(parts) == min(most, len(each_its_own))
+        assert read_keys(reader, parts) == list(range(rows))
+
+
+def test_a_small_table_comes_with_its_task_as_it_was(singers: Database) -> None:
+    fill(singers, "then")
+    reader, parts = plan(singers)
+    fill(singers, "later", ROWS + 1)
+    assert [len(part.planned) for part in parts] == [1]
+    with patch.object(QueryStream, "_stream", side_effect=AssertionError("Spanner was asked")):
+        batches: list[Any] = [batch for part in parts for batch in reader.read(part)]
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert sorted(row["SingerId"] for row in rows) == list(range(ROWS))
+    assert {row["LastName"] for row in rows} == {"then"}
+
+
+@pytest.mark.parametrize("options", [{"dataBoost": "true"}, {"where": "SingerId >= 0"}])
+def test_the_driver_reads_nothing_that_spanner_may_have_to_search_or_others_are_to_read(
+    singers: Database, options: dict[str, str]
+) -> None:
     fill(singers, "name")
-    for tasks in (2, 3):
-        options = parse_source_options(options_of(singers, maxPartitions=tasks))
-        reader = make_batch_reader(resolve_snapshot_scan(options))
-        parts = reader.partitions()
-        assert len(parts) == tasks
-        assert read_keys(reader, parts) == list(range(ROWS))
+    reader, parts = plan(singers, **options)
+    assert len(parts) > 1
+    assert read_keys(reader, parts) == list(range(ROWS))
+
+
+def test_few_large_rows_are_read_by_tasks(singers: Database) -> None:
+    with singers.batch() as batch:
+        rows = [(key, base64.b64encode(bytes(FEW_BYTES // 8))) for key in range(10)]
+        batch.insert_or_update("Singers", ("SingerId", "Picture"), rows)
+    reader, parts = plan(singers)
+    assert len(parts) > 1
+    assert read_keys(reader, parts) == list(range(10))
 
 
 def test_rows_that_were_never_stamped_are_there_too(singers: Database) -> None:

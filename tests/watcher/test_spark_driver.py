@@ -28,8 +28,8 @@ from pyspark.sql.datasource import InputPartition
 from watcher.consumers.positions import SpannerPositions
 from watcher.model.errors import NotWatchableError, SchemaChangedError
 from watcher.runners.spark import ahead
-from watcher.runners.spark.ahead import FEW_BYTES, FEW_ROWS
 from watcher.runners.spark.batch import make_batch_reader
+from watcher.runners.spark.few_rows import FEW_BYTES, FEW_ROWS
 from watcher.runners.spark.resolution import resolve_scan, resolve_snapshot_scan
 from watcher.runners.spark.spark_versions import ReadAllAvailable, ReadMaxRows
 from watcher.runners.spark.streaming import ChangesReader

@@ -125,6 +125,7 @@ COMMANDS = [
     "page",
     "clear",
     "replay",
+    "spark-archive",
     "emulator",
     "demo",
     "ctl",

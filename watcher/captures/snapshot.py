@@ -28,13 +28,11 @@ class SnapshotSlice(TableSlice):
 class SnapshotCapture:
     """The ``Capture`` of a table as it was at a window's end, whenever its rows changed.
 
-    ``partitions_max`` is a hint to Spanner, 0 gives none. With
-    ``data_boost`` Spanner reads on machines of its own, for a price of its own.
+    With ``data_boost`` Spanner reads on machines of its own, for a price of its own.
     """
 
     poll: PollCapture
     data_boost: bool = False
-    partitions_max: int = 0
 
     @property
     def schema(self) -> pa.Schema:
@@ -45,7 +43,7 @@ class SnapshotCapture:
         """As ``Capture.plan``: Spanner's partitions, by one call. Raises VersionExpiredError."""
         stream = self.poll.queries.stream
         # assumes: partitions-cover-rows
-        partitions = stream.partition(self._statement, window.end, self.partitions_max)
+        partitions = stream.partition(self._statement, window.end)
         name = self.poll.table.name
         return [SnapshotSlice(window, name, partition=each) for each in partitions]
 
@@ -55,6 +53,12 @@ class SnapshotCapture:
             self._statement, part.partition, self.data_boost
         )
         return self.poll.decode_rows(results, part.window, backfill=True)
+
+    def read_first(self, window: Window, rows: int) -> Iterator[TableRows]:
+        """At most so many rows of the table, any, in one query. Raises VersionExpiredError."""
+        statement = statements.limit_rows(self._statement, rows)
+        results = self.poll.queries.stream.query(statement, window.end)
+        return self.poll.decode_rows(results, window, backfill=True)
 
     @cached_property
     def _statement(self) -> Statement:

@@ -157,7 +157,11 @@ def sample_window(
     table: WatchedTable, window: Window, limit: int, stamps: Sequence[str]
 ) -> Statement:
     """Some rows of a window, with the columns of ``list_selected_columns``."""
-    whole = select_window(table, window, stamps=stamps)
+    return limit_rows(select_window(table, window, stamps=stamps), limit)
+
+
+def limit_rows(whole: Statement, limit: int) -> Statement:
+    """A statement that ends after so many rows."""
     params, types = {**whole.params, "limit": str(limit)}, {**whole.types, "limit": INT64}
     return Statement(f"{whole.sql} LIMIT @limit", params, types)
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "clear": "watcher.cli.clear:command",
     "replay": "watcher.cli.replay:command",
     "ddl": "watcher.cli.ddl:app",
+    "spark-archive": "watcher.cli.spark_archive:command",
     "emulator": "watcher.cli.emulator:command",
     "demo": "watcher.cli.demo.command:command",
 }

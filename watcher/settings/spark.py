@@ -168,8 +168,9 @@ class SourceOptions(SharedSettings):
     data_boost: bool = False
     """Batch reads: whole tables are read on Spanner's own machines, at its own price."""
     max_partitions: Annotated[int, Field(ge=0)] = 0
-    """Batch reads of whole tables: a hint to Spanner how many parts to make of a table, each a task
-    of Spark's; 0 gives none. A task has its own cost: let there be a few for each core."""
+    """Batch reads of whole tables: a table is at most so many tasks of Spark's, which read
+    Spanner's partitions one after another; 0: each of them is a task. How many there are, Spanner
+    decides. A task has its own cost: let there be a few for each core."""
     columns: Annotated[tuple[str, ...], BeforeValidator(convert_columns)] = ()
     """Only these columns, by comma-separated names: no others are read. As ``.schema(...)``, which
     comes first, without types."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from google.api_core.exceptions import MethodNotImplemented, NotFound, PermissionDenied
-from google.cloud.spanner_v1 import PartitionOptions, PartitionQueryRequest, TransactionSelector
+from google.cloud.spanner_v1 import PartitionQueryRequest, TransactionSelector
 
 from watcher.model.errors import (
     AccessDeniedError,
@@ -43,22 +43,18 @@ class QueryPartition:
 class PartitionedQuery(QueryStream):
     """Queries that Spanner can partition: of one table, without aggregates, orders and limits."""
 
-    def partition(
-        self, statement: Statement, read_timestamp: int, partitions_max: int
-    ) -> tuple[QueryPartition, ...]:
-        """The partitions of a query at a timestamp. Spanner takes ``partitions_max`` as a hint; 0
-        gives none.
+    def partition(self, statement: Statement, read_timestamp: int) -> tuple[QueryPartition, ...]:
+        """The partitions of a query at a timestamp, as many as Spanner likes: it ignores wishes for
+        their number or size (``PartitionOptions``).
 
         Raises VersionExpiredError when the timestamp is too old to read.
         """
-        options = PartitionOptions(max_partitions=partitions_max) if partitions_max else None
         sent = self._place(statement)
         request = PartitionQueryRequest(
             sql=sent.sql,
             params=sent.params,
             param_types=sent.param_types,
             transaction={"begin": {"read_only": build_read_only(read_timestamp)}},
-            partition_options=options,
         )
         answer = self._call(self._session.api.partition_query, request, read_timestamp)
         transaction = BatchTransaction(request.session, answer.transaction.id, read_timestamp)

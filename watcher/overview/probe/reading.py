@@ -16,7 +16,6 @@ from watcher.spanner.results.wire import ResultPart, join_chunks, parse_cell
 from watcher.spanner.sessions import get_shared_session
 from watcher.spanner.timestamps import to_datetime
 
-PARTITIONS = 4
 WIDE, WIDE_ROWS = 10_000, 200
 """Characters of a value, and rows: together they are several messages of a result."""
 CLEARED_ROWS = 100
@@ -69,7 +68,7 @@ def probe_partitions(context: ProbeContext) -> Observation:
         expected = sorted(
             row[0] for row in snapshot.read(context.marked.name, (KEY,), KeySet(all_=True))
         )
-    partitions = stream.partition(statement, at, PARTITIONS)
+    partitions = stream.partition(statement, at)
     place = [name for name, _ in statements.list_selected_columns(context.marked, ())].index(KEY)
     width = len(statements.list_selected_columns(context.marked, ()))
     found = sorted(

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from watcher.process.spark.class_archive import offer_archive
 from watcher.process.spark.installed_spark import TEMPLATE, find_worker_python
 
 PYTHON_VARIABLE = "PYSPARK_PYTHON"
@@ -27,7 +28,9 @@ WAITING_MAX = 128
 
 def prestart() -> None:
     """Starts the template before there is a session on this machine, whose Python processes are
-    then its forks. Does nothing if PYSPARK_PYTHON names another Python."""
+    then its forks, unless PYSPARK_PYTHON names another Python. Its Java takes the archive of
+    classes that ``spark-archive`` has made."""
+    offer_archive()
     python = find_worker_python()
     if python == sys.executable or os.environ.setdefault(PYTHON_VARIABLE, python) != python:
         return

@@ -78,7 +78,7 @@ class ComparedTable:
         that the rows are added up here."""
         stream = self.queries.stream
         statement = self._select_boosted(group)
-        for partition in stream.partition(statement, self.at, 0):
+        for partition in stream.partition(statement, self.at):
             parts = stream.read_partition(statement, partition, data_boost=True)
             yield from self._decode_boosted(parts, group)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pyroaring import BitMap
 
 from watcher.model.errors import FileWriteError, ReplicaError
 from watcher.model.log_events.copies import KEY_INDEX_BEHIND, KEY_INDEX_REREAD
+from watcher.process.cache_folder import find_cache_folder
 from watcher.replica.copies import find_order
 from watcher.replica.keys.hashes import Words, hash_keys
 from watcher.replica.writing.key_index import NEVER, RUN_ROWS_MAX, Entries, KeyIndex, contains
@@ -222,6 +222,5 @@ def index_folder(path: str) -> Path:
     of this user."""
     if "://" not in path:
         return Path(path) / FOLDER
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     name = hashlib.blake2b(path.encode(), digest_size=16).hexdigest()
-    return Path(cache) / "spanner-watcher" / "keys" / name
+    return find_cache_folder() / "keys" / name

@@ -1,24 +1,19 @@
-"""The slices of the next batch, planned while Spark writes down where it ends. Few rows are read
-there and then, so that their task asks Spanner nothing."""
+"""The slices of the next batch, planned while Spark writes down where it ends."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 
-import pyarrow as pa
-
-from watcher.model.window import ShardSlice, Window
+from watcher.model.window import Window
+from watcher.runners.spark.few_rows import read_few
 from watcher.runners.spark.offsets import Offset
 from watcher.runners.spark.resolved_scan import ResolvedScan
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.slices import PlannedSlice, attach_captures, read_slice
-
-FEW_ROWS = 1_000
-FEW_BYTES = 1 << 20
-"""As Arrow columns: they travel with their task, by way of the driver."""
 
 
 class SlicesAhead(threading.Thread):
@@ -60,30 +55,9 @@ class SlicesAhead(threading.Thread):
         except Exception as error:  # noqa: BLE001 (raised by ``wait``)
             self._error = error
             return
-        if has_few_rows(self._slices):
-            self._read()
-
-    def _read(self) -> None:
-        """Reads the slices, unless their rows are large."""
-        read, size = [], 0
-        try:
-            for each in self._slices:
-                rows: list[pa.RecordBatch] = []
-                for batch in read_slice(self._scan, each):
-                    rows.append(batch)
-                    size += batch.nbytes
-                    if size > FEW_BYTES:
-                        return
-                read.append(replace(each, rows=tuple(rows)))
-        except Exception:  # noqa: BLE001 (the tasks meet it, and Spark tries those again)
-            return
-        self._slices = read
-
-
-def has_few_rows(slices: Sequence[PlannedSlice]) -> bool:
-    """Whether all were counted, and are few together."""
-    counts = [each.part.rows if isinstance(each.part, ShardSlice) else None for each in slices]
-    return sum(FEW_ROWS + 1 if count is None else count for count in counts) <= FEW_ROWS
+        # A task that meets the same error is tried again by Spark.
+        with suppress(Exception):
+            self._slices = read_few(self._slices, partial(read_slice, self._scan))
 
 
 def name_batch(start: Offset, end: Offset) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -12,15 +12,16 @@ from pydantic.alias_generators import to_snake
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from spanner_schema.model.column_types import Type, TypeCode
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN
+from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.poll import PollCapture
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.consumers.positions import cleared_table
 from watcher.consumers.positions.cleared import read_cleared
 from watcher.model.errors import ClearedError, ConfigurationError
 from watcher.model.log_events.spark import CLEARED_ROWS_MISSING
-from watcher.model.window import BEGINNING, ShardSlice, Window
+from watcher.model.window import BEGINNING, ShardSlice, TableSlice, Window
 from watcher.process.version import check_version, read_version
+from watcher.runners.spark.few_rows import Room, read_few
 from watcher.runners.spark.refusals import translate_errors
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
@@ -49,6 +50,8 @@ if PUSHES_FILTERS:
     from watcher.runners.spark.filters import FilterTranslator
 
 LOG = logging.getLogger("watcher.spark")
+Shape = Callable[[TableRows], pa.RecordBatch]
+"""What a query shows of rows."""
 
 
 @dataclass
@@ -78,11 +81,7 @@ class SnapshotReader(DataSourceReader):
         with translate_errors(self._scan):
             window = Window(BEGINNING, resolve_timestamp(self._scan, "snapshotTimestamp"))
             scan = resolve_scan_at(self._scan, window.end, whole=True)
-            return [
-                SlicePartition((PlannedSlice(part, capture),))
-                for capture in map(self._make_capture, scan.captures)
-                for part in capture.plan(window)
-            ]
+            return plan_tables(scan, window, self._scan.shape)
 
     @lead_with_sentence
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -91,12 +90,37 @@ class SnapshotReader(DataSourceReader):
             return
         with translate_errors(self._scan):
             for planned in partition.planned:
+                if planned.rows is not None:
+                    yield from planned.rows
+                    continue
                 for rows in planned.capture.read(planned.part):
                     yield self._scan.shape(rows)
 
-    def _make_capture(self, poll: PollCapture) -> SnapshotCapture:
-        options = self._scan.options
-        return SnapshotCapture(poll, options.data_boost, options.max_partitions)
+
+def plan_tables(scan: Scan, window: Window, shape: Shape) -> list[InputPartition]:
+    """Spanner's partitions of each table, in at most ``maxPartitions`` tasks; small tables without
+    filters are read here, and are one task."""
+    room, few, tasks = Room(), [], []
+    most = scan.options.max_partitions
+    for poll in scan.captures:
+        capture = SnapshotCapture(poll, scan.options.data_boost)
+        if (rows := read_small(capture, window, shape, room)) is not None:
+            few.append(PlannedSlice(TableSlice(window, poll.table.name), capture, rows))
+            continue
+        planned = [PlannedSlice(part, capture) for part in capture.plan(window)]
+        number = min(most or len(planned), len(planned))
+        tasks += [tuple(planned[first::number]) for first in range(number)]
+    return [SlicePartition(each) for each in (*([tuple(few)] if few else ()), *tasks)]
+
+
+def read_small(
+    capture: SnapshotCapture, window: Window, shape: Shape, room: Room
+) -> tuple[pa.RecordBatch, ...] | None:
+    """The rows of a table, if there is room for them. Not asked where Spanner would read more of
+    the table than it gives, or is to read it on other machines."""
+    if capture.data_boost or capture.poll.table.row_filter is not None or not room.rows:
+        return None
+    return room.take(map(shape, capture.read_first(window, room.rows + 1)))
 
 
 class WindowReader(DataSourceReader):
@@ -114,7 +138,7 @@ class WindowReader(DataSourceReader):
             scan = resolve_scan_at(self._scan, window.end)
             check_cleared(scan, window)
             slices = make_window_source(scan).plan_slices(dict.fromkeys(scan.tables, window))
-        planned = attach_captures(scan, slices)
+        planned = read_few(attach_captures(scan, slices), self._read_slice)
         return [SlicePartition(e) for e in gather_slices(planned, scan.options.rows_per_slice)]
 
     @lead_with_sentence
@@ -127,7 +151,9 @@ class WindowReader(DataSourceReader):
 
     def _read_slice(self, planned: PlannedSlice) -> Iterator[pa.RecordBatch]:
         part, capture = planned.part, planned.capture
-        if not isinstance(capture, PollCapture) or not isinstance(part, ShardSlice):
+        if planned.rows is not None or not (
+            isinstance(capture, PollCapture) and isinstance(part, ShardSlice)
+        ):
             yield from read_slice(self._scan, planned)
             return
         with translate_errors(self._scan):
