@@ -8,22 +8,36 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from benchmarks.first_rows.job import JobKind
 from benchmarks.processes import ask_module
 from benchmarks.scenario import Figure
+from watcher.process.spark.class_archive import (
+    SUBMIT_OPTIONS,
+    USE,
+    add_option,
+    make_archive,
+    require_place,
+)
 
-SystemName = Literal["rate", "python", "ours", "ours-prestarted", "connector"]
+SystemName = Literal[
+    "rate", "rate-archived", "python", "ours", "ours-prestarted", "ours-archived", "connector"
+]
 MODULES: dict[SystemName, str] = {
     "rate": "benchmarks.first_rows.rate",
+    "rate-archived": "benchmarks.first_rows.rate",
     "python": "benchmarks.first_rows.python_source",
     "ours": "benchmarks.first_rows.changes",
     "ours-prestarted": "benchmarks.first_rows.changes",
+    "ours-archived": "benchmarks.first_rows.changes",
     "connector": "benchmarks.first_rows.connector",
 }
-ENVIRONMENTS: dict[SystemName, dict[str, str]] = {"python": {"PYSPARK_PYTHON": sys.executable}}
-"""Our source has workers run this Python by itself."""
+PRESTARTED: frozenset[SystemName] = frozenset(("ours-prestarted", "ours-archived"))
+ARCHIVED: frozenset[SystemName] = frozenset(("rate-archived", "ours-archived"))
+"""Java takes its classes from the archive that ``spark-archive`` makes."""
 QUIET = {"spark.ui.enabled": "false"}
 TO_FIRST_ROWS = ("imports", "session", "register", "plan", "first")
 """The phases until the first rows are in the sink."""
@@ -50,13 +64,29 @@ class Job:
                 "rows": self.rows,
                 "options": dict(self.options),
                 "spark": {**QUIET, **self.spark},
-                "prestart": self.system == "ours-prestarted",
+                "prestart": self.system in PRESTARTED,
                 "folder": folder,
             }
             arguments = (json.dumps(settings),)
-            environment = {**self.environment, **ENVIRONMENTS.get(self.system, {})}
+            environment = {**self.environment, **make_environment(self.system, folder)}
             (moments,) = ask_module(self.system, MODULES[self.system], arguments, environment)
             return Phases.parse(moments)
+
+
+def make_environment(system: SystemName, empty: str) -> dict[str, str]:
+    """What a job is told by its environment; ``empty`` is a folder in which no archive is."""
+    # Our source has workers run this Python by itself.
+    python = {"PYSPARK_PYTHON": sys.executable} if system == "python" else {}
+    if system in ARCHIVED:
+        return python | {SUBMIT_OPTIONS: add_option(USE, require_archive())}
+    return python | {"XDG_CACHE_HOME": empty}
+
+
+@cache
+def require_archive() -> Path:
+    """The archive of this machine; made, where there is none yet."""
+    path = require_place()
+    return path if path.is_file() else make_archive().path
 
 
 @dataclass(frozen=True, slots=True)

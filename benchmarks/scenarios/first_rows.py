@@ -19,8 +19,9 @@ FROM_BEGINNING = {"startingTimestamp": "earliest"}
 class FirstRowsSettings(BaseModel):
     """``systems``: ``rate`` (Spark's rate source, or a range: the floor, always there), ``python``
     (a source in Python that does nothing but give rows), ``ours``, ``ours-prestarted`` (with
-    ``watcher.prestart()`` before the session). ``jobs``: ``stream``, ``batch``. ``short_run``:
-    the JVM's options for runs of a minute, for all.
+    ``watcher.prestart()`` before the session), ``ours-archived`` (with the archive that
+    ``spark-archive`` makes, too), ``rate-archived`` (the floor with it). ``jobs``: ``stream``,
+    ``batch``. ``short_run``: the JVM's options for runs of a minute, for all.
 
     Each job is a process: ``imports`` (Python and what the job imports), ``session``, ``register``,
     ``plan`` (until there is a DataFrame), ``first`` (until its rows are in Parquet, a micro-batch
@@ -29,11 +30,9 @@ class FirstRowsSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    systems: tuple[Literal["python", "ours", "ours-prestarted"], ...] = (
-        "python",
-        "ours",
-        "ours-prestarted",
-    )
+    systems: tuple[
+        Literal["rate-archived", "python", "ours", "ours-prestarted", "ours-archived"], ...
+    ] = ("rate-archived", "python", "ours", "ours-prestarted", "ours-archived")
     jobs: tuple[JobKind, ...] = ("stream", "batch")
     rows: Annotated[int, Field(ge=1)] = 1_000
     rounds: Annotated[int, Field(ge=1)] = 3
