@@ -22,6 +22,7 @@ JPA_PACKAGES = (
     "com.fasterxml.jackson.core:jackson-databind:2.17.2",
     "com.google.cloud:google-cloud-spanner-hibernate-tools:3.7.0",
     "io.hypersistence:hypersistence-utils-hibernate-63:3.8.3",
+    "org.slf4j:slf4j-api:2.0.16",
     "org.testcontainers:testcontainers:1.20.2",
     "junit:junit:4.13.2",
 )

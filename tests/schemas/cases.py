@@ -1,4 +1,5 @@
-"""Schemas of public repositories, as they are stored: ``schemas/*.json`` of the case files."""
+"""Schemas of public repositories, as they are stored: ``schemas/*.json`` of the case files, and
+those beside this file."""
 
 from __future__ import annotations
 
@@ -30,14 +31,19 @@ class SchemaCase:
     statements: tuple[Statement, ...]
 
 
-def list_names(folder: Path) -> list[str]:
-    """The names of all schemas of the case files."""
-    return sorted(path.stem for path in (folder / "schemas").glob("*.json"))
+KEPT = Path(__file__).parent
+"""Schemas that are in this repository."""
 
 
-def read_case(folder: Path, name: str) -> SchemaCase:
-    """A schema by its name."""
-    stored = json.loads((folder / "schemas" / f"{name}.json").read_text())
+def list_names(*folders: Path) -> list[str]:
+    """The names of all schemas of the folders."""
+    return sorted({path.stem for each in folders for path in (each / "schemas").glob("*.json")})
+
+
+def read_case(name: str, *folders: Path) -> SchemaCase:
+    """A schema by its name, from the first folder that has it."""
+    paths = [folder / "schemas" / f"{name}.json" for folder in folders]
+    stored = json.loads(next(path for path in paths if path.exists()).read_text())
     statements = [
         Statement(
             each["kind"],

@@ -29,7 +29,7 @@ from google.cloud.spanner_v1.instance import Instance
 from google.cloud.spanner_v1.transaction import Transaction
 
 from emulator.server import start
-from schemas.cases import SchemaCase, Statement, choose_names, list_names, read_case
+from schemas.cases import KEPT, SchemaCase, Statement, choose_names, list_names, read_case
 from schemas.facts import read_facts
 from schemas.outcomes import Problem, SchemaOutcome, format_table
 from schemas.way import DDL_SECONDS_MAX, ENGINES, Choice, Engine, Subject, Way
@@ -133,7 +133,7 @@ def run_child(name: str, seed: int, engines: Sequence[Engine], answer: Connectio
     threads of clients would keep it."""
     # What a watcher logs of its errors is in the outcome.
     logging.getLogger("watcher").addHandler(logging.NullHandler())
-    case = read_case(FOLDER, name)
+    case = read_case(name, FOLDER, KEPT)
     with serve() as instance:
         outcome = SchemaOutcome(name, case.dialect.value)
         with outcome.stage("judge"):
@@ -182,7 +182,7 @@ def main() -> int:
         print(f"no case files in {FOLDER}: {VARIABLE} says where they are", file=sys.stderr)
         return 2
     try:
-        names = choose_names(list_names(FOLDER), options.names)
+        names = choose_names(list_names(FOLDER, KEPT), options.names)
     except KeyError as error:
         parser.error(f"no schema's name contains {error}")
     outcomes: list[SchemaOutcome] = []
