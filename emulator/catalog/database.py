@@ -8,6 +8,7 @@ import apsw
 
 from emulator.catalog import constraints, models, objects, property_graphs, routines, tables
 from emulator.catalog.postgres import POSTGRES_CONTENTS, user_view_columns
+from emulator.catalog.privileges import GOOGLESQL_PRIVILEGES
 from emulator.sql.functions import register
 from emulator.values.columns import View
 from emulator.values.postgres_tables import POSTGRES_VIEWS
@@ -52,6 +53,7 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "ROUTINES": routines.routine_rows,
         "PARAMETERS": routines.parameter_rows,
         "COLUMN_COLUMN_USAGE": routines.column_column_usage,
+        **GOOGLESQL_PRIVILEGES,
     }.items()
 }
 

@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from emulator.catalog import constraints, objects, routines, tables
+from emulator.catalog import constraints, objects, privileges, routines, tables
 from emulator.catalog.pg_catalog import PG_CONTENTS, split_name
+from emulator.catalog.privileges import Fields
 from emulator.values.columns import View
 from emulator.values.postgres_tables import POSTGRES_VIEWS
 from emulator.values.system_tables import VIEWS, Row
 from emulator.values.types import BOOL
 from spanner_schema.model.column_types import Type, TypeCode
-from spanner_schema.model.schema import Column, Dialect, Grant, Schema, Table
+from spanner_schema.model.schema import Column, Dialect, Schema, Table
 from spanner_schema.syntax import sequences
-from spanner_schema.syntax.grants import FUNCTION, ROLE, TABLE
 from spanner_schema.syntax.placements import list_read_functions
 from spanner_schema.syntax.render import render_type
 from spanner_schema.syntax.views import list_views, read_view
 
-Fields = dict[str, object]
 Fill = Callable[[Schema], Iterator[Row]]
 PUBLIC = "public"
 COMMIT_TIMESTAMP = "spanner.commit_timestamp"
@@ -228,68 +227,23 @@ def role_rows(schema: Schema) -> Iterator[Fields]:
         yield {"role_name": name, "spanner_is_system": tables.yes_or_no(bool(system))}
 
 
-def applicable_roles(schema: Schema) -> Iterator[Fields]:
-    """Which roles are members of which."""
-    for grant in grants_of(schema, ROLE):
-        yield {"grantee": grant.role, "role_name": grant.name, "is_grantable": "NO"}
+def split_routine(name: str) -> tuple[str, str]:
+    """The name of a read function as schema and function."""
+    return SPANNER, split_name(name)[1]
 
 
-def grants_of(schema: Schema, kind: str) -> Iterator[Grant]:
-    """The privileges on one kind of object."""
-    return (grant for grant in schema.grants if grant.kind == kind)
-
-
-def grant_fields(grant: Grant) -> Fields:
-    """What all tables of privileges tell."""
-    return {"grantee": grant.role, "privilege_type": grant.privilege, "is_grantable": "NO"}
-
-
-def table_grants(schema: Schema) -> Iterator[Fields]:
-    """Privileges on whole tables and views."""
-    for grant in grants_of(schema, TABLE):
-        if not grant.columns:
-            yield table_place(*split_name(grant.name)) | grant_fields(grant)
-
-
-def column_grants(schema: Schema) -> Iterator[Fields]:
-    """Privileges on columns: those that are named, and all of a table's."""
-    for grant in grants_of(schema, TABLE):
-        table = schema.table(grant.name)
-        everything = [column.name for column in table.columns] if table is not None else []
-        for name in grant.columns or everything if grant.privilege != "DELETE" else ():
-            place = table_place(*split_name(grant.name)) | {"column_name": name}
-            yield place | grant_fields(grant)
-
-
-def stream_grants(schema: Schema) -> Iterator[Fields]:
-    """Privileges on change streams."""
-    for grant in grants_of(schema, "CHANGE STREAM"):
-        owner, name = split_name(grant.name)
-        yield grant_fields(grant) | {
-            "change_stream_catalog": "",
-            "change_stream_schema": owner,
-            "change_stream_name": name,
-        }
-
-
-def routine_grants(schema: Schema) -> Iterator[Fields]:
-    """Privileges on the read functions of change streams."""
-    for grant in grants_of(schema, FUNCTION):
-        yield grant_fields(grant) | routine_names(split_name(grant.name)[1])
-
-
-def routine_names(name: str) -> Fields:
-    """The columns that name a read function."""
-    names = {"catalog": "", "schema": SPANNER, "name": name}
-    return {
-        f"{kind}_{key}": value for kind in ("specific", "routine") for key, value in names.items()
-    }
+def grant_rows(
+    fill: Callable[[Schema, privileges.Split], Iterator[Fields]],
+) -> Callable[[Schema], Iterator[Fields]]:
+    """The rows of a table of privileges."""
+    split = split_routine if fill is privileges.routine_grants else split_name
+    return lambda schema: fill(schema, split)
 
 
 def routine_rows(schema: Schema) -> Iterator[Fields]:
     """The read functions of the change streams."""
     for function in list_read_functions(schema):
-        yield routine_names(split_name(function.write(Dialect.POSTGRESQL))[1]) | {
+        yield privileges.routine_fields(*split_routine(function.write(Dialect.POSTGRESQL))) | {
             "routine_type": "FUNCTION",
             "routine_body": "EXTERNAL",
             "security_type": "INVOKER",
@@ -310,7 +264,7 @@ def parameter_rows(schema: Schema) -> Iterator[Fields]:
     """The arguments of the read functions."""
     for function in list_read_functions(schema):
         for number, (name, kind) in enumerate(READ_PARAMETERS, start=1):
-            yield routine_names(split_name(function.write(Dialect.POSTGRESQL))[1]) | {
+            yield privileges.routine_fields(*split_routine(function.write(Dialect.POSTGRESQL))) | {
                 "ordinal_position": number,
                 "parameter_mode": "IN",
                 "is_result": "NO",
@@ -344,11 +298,8 @@ INFORMATION: dict[str, Callable[[Schema], Iterator[Fields]]] = {
     "VIEWS": view_rows,
     "SEQUENCES": sequence_rows,
     "ENABLED_ROLES": role_rows,
-    "APPLICABLE_ROLES": applicable_roles,
-    **dict.fromkeys(("TABLE_PRIVILEGES", "ROLE_TABLE_GRANTS"), table_grants),
-    **dict.fromkeys(("COLUMN_PRIVILEGES", "ROLE_COLUMN_GRANTS"), column_grants),
-    **dict.fromkeys(("CHANGE_STREAM_PRIVILEGES", "ROLE_CHANGE_STREAM_GRANTS"), stream_grants),
-    **dict.fromkeys(("ROUTINE_PRIVILEGES", "ROLE_ROUTINE_GRANTS"), routine_grants),
+    "APPLICABLE_ROLES": grant_rows(privileges.role_grants),
+    **{name: grant_rows(fill) for name, fill in privileges.PRIVILEGES.items()},
     "ROUTINES": routine_rows,
     "PARAMETERS": parameter_rows,
     **{

@@ -246,6 +246,51 @@ def test_the_catalog_shows_what_a_role_may_use(singers: Singers) -> None:
     assert len(singers.query(columns)) == 4
 
 
+def test_the_catalog_tells_privileges(singers: Singers) -> None:
+    googlesql = singers.dialect is Dialect.GOOGLESQL
+    member, view = ("GRANT ROLE", "VIEW") if googlesql else ("GRANT", "TABLE")
+    read = "TABLE FUNCTION READ_Everything"
+    function = read if googlesql else 'FUNCTION spanner."read_json_Everything"'
+    singers.change(
+        "CREATE ROLE other",
+        "GRANT SELECT, UPDATE(`Info`, `LastName`) ON TABLE `Singers` TO ROLE r",
+        f"GRANT SELECT ON {view} `Defined` TO ROLE r",
+        "GRANT DELETE ON TABLE app.`Rooms` TO ROLE other",
+        "GRANT SELECT ON CHANGE STREAM `Everything` TO ROLE r",
+        f"GRANT EXECUTE ON {function} TO ROLE r",
+        f"{member} other TO ROLE r",
+    )
+    public, owner = ("", "") if googlesql else ("public", "spanner")
+    wanted: dict[str, list[list[str]]] = {
+        "TABLE_SCHEMA, TABLE_NAME, PRIVILEGE_TYPE, GRANTEE FROM {}.TABLE_PRIVILEGES": [
+            ["app", "Rooms", "DELETE", "other"],
+            [public, "Defined", "SELECT", "r"],
+            [public, "Singers", "SELECT", "r"],
+        ],
+        "TABLE_NAME, COLUMN_NAME, IS_GRANTABLE FROM {}.ROLE_COLUMN_GRANTS"
+        " WHERE PRIVILEGE_TYPE = 'UPDATE' AND GRANTEE = 'r'": [
+            ["Singers", "Info", "NO"],
+            ["Singers", "LastName", "NO"],
+        ],
+        "COLUMN_NAME FROM {}.COLUMN_PRIVILEGES WHERE PRIVILEGE_TYPE = 'SELECT'"
+        " AND TABLE_NAME = 'Singers'": [["FirstName"], ["Info"], ["LastName"], ["SingerId"]],
+        "CHANGE_STREAM_NAME, PRIVILEGE_TYPE FROM {}.CHANGE_STREAM_PRIVILEGES": [
+            ["Everything", "SELECT"]
+        ],
+        "SPECIFIC_SCHEMA, PRIVILEGE_TYPE, GRANTEE FROM {}.ROUTINE_PRIVILEGES": [
+            [owner, "EXECUTE", "r"]
+        ],
+        "GRANTEE, ROLE_NAME FROM {}." + ("ROLE_GRANTEES" if googlesql else "APPLICABLE_ROLES"): [
+            ["r", "other"]
+        ],
+    }
+    for text, rows in wanted.items():
+        assert sorted(singers.query("SELECT " + text.format("INFORMATION_SCHEMA"))) == sorted(rows)
+    singers.change(f"REVOKE SELECT ON {view} `Defined` FROM ROLE r")
+    (privileges, *_) = wanted
+    assert len(singers.query("SELECT " + privileges.format("INFORMATION_SCHEMA"))) == 2
+
+
 def test_statistics_need_their_reader(singers: Singers) -> None:
     name = "SPANNER_SYS.QUERY_STATS_TOP_MINUTE"
     sql = f"SELECT t.text FROM {name} AS t"
