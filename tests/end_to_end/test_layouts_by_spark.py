@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from fixtures.changing_schemas import change_schema
 from fixtures.copied_tables import (
     ODD_TEXTS,
     CopiedTable,
@@ -23,13 +24,12 @@ from fixtures.copy_histories import History, live
 from fixtures.duckdb_reader import PYTHON, ReadByDuckDb
 from fixtures.named_rows import KEY, make_rows
 from fixtures.replicas import CONSUMER, assert_equal, read_delta
-from fixtures.singers import write_singers
+from fixtures.spark_formats import require_format
 from fixtures.spark_replicas import replicate_by_spark
 from google.cloud.spanner_v1.database import Database
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from watcher.model.errors import ConfigurationError, ReplicaError
@@ -163,7 +163,7 @@ def test_random_histories_keep_their_layout(
 def test_a_query_lays_tables_out_as_it_is_asked_to(
     spark: SparkSession, delta: Mapping[str, str], singers: Database, tmp_path: Path
 ) -> None:
-    """Other partitions are refused then, and what the format cannot do at once."""
+    """Other partitions are refused then, before anything runs, and what the format cannot do."""
     assert delta
     layouts = {"singers": {"partition_by": ["lastname"]}}
     columns = ("SingerId", "FirstName", "LastName")
@@ -177,12 +177,79 @@ def test_a_query_lays_tables_out_as_it_is_asked_to(
     assert table.metadata().partition_columns == ["LastName"]
     values = pa.table(table.get_add_actions(flatten=True))["partition.LastName"].to_pylist()
     assert set(values) == set(ODD_TEXTS[:5])
-    write_singers(singers, [1], "other")
-    with pytest.raises(StreamingQueryException, match="was made with partition_by"):
-        replicate_by_spark(spark, singers, tmp_path, format=DELTA)
+    other = {"Singers": {"partition_by": ["FirstName"]}}
+    with pytest.raises(ConfigurationError, match="was made with partition_by"):
+        replicate_by_spark(spark, singers, tmp_path, format=DELTA, layouts=other)
     for refused in ({"sort_by": ["LastName"]}, {"partition_by": ["day(BirthDate)"]}):
         with pytest.raises(ConfigurationError, match="is not for Delta by Spark"):
             replicate_by_spark(spark, singers, tmp_path, format=DELTA, layouts={"Singers": refused})
+
+
+def test_a_copy_keeps_its_layout_where_none_is_stated(
+    spark: SparkSession, lake_format: str, singers: Database, tmp_path: Path
+) -> None:
+    """Through a restart, merges, and a load of other columns. In Parquet no file says an order."""
+    support = FORMATS[lake_format].layout
+    layout: dict[str, object] = {}
+    if support.transforms:
+        layout["partition_by"] = ["LastName"]
+    if support.sorts:
+        layout["sort_by"] = ["FirstName", "SingerId"]
+    if support.sizes:
+        layout["file_megabytes"] = 64
+    stated: dict[str, object] = {"layouts": {"Singers": layout}}
+    described = []
+    for turn, more in enumerate((stated, {}, {}, {})):
+        if turn == 2:
+            change_schema(singers, "ALTER TABLE Singers ADD COLUMN More INT64 DEFAULT (7)")
+        with singers.batch() as batch:
+            rows = [(n, f"f{n % 3}{turn}", f"l{n % 2}") for n in range(9, turn, -1)]
+            batch.insert_or_update("Singers", ("SingerId", "FirstName", "LastName"), rows)
+        replicate_by_spark(spark, singers, tmp_path, format=lake_format, **more)
+        described.append(describe_layout(lake_format, tmp_path / "Singers"))
+        assert_equal(singers, tmp_path)
+    assert described == described[:1] * 4
+    assert any(described[0].values()) == (lake_format != PARQUET)
+
+
+def test_an_order_of_the_owners_stays_in_iceberg(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+) -> None:
+    """One that settings cannot state: in words that need quotes, too; and other properties."""
+    require_format(request, ICEBERG)
+    rows = make_rows({1: "a", 2: None, 3: "c"}, 0).drop_columns([DELETED_COLUMN])
+    opened = make_open_copy(spark, ICEBERG, str(tmp_path), CONSUMER)
+    opened(spark, TABLE).load_frame(spark.createDataFrame(rows), 100)
+    name = f"`{add_catalog(spark, tmp_path.as_uri())}`.{TABLE}"
+    spark.sql(f"ALTER TABLE {name} WRITE ORDERED BY bucket(4, Id) DESC NULLS FIRST, Name")
+    values = "'write.target-file-size-bytes' = '1000000', 'write.distribution-mode' = 'hash'"
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({values}, 'owner' = 'me')")
+    before = describe_layout(ICEBERG, tmp_path / TABLE)
+    copy = opened(spark, TABLE)
+    assert copy.read_state() is not None
+    copy.merge_frame(spark.createDataFrame(make_rows({2: "b"}, 1)), KEY, 101)
+    assert describe_layout(ICEBERG, tmp_path / TABLE) == before
+    copy.load_frame(spark.createDataFrame(rows), 102)
+    assert describe_layout(ICEBERG, tmp_path / TABLE) == before
+
+
+def describe_layout(format_: str, folder: Path) -> dict[str, object]:
+    """What the format itself says of the layout of a table."""
+    if format_ == DELTA:
+        return {"partitions": DeltaTable(folder).metadata().partition_columns}
+    if format_ == PARQUET:
+        return {}
+    number = (folder / "metadata/version-hint.text").read_text()
+    table = StaticTable.from_metadata(str(folder / f"metadata/v{number}.metadata.json"))
+    schema, order = table.schema(), table.sort_order().fields
+    return {
+        "partitions": [(each.name, str(each.transform)) for each in table.spec().fields],
+        "order": [
+            (schema.find_column_name(each.source_id), str(each.transform), str(each.direction))
+            for each in order
+        ],
+        "properties": {n: v for n, v in table.properties.items() if n.startswith(("write", "own"))},
+    }
 
 
 @pytest.mark.parametrize("text", ["", "x" * 250])

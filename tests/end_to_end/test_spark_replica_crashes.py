@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fixtures.changing_schemas import STREAM_DDL, watchable_ddl, write_everywhere
+from fixtures.consumers import expire_lease
+from fixtures.pace import allow
 from fixtures.replicas import (
     CONSUMER,
     assert_equal,
@@ -16,8 +19,15 @@ from fixtures.replicas import (
     read_rows,
 )
 from fixtures.server import CreateDatabase
+from fixtures.singers import await_expiry, fetch_now
 from fixtures.spark_formats import require_format
-from fixtures.spark_replica_process import run_replicate, write_config
+from fixtures.spark_replica_process import (
+    SECONDS_MAX,
+    read_log,
+    run_replicate,
+    start_replicate,
+    write_config,
+)
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
@@ -108,3 +118,59 @@ def test_a_load_in_chunks_goes_on_after_kills(
     kinds = [(log.find_mark(n) or {})["kind"] for n in range(open_table(lake, "A").version() + 1)]
     assert kinds.count("load") == 1, kinds
     assert kinds.count("chunk") >= 2, kinds
+
+
+@pytest.mark.parametrize("rows", [4, 100], ids=["in chunks", "whole"])
+def test_a_run_up_to_now_ends_with_an_exact_cut_after_a_kill(
+    request: pytest.FixtureRequest,
+    database: Database,
+    tmp_path: Path,
+    faults: Callable[..., None],
+    rows: int,
+) -> None:
+    """Spanner keeps nothing of the window of the killed run any more: what is loaded in its place
+    is ahead of the windows of that query, and the next one reaches it."""
+    session = require_format(request, DELTA)
+    config, lake = write_config(tmp_path / "job.toml", session), tmp_path / "lake"
+    flags = ("--load-rows", str(rows), "--stream", "S")
+    write_everywhere(database, TABLES, 1)
+    killed = run_replicate(database, config, ["A"], *flags, place=PROGRESS)
+    assert killed == -signal.SIGKILL
+    at = fetch_now(database)
+    faults(versions_kept_seconds=0.001)
+    await_expiry(database, "A", at)
+    faults()
+    write_everywhere(database, TABLES, 2)
+    assert run_replicate(database, config, ["A"], *flags) == 0
+    last = Manifest(str(lake)).read_last()
+    assert last is not None
+    assert last.exact, last.explain()
+    assert_equal(database, lake)
+
+
+def test_a_run_up_to_now_that_is_stopped_during_a_load_is_not_started_again(
+    request: pytest.FixtureRequest, database: Database, tmp_path: Path
+) -> None:
+    """Neither after a signal nor where an earlier query has left a part."""
+    session = require_format(request, DELTA)
+    config, lake = write_config(tmp_path / "job.toml", session), tmp_path / "lake"
+    with database.batch() as batch:
+        batch.insert("A", ("Id",), [(number,) for number in range(200)])
+    manifest, flags = Manifest(str(lake)), ("--load-rows", "1")
+    for more in (("--load-seconds", "1ms"), ("--once",)):
+        before = count_versions(lake)
+        running = start_replicate(database, config, ["A"], *flags, *more)
+        while count_versions(lake) < before + 2 or manifest.read_last() is None:
+            assert running.poll() is None, read_log(config)[-5000:]
+        running.terminate()
+        assert running.wait(allow(SECONDS_MAX)) == 0
+        expire_lease(database, CONSUMER)
+        last = manifest.read_last()
+        assert last is not None
+        assert last.tables["A"].loading
+    assert run_replicate(database, config, ["A"], "--once") == 0
+    assert_equal(database, lake)
+
+
+def count_versions(folder: Path) -> int:
+    return len(list((folder / "A" / "_delta_log").glob("*.json")))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder
+from fixtures.changing_schemas import change_schema
 from fixtures.commands import run_command
 from fixtures.iceberg_histories import open_table as open_iceberg
 from fixtures.iceberg_histories import read_opened
@@ -252,9 +253,35 @@ def test_other_partitions_of_a_copy_that_is_there_are_refused(
 ) -> None:
     write(singers, [(1, "f", "x", None)])
     replicate(singers, tmp_path, **configure(tmp_path, format_, partition_by=["LastName"]))
-    for other in ({}, {"partition_by": ["SingerId"]}):
+    for other in ({"sort_by": ["FirstName"]}, {"partition_by": ["SingerId"]}):
         with pytest.raises(ConfigurationError, match="was made with partition_by"):
             replicate(singers, tmp_path, **configure(tmp_path, format_, **other))
+
+
+@pytest.mark.parametrize("format_", list(PARTITIONS))
+def test_a_copy_keeps_its_layout_where_none_is_stated(
+    singers: Database, tmp_path: Path, format_: str
+) -> None:
+    """Through merges, and a load of other columns; in Iceberg its order and size of files, too."""
+    layout = {"partition_by": ["LastName"], "sort_by": ["FirstName"], "file_megabytes": 64}
+    write(singers, [(n, f"f{n % 3}", EASY[n % 5], None) for n in range(20)])
+    replicate(singers, tmp_path, **configure(tmp_path, format_, **layout))
+    unstated = {"replica": {"to": f"{format_}:{tmp_path}", "compaction": "off"}}
+    write(singers, [(n, f"g{n % 2}", EASY[n % 2], None) for n in range(9, -1, -1)])
+    replicate(singers, tmp_path, **unstated)
+    change_schema(singers, "ALTER TABLE Singers ADD COLUMN More INT64 DEFAULT (7)")
+    write(singers, [(n, f"h{n % 2}", EASY[n % 2], None) for n in range(9, -1, -1)])
+    replicate(singers, tmp_path, **unstated)
+    assert_equal(singers, tmp_path)
+    files = list_files(tmp_path, format_)
+    assert {name for _, name in files} == set(EASY)
+    if format_ == "iceberg":
+        table = open_iceberg(tmp_path, "Singers")
+        assert [each.source_id for each in table.sort_order().fields] == [2]
+        assert table.properties["write.target-file-size-bytes"] == str(64 << 20)
+        for path, _ in files:
+            names = pq.ParquetFile(path).read()["FirstName"].to_pylist()
+            assert names == sorted(names)
 
 
 def test_layouts_are_flags(singers: Database, tmp_path: Path) -> None:

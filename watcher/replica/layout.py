@@ -81,7 +81,7 @@ class Layout:
     partition_by: tuple[str, ...] = ()
     """Each file has the rows of one partition: a column, or, in Iceberg, ``year``, ``month``,
     ``day`` or ``hour`` of one, ``bucket(16, COLUMN)`` or ``truncate(4, COLUMN)``. It is fixed when
-    a copy is made."""
+    a copy is made; a table without a layout keeps what its copy has."""
     sort_by: tuple[str, ...] = ()
     """The rows of a file are in the order of these columns, NULL last. Not for Delta by Spark, or
     with ``merge = "copy-on-write"``."""
@@ -134,7 +134,8 @@ class Layout:
 
 PLAIN = Layout()
 Layouts = Mapping[str, Layout]
-"""The layouts of copies by the names of their tables; ``PLAIN`` is that of others."""
+"""The layouts that are stated, by the names of their tables. Copies of other tables stay as they
+are, and new ones are ``PLAIN``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +167,10 @@ class LayoutSupport:
         )
 
 
-def find_layout(layouts: Layouts, table: str) -> Layout:
-    """The layout of a table, whose name ignores case."""
+def find_layout(layouts: Layouts, table: str) -> Layout | None:
+    """The layout that is stated of a table, whose name ignores case."""
     wanted = table.casefold()
-    return next((each for name, each in layouts.items() if name.casefold() == wanted), PLAIN)
+    return next((each for name, each in layouts.items() if name.casefold() == wanted), None)
 
 
 def check_tables(layouts: Layouts, tables: Collection[str]) -> None:
@@ -189,7 +190,8 @@ def check_partitions(place: str, there: Sequence[str], wanted: Iterable[str]) ->
     if list(there) != asked:
         made = f"partition_by = {list(there)}" if there else "no partitions"
         raise ConfigurationError(
-            f"{place} was made with {made}, which is fixed: use that, or another folder for"
+            f"{place} was made with {made}, which is fixed: use that, remove the layout of its"
+            " table, which keeps what is there, or use another folder for"
             f" {f'partition_by = {asked}' if asked else 'a copy without partitions'}"
         )
 

@@ -55,10 +55,12 @@ def parse_layouts(given: Mapping[str, object]) -> Layouts:
 def fit_layouts(
     layouts: Layouts, captures: Mapping[str, PollCapture], mode: Mode = LATEST
 ) -> dict[str, Layout]:
-    """The layouts of the tables that are copied, with the names of their columns. Raises
-    ConfigurationError for what a table does not have."""
+    """The layouts that are stated, by the tables that are copied, with the names of their columns.
+    Raises ConfigurationError for what a table does not have."""
     check_tables(layouts, captures.keys())
+    stated = {name: find_layout(layouts, name) for name in captures}
     return {
-        name: find_layout(layouts, name).fit(name, extend_schema(copy_schema(capture), mode))
-        for name, capture in captures.items()
+        name: layout.fit(name, extend_schema(copy_schema(captures[name]), mode))
+        for name, layout in stated.items()
+        if layout is not None
     }

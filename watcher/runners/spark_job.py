@@ -15,10 +15,11 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from watcher.model.errors import ConfigurationError, WatcherError
+from watcher.model.errors import ConfigurationError, VersionExpiredError, WatcherError
 from watcher.model.log_events.spark import PYTHON_STARTED_LATE, QUERY_ENDED_BY_OPERATOR
 from watcher.process.spark.java import ensure_java
 from watcher.process.spark.template_start import prestart
+from watcher.replica.cuts.cut import Cause
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.formats import make_session_settings
 from watcher.replica.replica_window import CutReport
@@ -37,6 +38,8 @@ LATE_PROCESS = "Python worker failed to connect back"
 """What Spark says when a stream's Python process took more than ten seconds to start. No setting
 changes that time (``PythonWorkerFactory.createSimpleWorker``); nothing has been read by then."""
 STARTS_MAX = 4
+LATE = (Cause.LOADING, Cause.AHEAD, Cause.READ_LATE)
+"""Why a cut is not exact, until windows reach a time."""
 SESSION_SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -68,39 +71,48 @@ def run_job(
     take_over: bool = False,
 ) -> None:
     """Replicates until it is stopped, or ``once`` up to now; ``take_over`` as in
-    ``ReplicaRequest``. Raises ConfigurationError, and WatcherError when the query fails."""
+    ``ReplicaRequest``. Raises ConfigurationError, WatcherError when the query fails, and
+    VersionExpiredError where Spanner keeps versions for less time than a load needs."""
     request = replace(make_request(config, report, once), take_over=take_over)
     spark = open_session(config)
     try:
-        before = None
+        before: list[str] = []
         while run_query(spark, request) and once:
-            # A load whose window Spanner keeps no more goes on with the next one.
-            loading = list_loading(request.copies.folder)
-            if not loading or loading == before:
+            # What Spanner keeps no more at a window's end is up to the next one.
+            late = list_late(request.copies.folder)
+            if not late:
                 return
-            before = loading
+            if late == before:
+                raise VersionExpiredError(
+                    f"{late[0]}, and a query more has not changed that: Spanner keeps versions for"
+                    " less time than a chunk takes; raise version_retention_period, or lower"
+                    " load_rows"
+                )
+            before = late
     finally:
         spark.stop()
 
 
-def list_loading(folder: str) -> dict[str, list[str]]:
-    """How far the loads are that the last cut has not whole, by table."""
+def list_late(folder: str) -> list[str]:
+    """Why the last cut is not exact, as far as a later window makes it so."""
     last = Manifest(folder).read_last()
-    tables = last.tables if last is not None else {}
-    return {n: [r.detail for r in each.reasons] for n, each in tables.items() if each.loading}
+    if last is None:
+        return []
+    named = [(name, reason) for name, each in last.tables.items() for reason in each.reasons]
+    every = [(folder, reason) for reason in last.reasons]
+    return [f"{name}: {reason.detail}" for name, reason in named + every if reason.cause in LATE]
 
 
 def run_query(spark: SparkSession, request: ReplicaRequest) -> bool:
-    """Runs the query until it ends: whether by itself, or by an operator. Raises WatcherError when
-    it fails."""
+    """Runs the query until it ends: whether by itself, and not because somebody has stopped it.
+    Raises WatcherError when it fails."""
     try:
-        repeat_late_starts(lambda: await_end(start_replica(spark, request)))
+        return repeat_late_starts(lambda: await_end(start_replica(spark, request)))
     except StreamingQueryException as error:
         if OPERATOR_ASKED in str(error):
             QUERY_ENDED_BY_OPERATOR.log(LOG)
             return False
         raise WatcherError(f"the Spark query has failed: {error}") from error
-    return True
 
 
 def repeat_late_starts(run: Callable[[], T], starts: int = STARTS_MAX) -> T:
@@ -115,13 +127,16 @@ def repeat_late_starts(run: Callable[[], T], starts: int = STARTS_MAX) -> T:
         return repeat_late_starts(run, starts - 1)
 
 
-def await_end(query: StreamingQuery) -> None:
-    """Until the query ends, or Ctrl-C ends it. Raises StreamingQueryException when it fails."""
+def await_end(query: StreamingQuery) -> bool:
+    """Until the query ends, whether by itself, or by a signal. Raises StreamingQueryException when
+    it fails."""
     try:
         while not query.awaitTermination(STOP_CHECK_SECONDS):
             pass
     except KeyboardInterrupt:
         query.stop()
+        return False
+    return True
 
 
 def open_session(config: WatchConfig) -> SparkSession:

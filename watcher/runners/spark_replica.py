@@ -24,7 +24,7 @@ from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.owner import Owner
 from watcher.replica.formats import find_format, split_copies
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
-from watcher.replica.layout import PLAIN, Layout, Layouts
+from watcher.replica.layout import Layout, Layouts
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, ChunkPace, LoadBudget
 from watcher.replica.replica_window import CutReport
 from watcher.replica.spark.frames import FrameCopy, OpenFrameCopy
@@ -102,6 +102,13 @@ class SparkReplica:
         self._pace = ChunkPace(settings.limit)
         self._writer = self._make_writer()
 
+    def check_copies(self, spark: SparkSession) -> None:
+        """Raises ConfigurationError for a copy that is there and was made with other partitions, or
+        with another mode."""
+        self._session = spark
+        for name in self._scan.tables:
+            self._open(name).read_state()
+
     def write(self, batch: DataFrame, batch_id: int) -> None:
         """As the function of ``foreachBatch``."""
         self._session = batch.sparkSession
@@ -152,7 +159,7 @@ class SparkReplica:
 
     def _open(self, table: str) -> FrameCopy:
         assert self._session is not None, "copies are opened by micro-batches"
-        return self._copies(self._session, table, self._layouts.get(table, PLAIN))
+        return self._copies(self._session, table, self._layouts.get(table))
 
 
 def summarize(
@@ -290,6 +297,7 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     copies = make_open_copy(spark, settings.format, settings.folder, consumer, request.merge)
     register_source(spark)
     replica = SparkReplica(settings, copies)
+    replica.check_copies(spark)
     claim_folder(settings, consumer)
     changes = spark.readStream.format(SOURCE).options(**settings.options).load()
     writer = (

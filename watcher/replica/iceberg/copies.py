@@ -35,7 +35,7 @@ from watcher.replica.iceberg.partitions import list_partitions
 from watcher.replica.iceberg.stored_copy import IcebergCopy, find_newest, open_read, read_marks
 from watcher.replica.iceberg.table import PositionTable
 from watcher.replica.iceberg.versions import IcebergVersion
-from watcher.replica.layout import PLAIN, Layout, Layouts, check_partitions, find_layout
+from watcher.replica.layout import Layout, Layouts, check_partitions, find_layout
 from watcher.replica.loads import CHUNK, Chunk, CopyLoad, FirstError, WholeTable, name_chunk
 from watcher.replica.stores.places import is_namespace
 from watcher.replica.stores.stored_files import explain_copy
@@ -60,7 +60,7 @@ class IcebergTableCopy(IcebergCopy):
         """``policy``: how ``compact`` compacts; None: not at all, and the removal of snapshots and
         files is the owner's. ``layout``: how its rows lie in its files; None: as it was made."""
         self._layout = layout
-        self._table = PositionTable(catalog, table, layout or PLAIN)
+        self._table = PositionTable(catalog, table, layout)
         self._policy = policy
         self._compactor = None if policy is None else Compactor(self._table, policy)
         super().__init__(self._table.path, consumer, self._table.open)

@@ -24,7 +24,8 @@ from pyiceberg.transforms import (
 )
 
 from watcher.model.errors import ReplicaError
-from watcher.replica.layout import BUCKET, IDENTITY, TIMES, TRUNCATE, Layout
+from watcher.replica.iceberg.schemas import plain_type
+from watcher.replica.layout import BUCKET, IDENTITY, SORTED, TIMES, TRUNCATE, Layout
 from watcher.replica.layout import PartitionField as Field
 from watcher.replica.writing.arranged_rows import Arrangement
 
@@ -109,8 +110,22 @@ def check_specs(table: Table) -> None:
         )
 
 
-def make_arrangement(table: Table, layout: Layout) -> Arrangement:
-    """How rows become files of a table: by its own partitions."""
+def read_layout(table: Table) -> Layout:
+    """How a table wants its files, but for its partitions. An order that settings do not have is
+    none."""
+    schema, order = table.schema(), table.sort_order().fields
+    names = tuple(schema.find_column_name(each.source_id) or "" for each in order)
+    types = {field.name: str(plain_type(field.type)) for field in schema.as_arrow()}
+    stated = Layout(sort_by=names if all(types.get(name) in SORTED for name in names) else ())
+    size = int(table.properties.get(FILE_SIZE, stated.file_bytes)) >> 20
+    same = build_order(stated, schema).fields == order
+    return Layout(sort_by=stated.sort_by if same else (), file_megabytes=max(size, 1))
+
+
+def make_arrangement(table: Table, stated: Layout | None) -> Arrangement:
+    """How rows become files of a table: by its own partitions; by its own order, too, and size of
+    files, where no layout is stated."""
+    layout = stated or read_layout(table)
     spelled, fields = list_partitions(table), list(table.spec().fields)
     schema = table.schema()
     takes = [make_taker(each, schema) for each in fields]

@@ -51,7 +51,8 @@ class PositionTable:
     """The Iceberg table of a copy, whose rows this process replaces. It goes on from the state that
     it knows."""
 
-    def __init__(self, catalog: TableCatalog, name: str, layout: Layout = PLAIN) -> None:
+    def __init__(self, catalog: TableCatalog, name: str, layout: Layout | None = None) -> None:
+        """``layout``: how its rows lie in its files; None: as it was made."""
         self._layout = layout
         self.path = catalog.locate(name)
         self._catalog = catalog
@@ -97,7 +98,8 @@ class PositionTable:
 
     def create(self, schema: pa.Schema) -> IcebergVersion:
         """An empty table, unless there is one."""
-        self._version = self._reader.read(self._catalog.create(self._name, schema, self._layout))
+        table = self._catalog.create(self._name, schema, self._layout or PLAIN)
+        self._version = self._reader.read(table)
         return self._version
 
     def load(

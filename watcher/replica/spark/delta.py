@@ -97,7 +97,7 @@ class SparkDeltaCopy(SparkTable):
         version = int(commits[0]["version"])
         schema = self.read_schema(version)
         check_mode(self._path, schema.names, LATEST)
-        self._check_partitions()
+        self._settle_layout()
         return CopyState(version, self._find_end(version), schema)
 
     def load_frame(
@@ -166,9 +166,8 @@ class SparkDeltaCopy(SparkTable):
             DELETION_VECTORS_ENABLED.log(LOG, path=self._path)
         self._has_vectors = True
 
-    def _list_partitions(self) -> Sequence[str]:
-        names: list[str] = self._read_detail()["partitionColumns"]
-        return names
+    def _read_layout(self) -> Layout:
+        return Layout(tuple(self._read_detail()["partitionColumns"]))
 
     def _read_detail(self) -> Row:
         (row,) = self._spark.sql(f"DESCRIBE DETAIL {self._name}").collect()

@@ -88,23 +88,29 @@ class SparkTable(ABC):
         self._name = name
         self._consumer = place.consumer
         self._merging = place.merging
+        self._stated = layout
         self._layout = layout or PLAIN
-        self._is_laid_out = layout is not None
-        self._is_checked = False
+        self._is_settled = False
 
     @abstractmethod
     def read_frame(self, version: int) -> DataFrame:
         """As ``FrameCopy.read_frame``."""
 
     @abstractmethod
-    def _list_partitions(self) -> Sequence[str]:
-        """The partitions of the table that is there, as settings spell them."""
+    def _read_layout(self) -> Layout:
+        """The partitions and the order of the table that is there, as settings spell them."""
 
-    def _check_partitions(self) -> None:
-        """Raises ConfigurationError for a copy that was made with other partitions."""
-        if self._is_laid_out and not self._is_checked:
-            check_partitions(self._name, self._list_partitions(), self._layout.partition_by)
-        self._is_checked = True
+    def _settle_layout(self) -> None:
+        """Takes that of the table that is there where none is stated. Raises ConfigurationError for
+        a table that was made with other partitions than stated."""
+        if self._is_settled:
+            return
+        there = self._read_layout()
+        if self._stated is None:
+            self._layout = there
+        else:
+            check_partitions(self._name, there.partition_by, self._stated.partition_by)
+        self._is_settled = True
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""

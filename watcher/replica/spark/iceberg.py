@@ -32,12 +32,14 @@ from watcher.replica.spark.frames import (
     first_line,
 )
 from watcher.replica.spark.iceberg_layout import (
+    DISTRIBUTION,
     FILE_SIZE,
     ORDER,
     arrange_frame,
     list_partitions,
     load_settings,
     name_order,
+    parse_order,
     render_order,
     render_table,
 )
@@ -75,7 +77,7 @@ class SparkIcebergCopy(SparkTable):
         self._known = None
         if not self._exists():
             return None
-        self._check_partitions()
+        self._settle_layout()
         commits = self._read_commits()
         end = next((each.snapshot_end for each in commits if each.is_current_ancestor), 0)
         if not end:
@@ -97,13 +99,14 @@ class SparkIcebergCopy(SparkTable):
         if self._copy != self._table:
             COPY_RENAMED.log(LOG, table=self._table, copy=self._copy)
         check_kept(self._layout, rows.columns, self._name)
-        there = self._read_properties().get(MERGE_MODE, COPY_ON_WRITE) if self._exists() else None
-        properties = TABLE_PROPERTIES | {MERGE_MODE: self._merging or there or MERGE_ON_READ}
+        there = self._read_properties() if self._exists() else {MERGE_MODE: MERGE_ON_READ}
+        merging = self._merging or there.get(MERGE_MODE, COPY_ON_WRITE)
+        properties = TABLE_PROPERTIES | {MERGE_MODE: merging}
         table = render_table(self._name, self._layout, properties)
         placed = arrange_frame(rows, self._layout, self._catalog)
         self._run(table, placed, self._describe("load", end) | load_settings(self._layout))
         self._is_set = False
-        self._set_up()
+        self._set_up(there)
         state = self._check_committed(before, end)
         return state, int(self._find(end).added or 0)
 
@@ -120,24 +123,31 @@ class SparkIcebergCopy(SparkTable):
         rows = self._spark.sql(f"SHOW TBLPROPERTIES {self._name}").collect()
         return {row["key"]: row["value"] for row in rows}
 
-    def _set_up(self) -> None:
-        """Makes the table one that is merged and laid out as it is asked for."""
+    def _set_up(self, replaced: Mapping[str, str] | None = None) -> None:
+        """Makes the table one that is merged as it is asked for, and laid out so, or as the table
+        was that a load has ``replaced``: by its properties."""
         if self._is_set:
             return
         there = self._read_properties()
         wanted = {} if self._merging is None else {MERGE_MODE: str(self._merging)}
-        if self._is_laid_out:
-            wanted[FILE_SIZE] = str(self._layout.file_bytes)
-            if there.get(ORDER, "").replace("`", "") != name_order(self._layout):
-                self._spark.sql(f"ALTER TABLE {self._name} {render_order(self._layout)}")
+        if self._stated is not None:
+            wanted[FILE_SIZE] = str(self._stated.file_bytes)
+            if there.get(ORDER, "").replace("`", "") != name_order(self._stated):
+                self._spark.sql(f"ALTER TABLE {self._name} {render_order(self._stated)}")
+        elif replaced and (order := replaced.get(ORDER)):
+            # This sets a distribution, too.
+            self._spark.sql(f"ALTER TABLE {self._name} WRITE ORDERED BY {order}")
+            there = self._read_properties()
+            wanted |= {n: replaced[n] for n in (DISTRIBUTION,) if n in replaced}
         changed = [f"'{n}' = '{v}'" for n, v in wanted.items() if there.get(n) != v]
         if changed:
             self._spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ({', '.join(changed)})")
         self._is_set = True
 
-    def _list_partitions(self) -> Sequence[str]:
+    def _read_layout(self) -> Layout:
         rows = self._spark.sql(f"DESCRIBE TABLE {self._name}").collect()
-        return list_partitions([tuple(row) for row in rows])
+        partitions = list_partitions([tuple(row) for row in rows])
+        return Layout(tuple(partitions), parse_order(self._read_properties().get(ORDER, "")))
 
     def read_frame(self, version: int) -> DataFrame:
         """As ``FrameCopy.read_frame``."""

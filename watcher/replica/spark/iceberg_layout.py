@@ -15,8 +15,10 @@ from watcher.replica.spark.frames import ROWS_VIEW, sort_frame
 ORDER = "sort-order"
 """The property that shows the order of a table."""
 FILE_SIZE = "write.target-file-size-bytes"
+DISTRIBUTION = "write.distribution-mode"
 PARTITION = re.compile(r"Part \d+")
 ASCENDING = "ASC NULLS LAST"
+ORDERED = rf"(?:`((?:[^`]|``)+)`|([^`,() ]+)) {ASCENDING}"
 
 
 def render_table(name: str, layout: Layout, properties: Mapping[str, str]) -> str:
@@ -64,6 +66,13 @@ def render_order(layout: Layout) -> str:
 def name_order(layout: Layout) -> str:
     """The order of a table as ``ORDER`` shows it, without quotes."""
     return ", ".join(f"{name} {ASCENDING}" for name in layout.sort_by)
+
+
+def parse_order(text: str) -> tuple[str, ...]:
+    """The columns of an order as ``ORDER`` shows it; none if settings have no such order."""
+    if not re.fullmatch(f"{ORDERED}(?:, {ORDERED})*", text):
+        return ()
+    return tuple(quoted.replace("``", "`") or plain for quoted, plain in re.findall(ORDERED, text))
 
 
 def list_partitions(described: Sequence[Sequence[str]]) -> list[str]:
