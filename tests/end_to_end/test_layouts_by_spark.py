@@ -46,6 +46,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 EXAMPLES = int(os.environ.get("COPY_EXAMPLES", "2"))
 TABLE = "T"
+KEPT = ("write", "mine")
+"""How properties of Iceberg begin that a layout is made of, and one that is the owner's."""
 
 
 class FrameHistory(History):
@@ -223,7 +225,7 @@ def test_an_order_of_the_owners_stays_in_iceberg(
     name = f"`{add_catalog(spark, tmp_path.as_uri())}`.{TABLE}"
     spark.sql(f"ALTER TABLE {name} WRITE ORDERED BY bucket(4, Id) DESC NULLS FIRST, Name")
     values = "'write.target-file-size-bytes' = '1000000', 'write.distribution-mode' = 'hash'"
-    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({values}, 'owner' = 'me')")
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({values}, 'mine' = 'x')")
     before = describe_layout(ICEBERG, tmp_path / TABLE)
     copy = opened(spark, TABLE)
     assert copy.read_state() is not None
@@ -248,7 +250,9 @@ def describe_layout(format_: str, folder: Path) -> dict[str, object]:
             (schema.find_column_name(each.source_id), str(each.transform), str(each.direction))
             for each in order
         ],
-        "properties": {n: v for n, v in table.properties.items() if n.startswith(("write", "own"))},
+        "properties": {
+            n: v for n, v in table.properties.items() if n.startswith(("write", "mine"))
+        },
     }
 
 

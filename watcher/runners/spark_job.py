@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from watcher.model.errors import ConfigurationError, VersionExpiredError, WatcherError
+from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.model.log_events.spark import PYTHON_STARTED_LATE, QUERY_ENDED_BY_OPERATOR
 from watcher.process.spark.java import ensure_java
 from watcher.process.spark.template_start import prestart
@@ -71,43 +71,35 @@ def run_job(
     take_over: bool = False,
 ) -> None:
     """Replicates until it is stopped, or ``once`` up to now; ``take_over`` as in
-    ``ReplicaRequest``. Raises ConfigurationError, WatcherError when the query fails, and
-    VersionExpiredError where Spanner keeps versions for less time than a load needs."""
+    ``ReplicaRequest``. Raises ConfigurationError, and WatcherError when the query fails."""
     request = replace(make_request(config, report, once), take_over=take_over)
     spark = open_session(config)
     try:
-        before: list[str] = []
-        while run_query(spark, request) and once:
-            # What Spanner keeps no more at a window's end is up to the next one.
-            late = list_late(request.copies.folder)
-            if not late:
-                return
-            if late == before:
-                raise VersionExpiredError(
-                    f"{late[0]}, and a query more has not changed that: Spanner keeps versions for"
-                    " less time than a chunk takes; raise version_retention_period, or lower"
-                    " load_rows"
-                )
-            before = late
+        if run_query(spark, request) and once and is_late(request.copies.folder):
+            # A query up to now has no second window of tables that nothing changes.
+            options = {**request.options, "idleSeconds": 0}
+            more = replace(request, interval_seconds=0.0, options=options)
+            run_query(spark, more, lambda: not is_late(request.copies.folder))
     finally:
         spark.stop()
 
 
-def list_late(folder: str) -> list[str]:
-    """Why the last cut is not exact, as far as a later window makes it so."""
+def is_late(folder: str) -> bool:
+    """Whether the last cut is not exact, and later windows make one so."""
     last = Manifest(folder).read_last()
     if last is None:
-        return []
-    named = [(name, reason) for name, each in last.tables.items() for reason in each.reasons]
-    every = [(folder, reason) for reason in last.reasons]
-    return [f"{name}: {reason.detail}" for name, reason in named + every if reason.cause in LATE]
+        return False
+    reasons = [*last.reasons, *(each for table in last.tables.values() for each in table.reasons)]
+    return any(reason.cause in LATE for reason in reasons)
 
 
-def run_query(spark: SparkSession, request: ReplicaRequest) -> bool:
-    """Runs the query until it ends: whether by itself, and not because somebody has stopped it.
-    Raises WatcherError when it fails."""
+def run_query(
+    spark: SparkSession, request: ReplicaRequest, is_done: Callable[[], bool] = lambda: False
+) -> bool:
+    """Runs the query until it ends or ``is_done``: whether nobody has stopped it. Raises
+    WatcherError when it fails."""
     try:
-        return repeat_late_starts(lambda: await_end(start_replica(spark, request)))
+        return repeat_late_starts(lambda: await_end(start_replica(spark, request), is_done))
     except StreamingQueryException as error:
         if OPERATOR_ASKED in str(error):
             QUERY_ENDED_BY_OPERATOR.log(LOG)
@@ -127,12 +119,13 @@ def repeat_late_starts(run: Callable[[], T], starts: int = STARTS_MAX) -> T:
         return repeat_late_starts(run, starts - 1)
 
 
-def await_end(query: StreamingQuery) -> bool:
-    """Until the query ends, whether by itself, or by a signal. Raises StreamingQueryException when
-    it fails."""
+def await_end(query: StreamingQuery, is_done: Callable[[], bool]) -> bool:
+    """Until the query ends or ``is_done``: whether no signal has ended it. Raises
+    StreamingQueryException when it fails."""
     try:
         while not query.awaitTermination(STOP_CHECK_SECONDS):
-            pass
+            if is_done():
+                query.stop()
     except KeyboardInterrupt:
         query.stop()
         return False
