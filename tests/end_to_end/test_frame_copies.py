@@ -12,9 +12,11 @@ import pyarrow as pa
 import pytest
 from fixtures.copied_tables import KEY_VALUES, CopiedTable, ExpectedCopy
 from fixtures.replicas import CONSUMER
+from fixtures.spark_formats import require_format
 from pyspark.sql import DataFrame, SparkSession
 
 from watcher.model.errors import ConfigurationError, CopyConflictError, ReplicaError
+from watcher.replica import loads
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     DELETED_COLUMN,
@@ -24,9 +26,11 @@ from watcher.replica.copies import (
     Merging,
     Needed,
 )
-from watcher.replica.formats import PARQUET, open_copies
+from watcher.replica.cuts.cut import DELTA
+from watcher.replica.formats import ICEBERG, PARQUET, open_copies
 from watcher.replica.frame_copies import make_open_copy
-from watcher.replica.spark.frames import FrameCopy
+from watcher.replica.loads import LoadProgress
+from watcher.replica.spark.frames import FrameChunk, FrameCopy
 from watcher.replica.spark.parquet import SMALL_FILES_MAX
 from watcher.runners.spark.newest import select_newest
 
@@ -232,6 +236,40 @@ def test_a_stale_writer_is_refused(lake: Lake) -> None:
     with pytest.raises(CopyConflictError, match=f"run one instance of consumer '{CONSUMER}'"):
         lake.merge(stale, [(1, "old", 20)], 200)
     assert lake.read(newest) == {1: "b"}
+
+
+@pytest.mark.parametrize("format_", [DELTA, ICEBERG])
+def test_a_chunk_by_a_writer_that_is_taken_over_is_in_no_version(
+    request: pytest.FixtureRequest,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    format_: str,
+) -> None:
+    """Its successor appends the same chunk while it is about to."""
+    require_format(request, format_)
+    lake = Lake(spark, tmp_path, format_)
+    stale, successor, states = lake.open(), lake.open(), list[CopyState]()
+    stale.load_frame(lake.frame([(1, "a", 10)]), 100, make_chunk(1))
+
+    def be_faster(_place: str) -> None:
+        if not states:
+            states.append(successor.read_state() or pytest.fail("there is no copy"))
+            state, _ = successor.load_frame(lake.frame([(2, "b", 10)]), 100, make_chunk(2))
+            states.append(state)
+
+    monkeypatch.setattr(loads, "failpoint", be_faster)
+    with pytest.raises(CopyConflictError):
+        stale.load_frame(lake.frame([(2, "b", 10)]), 100, make_chunk(2))
+    assert states[-1].progress == make_chunk(2).progress
+    assert lake.read(states[-1]) == {1: "a", 2: "b"}
+    with_rows_twice = format_ == ICEBERG
+    assert (lake.open().read_state() is None) == with_rows_twice, "it is loaded from the beginning"
+
+
+def make_chunk(number: int) -> FrameChunk:
+    """A chunk of a row, up to its number."""
+    return FrameChunk(number == 1, LoadProgress((str(number),), number, 0, number, 100))
 
 
 def test_a_version_that_is_gone_is_named(lake: Lake) -> None:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -199,7 +200,7 @@ def test_a_copy_keeps_its_layout_where_none_is_stated(
         layout["sort_by"] = ["FirstName", "SingerId"]
     if support.sizes:
         layout["file_megabytes"] = 64
-    stated: dict[str, object] = {"layouts": {"Singers": layout}}
+    stated: dict[str, Any] = {"layouts": {"Singers": layout}}
     described = []
     for turn, more in enumerate((stated, {}, {}, {})):
         if turn == 2:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from fixtures.pace import allow
 from fixtures.replicas import assert_equal, last_cut, list_kinds, read_rows
 from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, make_watchable, write_singers
-from fixtures.spark_formats import find_format_settings
+from fixtures.spark_formats import find_format_settings, require_format
 from fixtures.spark_replicas import CutChecker, replicate_by_spark, start_replica
 from fixtures.writing import run_beside
 from google.cloud.spanner_v1 import KeySet
@@ -198,12 +197,17 @@ def test_a_transaction_over_three_tables_is_never_torn(
     assert_equal(database, tmp_path, last_cut(tmp_path))
 
 
+@pytest.mark.parametrize("format_", [DELTA, ICEBERG])
 def test_a_load_in_chunks_follows_what_changes_meanwhile(
-    spark: SparkSession, delta: Mapping[str, str], create_database: CreateDatabase, tmp_path: Path
+    request: pytest.FixtureRequest,
+    spark: SparkSession,
+    create_database: CreateDatabase,
+    tmp_path: Path,
+    format_: str,
 ) -> None:
     """Between two chunks rows come, change and go below the last key that is loaded and above it;
     only the cut of the last chunk is exact."""
-    assert delta
+    require_format(request, format_)
     database = create_database(*watchable_ddl("A"), STREAM)
     write_table(database, *range(0, 40, 2), table="A", Version=0)
     cuts: list[Cut] = []
@@ -220,13 +224,13 @@ def test_a_load_in_chunks_follows_what_changes_meanwhile(
             batch.delete("A", KeySet(keys=[[2 * number], [38 - 2 * number]]))
 
     more = {"stream": "S", "load_rows": 7, "load_seconds": 0.0, "interval_seconds": 0.0}
-    query = start_replica(spark, database, tmp_path, ("A",), format=DELTA, report=change, **more)
+    query = start_replica(spark, database, tmp_path, ("A",), format=format_, report=change, **more)
     assert exact.wait(allow(300))
     query.stop()
     assert [cut.exact for cut in cuts].count(True) == 1
     assert [cut.exact for cut in cuts].count(False) >= 2
     assert_equal(database, tmp_path)
-    replicate_by_spark(spark, database, tmp_path, ("A",), format=DELTA, stream="S")
+    replicate_by_spark(spark, database, tmp_path, ("A",), format=format_, stream="S")
     assert_equal(database, tmp_path)
 
 

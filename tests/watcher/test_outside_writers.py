@@ -32,7 +32,7 @@ from watcher.replica.cuts.cut import Cause
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.owner import Owner
 from watcher.replica.delta.copy import DeltaCopy
-from watcher.replica.iceberg.lineage import Ancestor, list_outside
+from watcher.replica.iceberg.lineage import Ancestor, disown_stale, list_outside
 from watcher.replica.loads import LoadProgress, WholeTable
 
 Act = Callable[[DeltaTable], object]
@@ -203,6 +203,30 @@ def test_snapshots_of_iceberg_are_judged_by_their_lineage() -> None:
     assert "append by somebody else" in found.detail
     assert list_outside([load, merge, foreign, last], 100, 200) == []
     assert list_outside([foreign, Ancestor(5, None, "append", 400, "load")], None, 400) == []
+
+
+def test_snapshots_of_a_load_by_spark_are_judged_by_the_chunks_that_they_knew() -> None:
+    """Chunks of one window have its end; one whose writer was taken over is no version."""
+    load = Ancestor(1, None, "append", 100, "load", "a")
+    merge = Ancestor(2, 1, "overwrite", 200, "merge", "a")
+    first = Ancestor(3, 2, "append", 200, "chunk", "b", "a")
+    foreign = Ancestor(4, 3, "append", 0, None)
+    second = Ancestor(5, 4, "append", 200, "chunk", "c", "b")
+    assert disown_stale([load, merge, first, foreign, second]) == [
+        *(load, merge, first, foreign, second)
+    ]
+    assert list_outside([load, merge, first, second], 200, 200) == []
+    (found,) = list_outside([load, merge, first, foreign, second], 200, 200)
+    assert "snapshot 4" in found.detail
+    stale = Ancestor(6, 5, "append", 200, "chunk", "d", "b")
+    last = Ancestor(7, 6, "overwrite", 300, "merge", "c")
+    judged = disown_stale([load, merge, first, second, stale, last])
+    assert [each.end for each in judged] == [100, 200, 200, 200, 0, 300]
+    (found,) = list_outside(judged, 200, 300)
+    assert "snapshot 6" in found.detail
+    assert disown_stale([second, last]) == [second, last], "what was before it is expired"
+    late = Ancestor(8, None, "append", 200, "load", "e", "")
+    assert [each.end for each in disown_stale([load, merge, first, late])] == [100, 200, 200, 0]
 
 
 def test_two_replicators_do_not_share_a_folder(singers: Database, tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 FOLDER, SUFFIX = "_load", ".json"
 CHUNK = "chunk"
 """The name of a chunk's ID in what its commit says of itself."""
+ON = "on"
+"""Of a chunk by Spark: the ID of the one that its writer knew as the newest."""
 BEHIND_SHARE = 0.1
 BEHIND_SECONDS_MIN = 10.0
 """A window that is younger is never behind, however short its chunks are."""

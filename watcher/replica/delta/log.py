@@ -10,7 +10,7 @@ from typing import Any
 from pyarrow.fs import FileSystem
 
 from watcher.replica.copies import OutsideCommit
-from watcher.replica.loads import CHUNK
+from watcher.replica.loads import CHUNK, ON
 from watcher.replica.stores.stored_files import open_file_system, read_whole
 
 LOG = "_delta_log"
@@ -19,8 +19,6 @@ METADATA = "spanner_watcher"
 """The name in ``commitInfo`` of what the commits of a replica say of themselves."""
 USER_METADATA = "userMetadata"
 LOAD = "load"
-ON = "on"
-"""Of a chunk by Spark: the ID of the one that its writer knew as the newest."""
 Actions = Sequence[Mapping[str, Any]]
 
 

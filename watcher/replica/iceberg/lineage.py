@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from watcher.replica.copies import OutsideCommit
+from watcher.replica.loads import CHUNK
 
 REWRITE = "replace"
 """The operation of a snapshot that has the same rows in other files."""
@@ -14,13 +15,54 @@ LOAD = "load"
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
-    """A snapshot. ``end`` and ``kind`` are those of the consumer's own; 0 and None for others."""
+    """A snapshot. ``end`` and ``kind`` are those of the consumer's own; 0 and None for others.
+    ``chunk``: the ID that it names of a load, ``on``: of a load by Spark, that of the chunk which
+    its writer knew as the newest."""
 
     id: int
     parent: int | None
     operation: str
     end: int
     kind: str | None
+    chunk: str | None = None
+    on: str | None = None
+
+    def is_known(self, after: int | None) -> bool:
+        """Whether what is before it was looked at when the copy was at a window's end. Chunks may
+        have the end of the merge before them."""
+        if self.kind == LOAD:
+            return True
+        return 0 < self.end < (after or 0) or (self.end == after and self.kind != CHUNK)
+
+
+def disown_stale(snapshots: Iterable[Ancestor]) -> list[Ancestor]:
+    """Snapshots, in their order, of which those are somebody else's that a writer of Spark has made
+    which was taken over: Iceberg appends and replaces whatever was committed meanwhile."""
+    judged: dict[int, Ancestor] = {}
+    end = 0
+    for each in snapshots:
+        judged[each.id] = each
+        if each.on is not None and is_stale(each, find_own(judged, each.parent), end):
+            judged[each.id] = replace(each, end=0, kind=None)
+        else:
+            end = max(end, each.end)
+    return list(judged.values())
+
+
+def is_stale(snapshot: Ancestor, before: Ancestor | None, end: int) -> bool:
+    """Whether a load comes after one to a later ``end``, or a chunk after one that its writer did
+    not know. What is ``before`` a chunk may have been expired."""
+    if snapshot.kind == LOAD:
+        return end >= snapshot.end
+    return before is not None and (before.chunk or "") != snapshot.on
+
+
+def find_own(snapshots: Mapping[int, Ancestor], start: int | None) -> Ancestor | None:
+    """The nearest snapshot by the consumer, from one on."""
+    place = snapshots.get(start) if start is not None else None
+    while place is not None and not place.end:
+        place = snapshots.get(place.parent) if place.parent is not None else None
+    return place
 
 
 def list_outside(
@@ -31,7 +73,7 @@ def list_outside(
     by_id = {each.id: each for each in snapshots}
     place = next((each for each in reversed(by_id.values()) if each.end == upto), None)
     outside = []
-    while place is not None and not (place.end and (place.kind == LOAD or place.end == after)):
+    while place is not None and not place.is_known(after):
         if not place.end and place.operation != REWRITE:
             outside.append(
                 OutsideCommit(upto, f"{place.operation} by somebody else, snapshot {place.id}")

@@ -14,9 +14,10 @@ from watcher.model.errors import ReplicaError
 from watcher.replica.copies import CopyState, Needed, OutsideCommit, VersionRows
 from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
 from watcher.replica.iceberg.files import IcebergFiles
-from watcher.replica.iceberg.lineage import Ancestor, list_outside
+from watcher.replica.iceberg.lineage import Ancestor, disown_stale, find_own, list_outside
 from watcher.replica.iceberg.schemas import convert_schema, plain_type
 from watcher.replica.iceberg.versions import VersionReader
+from watcher.replica.loads import CHUNK, ON
 from watcher.replica.writing.live_files import compare_versions
 
 
@@ -92,8 +93,9 @@ class IcebergCopy:
         return table
 
     def _find(self, table: Table, version: int) -> Snapshot:
+        own = {e.id for e in list_ancestors(table, self._consumer) if e.end == version}
         for snapshot in reversed(table.metadata.snapshots):
-            if make_ancestor(snapshot, self._consumer).end == version:
+            if snapshot.snapshot_id in own:
                 return snapshot
         raise self._unreadable(version, "it has no such snapshot")
 
@@ -115,21 +117,20 @@ def make_ancestor(snapshot: Snapshot, consumer: str) -> Ancestor:
         summary.operation.value if summary is not None else "",
         int(values.get(END, 0)) if own else 0,
         values.get(KIND) if own else None,
+        values.get(f"{PREFIX}{CHUNK}") if own else None,
+        values.get(f"{PREFIX}{ON}") if own else None,
     )
 
 
 def list_ancestors(table: Table, consumer: str) -> list[Ancestor]:
     """The snapshots of a table, as they are judged."""
-    return [make_ancestor(each, consumer) for each in table.metadata.snapshots]
+    return disown_stale(make_ancestor(each, consumer) for each in table.metadata.snapshots)
 
 
 def find_newest(table: Table, consumer: str) -> Ancestor | None:
     """The newest snapshot by a consumer among those that the current one goes on from."""
     by_id = {each.id: each for each in list_ancestors(table, consumer)}
-    place = by_id.get(table.metadata.current_snapshot_id or 0)
-    while place is not None and not place.end:
-        place = by_id.get(place.parent) if place.parent is not None else None
-    return place
+    return find_own(by_id, table.metadata.current_snapshot_id)
 
 
 def read_marks(table: Table, snapshot: int) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from watcher.model.errors import ReplicaError
-from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED, LOAD_PROGRESS_MISSING
+from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
@@ -23,19 +22,14 @@ from watcher.replica.copies import (
 )
 from watcher.replica.cuts.cut import FORMAT
 from watcher.replica.cuts.modes import LATEST, check_mode
-from watcher.replica.delta.log import LOAD, ON, DeltaLog
+from watcher.replica.delta.log import LOAD, DeltaLog
 from watcher.replica.delta.log import METADATA as MARK
-from watcher.replica.layout import Layout, check_kept
-from watcher.replica.loads import CHUNK, CopyLoad, name_chunk
+from watcher.replica.layout import Layout
+from watcher.replica.loads import CHUNK, ON
 from watcher.replica.merge_sql import SPARK
+from watcher.replica.spark.chunked_tables import ChunkCommit, ChunkedTable
 from watcher.replica.spark.delta_partitions import check_values, explain_values
-from watcher.replica.spark.frames import (
-    WHOLE,
-    FrameChunk,
-    FramePlace,
-    SparkTable,
-    first_line,
-)
+from watcher.replica.spark.frames import FramePlace, first_line
 
 LOG = logging.getLogger("watcher.replica")
 LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
@@ -53,41 +47,20 @@ LIMITS = (20, 1000)
 """How many commits are looked at for the newest one of this consumer; compactions are others'."""
 
 
-class SparkDeltaCopy(SparkTable):
+class SparkDeltaCopy(ChunkedTable):
     """The ``FrameCopy`` in a folder. Compactions by others are no conflicts.
 
     Delta itself refuses what an instance that was taken over writes: its transaction is not above
-    the stored one. Of a chunk that it has appended all the same, the chain of the commits tells:
-    ``DeltaLog.is_chained``.
+    the stored one. Of a chunk that it has appended all the same, the chain of the commits tells.
     """
-
-    takes_chunks = True
 
     def __init__(
         self, spark: SparkSession, table: str, place: FramePlace, layout: Layout | None
     ) -> None:
         path, self._path = f"{place.folder}/{table}", f"{place.location}/{table}"
-        super().__init__(spark, f"delta.{SPARK.quote(self._path)}", place, layout)
+        super().__init__(spark, f"delta.{SPARK.quote(self._path)}", place, layout, path)
         self._log = DeltaLog(path, self._consumer)
-        self._load = CopyLoad(path)
-        self._known: CopyState | None = None
         self._has_vectors = False
-
-    def read_state(self) -> CopyState | None:
-        """As ``StoredCopy.read_state``; none where nothing says how far its load is."""
-        before = self._read_stored()
-        if before is None:
-            return None
-        try:
-            self._load.read(self._log.find_mark(before.version))
-        except FileNotFoundError:
-            LOAD_PROGRESS_MISSING.log(LOG, path=self._path)
-            return None
-        if self._load.progress is not None and not self._log.is_chained(before.version):
-            LOAD_PROGRESS_MISSING.log(LOG, path=self._path)
-            return None
-        self._known = replace(before, progress=self._load.progress)
-        return self._known
 
     def _read_stored(self) -> CopyState | None:
         """The copy as it is, apart from its load."""
@@ -100,44 +73,35 @@ class SparkDeltaCopy(SparkTable):
         self._settle_layout()
         return CopyState(version, self._find_end(version), schema)
 
-    def load_frame(
-        self, rows: DataFrame, end: int, chunk: FrameChunk = WHOLE
+    def _find_mark(self, version: int) -> Mapping[str, Any] | None:
+        return self._log.find_mark(version)
+
+    def _is_chained(self, version: int) -> bool:
+        return self._log.is_chained(version)
+
+    def _write_chunk(
+        self, rows: DataFrame, before: CopyState | None, commit: ChunkCommit
     ) -> tuple[CopyState, int]:
-        """As ``FrameCopy.load_frame``."""
-        known, mark = self._known, self._load.mark
-        before = self.read_state() or self._read_stored()
-        if not chunk.first and not (
-            known and before and (known.end, mark) == (before.end, self._load.mark)
-        ):
-            self._known = None
-            raise make_conflict(self._path, self._consumer, end)
-        if chunk.first and before is not None and before.end >= end:
-            return before, 0
-        name, on = name_chunk(), self._load.mark.get(CHUNK, "")
-        self._load.note(chunk.progress, name)
-        check_kept(self._layout, rows.columns, self._path)
         names = self._layout.partition_by
         self._spark.conf.unset(LAST_VERSION)
         writer = check_values(rows, names, self._path).write.format("delta")
         writer = writer.option("txnAppId", self._application)
         if names:
             writer = writer.partitionBy(*names)
-        if chunk.first:
+        mark = {CHUNK: commit.name}
+        if commit.first:
             on_read = str(self._merging != COPY_ON_WRITE).lower()
             vectors = {VECTORS: on_read} if before is None else {}
-            described = self._describe(LOAD, end, before.version if before else -1, {CHUNK: name})
+            described = self._describe(LOAD, commit.end, before.version if before else -1, mark)
             writer = writer.mode("overwrite").options(**vectors, overwriteSchema="true")
         else:
-            described = self._describe(CHUNK, end, None, {CHUNK: name, ON: on})
+            described = self._describe(CHUNK, commit.end, None, mark | {ON: commit.on})
             writer = writer.mode("append")
-        # A window has one transaction for its merge, and one for each chunk.
-        number = 0 if self._load.progress is None or chunk.first else self._load.progress.chunks
+        number = str(commit.end + commit.number)
         with explain_values(names, self._path):
-            writer.options(txnVersion=str(end + number), userMetadata=described).save(self._path)
-        state = self._check_committed(before, end)
-        self._load.settle(chunk.progress, name)
-        self._known = replace(state, progress=chunk.progress)
-        return self._known, self._count_written(state.version)
+            writer.options(txnVersion=number, userMetadata=described).save(self._path)
+        state = self._check_committed(before, commit.end)
+        return state, self._count_written(state.version)
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from watcher.model.errors import ReplicaError
@@ -19,18 +22,14 @@ from watcher.replica.copies import (
     OutsideCommit,
     make_conflict,
 )
-from watcher.replica.cuts.cut import CONSUMER, END, KIND
-from watcher.replica.iceberg.lineage import Ancestor, list_outside
+from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
+from watcher.replica.iceberg.lineage import LOAD, Ancestor, disown_stale, list_outside
 from watcher.replica.iceberg.names import name_copy
-from watcher.replica.layout import Layout, check_kept
+from watcher.replica.layout import Layout
+from watcher.replica.loads import CHUNK, ON
 from watcher.replica.merge_sql import SPARK
-from watcher.replica.spark.frames import (
-    WHOLE,
-    FrameChunk,
-    FramePlace,
-    SparkTable,
-    first_line,
-)
+from watcher.replica.spark.chunked_tables import ChunkCommit, ChunkedTable
+from watcher.replica.spark.frames import ROWS_VIEW, FramePlace, first_line
 from watcher.replica.spark.iceberg_layout import (
     DISTRIBUTION,
     FILE_SIZE,
@@ -56,67 +55,85 @@ MERGE_MODE = "write.merge.mode"
 NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
 
 
-class SparkIcebergCopy(SparkTable):
-    """The ``FrameCopy`` in a catalog of the replica's folder. Compactions by others are no
-    conflicts. A load is one job: an append of Iceberg meets no other commit that it could be
-    refused by."""
+@dataclass(frozen=True, slots=True)
+class IcebergCommit:
+    """A snapshot by the consumer, at a window's ``end``; ``is_current``: the table goes on from
+    it."""
 
-    takes_chunks = False
+    end: int
+    chunk: str | None
+    snapshot_id: int
+    is_current: bool
+
+
+class SparkIcebergCopy(ChunkedTable):
+    """The ``FrameCopy`` in a catalog of the replica's folder. Compactions by others are no
+    conflicts. A merge is refused where another instance has written meanwhile; a load that was
+    committed all the same is somebody else's: ``disown_stale``."""
 
     def __init__(
         self, spark: SparkSession, table: str, place: FramePlace, layout: Layout | None
     ) -> None:
         self._table, self._copy = table, name_copy(table)
         self._catalog = SPARK.quote(add_catalog(spark, place.location))
-        super().__init__(spark, f"{self._catalog}.{SPARK.quote(self._copy)}", place, layout)
-        self._known: CopyState | None = None
+        name, folder = f"{self._catalog}.{SPARK.quote(self._copy)}", f"{place.folder}/{self._copy}"
+        super().__init__(spark, name, place, layout, folder)
+        self._newest: IcebergCommit | None = None
         self._is_set = False
 
-    def read_state(self) -> CopyState | None:
-        """As ``StoredCopy.read_state``."""
-        self._known = None
+    def _read_stored(self) -> CopyState | None:
         if not self._exists():
             return None
         self._settle_layout()
-        commits = self._read_commits()
-        end = next((each.snapshot_end for each in commits if each.is_current_ancestor), 0)
-        if not end:
+        self._newest = next((each for each in self._read_commits() if each.is_current), None)
+        if self._newest is None:
             # Created, and not loaded; or its snapshots were expired.
             return None
-        self._known = CopyState(end, end, self.read_schema(end))
-        return self._known
+        end = self._newest.end
+        return CopyState(end, end, self.read_schema(end))
 
-    def load_frame(
-        self,
-        rows: DataFrame,
-        end: int,
-        chunk: FrameChunk = WHOLE,  # noqa: ARG002 (it is loaded whole)
+    def _find_mark(self, version: int) -> Mapping[str, Any] | None:  # noqa: ARG002 (of the newest)
+        chunk = None if self._newest is None else self._newest.chunk
+        return None if chunk is None else {CHUNK: chunk}
+
+    def _is_chained(self, version: int) -> bool:  # noqa: ARG002 (a load is under way at the newest)
+        latest = reversed(self._read_snapshots())
+        since = takewhile(lambda each: each.kind != LOAD, latest)
+        return not any(each.on is not None and not each.end for each in since)
+
+    def _write_chunk(
+        self, rows: DataFrame, before: CopyState | None, commit: ChunkCommit
     ) -> tuple[CopyState, int]:
-        """As ``FrameCopy.load_frame``."""
-        before = self.read_state()
-        if before is not None and before.end >= end:
-            return before, 0
+        mark = {CHUNK: commit.name, ON: commit.on}
+        if commit.first:
+            self._replace(rows, self._describe(LOAD, commit.end, mark))
+        else:
+            added = f"INSERT INTO {self._name} BY NAME SELECT * FROM {ROWS_VIEW}"  # noqa: S608 (names are quoted)
+            self._run(added, rows, self._describe(CHUNK, commit.end, mark))
+        state = self._check_committed(before, commit.end, commit.name)
+        return state, self._count_added(commit.end)
+
+    def _replace(self, rows: DataFrame, described: Mapping[str, str]) -> None:
+        """Makes a table of rows, in the place of one that is there."""
         if self._copy != self._table:
             COPY_RENAMED.log(LOG, table=self._table, copy=self._copy)
-        check_kept(self._layout, rows.columns, self._name)
         there = self._read_properties() if self._exists() else {MERGE_MODE: MERGE_ON_READ}
         merging = self._merging or there.get(MERGE_MODE, COPY_ON_WRITE)
         properties = TABLE_PROPERTIES | {MERGE_MODE: merging}
         table = render_table(self._name, self._layout, properties)
         placed = arrange_frame(rows, self._layout, self._catalog)
-        self._run(table, placed, self._describe("load", end) | load_settings(self._layout))
+        self._run(table, placed, {**described, **load_settings(self._layout)})
         self._is_set = False
         self._set_up(there)
-        state = self._check_committed(before, end)
-        return state, int(self._find(end).added or 0)
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""
         before = self._known or self.read_state()
         self._check_known(before, end)
         self._set_up()
-        self._merge(rows, key, self._describe("merge", end))
-        return self._check_committed(before, end)
+        mark = self._load.mark
+        self._merge(rows, key, self._describe("merge", end, mark))
+        return self._check_committed(before, end, mark.get(CHUNK))
 
     def _read_properties(self) -> Mapping[str, str]:
         """The properties of the table that is there."""
@@ -159,28 +176,30 @@ class SparkIcebergCopy(SparkTable):
 
     def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
         """As ``StoredCopy.list_outside``."""
+        return list_outside(self._read_snapshots(), after, upto)
+
+    def _read_snapshots(self) -> list[Ancestor]:
+        """The snapshots of the table, as they are judged."""
         summary = f.col("summary")
         own = summary[CONSUMER] == f.lit(self._consumer)
+        names = (KIND, f"{PREFIX}{CHUNK}", f"{PREFIX}{ON}")
         rows = self._spark.table(f"{self._name}.snapshots").select(
             "snapshot_id",
             "parent_id",
             "operation",
-            f.when(own, summary[END].cast("bigint")).alias("end"),
-            f.when(own, summary[KIND]).alias("kind"),
+            f.coalesce(f.when(own, summary[END].cast("bigint")), f.lit(0)),
+            *(f.when(own, summary[name]) for name in names),
         )
-        snapshots = [
-            Ancestor(row.snapshot_id, row.parent_id, row.operation, row.end or 0, row.kind)
-            for row in rows.collect()
-        ]
-        return list_outside(snapshots, after, upto)
+        return disown_stale(Ancestor(*row) for row in rows.collect())
 
     def find_end(self, version: int) -> int:
         """As ``StoredCopy.find_end``: a version is the end of a window."""
         return version
 
-    def _describe(self, kind: str, end: int) -> dict[str, str]:
-        """Settings that write the properties of a snapshot."""
+    def _describe(self, kind: str, end: int, mark: Mapping[str, str]) -> dict[str, str]:
+        """Settings that write the properties of a snapshot; ``mark``: what it says of a load."""
         values = {CONSUMER: self._consumer, END: str(end), KIND: kind}
+        values |= {f"{PREFIX}{name}": value for name, value in mark.items()}
         return {f"{PROPERTY}.{name}": value for name, value in values.items()}
 
     def _exists(self) -> bool:
@@ -191,29 +210,26 @@ class SparkIcebergCopy(SparkTable):
                 return False
             raise
 
-    def _read_commits(self) -> list[Row]:
+    def _read_commits(self) -> list[IcebergCommit]:
         """The snapshots by this consumer, the latest first. Those before a load are not ancestors
         of the current one."""
-        snapshots = self._spark.table(f"{self._name}.snapshots")
-        history = self._spark.table(f"{self._name}.history")
-        summary = f.col("summary")
-        commits = snapshots.join(history, "snapshot_id").where(
-            summary[CONSUMER] == f.lit(self._consumer)
-        )
-        chosen = commits.select(
-            "snapshot_id",
-            summary[END].cast("bigint").alias("snapshot_end"),
-            summary["added-records"].alias("added"),
-            "is_current_ancestor",
-            "made_current_at",
-        )
-        return chosen.orderBy(f.desc("made_current_at"), f.desc("snapshot_end")).collect()
+        history = self._spark.table(f"{self._name}.history").collect()
+        made = {row.snapshot_id: (row.made_current_at, row.is_current_ancestor) for row in history}
+        own = [each for each in self._read_snapshots() if each.end and each.id in made]
+        own.sort(key=lambda each: (made[each.id][0], each.end), reverse=True)
+        return [IcebergCommit(each.end, each.chunk, each.id, made[each.id][1]) for each in own]
 
-    def _find(self, end: int) -> Row:
+    def _count_added(self, end: int) -> int:
+        """The rows that the snapshot of a window's end has added."""
+        snapshots = self._spark.table(f"{self._name}.snapshots")
+        found = snapshots.where(f.col("snapshot_id") == f.lit(self._find(end).snapshot_id))
+        return int(found.select(f.col("summary")["added-records"]).collect()[0][0] or 0)
+
+    def _find(self, end: int) -> IcebergCommit:
         """The snapshot of a window's end. Raises ReplicaError."""
-        for row in self._read_commits() if self._exists() else ():
-            if row.snapshot_end == end:
-                return row
+        for commit in self._read_commits() if self._exists() else ():
+            if commit.end == end:
+                return commit
         raise self._unreadable(end, "it has no such snapshot")
 
     def _unreadable(self, version: int, reason: str) -> ReplicaError:
@@ -224,19 +240,21 @@ class SparkIcebergCopy(SparkTable):
 
     def _check_known(self, before: CopyState | None, end: int) -> None:
         """Raises CopyConflictError where another instance has written since the last look."""
+        known = (before and before.end), self._load.mark
         now = self.read_state()
-        if (now and now.end) != (before and before.end):
+        if ((now and now.end), self._load.mark) != known:
             self._known = None
             raise make_conflict(self._name, self._consumer, end)
 
-    def _check_committed(self, before: CopyState | None, end: int) -> CopyState:
+    def _check_committed(self, before: CopyState | None, end: int, chunk: str | None) -> CopyState:
         """The state after a write. Raises CopyConflictError where another has written between."""
         known = before.end if before is not None else 0
-        ends = [row.snapshot_end for row in self._read_commits()]
-        if ends[:1] != [end] or (known and ends[1:2] != [known]):
+        commits = self._read_commits()
+        newest = [(each.end, each.chunk) for each in commits[:1]]
+        if newest != [(end, chunk)] or (known and [e.end for e in commits[1:2]] != [known]):
             self._known = None
             raise make_conflict(self._name, self._consumer, end)
-        self._known = CopyState(end, end, self.read_schema(end))
+        self._known = CopyState(end, end, self.read_schema(end), self._load.progress)
         return self._known
 
 
