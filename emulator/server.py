@@ -91,7 +91,7 @@ def start(
     Raises StartError when the address or the directory is taken, or the transport is not there.
     """
     try:
-        transport = choose_transport()
+        transport = choose_transport(tls is not None)
     except ValueError as error:
         raise StartError(str(error)) from error
     lock = lock_directory(data_dir) if data_dir is not None else None

@@ -1,4 +1,4 @@
-"""The gRPC server that calls come through: grpcio's, or a native one where it is asked for."""
+"""The gRPC server that calls come through: a native one where it is installed, else grpcio's."""
 
 from __future__ import annotations
 
@@ -42,15 +42,18 @@ class Transport(StrEnum):
     NATIVE = "native"
 
 
-def choose_transport() -> Transport:
-    """That of the environment; grpcio without it. Raises ValueError for one that is none, or that
-    is not installed."""
-    named = os.environ.get(VARIABLE, Transport.GRPCIO)
+def choose_transport(tls: bool) -> Transport:
+    """That of the environment; without it the native one, where it is installed and the port speaks
+    no TLS. Raises ValueError for one that is none, or that is not installed."""
+    installed = find_spec("pygrpc_native") is not None
+    named = os.environ.get(VARIABLE)
+    if named is None:
+        return Transport.NATIVE if installed and not tls else Transport.GRPCIO
     if named not in set(Transport):
         known = ", ".join(Transport)
         raise ValueError(f"{VARIABLE}={named} is no transport: use one of {known}")
     transport = Transport(named)
-    if transport is Transport.NATIVE and find_spec("pygrpc_native") is None:
+    if transport is Transport.NATIVE and not installed:
         raise ValueError(
             f"{VARIABLE}={named} needs pygrpc-native: pip install 'spanner-watcher[native]'"
         )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from google.cloud.spanner_admin_database_v1 import types as database
-from google.cloud.spanner_admin_instance_v1 import types as instance
-from google.cloud.spanner_v1 import types as spanner
+import google.cloud.spanner_admin_database_v1.types as database
+import google.cloud.spanner_admin_instance_v1.types as instance
+import google.cloud.spanner_v1.types as spanner
 from google.cloud.spanner_v1.types import change_stream
 
 Message: TypeAlias = Any

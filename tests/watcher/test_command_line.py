@@ -18,7 +18,7 @@ from fixtures.warm_python import SOCKET
 from google.cloud.spanner_v1.database import Database
 
 from ddl.migration.apply import read_schema
-from emulator.__main__ import DEFAULT_PORT
+from emulator.command import DEFAULT_PORT
 from emulator.ports import find_port
 from watcher.cli import app, clear, emulator, options
 from watcher.cli.config import load_config

@@ -19,7 +19,7 @@ from google.cloud import spanner
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
-from emulator import __main__ as emulator_process
+from emulator import command as emulator_process
 from emulator.data_directories import StartError
 
 ADDRESS = "projects/project/instances/instance/databases/database"

@@ -19,7 +19,7 @@ from watcher.process.terminal.values import to_file, to_folder
 if to_run(__name__):
     import grpc
 
-    from emulator.__main__ import serve
+    from emulator.command import serve
     from emulator.copy_calls import SNAPSHOT
     from emulator.data_directories import (
         StartError,
