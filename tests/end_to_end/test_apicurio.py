@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from fixtures.apicurio_readers import read_in_java
 from fixtures.everything import rows, write
 from fixtures.kafka import MockCluster, Record, read_records
 from fixtures.registered_records import RegistryReader, show_row
@@ -27,6 +29,8 @@ KINDS = {
     "plain": "json",
 }
 """The envelopes that have schemas, and what reads them."""
+WIRE_BYTES = 5
+"""A zero and the id of the schema."""
 
 
 def read_rows(reader: RegistryReader, records: list[Record], envelope: str) -> list[dict[str, Any]]:
@@ -66,6 +70,25 @@ def test_every_type_passes_through_a_real_registry(
     assert sorted(row["Id"] for row in shown) == list(range(len(rows())))
     for row in shown:
         assert row.get("St") == rows()[row["Id"]]["St"]
+
+
+@pytest.mark.parametrize("envelope", [name for name in KINDS if name != "plain-protobuf"])
+def test_apicurios_deserializers_in_java_get_every_type(
+    everything: Database, cluster: MockCluster, apicurio: str, envelope: str
+) -> None:
+    """They read Protobuf in a wire format of their own alone: the message by name, not by index."""
+    topic = f"java-{envelope}.Everything"
+    cluster.create_topic(topic, partitions=1)
+    write(everything, rows())
+    run_once(everything, cluster, apicurio, "Everything", f"java-{envelope}", envelope=envelope)
+    records = read_records(cluster, topic)
+    read = read_in_java(records, KINDS[envelope], apicurio)
+    assert len(read) == len(rows())
+    for record, (value, again) in zip(records, read, strict=True):
+        row = show_row(value)
+        assert row["St"] == rows()[row["Id"]]["St"]
+        written = (record.value or b"")[WIRE_BYTES:]
+        assert again == written if KINDS[envelope] == "avro" else value == json.loads(written)
 
 
 @pytest.mark.parametrize("envelope", [name for name in KINDS if name != "plain"])
