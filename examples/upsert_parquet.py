@@ -1,10 +1,12 @@
 """Keeps a Parquet copy of a table: every micro-batch is merged into it, newest version first.
 
-    spark-submit examples/upsert_parquet.py PROJECT INSTANCE DATABASE TABLE KEY[,KEY] FOLDER
+    spark-submit examples/upsert_parquet.py PROJECT INSTANCE DATABASE TABLE KEY[,KEY] FOLDER \\
+      [--until-now]
 
 FOLDER/table/<batch> is the whole table after a batch; the newest with _SUCCESS is the table. One
 more stays for those who are still reading. A batch that comes again after a crash gives the
 same table again. Formats with MERGE (Delta, Iceberg) do this in place: see docs/spark.md.
+``--until-now`` ends with what is there now; run it again for the rest.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ def upsert(folder: Path, keys: list[str]) -> Callable[[DataFrame, int], None]:
 
 
 def main() -> None:
-    """Runs until it is stopped."""
-    project, instance, database, table, keys, folder = sys.argv[1:]
+    """Runs until it is stopped, or until now."""
+    project, instance, database, table, keys, folder, *more = sys.argv[1:]
     spark = SparkSession.builder.appName(f"upsert {table}").getOrCreate()
     watcher.register(spark)
     changes = (
@@ -54,9 +56,12 @@ def main() -> None:
         .options(startingTimestamp="earliest", consumer=f"upsert-{table}")
         .load()
     )
-    changes.writeStream.foreachBatch(upsert(Path(folder), keys.split(","))).option(
+    query = changes.writeStream.foreachBatch(upsert(Path(folder), keys.split(","))).option(
         "checkpointLocation", str(Path(folder) / "checkpoint")
-    ).start().awaitTermination()
+    )
+    if "--until-now" in more:
+        query = query.trigger(availableNow=True)
+    query.start().awaitTermination()
 
 
 if __name__ == "__main__":
