@@ -16,10 +16,12 @@ from clients import (
     node,
     pgadapter,
     python_client,
+    spanner_cli,
     spring_data,
     sqlalchemy_dialect,
     typeorm,
     wrench,
+    yo,
 )
 from clients.suite import Suite
 
@@ -34,6 +36,8 @@ ALL: dict[str, Suite] = {
         sqlalchemy_dialect.SUITE,
         gorm.SUITE,
         wrench.SUITE,
+        spanner_cli.SUITE,
+        yo.SUITE,
         java_client.SUITE,
         jdbc.SUITE,
         liquibase.GOOGLESQL,

@@ -66,6 +66,8 @@ DOCUMENTS = {
     "jsonb_build_object('key1', 1, 'key2', 'abc')": '{"key1": 1, "key2": "abc"}',
     """jsonb_insert('{"a": [0,1,2]}', '{a, 1}', '"new"', true)""": '{"a": [0, 1, "new", 2]}',
     """jsonb_set('[{"f1":1},2]', '{0,f3}', '[2,3]')""": '[{"f1": 1, "f3": [2, 3]}, 2]',
+    "jsonb_set('[]', '{a,1}', '1', false)": "[]",
+    "'[]'::jsonb #- '{a}'": "[]",
     """jsonb_set_lax('[{"f1":9},2]', '{0,f1}', null)""": '[{"f1": null}, 2]',
     """jsonb_set_lax('[{"f1":9},2]', '{0,f1}', null, true, 'delete_key')""": "[{}, 2]",
     """jsonb_strip_nulls('[{"f1":1, "f2":null}, null]')""": '[{"f1": 1}, null]',

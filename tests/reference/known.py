@@ -14,6 +14,8 @@ REFERENCE_CANNOT = {
 NO_ROWS = re.compile(r"LIMIT 0\b")
 DECIDED = re.compile(r"\b(AND|OR)\b")
 """An operand that another one has decided: GoogleSQL leaves open whether it is computed."""
+FIELDS = re.compile(r"\) (NOT )?IN \(\(.*, \(1, 'a'\)\)|STRUCT\(.*\) = STRUCT\(")
+"""A field of a struct behind one that has decided a comparison, which is the same."""
 EMPTY_SIDE = re.compile(r"\bINTERSECT\b")
 """An empty side decides that nothing of the other one is needed."""
 DROPPED = re.compile(r"SELECT \* EXCEPT \(v\)")
@@ -43,6 +45,8 @@ def find_uncomputed(sql: str) -> str | None:
         return "the reference computes a side of INTERSECT although the other one is empty"
     if DROPPED.search(sql):
         return "the reference computes columns that EXCEPT leaves out"
+    if FIELDS.search(sql):
+        return "the reference computes fields of structs that do not decide a comparison"
     if DECIDED.search(sql):
         return "the reference computes operands of AND and OR that do not decide the result"
     return None

@@ -134,7 +134,8 @@ def refuse_scalar(document: Document, what: str) -> None:
 
 
 def set_value(document: str, path: str, value: str, create: int = 1) -> str:
-    """jsonb_set."""
+    """jsonb_set. As in PostgreSQL, the path into an empty document is not looked at unless what it
+    leads to is created."""
     root, new = parse_document(document), parse_document(value)
     refuse_scalar(root, "set path")
 
@@ -149,7 +150,7 @@ def set_value(document: str, path: str, value: str, create: int = 1) -> str:
             return owner
         return [new, *owner] if index < 0 else [*owner, new]
 
-    steps = read_path(path)
+    steps = read_path(path) if root or create else []
     return write_document(change_at(root, steps, change) if steps else root)
 
 
@@ -175,7 +176,7 @@ def insert_value(document: str, path: str, value: str, after: int = 0) -> str:
 
 
 def delete_path(document: str, path: str) -> str:
-    """#-: without what stands at a path."""
+    """#-: without what stands at a path, which is not looked at where the document is empty."""
     root = parse_document(document)
     refuse_scalar(root, "delete path")
 
@@ -188,7 +189,7 @@ def delete_path(document: str, path: str) -> str:
             return owner
         return [*owner[:index], *owner[index + 1 :]]
 
-    steps = read_path(path)
+    steps = read_path(path) if root else []
     return write_document(change_at(root, steps, change) if steps else root)
 
 
