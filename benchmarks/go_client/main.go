@@ -1,5 +1,6 @@
-// Commits upserts from some goroutines with Google's Go client, unmodified, and prints what it took:
-// a line of JSON with the number of commits, the median and the 99th percentile in milliseconds.
+// Commits upserts, or reads rows by their keys, from some goroutines with Google's Go client,
+// unmodified, and prints what it took: a line of JSON with the number of calls, the median and the
+// 99th percentile in milliseconds. Or it reads the table once: the number of rows, and the time.
 // The server is that of SPANNER_EMULATOR_HOST; the table is that of benchmarks/singers.py.
 package main
 
@@ -20,9 +21,9 @@ import (
 var columns = []string{"SingerId", "FirstName", "LastName", "BirthDate", "LastModified"}
 
 type figures struct {
-	Commits int     `json:"commits"`
-	P50     float64 `json:"p50_ms"`
-	P99     float64 `json:"p99_ms"`
+	Calls int     `json:"calls"`
+	P50   float64 `json:"p50_ms"`
+	P99   float64 `json:"p99_ms"`
 }
 
 func main() {
@@ -30,6 +31,8 @@ func main() {
 	threads := flag.Int("threads", 8, "goroutines")
 	upserts := flag.Int("upserts", 5, "rows a commit")
 	seconds := flag.Float64("seconds", 5, "how long")
+	what := flag.String("what", "commit", "commit, read, or scan")
+	rows := flag.Int("rows", 0, "rows of the table that is read")
 	flag.Parse()
 	ctx := context.Background()
 	config := spanner.ClientConfig{DisableNativeMetrics: true}
@@ -38,6 +41,18 @@ func main() {
 		log.Fatal(err)
 	}
 	defer client.Close()
+	calls := map[string]func(int) error{
+		"commit": func(turn int) error {
+			_, err := client.Apply(ctx, upsert(turn**upserts, *upserts), spanner.ApplyAtLeastOnce())
+			return err
+		},
+		"read": func(turn int) error {
+			_, err := client.Single().ReadRow(ctx, "Singers", spanner.Key{turn % *rows}, columns)
+			return err
+		},
+		"scan": func(int) error { return scan(ctx, client, *rows) },
+	}
+	call := calls[*what]
 	end := time.Now().Add(time.Duration(*seconds * float64(time.Second)))
 	taken := make([][]time.Duration, *threads)
 	var running sync.WaitGroup
@@ -46,9 +61,8 @@ func main() {
 		go func() {
 			defer running.Done()
 			for turn := number; time.Now().Before(end); turn += *threads {
-				mutations := upsert(turn**upserts, *upserts)
 				began := time.Now()
-				if _, err := client.Apply(ctx, mutations, spanner.ApplyAtLeastOnce()); err != nil {
+				if err := call(turn); err != nil {
 					log.Fatal(err)
 				}
 				taken[number] = append(taken[number], time.Since(began))
@@ -59,6 +73,19 @@ func main() {
 	if err := json.NewEncoder(os.Stdout).Encode(summarize(taken)); err != nil {
 		log.Fatal(err)
 	}
+}
+
+func scan(ctx context.Context, client *spanner.Client, rows int) error {
+	found := 0
+	statement := spanner.Statement{SQL: "SELECT * FROM Singers"}
+	err := client.Single().Query(ctx, statement).Do(func(*spanner.Row) error {
+		found++
+		return nil
+	})
+	if err == nil && found != rows {
+		return fmt.Errorf("%d rows, not %d", found, rows)
+	}
+	return err
 }
 
 func upsert(first, count int) []*spanner.Mutation {

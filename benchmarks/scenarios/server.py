@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +35,7 @@ from emulator.process import spawn
 LARGE_COMMIT_ROWS = 5_000
 LONG_LIST_ITEMS = 10_000
 LARGE_REQUESTS = 5
+READ_SECONDS = 3.0
 
 Storage = Literal["memory", "disk"]
 Client = Literal["python", "go"]
@@ -44,7 +45,8 @@ class ServerSettings(BaseModel):
     """``storages`` are measured one after another: in memory, and with a data directory.
     ``threads`` of a client commit ``upserts`` rows each time, for ``seconds``. The table that is
     streamed and polled has ``rows`` of about 300 bytes, of which 135 have changed since. ``client``
-    is who commits: one process of Google's Python or Go client."""
+    is who commits: one process of Google's Python or Go client; Go's also reads rows by their keys
+    and the whole table."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -85,7 +87,7 @@ def run(settings: ServerSettings, bench: Bench) -> None:
             bench.show(RunProgress(f"server, {storage}", "large requests", 0, 0, 0))
             figure |= measure_large_requests(places[1])
             bench.show(RunProgress(f"server, {storage}", "a large table", 0, 0, 0))
-            bench.add(figure | measure_large_table(settings.rows, places[2]))
+            bench.add(figure | measure_large_table(settings, places[2]))
 
 
 def measure_commits(settings: ServerSettings, data_dir: Path | None) -> Figure:
@@ -124,17 +126,33 @@ def commit_with_python(settings: ServerSettings, database: Database) -> Commits:
 def commit_with_go(settings: ServerSettings, database: Database) -> Commits:
     """Goroutines of one process, with cloud.google.com/go/spanner. Raises RunError."""
     options = {
-        "database": database.name,
         "threads": settings.threads,
         "upserts": settings.upserts,
         "seconds": settings.seconds,
     }
-    command = [*go_client.command(), *(f"-{name}={value}" for name, value in options.items())]
+    return run_go("commit", database, options)
+
+
+def read_with_go(rows: int, database: Database) -> Figure:
+    """Reads by key, one after another, and of the whole table. Raises RunError."""
+    reads = run_go("read", database, {"threads": 1, "seconds": READ_SECONDS, "rows": rows})
+    scans = run_go("scan", database, {"threads": 1, "seconds": READ_SECONDS, "rows": rows})
+    return {
+        "read_p50_ms": reads.p50_ms,
+        "read_p99_ms": reads.p99_ms,
+        "scanned_rows/s": round(rows / (scans.p50_ms / 1_000)),
+    }
+
+
+def run_go(what: str, database: Database, options: Mapping[str, float]) -> Commits:
+    """What the Go client prints. Raises RunError."""
+    given = {"what": what, "database": database.name, **options}
+    command = [*go_client.command(), *(f"-{name}={value}" for name, value in given.items())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RunError(f"the Go client failed:\n{done.stderr[-2000:]}")
     printed = json.loads(done.stdout)
-    return Commits(printed["commits"], printed["p50_ms"], printed["p99_ms"])
+    return Commits(printed["calls"], printed["p50_ms"], printed["p99_ms"])
 
 
 CLIENTS: dict[Client, Callable[[ServerSettings, Database], Commits]] = {
@@ -170,8 +188,10 @@ def measure_seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def measure_large_table(rows: int, data_dir: Path | None) -> Figure:
-    """Streaming and polling; on disk also its size, and the start of a server with it."""
+def measure_large_table(settings: ServerSettings, data_dir: Path | None) -> Figure:
+    """Streaming and polling; by Go also reads by key; on disk also its size, and the start of a
+    server with it."""
+    rows = settings.rows
     with spawn(data_dir) as server:
         database = singers.create_database(server.address)
         began = time.perf_counter()
@@ -180,6 +200,7 @@ def measure_large_table(rows: int, data_dir: Path | None) -> Figure:
         singers.change(database, rows)
         polled = singers.poll(database)
         count, took = singers.stream_table(database)
+        native = read_with_go(rows, database) if settings.client == "go" else {}
     if count != rows or polled.rows != min(rows, singers.CHANGED):
         raise RunError(f"read {count:,} of {rows:,} rows, and {polled.rows} changed rows")
     figure: Figure = {
@@ -189,6 +210,7 @@ def measure_large_table(rows: int, data_dir: Path | None) -> Figure:
         "polled_rows": polled.rows,
         "poll_scanned": polled.scanned,
         "poll_server_ms": polled.server_ms,
+        **native,
     }
     return figure | measure_disk(rows, data_dir) if data_dir else figure
 

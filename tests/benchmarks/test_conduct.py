@@ -335,6 +335,8 @@ def test_the_server_is_measured_with_the_go_client() -> None:
     (memory,) = result.figures
     assert memory["client"] == "go"
     assert memory["commits/s"]
+    assert memory["read_p50_ms"]
+    assert memory["scanned_rows/s"]
     assert memory["poll_scanned"] == memory["polled_rows"] == 135
 
 
