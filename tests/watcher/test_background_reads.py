@@ -20,6 +20,7 @@ from fixtures.wrong_values import run_here
 from google.cloud.spanner_v1 import RequestOptions
 from google.cloud.spanner_v1.database import Database
 
+from emulator import transport
 from emulator.server import start
 from watcher.captures.snapshot import SnapshotCapture
 from watcher.consumers.clearing import Clearing
@@ -140,6 +141,7 @@ def test_what_data_boost_needs_is_said(
     error: type[Exception],
     advice: str,
 ) -> None:
+    monkeypatch.setenv(transport.VARIABLE, transport.Transport.GRPCIO)
     recorded = partial(grpc.server, interceptors=[Refusing(code, words)])
     monkeypatch.setattr(grpc, "server", recorded)
     with start() as server:
