@@ -93,6 +93,7 @@ def keep_loaded_modules() -> None:
     """Takes all that is loaded out of Python's garbage collection, which would go through it again
     and again (70 ms each time); what comes later is collected in larger steps."""
     gc.freeze()
+    gc.enable()
     gc.set_threshold(YOUNG_OBJECTS_MAX, 20, 20)
 
 
