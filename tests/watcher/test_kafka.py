@@ -19,9 +19,10 @@ from fixtures.watcher_threads import run_without_error
 from fixtures.writing import SingersWriter, run_beside
 from google.cloud.spanner_v1.database import Database
 
+from spanner_schema.model.column_types import Type, TypeCode
 from watcher import Watcher
 from watcher.envelopes import make_envelope
-from watcher.model.change import Change, Operation
+from watcher.model.change import Change, Operation, Shape, Value
 from watcher.model.errors import (
     ConfigurationError,
     DeliveryError,
@@ -30,6 +31,7 @@ from watcher.model.errors import (
 )
 from watcher.process.failpoints import VARIABLE
 from watcher.settings.destinations import KafkaDestination
+from watcher.settings.destinations.kafka import KafkaOptions
 from watcher.settings.secret_values import hide_all
 from watcher.sinks.dead_letters import read_dead_letters
 from watcher.sinks.kafka import KafkaSink
@@ -151,6 +153,43 @@ def test_headers_say_what_a_message_is_and_tombstones_follow_deletes(
     assert (tombstone.key, tombstone.value) == (event.key, None)
     assert dict(tombstone.headers)["operation"] == b"DELETE"
     assert len(envelope.encode(change)) == 1
+
+
+@pytest.mark.parametrize("name", ["plain", "debezium", "cloudevents", "plain-avro"])
+def test_keys_are_plain_texts_where_readers_want_them(name: str) -> None:
+    (change,) = account_changes(1)
+    kafka = KafkaOptions(text_keys=True, tombstones=True)
+    envelope = kafka.wrap(make_envelope(name, {"tombstones": False} if name == "debezium" else {}))
+    types = {"Id": Type(TypeCode.INT64), "Name": Type(TypeCode.STRING)}
+    cases: list[tuple[dict[str, Value], bytes]] = [
+        ({"Id": 7}, b"7"),
+        ({"Name": 'B"ern'}, b'B"ern'),
+        ({"Id": 7, "Name": "a"}, b'[7,"a"]'),
+    ]
+    for keys, text in cases:
+        columns = tuple((column, types[column]) for column in keys)
+        shape = Shape(TABLE, columns, tuple(keys))
+        deleted = replace(
+            change,
+            shape=shape,
+            key=keys,
+            operation=Operation.DELETE,
+            new_values=None,
+            old_values=None,
+        )
+        messages = envelope.encode(deleted)
+        assert [message.key for message in messages] == [text, text]
+        assert messages[-1].value is None
+
+
+def test_plain_texts_are_no_keys_of_several_tables(singers: Database, cluster: MockCluster) -> None:
+    with pytest.raises(ConfigurationError, match="rows of several tables the same key"):
+        Watcher(
+            database=str(address_of(singers)),
+            tables=["*"],
+            consumer="me",
+            delivery={"to": f"kafka://{cluster.address}/all", "kafka": {"text_keys": True}},
+        )
 
 
 def test_barriers_come_in_every_partition_after_what_they_resolve(cluster: MockCluster) -> None:

@@ -232,6 +232,15 @@ def test_tombstones_have_the_key_of_their_row_and_no_value(
         assert nothing is None
 
 
+def test_keys_that_are_texts_have_no_schema(cluster: MockCluster, registry: RegistryServer) -> None:
+    cluster.create_topic(TABLE, partitions=1)
+    (change,) = account_changes(1)
+    deliver(open_sink(cluster, registry, envelope="plain-avro", kafka={"text_keys": True}), change)
+    (record,) = read_records(cluster, TABLE)
+    assert (record.key or b"").decode() == str(next(iter(change.key.values())))
+    assert list(registry.versions) == [f"{TABLE}-value"]
+
+
 def test_a_new_column_is_a_new_version_and_both_can_be_read(
     singers: Database, cluster: MockCluster, registry: RegistryServer
 ) -> None:

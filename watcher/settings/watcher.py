@@ -300,6 +300,20 @@ def check_registry(config: WatchConfig) -> None:
         )
 
 
+def check_text_keys(config: WatchConfig) -> None:
+    """Checks that rows of two tables have different keys where a topic may be compacted. Raises
+    ConfigurationError."""
+    delivery = config.delivery
+    queue = delivery.queue
+    if not (delivery.kafka.text_keys and isinstance(queue, KafkaDestination)):
+        return
+    if config.names_several_tables and TABLE_FIELD not in queue.topic:
+        raise ConfigurationError(
+            "delivery.kafka.text_keys would give rows of several tables the same key: write to a"
+            f" topic for each table ({TABLE_FIELD})"
+        )
+
+
 def check_envelope(config: WatchConfig) -> None:
     """Checks that what is watched can be written in this format, as lines or messages.
 
@@ -310,6 +324,7 @@ def check_envelope(config: WatchConfig) -> None:
     if config.capture != "change-stream":
         config.check_known(Known("poll", backfill=bool(config.backfill)))
     check_registry(config)
+    check_text_keys(config)
     if name == "plain":
         return
     if delivery.callback is not None:

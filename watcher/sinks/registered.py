@@ -64,6 +64,8 @@ class RegisteredMessages(WrappedEnvelope):
     registry: SchemaRegistry
     name_subject: Callable[[str, Part, RecordSchema], str]
     """The subject of a table's keys or values."""
+    keys: bool = True
+    """Keys have the schemas that the envelope describes; false: others are put in their place."""
     heads: dict[tuple[str, Shape], Heads] = field(default_factory=dict)
     refused: dict[tuple[str, Shape], Refused] = field(default_factory=dict)
 
@@ -105,8 +107,11 @@ class RegisteredMessages(WrappedEnvelope):
 
     def _ask(self, database: str, shape: Shape) -> Heads:
         schemas = self.described.describe_schemas(database, shape)
-        key = None if schemas.key is None else self._make_head(shape.table, "key", schemas.key)
-        return Heads(key, self._make_head(shape.table, "value", schemas.value))
+        key = schemas.key if self.keys else None
+        return Heads(
+            None if key is None else self._make_head(shape.table, "key", key),
+            self._make_head(shape.table, "value", schemas.value),
+        )
 
     def _make_head(self, table: str, part: Part, schema: RecordSchema) -> bytes:
         found = self.registry.find_id(self.name_subject(table, part, schema), schema)
@@ -124,4 +129,6 @@ def register_messages(config: WatchConfig, destination: KafkaDestination) -> Env
     registry = SchemaRegistry(options.schema_registry, options)
     registry.connect()
     name = partial(name_subject, options.subject_names, destination)
-    return RegisteredMessages(config.message_format, described, registry, name)
+    return RegisteredMessages(
+        config.message_format, described, registry, name, keys=not options.text_keys
+    )

@@ -12,6 +12,7 @@ from pydantic import field_validator
 from watcher.envelopes.described_messages import DescribedMessages
 from watcher.envelopes.message import Envelope
 from watcher.envelopes.record_schemas import Part, RecordSchema
+from watcher.envelopes.text_keys import TextKeys
 from watcher.model.errors import ConfigurationError
 from watcher.settings.destinations.destination import (
     BROKER,
@@ -58,6 +59,9 @@ class KafkaOptions(QueueOptions):
     tombstones: bool = False
     """A delete is followed by a message without a value, also in formats that have none of their
     own."""
+    text_keys: bool = False
+    """The message key is the text of the one key column, such as ``7``, in every format, beside a
+    registry too; a key of several columns is a JSON array."""
     schema_registry: Text | None = None
     """The address of a schema registry with Confluent's API: ``https://HOST:PORT``; of Apicurio's
     with ``/apis/ccompat/v7``. Values then begin with the id of their schema, in Confluent's wire
@@ -104,10 +108,10 @@ class KafkaOptions(QueueOptions):
         return properties
 
     def wrap(self, envelope: Envelope) -> Envelope:
-        """The envelope with the headers and tombstones that these options add to its messages."""
-        if not (self.headers or self.tombstones):
-            return envelope
-        return DescribedMessages(envelope, self.headers, self.tombstones)
+        """The envelope with the headers, tombstones and keys that these options ask for."""
+        if self.headers or self.tombstones:
+            envelope = DescribedMessages(envelope, self.headers, self.tombstones)
+        return TextKeys(envelope) if self.text_keys else envelope
 
     def check(self, consumer: str | None) -> None:
         """As ``QueueOptions.check``."""
