@@ -40,7 +40,8 @@ const sent = new Map();
 
 // Texts.
 
-const whole = (number) => number.toLocaleString("en-US");
+const NUMBERS = new Intl.NumberFormat("en-US"); // toLocaleString makes another one each time
+const whole = (number) => NUMBERS.format(number);
 const countText = (count) => (count === null ? "–" : (count.at_least ? "≥ " : "") + whole(count.rows));
 const rateText = (rate) => (rate === null ? "–" : rate >= 100 ? whole(Math.round(rate)) : rate.toFixed(1));
 
@@ -290,12 +291,20 @@ function renderIndexes() {
   const shown = limit("indexes", found);
   byId("legend").hidden = !shown.some((index) => heated.has(index.table));
   const empty = data.indexes.filter((index) => !used.includes(index)).map((index) => index.table);
-  update(byId("index-list"), [
-    make("div", { class: "cards", "data-key": "cards" }, ...shown.map(indexCard)),
+  const place = byId("index-list");
+  const cards = place.querySelector(".cards") || make("div", { class: "cards", "data-key": "cards" });
+  updateList(cards, shown, (index) => index.table, cardState, indexCard);
+  update(place, [cards,
     ...[moreButton("indexes", found, "tables")].filter(Boolean),
     make("p", { class: "hint", "data-key": "empty", text: empty.length ? `Empty, and without a consumer: ${empty.slice(0, LIST_MAX).join(", ")}${empty.length > LIST_MAX ? `, and ${whole(empty.length - LIST_MAX)} more` : ""}` : data.indexes.length ? "" : "No table can be polled yet: ‘spanner-watcher ddl plan’ says what is missing." }),
   ]);
-  for (const index of shown) if (heated.has(index.table)) drawHeat(index);
+}
+
+// All that a card is built of, with the texts that change as time goes on.
+function cardState(index) {
+  if (!heated.has(index.table)) return JSON.stringify(index);
+  const [counted, history] = [exact.get(index.table), samples.get(index.table) || []];
+  return JSON.stringify([index, counted, counted && agoText(counted.at), history.length > 1 && agoText(history[0].at)]);
 }
 
 // A card is closed until somebody wants its heat map: forty tables are short, too.
@@ -349,7 +358,7 @@ function renderFreshness() {
 function renderLists() {
   renderConsumers();
   renderIndexes();
-  for (const name of opened) drawLags(name);
+  drawFigures();
 }
 
 function render() {
