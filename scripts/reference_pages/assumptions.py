@@ -29,9 +29,9 @@ def describe_entry(entry: Assumption, files: list[str]) -> Iterator[tuple[str, s
     """The rows of an entry's table."""
     page = entry.documentation
     yield "documented", f"[{entry.page}]({page})" if entry.page else page
-    yield "relies on it", ", ".join(mode.value for mode in entry.modes)
-    yield f"else: {entry.consequence.value}", format_prose(entry.broken)
-    yield "then", format_prose(entry.advice)
+    yield "used by", ", ".join(mode.value for mode in entry.modes)
+    yield f"if wrong: {entry.consequence.value}", format_prose(entry.broken)
+    yield "what to do", format_prose(entry.advice)
     yield (
         "tried by `check --probe`",
         format_prose(f"no: {entry.untried}") if entry.untried else "yes",
@@ -49,10 +49,11 @@ def make_assumptions_page() -> str:
         sections += [f"## {code(entry.name)}", "", format_prose(entry.sentence), ""]
         sections += make_table(("", ""), rows)
     return make_page(
-        "What we rely on that Spanner does",
-        f"{len(LEDGER)} behaviours of Spanner. The embedded server imitates them, so that our tests"
-        f" cannot say whether Spanner has them: `spanner-watcher check --probe` tries {tried} of"
-        " them in your database ([how](guarantees.md#on-your-own-spanner)).",
+        "What we rely on in Spanner",
+        f"The product relies on {len(LEDGER)} behaviours of Spanner. The embedded server imitates"
+        " them, so our tests cannot show whether Cloud Spanner has them. `spanner-watcher check"
+        f" --probe` tries {tried} of them in your database"
+        " ([how](guarantees.md#on-your-own-spanner)).",
         "",
         *sections,
     )

@@ -14,7 +14,7 @@ WRITES = (
     Assumption(
         "on-update-dml",
         "ON UPDATE sets the commit timestamp of a row when an UPDATE statement writes a column"
-        " outside of the key.",
+        " outside the key.",
         DML,
         Consequence.LOST,
         "an update by DML is never polled",
@@ -23,7 +23,7 @@ WRITES = (
     ),
     Assumption(
         "on-update-same-value",
-        "ON UPDATE sets the commit timestamp also where an UPDATE leaves every value as it was.",
+        "ON UPDATE sets the commit timestamp even if an UPDATE changes no value.",
         DDL,
         Consequence.LOST,
         "a row that was cleared and is written again with its old values is not polled",
@@ -41,12 +41,11 @@ WRITES = (
     ),
     Assumption(
         "on-update-upsert",
-        "ON UPDATE sets the commit timestamp of a row that is there already when an"
-        " insert-or-update mutation (not documented), or INSERT with ON CONFLICT DO UPDATE, writes"
-        " it.",
+        "ON UPDATE sets the commit timestamp of an existing row when an insert-or-update mutation"
+        " (not documented) or INSERT with ON CONFLICT DO UPDATE writes it.",
         DML,
         Consequence.LOST,
-        "an upsert of a row that is there is never polled",
+        "an upsert of an existing row is never polled",
         MANUAL,
         (Mode.POLL,),
     ),
@@ -70,19 +69,20 @@ WRITES = (
     ),
     Assumption(
         "on-update-key-only",
-        "A write that names only the key of a row that is there, an update or insert-or-update"
-        " mutation (not documented), or INSERT with ON CONFLICT DO UPDATE, leaves its commit"
-        " timestamp.",
+        "A write that names only the key of an existing row does not change its commit timestamp,"
+        " whether it is an update or insert-or-update mutation (not documented) or INSERT with ON"
+        " CONFLICT DO UPDATE.",
         DML,
         Consequence.SLOW,
-        "rows that applications only name are polled, though nothing in them has changed",
+        "rows of which applications write only the key are polled, although nothing in them has"
+        " changed",
         "expect such rows; nothing is lost",
         (Mode.POLL,),
     ),
     Assumption(
         "default-on-insert",
-        "DEFAULT (PENDING_COMMIT_TIMESTAMP()) gives a row that is inserted without a value for the"
-        " column the commit timestamp that Commit returns, by mutation as by DML.",
+        "If a row is inserted without a value for the column, DEFAULT (PENDING_COMMIT_TIMESTAMP())"
+        " gives it the commit timestamp that Commit returns, both by mutation and by DML.",
         "commit-timestamp",
         Consequence.LOST,
         "a new row has no timestamp, or an earlier one, and is never polled",
@@ -94,7 +94,8 @@ WRITES = (
         "An UPDATE that assigns a column with ON UPDATE to itself keeps its value.",
         DDL,
         Consequence.WRONG,
-        "clearing with the strategy processed replaces the timestamp of a row by its own",
+        "clearing with the strategy processed replaces the timestamp of a row by that of the"
+        " clearing",
         "do not clear, or use the strategy automatic",
         (Mode.CLEAR,),
     ),
@@ -103,14 +104,14 @@ WRITES = (
         "An UPDATE that sets a column with ON UPDATE to NULL leaves it NULL.",
         DDL,
         Consequence.DOUBLED,
-        "clearing gives rows a new timestamp: they are delivered again, after every clearing",
+        "clearing gives rows a new timestamp, so they are delivered again after every clearing",
         "do not clear, or use the strategy processed",
         (Mode.CLEAR,),
     ),
     Assumption(
         "read-after-dml",
-        "A table whose timestamp DML has written by DEFAULT or ON UPDATE can still be read in that"
-        " transaction.",
+        "A transaction in which DML has set a timestamp of a table by DEFAULT or ON UPDATE can"
+        " still read the table.",
         "",
         Consequence.ERROR,
         "an application that writes a row by DML and then reads its table gets an error",
