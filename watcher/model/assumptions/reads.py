@@ -128,8 +128,8 @@ READS = (
     ),
     Assumption(
         "optimistic-conflict",
-        "A transaction with optimistic locks is aborted if another transaction changes what it has"
-        " read before it commits.",
+        "If another transaction changes what a transaction with optimistic locks has read, the"
+        " latter is aborted at its commit.",
         "concurrency-control",
         Consequence.DOUBLED,
         "two instances hold the lease of one consumer",
