@@ -4,6 +4,7 @@ from hypothesis import settings
 
 pytest_plugins = [
     "fixtures.collecting",
+    "fixtures.spark_formats",
     "fixtures.skips",
     "fixtures.durations",
     "fixtures.pace",
@@ -16,7 +17,6 @@ pytest_plugins = [
     "fixtures.singers",
     "fixtures.queries",
     "fixtures.everything",
-    "fixtures.spark_formats",
     "fixtures.spark",
     "fixtures.consumers",
     "fixtures.sent_requests",
