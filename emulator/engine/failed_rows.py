@@ -21,7 +21,7 @@ from emulator.engine.refusals import (
     row_exists,
     unique_index_failed,
 )
-from emulator.engine.write_plans import Row, WritePlan
+from emulator.engine.write_plans import Row, WritePlan, unique_indexes
 from emulator.errors import SpannerError
 from emulator.storage.sqlite import current_table
 from emulator.values.requests import Stored
@@ -49,7 +49,8 @@ def refuse_row(
 ) -> None:
     """Raises the refusal of a row of a plan, where it names more than SQLite's error does."""
     refuse_null(plan.table, error, plan.columns)
-    refuse_statement(connection, plan.table, plan.unique, error, sql, values)
+    unique = unique_indexes(plan.schema, plan.table)
+    refuse_statement(connection, plan.table, unique, error, sql, values)
 
 
 def refuse_null(table: Table, error: apsw.Error, written: Sequence[Column] | None = None) -> None:

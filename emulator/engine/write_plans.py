@@ -87,8 +87,7 @@ class WritePlan:
 
     ``keys`` are the places of the key columns in a row (-1: drawn or computed). ``padding`` is the
     number of key columns at the end of ``columns`` that the client left out: they are NULL.
-    ``upsert`` is None when an insert-or-update must look for the row first. ``unique`` are the
-    unique indexes of the table, those behind foreign keys, too.
+    ``upsert`` is None when an insert-or-update must look for the row first.
     """
 
     table: Table
@@ -106,7 +105,7 @@ class WritePlan:
     timestamps: tuple[int, ...]
     mutations_per_row: int
     mutations_per_update: int
-    unique: tuple[Index, ...]
+    schema: Schema
     key_rule: KeyRule | None = None
 
     def mutations_of(self, *, updates: bool) -> int:
@@ -150,7 +149,7 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
         mutations_per_row=count_columns(table, written) + len(schema.indexes_of(table.name)),
         mutations_per_update=count_columns(table, written)
         + 2 * len(indexes_updated(schema, table, {c.name.casefold() for c in written})),
-        unique=unique_indexes(schema, table),
+        schema=schema,
         key_rule=key_rule(schema, table, columns, key_columns),
     )
 

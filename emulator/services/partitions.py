@@ -39,15 +39,7 @@ class Partitions:
         session = self._sessions.get(request.session)
         selected = self._transactions.select(session, request.transaction, context)
         with selected.abandon_on_error():
-            state = selected.transaction.engine.state
-            statement = bind_statement(
-                state,
-                request.sql,
-                request.params,
-                request.param_types,
-                session.rights,
-                check=selected.check,
-            )
+            statement = bind_statement(selected, request, session.rights)
             if not statement.is_query:
                 raise invalid_argument("Only queries can be partitioned.")
             cut = statement.compiled.find_partitioned_table()

@@ -133,15 +133,8 @@ class QueryMethods:
         selected = self._transactions.select(session, request.transaction, context, place)
         with selected.abandon_on_error():
             check_options(request, selected.transaction.engine)
-            state = selected.transaction.engine.state
             statement = bind_statement(
-                state,
-                request.sql,
-                request.params,
-                request.param_types,
-                session.rights,
-                check=selected.check,
-                planned=request.query_mode == PLAN,
+                selected, request, session.rights, planned=request.query_mode == PLAN
             )
             if request.partition_token:
                 within = read_token(request.partition_token, query_digest(request))
@@ -260,14 +253,7 @@ class QueryMethods:
             for number, proto in enumerate(request.statements):
                 if not begins_dml(proto.sql):
                     raise invalid_argument(f"Statement {number}: '{proto.sql}' is not valid DML.")
-                statement = bind_statement(
-                    transaction.engine.state,
-                    proto.sql,
-                    proto.params,
-                    proto.param_types,
-                    session.rights,
-                    check=selected.check,
-                )
+                statement = bind_statement(selected, proto, session.rights)
                 begun = None if answer.result_sets else selected.begun
                 first = SelectedTransaction(transaction, begun, selected.check)
                 outcome = self._run_batch_dml(session.database.engine.query_stats, statement, first)

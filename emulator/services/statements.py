@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from emulator.engine.partitioned import PartitionedDmlTransaction
@@ -10,7 +10,7 @@ from emulator.engine.privileges import Rights
 from emulator.engine.read_only import ReadOnlyTransaction
 from emulator.engine.results import nothing_to_close
 from emulator.engine.splits import QueryPartition
-from emulator.engine.state import CompiledStatement, SchemaState
+from emulator.engine.state import CompiledStatement
 from emulator.errors import invalid_argument, nested_too_deeply
 from emulator.limits import PARAMETERS_MAX
 from emulator.services.transactions import SelectedTransaction, expect_writable
@@ -90,28 +90,28 @@ class StatementOutcome:
 
 
 def bind_statement(
-    state: SchemaState,
-    sql: str,
-    params: Message,
-    param_types: Mapping[str, Message],
-    rights: Rights | None = None,
+    selected: SelectedTransaction,
+    message: Message,
+    rights: Rights | None,
     *,
-    check: Callable[[], None] | None = None,
     planned: bool = False,
 ) -> BoundStatement:
-    """Compiles a statement for the schema of its transaction and decodes its parameters;
-    undeclared ones take the inferred type. Raises PERMISSION_DENIED where ``rights`` do not do.
+    """Compiles the statement of a message for the schema of its transaction and decodes its
+    parameters; undeclared ones take the inferred type. It ends when nobody waits any more: a
+    statement of a million characters takes long to be read. Raises PERMISSION_DENIED where
+    ``rights`` do not do.
 
-    One that is only ``planned`` needs no values: NULL stands for those that are missing. ``check``
-    raises when nobody waits any more: a statement of a million characters takes long to be read.
+    One that is only ``planned`` needs no values: NULL stands for those that are missing.
     """
+    state, sql = selected.transaction.engine.state, message.sql
     if not sql.strip():
         raise invalid_argument("Invalid ExecuteSql request: the SQL statement is empty.")
     bundle = types_of(state.schema)
-    types = {name: read_type(proto, bundle) for name, proto in param_types.items() if proto.code}
-    sent = {name.casefold(): (name, value) for name, value in params.fields.items()}
+    declared = message.param_types.items()
+    types = {name: read_type(proto, bundle) for name, proto in declared if proto.code}
+    sent = {name.casefold(): (name, value) for name, value in message.params.fields.items()}
     try:
-        with waiting(check):
+        with waiting(selected.check):
             compiled = state.compile(sql, types)
             kinds = kinds_of_untyped(compiled.plain, types, sent)
             if kinds:

@@ -133,10 +133,16 @@ class WatchConfig(SharedSettings):
     def message_format(self) -> Envelope:
         """The envelope of what is written: keys name the table where lines, or a topic that may be
         compacted, may have rows of several. Those of a registry do, by their schema."""
-        queue, chosen = self.delivery.queue, self.format
-        mixed = queue is None or (queue.compacted and TABLE_FIELD not in queue.topic)
-        named = chosen.needs_registry or not (mixed and self.names_several_tables)
+        chosen = self.format
+        named = chosen.needs_registry or not self.mixes_tables
         return chosen if named else TableKeys(chosen)
+
+    @property
+    def mixes_tables(self) -> bool:
+        """Whether rows of several tables are in one place where equal keys would be one row's."""
+        queue = self.delivery.queue
+        one_place = queue is None or (queue.compacted and TABLE_FIELD not in queue.topic)
+        return one_place and self.names_several_tables
 
     def check_known(self, known: Known) -> None:
         """Checks that a capture can fill the envelope, and has one schema for the records of a

@@ -304,10 +304,8 @@ def check_text_keys(config: WatchConfig) -> None:
     """Checks that rows of two tables have different keys where a topic may be compacted. Raises
     ConfigurationError."""
     delivery = config.delivery
-    queue = delivery.queue
-    if not (delivery.kafka.text_keys and isinstance(queue, KafkaDestination)):
-        return
-    if config.names_several_tables and TABLE_FIELD not in queue.topic:
+    to_kafka = isinstance(delivery.queue, KafkaDestination)
+    if to_kafka and delivery.kafka.text_keys and config.mixes_tables:
         raise ConfigurationError(
             "delivery.kafka.text_keys would give rows of several tables the same key: write to a"
             f" topic for each table ({TABLE_FIELD})"

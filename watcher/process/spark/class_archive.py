@@ -21,9 +21,9 @@ from pathlib import Path
 from watcher.model.errors import WatcherError
 from watcher.process.cache_folder import find_cache_folder
 from watcher.process.private_files import explain, make_folder
+from watcher.process.spark.installed_spark import PYTHON_VARIABLE
 from watcher.process.spark.java import WHEEL_JAVA, ensure_java
 
-PYTHON_VARIABLE = "PYSPARK_PYTHON"
 SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 """The variable with options for the Java of a session, as Spark's launcher reads it."""
 USE, MAKE = "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit"

@@ -21,6 +21,7 @@ from watcher.process.forks import Command, end_as, run_as_fork
 
 COMMAND = "spanner-watcher-python"
 PATH = "PYTHONPATH"
+PYTHON_VARIABLE = "PYSPARK_PYTHON"
 TEMPLATE = "SPANNER_WATCHER_TEMPLATE"
 """The variable that names the socket of a template, in the environment of Spark's processes."""
 ZIPPED = ("pyspark", "py4j")

@@ -14,9 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from watcher.process.spark.class_archive import offer_archive
-from watcher.process.spark.installed_spark import TEMPLATE, find_worker_python
+from watcher.process.spark.installed_spark import PYTHON_VARIABLE, TEMPLATE, find_worker_python
 
-PYTHON_VARIABLE = "PYSPARK_PYTHON"
 HASH_SEED = "PYTHONHASHSEED"
 SPARK_SEED = "0"
 """What Spark sets for its Python processes, if nobody has chosen another."""

@@ -88,13 +88,8 @@ class SnapshotReader(DataSourceReader):
         """The rows of one of Spanner's partitions."""
         if not isinstance(partition, SlicePartition):
             return
-        with translate_errors(self._scan):
-            for planned in partition.planned:
-                if planned.rows is not None:
-                    yield from planned.rows
-                    continue
-                for rows in planned.capture.read(planned.part):
-                    yield self._scan.shape(rows)
+        for planned in partition.planned:
+            yield from read_slice(self._scan, planned)
 
 
 def plan_tables(scan: Scan, window: Window, shape: Shape) -> list[InputPartition]:

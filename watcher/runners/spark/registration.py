@@ -16,8 +16,8 @@ from pyspark.sql.datasource import DataSource
 
 from watcher.model.log_events.spark import WORKERS_RUN_PYTHON
 from watcher.process.extras import DISTRIBUTION
-from watcher.process.spark.installed_spark import TEMPLATE, find_worker_python
-from watcher.process.spark.template_start import PYTHON_VARIABLE, offer_template
+from watcher.process.spark.installed_spark import PYTHON_VARIABLE, TEMPLATE, find_worker_python
+from watcher.process.spark.template_start import offer_template
 from watcher.process.version import read_version
 from watcher.runners.spark.format_name import FORMAT
 from watcher.runners.spark.worker_errors import HIDE_TRACEBACK
