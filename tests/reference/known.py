@@ -14,7 +14,9 @@ REFERENCE_CANNOT = {
 NO_ROWS = re.compile(r"LIMIT 0\b")
 DECIDED = re.compile(r"\b(AND|OR)\b")
 """An operand that another one has decided: GoogleSQL leaves open whether it is computed."""
-FIELDS = re.compile(r"\) (NOT )?IN \(\(.*, \(1, 'a'\)\)|STRUCT\(.*\) = STRUCT\(")
+FIELDS = re.compile(
+    r"\) (NOT )?IN \(\(.*, \((1, 'a'|DATE '2020-01-01', 1.5)\)\)|STRUCT\(.*\) = STRUCT\("
+)
 """A field of a struct behind one that has decided a comparison, which is the same."""
 EMPTY_SIDE = re.compile(r"\bINTERSECT\b")
 """An empty side decides that nothing of the other one is needed."""

@@ -33,7 +33,7 @@ class Sides:
     def compare(self, query: Query) -> Comparison:
         """Both answers to a query."""
         sql = query.text()
-        answer = self.reference.ask(query.text(tables.with_clause()))
+        answer = self.reference.ask(query.text(tables.with_clause(sql)))
         return Comparison(sql, answer, ask_server(self.database, sql), query.is_ordered)
 
 

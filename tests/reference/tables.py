@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
@@ -79,11 +81,16 @@ def fill(database: Database) -> None:
     database.run_in_transaction(write)
 
 
-def with_clause() -> str:
-    """The tables for the reference; a statement's own WITH begins after it with a comma."""
+def with_clause(sql: str) -> str:
+    """The tables that ``sql`` may name, for the reference; "" where it names none.
+
+    A statement's own WITH begins after it with a comma.
+    """
     fields = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     tables = []
     for table, rows in ROWS.items():
+        if not re.search(rf"\b{table}\b", sql):
+            continue
         structs = ", ".join(f"({row})" for row in rows)
         tables.append(f"{table} AS (SELECT * FROM UNNEST(ARRAY<STRUCT<{fields}>>[{structs}]))")
-    return f"WITH {', '.join(tables)}"
+    return f"WITH {', '.join(tables)}" if tables else ""
