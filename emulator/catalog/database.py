@@ -45,6 +45,7 @@ CONTENTS: dict[str, Callable[[Schema], Iterator[Row]]] = {
         "MODEL_COLUMNS": models.model_column_rows,
         "MODEL_COLUMN_OPTIONS": models.model_column_option_rows,
         "LOCALITY_GROUP_OPTIONS": objects.locality_group_option_rows,
+        "SPANNER_STATISTICS": objects.statistics_rows,
         "CHANGE_STREAMS": objects.change_streams,
         "CHANGE_STREAM_OPTIONS": objects.change_stream_options,
         "CHANGE_STREAM_TABLES": objects.change_stream_tables,

@@ -1,4 +1,5 @@
-"""The rows of INFORMATION_SCHEMA about views, sequences, placements and change streams."""
+"""The rows of INFORMATION_SCHEMA about views, sequences, placements, statistics and change
+streams."""
 
 from __future__ import annotations
 
@@ -53,6 +54,12 @@ def locality_group_option_rows(schema: Schema) -> Iterator[Row]:
     for group in list_locality_groups(schema):
         for name, value in group.options:
             yield group.name, name.upper(), value.strip("'\"")
+
+
+def statistics_rows(schema: Schema) -> Iterator[Row]:
+    """The packages of optimizer statistics."""
+    for name, collected in schema.statistics.items():
+        yield "", "", name, int(collected)
 
 
 def change_streams(schema: Schema) -> Iterator[Row]:

@@ -312,6 +312,7 @@ INFORMATION: dict[str, Callable[[Schema], Iterator[Fields]]] = {
             "CHECK_CONSTRAINTS": constraints.check_constraints,
             "COLUMN_COLUMN_USAGE": routines.column_column_usage,
             "LOCALITY_GROUP_OPTIONS": objects.locality_group_option_rows,
+            "SPANNER_STATISTICS": objects.statistics_rows,
             "PLACEMENTS": objects.placement_rows,
             "PLACEMENT_OPTIONS": objects.placement_option_rows,
             "CHANGE_STREAMS": objects.change_streams,

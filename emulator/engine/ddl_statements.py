@@ -38,7 +38,7 @@ POSTGRES_KINDS = {
 ALTERATIONS = {
     *("GRANT", "REVOKE", "ANALYZE", "ALTER SEQUENCE", "ALTER IDENTITY"),
     *(proto_bundle.ALTER, placements.ALTER, placements.ALTER_KEY, search_indexes.ALTER),
-    *(locality_groups.ALTER, vector_indexes.ALTER, models.ALTER),
+    *(locality_groups.ALTER, vector_indexes.ALTER, models.ALTER, "ALTER STATISTICS"),
 }
 
 

@@ -26,6 +26,7 @@ from emulator.engine.schema_rules import (
 from emulator.engine.schema_rules.expression_spelling import spell_expressions
 from emulator.engine.schema_rules.grants import grants_after
 from emulator.engine.schema_rules.options import refuse_options, retention_seconds
+from emulator.engine.schema_rules.statistics import name_package, packages_after
 from emulator.engine.schema_rules.syntax import refuse_syntax
 from emulator.engine.state import SchemaState
 from emulator.engine.versions import SchemaVersion
@@ -78,7 +79,10 @@ def change_schema(
     try:
         state = writer.state
         parsed = parse_step(text, *language(state.schema), strict=True)
-        step = resolve_table(parsed, state.schema)
+        named = name_package(parsed, state.schema, writer.clock.wall())
+        if isinstance(named, steps.OtherStatement) and named is not parsed:
+            text = named.text
+        step = resolve_table(named, state.schema)
         refuse_options(step, state.schema)
         refuse(check_names_and_keys, step)
         schema = evolve_schema(state.schema, step, descriptors)
@@ -173,7 +177,9 @@ def evolve_schema(
             after = proto_bundle.keep_descriptors(schema, after, step, descriptors, checked=checked)
         after = resolve_types(after, altered=altered, checked=checked)
         after = spell_expressions(schema, after)
-        after = replace(after, grants=grants_after(after, step))
+        after = replace(
+            after, grants=grants_after(after, step), statistics=packages_after(after, step)
+        )
     except (NameNotFoundError, ConstraintNotFoundError) as error:
         if isinstance(step, steps.DropIndex):
             refuse_drop_of_managed_index(schema, step.name)

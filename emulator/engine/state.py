@@ -17,6 +17,7 @@ from emulator.engine.privileges import Reads, Rights
 from emulator.engine.statement_reads import StatementReads, list_columns_read
 from emulator.engine.write_plans import WritePlan, plan_write
 from emulator.sql.compile import compile_statement
+from emulator.sql.hints import STATISTICS_PACKAGE
 from emulator.sql.partitionable import PartitionedTable, find_partitioned_table
 from emulator.sql.statements import CompiledQuery, Delete, Statement, TableSource, Update
 from emulator.storage.history import AS_IT_IS, Placement, table_source
@@ -35,8 +36,11 @@ AS_THEY_ARE: frozenset[str] = frozenset()
 
 
 class CatalogStatements:
-    """Queries of INFORMATION_SCHEMA, which are the same for every schema without protocol buffers:
-    each new schema would compile them again."""
+    """Queries of INFORMATION_SCHEMA, which each new schema would compile again.
+
+    They are the same for every schema, but for those that may have to do with protocol buffers or
+    packages of statistics.
+    """
 
     def __init__(self) -> None:
         self._known: dict[object, Statement] = {}
@@ -45,7 +49,7 @@ class CatalogStatements:
         self, text: str, schema: Schema, types: Mapping[str, Type], tables: TableSource
     ) -> Statement:
         """As ``compile_statement``."""
-        if list_bundle_types(schema):
+        if list_bundle_types(schema) or STATISTICS_PACKAGE in text.upper():
             return compile_statement(text, schema, types, tables)
         key = (schema.dialect, text, tuple(sorted(types.items())))
         statement = self._known.get(key)

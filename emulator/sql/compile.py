@@ -175,7 +175,7 @@ def refuse_long_query(sql: str) -> None:
 
 def compile_read(parsed: Parsed, sql: str, context: Context) -> Statement:
     """Compiles a statement that was read; nothing of it is passed over in silence."""
-    hints.check_statement_hints(parsed.hints, STATEMENT_HINTS)
+    hints.check_statement_hints(parsed.hints, STATEMENT_HINTS, context.schema)
     hints.check_keyword_hints(parsed.keyword_hints)
     tree = parsed.tree
     nodes = record(tree, *(parsed.returning or ()))

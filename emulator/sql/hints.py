@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 
 from emulator import errors
 from emulator.sql.grammar.hints import JOIN_HINTS
 from spanner_schema.model.errors import DdlSyntaxError
-from spanner_schema.model.schema import Dialect
+from spanner_schema.model.schema import Dialect, Schema
 from spanner_schema.syntax.tokens import Token, TokenKind, tokenize
 
 ENGINE = "SPANNER."
@@ -24,6 +24,7 @@ BASE_TABLE = "_BASE_TABLE"
 OPTIMIZER_VERSION = "OPTIMIZER_VERSION"
 STATISTICS_PACKAGE = "OPTIMIZER_STATISTICS_PACKAGE"
 OPTIMIZER_VERSIONS_MAX = 9
+LATEST_PACKAGE = {"", "latest"}
 OPTIMIZER_WORDS = {"", "latest", "latest_version", "default", "default_version"}
 
 
@@ -40,18 +41,34 @@ def check_optimizer_version(text: str) -> None:
         raise errors.invalid_argument(f"Query optimizer version: {text} is not supported")
 
 
-def check_statistics_package(name: str) -> None:
-    """A package of optimizer statistics: no database here has one. Raises INVALID_ARGUMENT."""
-    if name.strip().casefold() not in {"", "latest"}:
+def check_statistics_package(name: str, packages: Container[str]) -> None:
+    """A package of optimizer statistics that the database has. Raises INVALID_ARGUMENT."""
+    if name.strip().casefold() not in LATEST_PACKAGE and name not in packages:
         raise errors.invalid_argument(f"Requested optimizer statistics package not found: {name}.")
 
 
-def check_statement_hints(hints: Mapping[str, str], supported: Collection[str]) -> None:
-    """The hints before a statement. Raises INVALID_ARGUMENT for a name or a version that Spanner
-    does not know."""
+def check_package_hint(name: str, schema: Schema) -> None:
+    """A package that a query may name: one that is not collected while it is used.
+
+    Raises INVALID_ARGUMENT.
+    """
+    check_statistics_package(name, schema.statistics)
+    pinned = schema.options.get(STATISTICS_PACKAGE.lower(), "").strip("'\"")
+    if schema.statistics.get(name, False) and name != pinned:
+        raise errors.invalid_argument(
+            f"Requested optimizer statistics package {name} may be garbage collected: set"
+            " allow_gc = false by ALTER STATISTICS, or name it in the options of the database."
+        )
+
+
+def check_statement_hints(
+    hints: Mapping[str, str], supported: Collection[str], schema: Schema
+) -> None:
+    """The hints before a statement. Raises INVALID_ARGUMENT for a name, a version or a package of
+    statistics that Spanner does not know."""
     accepted = check_hints(hints, supported)
     check_optimizer_version(accepted.get(OPTIMIZER_VERSION, "").strip("'\""))
-    check_statistics_package(accepted.get(STATISTICS_PACKAGE, "").strip("'\"`"))
+    check_package_hint(accepted.get(STATISTICS_PACKAGE, "").strip("'\"`"), schema)
     index = accepted.get(FORCE_INDEX, BASE_TABLE).strip("'\"`")
     if index.upper() != BASE_TABLE:
         raise errors.invalid_argument(f"Invalid statement-level hint value: force_index={index}.")

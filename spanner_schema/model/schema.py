@@ -286,8 +286,9 @@ def group_indexes(indexes: tuple[Index, ...]) -> dict[str, tuple[Index, ...]]:
 class Schema:
     """A whole database. The tuples keep the order of creation.
 
-    ``proto_descriptors`` is the FileDescriptorSet of the proto bundle; only the embedded server
-    knows it.
+    ``proto_descriptors`` is the FileDescriptorSet of the proto bundle; ``statistics`` has the
+    packages of optimizer statistics, and whether each may be collected. Only the embedded server
+    knows them.
     """
 
     dialect: Dialect = Dialect.GOOGLESQL
@@ -299,6 +300,7 @@ class Schema:
     grants: tuple[Grant, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     proto_descriptors: bytes = b""
+    statistics: Mapping[str, bool] = field(default_factory=dict)
     _lookups: SchemaLookups = field(
         default_factory=SchemaLookups, init=False, repr=False, compare=False
     )

@@ -30,7 +30,6 @@ VERBATIM_KINDS = (
     "ROLE",
     "FUNCTION",
     "PLACEMENT",
-    "STATISTICS",
 )
 OPTION_WORDS = {("LOCALITY", "GROUP"): "locality_group", ("COLUMNAR", "POLICY"): "columnar_policy"}
 """Options that have keywords of their own in the PostgreSQL dialect."""
@@ -73,7 +72,7 @@ def read_create_verbatim(reader: TokenReader) -> Step:
 
 def read_alter_verbatim(reader: TokenReader) -> Step:
     """ALTER of an object that is kept as text, after ALTER."""
-    kind = accept_verbatim_kind(reader)
+    kind = "STATISTICS" if reader.accept("STATISTICS") else accept_verbatim_kind(reader)
     if kind is None:
         return reader.fail("TABLE, DATABASE, INDEX, CHANGE STREAM or another kind of object")
     reader.read_rest()

@@ -159,7 +159,6 @@ MISSING = {
     "DROP SCHEMA s1, s2": "DROP SCHEMA of several schemas",
     "CREATE PLACEMENT europe WITH (instance_partition='p', default_leader='e')": "CREATE PLACEMENT",
     "CREATE TABLE t (id bigint PRIMARY KEY, place varchar NOT NULL PLACEMENT KEY)": "PLACEMENT KEY",
-    'ALTER STATISTICS spanner."auto_2019" SET OPTIONS (allow_gc = false)': "ALTER STATISTICS",
     "CREATE TABLE t (id varchar PRIMARY KEY) WITH (type = 'fulltext_dictionary')": "option TYPE",
 }
 

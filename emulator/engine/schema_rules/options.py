@@ -55,7 +55,7 @@ def refuse_options(step: steps.Step, schema: Schema) -> None:
         if name == "default_time_zone":
             refuse_time_zone(value, schema)
         if name == "optimizer_statistics_package":
-            check_statistics_package((value or "").strip("'\""))
+            check_statistics_package((value or "").strip(QUOTES), schema.statistics)
 
 
 def refuse_sequence_kind(value: str) -> None:
