@@ -70,8 +70,11 @@ class Expressions:
             return None
         if node.find(exp.Window):
             return None
-        if any(each.name.casefold() in scope.aliases for each in node.find_all(exp.Column)):
+        columns = list(node.find_all(exp.Column))
+        if any(each.name.casefold() in scope.aliases for each in columns):
             return None
+        if any(not each.table and scope.names_row(each.name) for each in columns):
+            return None  # GoogleSQL finds no expression again that has a row in it
         scope.in_aggregate = True
         try:
             whole = self.compile(node, scope, context)

@@ -8,6 +8,7 @@ from emulator import errors
 from emulator.sql.aggregates import UNGROUPABLE, has_aggregate
 from emulator.sql.comparison import to_comparable
 from emulator.sql.compiler import Compiler, refuse_other_clauses
+from emulator.sql.literals import number_of_item
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 
@@ -41,10 +42,11 @@ def group_key(
     compiler: Compiler, node: exp.Expr, query: exp.Select, scope: Scope, context: Context
 ) -> Typed:
     """An expression, the number of an item, or the alias of one, before a column of that name."""
-    target = node
-    if isinstance(node, exp.Literal) and not node.is_string:
-        target = item_by_number(node, query.expressions)
-    elif isinstance(node, exp.Column) and not node.table:
+    number = number_of_item(node, "GROUP BY", len(query.expressions))
+    target = node if number is None else query.expressions[number]
+    if isinstance(target, exp.Star):
+        raise errors.unimplemented("GROUP BY with the number of a *")
+    if isinstance(node, exp.Column) and not node.table:
         match = [
             each
             for each in query.expressions
@@ -62,18 +64,6 @@ def group_key(
             f"Grouping by expressions of type {name_of(key.type)} is not allowed"
         )
     return key
-
-
-def item_by_number(node: exp.Literal, items: list[exp.Expr]) -> exp.Expr:
-    """The item of the SELECT list with this number."""
-    number = int(node.this) if str(node.this).isdigit() else 0
-    if not 1 <= number <= len(items):
-        raise errors.invalid_argument(
-            f"GROUP BY column number {node.this} is out of range: the SELECT list has {len(items)}"
-        )
-    if isinstance(items[number - 1], exp.Star):
-        raise errors.unimplemented("GROUP BY with the number of a *")
-    return items[number - 1]
 
 
 def group_clause(keys: list[Typed]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from emulator import errors
@@ -13,6 +15,7 @@ from emulator.sql.functions.intervals import (
     interval_of_unit,
     parse_range,
 )
+from emulator.sql.functions.numbers import INT64_MAX
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.sqlite_text import quote_text
@@ -25,25 +28,34 @@ def interval(compiler: Compiler, node: exp.Interval, scope: Scope, context: Cont
     if isinstance(node.unit, exp.IntervalSpan):
         if not isinstance(node.this, exp.Literal):
             raise errors.invalid_argument("INTERVAL ... TO ... needs a string literal")
-        form = parse_range(
-            node.this.name, *(part_name(node.unit.args[k]) for k in ("this", "expression"))
-        )
-        return Typed(quote_text(form), INTERVAL)
+        parts = (part_name(node.unit.args[k]) for k in ("this", "expression"))
+        return read_literal(parse_range, node.this.name, *parts)
     unit = part_name(node.unit)
+    interval_of_unit(0, unit)
     if isinstance(node.this, exp.Literal):
         if unit == "SECOND" and "." in node.this.name:
-            return Typed(quote_text(interval_of_seconds(node.this.name)), INTERVAL)
+            return read_literal(interval_of_seconds, node.this.name)
         try:
-            amount = int(node.this.name)
+            amount = str(int(node.this.name))
         except ValueError as error:
             raise errors.invalid_argument(
                 f"Invalid amount of an INTERVAL: {node.this.name!r}"
             ) from error
-        return Typed(quote_text(interval_of_unit(amount, unit)), INTERVAL)
-    item = compiler.compile(node.this, scope, context)
-    interval_of_unit(0, unit)
-    amount_sql = require(item, INT64, context, "The amount of the INTERVAL").sql
-    return Typed(f"fn_interval({amount_sql}, '{unit}')", INTERVAL)
+        if abs(int(amount)) > INT64_MAX:
+            raise errors.invalid_argument(f"Invalid integer literal: {amount}")
+    else:
+        item = compiler.compile(node.this, scope, context)
+        amount = require(item, INT64, context, "The amount of the INTERVAL").sql
+    # Computed with its row: a branch that is not taken may be out of range.
+    return Typed(f"fn_interval({amount}, '{unit}')", INTERVAL)
+
+
+def read_literal(read: Callable[..., str], *texts: str) -> Typed:
+    """A literal with its value. Raises INVALID_ARGUMENT also for one that is out of range."""
+    try:
+        return Typed(quote_text(read(*texts)), INTERVAL)
+    except errors.SpannerError as error:
+        raise errors.invalid_argument(error.message) from error
 
 
 def part_name(node: exp.Expr | None) -> str:

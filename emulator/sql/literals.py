@@ -7,12 +7,39 @@ from sqlglot import exp
 from emulator import errors
 from emulator.sql.compiler import Compiler, Handler
 from emulator.sql.consumption import copy_recorded
-from emulator.sql.operators import INT64_MAX
+from emulator.sql.functions.numbers import INT64_MAX
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values import forms
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, JSON, STRING
+
+WRITTEN = (
+    exp.Literal, exp.HexString, exp.RawString, exp.ByteString, exp.Boolean, exp.Null,
+)  # fmt: skip
+"""What is written as it is, without the name of a type."""
+
+
+def number_of_item(node: exp.Expr, clause: str, count: int) -> int | None:
+    """Which of ``count`` items a literal names in ORDER BY or GROUP BY, from zero.
+
+    None for what is no literal. Raises INVALID_ARGUMENT for a literal that names none.
+    """
+    inner, sign = node.unnest(), 1
+    while isinstance(inner, exp.Neg):
+        inner, sign = inner.this.unnest(), -sign
+    if not isinstance(inner, WRITTEN):
+        return None
+    text = str(inner.this)
+    digits = isinstance(inner, exp.HexString) or (not inner.is_string and text.isdigit())
+    if not digits:
+        raise errors.invalid_argument(f"Cannot {clause} literal values")
+    number = sign * int(text, 16 if isinstance(inner, exp.HexString) else 10)
+    if not 1 <= number <= count:
+        raise errors.invalid_argument(
+            f"{clause} column number {number} is out of range: there are {count} columns"
+        )
+    return number - 1
 
 
 def number_or_text(compiler: Compiler, node: exp.Literal, scope: Scope, context: Context) -> Typed:

@@ -75,7 +75,8 @@ def whole_row(scope: Scope, alias: str) -> Typed:
     columns = [c for c in relation.columns if c.column.casefold() not in relation.hidden]
     if scope.grouped is not None and not scope.in_aggregate:
         raise errors.invalid_argument(
-            f"SELECT list expression references {alias} which is neither grouped nor aggregated"
+            f"SELECT list expression references table alias {alias} which is neither grouped"
+            " nor aggregated"
         )
     return replace(struct_of(columns, [c.column for c in columns]), column=alias)
 

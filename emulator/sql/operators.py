@@ -14,6 +14,7 @@ from emulator.sql.comparison import compare
 from emulator.sql.compiler import Compiler, Handler, refuse_other_clauses
 from emulator.sql.constructors import typed_constructor
 from emulator.sql.consumption import copy_recorded
+from emulator.sql.functions.numbers import INT64_MAX
 from emulator.sql.native_calls import render_call
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of, read_datatype
@@ -21,7 +22,6 @@ from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMBERS
 from spanner_schema.model.column_types import TypeCode
 from spanner_schema.syntax.dialect import TYPED_CONSTRUCTOR, TYPED_LITERAL
 
-INT64_MAX = 2**63 - 1
 TERMS_IN_CHAIN_MAX = 100
 FLOAT_OR_INT = {INT64, FLOAT64}
 

@@ -7,6 +7,7 @@ from sqlglot import exp
 from emulator import errors
 from emulator.sql.coerce import require
 from emulator.sql.compiler import Compiler
+from emulator.sql.literals import number_of_item
 from emulator.sql.ordering import collate, order_operand, order_terms
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Columns, Typed, distinct_names
@@ -32,7 +33,7 @@ def order_keys(
     for each in order_items(node):
         operand, collation = order_operand(each.this)
         refuse_ambiguous(operand, columns)
-        place = place_by_number(operand, columns)
+        place = number_of_item(operand, "ORDER BY", len(columns))
         item = (
             columns[place].typed if place is not None else compiler.compile(operand, scope, context)
         )
@@ -63,7 +64,7 @@ def query_tail(
     terms = []
     for each in order_items(node):
         operand, collation = order_operand(each.this)
-        place = place_by_number(operand, columns)
+        place = number_of_item(operand, "ORDER BY", len(columns))
         if place is None:
             place = same_expression(compiler, operand, columns, node)
         item = results[place] if place is not None else compiler.compile(operand, scope, context)
@@ -110,20 +111,6 @@ def order_items(node: exp.Expr) -> list[exp.Ordered]:
 def order_clause(terms: list[str]) -> str:
     """ORDER BY, where there are terms."""
     return f" ORDER BY {', '.join(terms)}" if terms else ""
-
-
-def place_by_number(node: exp.Expr, columns: Columns) -> int | None:
-    """The place that a number names, from zero."""
-    if not isinstance(node, exp.Literal | exp.Boolean | exp.Null):
-        return None
-    if not isinstance(node, exp.Literal) or node.is_string or not str(node.this).isdigit():
-        raise errors.invalid_argument("Cannot ORDER BY literal values")
-    number = int(node.this)
-    if not 1 <= number <= len(columns):
-        raise errors.invalid_argument(
-            f"ORDER BY column number {node.this} is out of range: there are {len(columns)} columns"
-        )
-    return number - 1
 
 
 def limit_clause(compiler: Compiler, node: exp.Expr, context: Context) -> str:

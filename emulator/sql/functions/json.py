@@ -22,7 +22,7 @@ from emulator.sql.functions.json_paths import (
     PLAIN_KEY,
     array_text,
     dump,
-    parse_text,
+    part_of_text,
     text_path_of,
     value_by_text,
     written,
@@ -50,7 +50,7 @@ def query(document: str, path: str = "$") -> str | None:
 
 def query_text(text: str, path: str = "$") -> str | None:
     """JSON_QUERY of a STRING: null is NULL, the order of keys stays."""
-    part = value_by_text(parse_text(text), text_path_of(path))
+    part = part_of_text(text, path)
     if part is MISSING or part is None:
         return None
     return written(part)
@@ -65,18 +65,18 @@ def scalar_text(value: object) -> str | None:
 
 def value(text: str, path: str = "$") -> str | None:
     """JSON_VALUE: a scalar as a STRING, else NULL."""
-    return scalar_text(value_by_text(parse_text(text), text_path_of(path)))
+    return scalar_text(part_of_text(text, path))
 
 
 def query_array(text: str, path: str = "$") -> str | None:
     """JSON_QUERY_ARRAY: each element as JSON."""
-    part = value_by_text(parse_text(text), text_path_of(path))
+    part = part_of_text(text, path)
     return array_text([written(each) for each in part]) if isinstance(part, list) else None
 
 
 def value_array(text: str, path: str = "$") -> str | None:
     """JSON_VALUE_ARRAY: scalars as STRINGs; NULL when there is anything else."""
-    part = value_by_text(parse_text(text), text_path_of(path))
+    part = part_of_text(text, path)
     if not isinstance(part, list) or any(isinstance(each, dict | list) for each in part):
         return None
     return array_text([scalar_text(each) for each in part])

@@ -175,7 +175,9 @@ def insert(
         if path is None:
             continue
         value_ = json.loads(str(new_value)) if new_value is not None else None
-        items = value_ if array and each_element and isinstance(value_, list) else [value_]
+        if array and each_element and value_ is None:
+            continue  # a NULL array has no elements to put anywhere
+        items: list[object] = value_ if array and each_element else [value_]
         result = put(copy.deepcopy(result), path_of(str(path)), items)
     return dump(result)
 
@@ -197,7 +199,7 @@ def insert_items(current: Any, steps: Path, items: list[object]) -> Any:
     if not (target is None or isinstance(target, list)):
         return current
     before = list(target or [])
-    before += [None] * (position - len(before))
+    before += [None] * (position - len(before) + (not items and position >= len(before)))
     return set_at(current, steps[:-1], before[:position] + items + before[position:])
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from emulator.errors import out_of_range
-from emulator.values.forms import first_of_each_key
+from emulator.values.forms import first_of_each_key, refuse_constant
 from emulator.values.json_text import write_document
 
 Step = str | int
@@ -23,6 +24,7 @@ TEXT_STEP = re.compile(rf"\.({KEY})|{QUOTED_KEY}|\[\s*([\d_-]+)\s*\]", re.DOTALL
 """Of a path to what is read: what a key or a position is says the value."""
 UNSUPPORTED = re.compile(r"\*|\.\.|@")
 POSITION = re.compile(r"\d{1,18}", re.ASCII)
+BLANKS = re.compile(r"[ \t\n\r]*")
 MISSING = object()
 
 
@@ -109,7 +111,11 @@ class Members(dict[str, Any]):
 
 
 READER = json.JSONDecoder(
-    parse_int=WrittenNumber, parse_float=WrittenNumber, object_pairs_hook=Members, strict=False
+    parse_int=WrittenNumber,
+    parse_float=WrittenNumber,
+    parse_constant=refuse_constant,
+    object_pairs_hook=Members,
+    strict=False,
 )
 
 
@@ -119,6 +125,59 @@ def parse_text(text: str) -> Any:
         return READER.raw_decode(text.lstrip())[0]
     except (ValueError, RecursionError):
         return MISSING
+
+
+def part_of_text(text: str, path: str) -> Any:
+    """The part of a STRING that a path names, or MISSING.
+
+    GoogleSQL reads a text up to the end of what is asked for: what comes behind may be no JSON.
+    """
+    steps = text_path_of(path)
+    document = parse_text(text)
+    if document is not MISSING:
+        return value_by_text(document, steps)
+    try:
+        return part_of_beginning(text, steps)
+    except (ValueError, IndexError, RecursionError):
+        return MISSING
+
+
+def part_of_beginning(text: str, steps: Sequence[str]) -> Any:
+    """The part of a text that is a document up to there. Raises ValueError or IndexError."""
+    place = skip_blanks(text, 0)
+    for step in steps:
+        place = find_member(text, place, step)
+    return READER.raw_decode(text, place)[0]
+
+
+def find_member(text: str, place: int, step: str) -> int:
+    """Where the value of a key or a position of the document at ``place`` begins."""
+    keyed = text[place] == "{"
+    if not keyed and text[place] != "[":
+        raise ValueError("neither an object nor an array")
+    for position in itertools.count():
+        place = skip_blanks(text, place + 1)
+        name = str(position)
+        if keyed:
+            if text[place] != '"':
+                raise ValueError("no key")
+            name, place = READER.raw_decode(text, place)
+            place = skip_blanks(text, place)
+            if text[place] != ":":
+                raise ValueError("no value")
+            place = skip_blanks(text, place + 1)
+        if name == step:
+            return place
+        place = skip_blanks(text, READER.raw_decode(text, place)[1])
+        if text[place] != ",":
+            raise ValueError("no such member")
+    raise AssertionError("unreachable: the loop ends with its text")
+
+
+def skip_blanks(text: str, place: int) -> int:
+    """The next place that has no blank."""
+    match = BLANKS.match(text, place)
+    return match.end() if match else place
 
 
 def written(value: Any) -> str:

@@ -12,11 +12,10 @@ from typing import Any
 from emulator.errors import out_of_range
 from emulator.sql.functions import intervals
 from emulator.sql.functions.aggregates import WINDOWED
-from emulator.sql.functions.numbers import Float, read_float, write_float
+from emulator.sql.functions.numbers import INT64_MAX, Float, read_float, write_float
 from emulator.values.forms import NUMERIC_CONTEXT, decimal_from_numeric, numeric_from_decimal
 
 SMALLEST_BIT = 1074
-INT64_MAX = 2**63 - 1
 
 Finish = Callable[[list[object]], object]
 Factory = Callable[[], Any]

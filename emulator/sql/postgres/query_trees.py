@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from emulator import errors
+from emulator.sql.functions.numbers import INT64_MAX
 from emulator.sql.postgres.dml_trees import DmlTrees
 from emulator.sql.postgres.expression_trees import ExpressionTrees
 from emulator.sql.postgres.hints import StatementHints
@@ -16,7 +17,6 @@ from emulator.sql.postgres.source_trees import SourceTrees
 from spanner_schema.model.schema import Schema
 from spanner_schema.syntax.dialect import Parsed
 
-INT64_MAX = 2**63 - 1
 SETS = {"SETOP_UNION": exp.Union, "SETOP_INTERSECT": exp.Intersect, "SETOP_EXCEPT": exp.Except}
 
 

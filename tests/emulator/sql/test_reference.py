@@ -54,6 +54,33 @@ TEXTS: list[tuple[str, str]] = [
     ),
     ("FORMAT('%T', STRUCT('a'))", 'STRUCT("a")'),
     ("FORMAT('%t|%T', INTERVAL 1 DAY, DATE '2020-01-01')", '0-0 1 0:0:0|DATE "2020-01-01"'),
+    # A text is read up to the end of what a JSONPath asks for.
+    ("JSON_VALUE('[1, x', '$[0]')", "1"),
+    ('JSON_VALUE(\'{"a": {"b": [1, {"c": "d"}, x\', \'$.a.b[1].c\')', "d"),
+    ("JSON_QUERY('{\"a\": [1, {\"c\": 2}], b', '$.a')", '[1,{"c":2}]'),
+    ("FORMAT('%t', JSON_QUERY_ARRAY('{\"a\": [1], x', '$.a'))", "[1]"),
+    ("FORMAT('%t', JSON_VALUE('[1, x, 3]', '$[2]'))", "NULL"),
+    ("FORMAT('%t', JSON_QUERY('{\"a\": [1, {', '$.a'))", "NULL"),
+    ("FORMAT('%t', JSON_VALUE('{1: 1', '$.1'))", "NULL"),
+    ("FORMAT('%t', JSON_VALUE('[NaN]', '$[0]'))", "NULL"),
+    # A NULL array has no elements; an empty one makes the place for them.
+    (
+        "TO_JSON_STRING(JSON_ARRAY_INSERT(JSON '[1]', '$[3]', CAST(NULL AS ARRAY<INT64>)))",
+        "[1]",
+    ),
+    (
+        "TO_JSON_STRING(JSON_ARRAY_INSERT(JSON '[1]', '$[1]', CAST([] AS ARRAY<INT64>)))",
+        "[1,null]",
+    ),
+    (
+        "TO_JSON_STRING(JSON_ARRAY_APPEND(JSON 'null', '$', CAST(NULL AS ARRAY<INT64>)))",
+        "null",
+    ),
+    # What is not computed may be out of range.
+    (
+        "CAST(COALESCE(INTERVAL -3 DAY, INTERVAL 9223372036854775807 HOUR) AS STRING)",
+        "0-0 -3 0:0:0",
+    ),
     # Regular expressions of RE2.
     ("ARRAY_TO_STRING(REGEXP_EXTRACT_ALL('abc', ''), ',')", ",,"),
     ("REGEXP_REPLACE('banana', 'a*', 'x')", "xbxnxnx"),
@@ -169,6 +196,15 @@ ROWS: list[tuple[str, list[tuple[object, ...]]]] = [
 ]
 
 REFUSED = [
+    "SELECT 1 AS x ORDER BY r'a'",
+    "SELECT 1 AS x ORDER BY ('a')",
+    "SELECT 1 AS x ORDER BY b'a'",
+    "SELECT 1 AS x ORDER BY -1",
+    "SELECT COUNT(*) FROM UNNEST([1]) AS x GROUP BY 'a'",
+    "SELECT COUNT(*) FROM UNNEST([1]) AS x GROUP BY 1.5",
+    "SELECT t IS NULL, COUNT(*) FROM (SELECT 1 AS x) AS t GROUP BY t IS NULL",
+    "SELECT IF(TRUE, INTERVAL 1 DAY, INTERVAL 9223372036854775808 HOUR) IS NULL",
+    "SELECT IF(TRUE, INTERVAL 1 DAY, INTERVAL '20000-1' YEAR TO MONTH) IS NULL",
     # The name of a table is its row, and hides a column of that name.
     "SELECT s FROM (SELECT 1 AS s) AS s ORDER BY s",
     "SELECT COUNT(*) AS n, s FROM (SELECT 1 AS s) AS s GROUP BY s",
