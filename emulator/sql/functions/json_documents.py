@@ -174,7 +174,7 @@ def insert(
     for path, new_value, array in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
         if path is None:
             continue
-        value_ = json.loads(str(new_value)) if new_value is not None else None
+        value_: Any = json.loads(str(new_value)) if new_value is not None else None
         if array and each_element and value_ is None:
             continue  # a NULL array has no elements to put anywhere
         items: list[object] = value_ if array and each_element else [value_]
