@@ -125,9 +125,13 @@ def change(database: Database, rows: int) -> None:
     database.run_in_transaction(work)
 
 
-def poll(database: Database) -> Poll:
-    """Asks for the changed rows, several times."""
-    params = {"shards": list(range(-18, 19)), "start": "1970-01-01T00:00:00Z"}
+NOTHING_SINCE = "2200-01-01T00:00:00Z"
+"""A start behind which nothing has changed."""
+
+
+def poll(database: Database, start: str = "1970-01-01T00:00:00Z") -> Poll:
+    """Asks for the rows that changed since ``start``, several times."""
+    params = {"shards": list(range(-18, 19)), "start": start}
     types = {"shards": param_types.Array(param_types.INT64), "start": param_types.TIMESTAMP}
     times: list[float] = []
     rows = scanned = 0

@@ -46,6 +46,7 @@ COLUMNS = {
     "commit_of_5000_s": Column("one commit of 5,000 rows", SECONDS, 3),
     "in_10000_s": Column("a query with 10,000 items in IN", SECONDS, 3),
     "poll_server_ms": Column("server's time for a poll", MILLISECONDS, 2),
+    "idle_poll_server_ms": Column("for a poll that finds nothing", MILLISECONDS, 2),
     "commit_p99_ms": Column("p99 of a commit", MILLISECONDS, 2),
     "ready_s": Column("start of an empty server", SECONDS, 2),
     "scanned/row": Column("scanned per delivered row", ROWS, 2),

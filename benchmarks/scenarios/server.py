@@ -199,10 +199,13 @@ def measure_large_table(settings: ServerSettings, data_dir: Path | None) -> Figu
         loaded = time.perf_counter() - began
         singers.change(database, rows)
         polled = singers.poll(database)
+        idle = singers.poll(database, singers.NOTHING_SINCE)
         count, took = singers.stream_table(database)
         native = read_with_go(rows, database) if settings.client == "go" else {}
-    if count != rows or polled.rows != min(rows, singers.CHANGED):
-        raise RunError(f"read {count:,} of {rows:,} rows, and {polled.rows} changed rows")
+    if count != rows or polled.rows != min(rows, singers.CHANGED) or idle.rows:
+        raise RunError(
+            f"read {count:,} of {rows:,} rows, {polled.rows} changed ones and {idle.rows} later"
+        )
     figure: Figure = {
         "rows": rows,
         "loaded_rows/s": round(rows / loaded),
@@ -210,6 +213,7 @@ def measure_large_table(settings: ServerSettings, data_dir: Path | None) -> Figu
         "polled_rows": polled.rows,
         "poll_scanned": polled.scanned,
         "poll_server_ms": polled.server_ms,
+        "idle_poll_server_ms": idle.server_ms,
         **native,
     }
     return figure | measure_disk(rows, data_dir) if data_dir else figure

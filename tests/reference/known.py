@@ -20,7 +20,7 @@ FIELDS = re.compile(
     r"|, .*\) (=|<>) \(.*, |STRUCT\(.*\)\.\w"
 )
 """A field of a struct behind one that has decided a comparison, or that nobody asks for."""
-EMPTY_SIDE = re.compile(r"\bINTERSECT\b")
+EMPTY_SIDE = re.compile(r"\b(INTERSECT|EXCEPT DISTINCT)\b")
 """An empty side decides that nothing of the other one is needed."""
 DROPPED = re.compile(r"SELECT \* EXCEPT \(v\)")
 """A column that the query around leaves out."""
@@ -65,7 +65,7 @@ def find_uncomputed(sql: str) -> str | None:
     if sql.startswith("WITH "):
         return "the reference computes columns of WITH for rows that no result needs"
     if EMPTY_SIDE.search(sql):
-        return "the reference computes a side of INTERSECT although the other one is empty"
+        return "the reference computes a side of INTERSECT or EXCEPT although the other one is empty"
     if DROPPED.search(sql):
         return "the reference computes columns that EXCEPT leaves out"
     if FIELDS.search(sql):
