@@ -65,7 +65,7 @@ def find_uncomputed(sql: str) -> str | None:
     if sql.startswith("WITH "):
         return "the reference computes columns of WITH for rows that no result needs"
     if EMPTY_SIDE.search(sql):
-        return "the reference computes a side of INTERSECT or EXCEPT although the other one is empty"
+        return "the reference computes a side of INTERSECT or EXCEPT although the other is empty"
     if DROPPED.search(sql):
         return "the reference computes columns that EXCEPT leaves out"
     if FIELDS.search(sql):
