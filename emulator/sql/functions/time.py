@@ -265,8 +265,14 @@ def refuse_bad_values(function: Callable[..., str]) -> Callable[..., str]:
     return call
 
 
+def cut_to_int32(number: int) -> int:
+    """The lower 32 bits of an integer, with their sign."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
 def date_of_parts(year: int, month: int, day: int) -> str:
-    """DATE(year, month, day)."""
+    """DATE(year, month, day), each cut to 32 bits as GoogleSQL does."""
+    year, month, day = (cut_to_int32(each) for each in (year, month, day))
     try:
         return date(year, month, day).isoformat()
     except (ValueError, OverflowError) as error:

@@ -54,6 +54,7 @@ TEXTS: list[tuple[str, str]] = [
     ),
     ("FORMAT('%T', STRUCT('a'))", 'STRUCT("a")'),
     ("FORMAT('%t|%T', INTERVAL 1 DAY, DATE '2020-01-01')", '0-0 1 0:0:0|DATE "2020-01-01"'),
+    ("CAST(DATE(4294969316, 1, 4294967298) AS STRING)", "2020-01-02"),
     # A text is read up to the end of what a JSONPath asks for.
     ("JSON_VALUE('[1, x', '$[0]')", "1"),
     ('JSON_VALUE(\'{"a": {"b": [1, {"c": "d"}, x\', \'$.a.b[1].c\')', "d"),
