@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import google.oauth2.credentials
 import pytest
+from fixtures.http_server import HttpServer
 from fixtures.wrong_values import run_here
 
 from watcher.spanner.address import DatabaseAddress
@@ -110,18 +110,17 @@ def tokens(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr(google.oauth2.credentials, "_GOOGLE_OAUTH2_TOKEN_ENDPOINT", f"{url}/token")
+    server = HttpServer(Handler)
+    monkeypatch.setattr(
+        google.oauth2.credentials, "_GOOGLE_OAUTH2_TOKEN_ENDPOINT", f"{server.url}/token"
+    )
 
     def serve(**by_path: Answer) -> str:
         answers.update({f"/{name}": answer for name, answer in by_path.items()})
-        return url
+        return server.url
 
     yield serve
-    server.shutdown()
-    server.server_close()
+    server.close()
 
 
 def write_credentials(
