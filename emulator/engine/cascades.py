@@ -75,7 +75,7 @@ class CascadeRules:
         """Rows are deleted. Raises when one of them is referenced and was written before."""
         name = table.name.casefold()
         keys = resolve_key_timestamps(table, delete.keys, self.moment)
-        clauses = key_clauses(key_parts(table, None), keys, len(table.primary_key))
+        clauses = key_clauses(key_parts(table, None), keys)
         for each in self.keys:
             if each.referenced.name.casefold() != name:
                 continue

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from emulator.engine.refusals import wrong_key_size
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.values.sqlite_text import quote_name
 from emulator.values.types import FLOATS
@@ -97,19 +96,12 @@ def is_floating(table: Table, name: str) -> bool:
     return column is not None and column.type.code in FLOATS
 
 
-def key_clauses(parts: Sequence[KeyColumn], keys: KeySet, full_keys: int) -> list[Clause]:
-    """One condition for each key and range; ``full_keys`` is the number of parts of a key."""
+def key_clauses(parts: Sequence[KeyColumn], keys: KeySet) -> list[Clause]:
+    """One condition for each key and range."""
     if keys.all:
         return [EVERYTHING]
-    points = [point_clause(parts, key, full_keys) for key in dict.fromkeys(keys.keys)]
+    points = [Clause(equality_sql(parts, len(key)), key) for key in dict.fromkeys(keys.keys)]
     return points + [range_clause(parts, r) for r in keys.ranges]
-
-
-def point_clause(parts: Sequence[KeyColumn], key: tuple[Stored, ...], full_keys: int) -> Clause:
-    """Rows with one key."""
-    if len(key) != full_keys:
-        raise wrong_key_size(full_keys, len(key))
-    return Clause(equality_sql(parts, len(key)), key)
 
 
 def equality_sql(parts: Sequence[KeyColumn], count: int) -> str:
@@ -120,9 +112,6 @@ def equality_sql(parts: Sequence[KeyColumn], count: int) -> str:
 def range_clause(parts: Sequence[KeyColumn], key_range: KeyRange) -> Clause:
     """Rows between two prefixes. What both have in common is looked up by equality."""
     start, end = key_range.start, key_range.end
-    for prefix in (start, end):
-        if len(prefix) > len(parts):
-            raise wrong_key_size(len(parts), len(prefix))
     common = 0
     while common < min(len(start), len(end)) and start[common] == end[common]:
         common += 1

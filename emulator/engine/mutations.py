@@ -14,6 +14,7 @@ from emulator.engine.refusals import (
     commit_timestamp_not_allowed,
     future_timestamp,
     generated_key_changed,
+    generated_key_missing,
     key_column_missing,
     row_exists,
     row_not_found,
@@ -21,6 +22,7 @@ from emulator.engine.refusals import (
     wrong_row_size,
 )
 from emulator.engine.write_plans import PENDING_TEXT, Moment, Row, WritePlan
+from emulator.sql.compile import compile_expression
 from emulator.storage.sqlite import current_table
 from emulator.values.requests import (
     COMMIT_TIMESTAMP,
@@ -191,6 +193,7 @@ def update_rows(
     plan, rows = compute_keys(connection, plan, rows)
     if plan.padding:
         raise key_column_missing(plan.table.name, plan.columns[-1].name)
+    refuse_unknown_generated_key(plan, rows)
     refuse_partial_key(plan)
     for row in rows:
         if not update_row(connection, plan, row, moment):
@@ -265,6 +268,19 @@ def exists(connection: apsw.Connection, plan: WritePlan, key: Row) -> bool:
     return connection.execute(plan.find, key).fetchone() is not None
 
 
+def refuse_unknown_generated_key(plan: WritePlan, rows: Sequence[Row]) -> None:
+    """An update gives the generated parts of a key, or the columns from which they follow."""
+    given = {column.name for column in plan.columns}
+    keys = {part.column.casefold() for part in plan.table.primary_key}
+    for column in plan.table.columns:
+        if column.generated is None or column.name in given or column.name.casefold() not in keys:
+            continue
+        for source in compile_expression(column.generated, plan.table, plan.schema).columns:
+            if source not in given and source.casefold() not in keys:
+                row = dict(zip([each.name for each in plan.columns], rows[0], strict=True))
+                raise generated_key_missing(plan.table, column.name, source, row)
+
+
 def refuse_partial_key(plan: WritePlan) -> None:
     """An update or a replace must give the whole key."""
     if not plan.identified:
@@ -289,11 +305,8 @@ def delete_rows(
         raise unknown_table(delete.table)
     deleted = 0
     keys = delete.keys
-    for clause in key_clauses(
-        key_parts(table, None),
-        resolve_key_timestamps(table, delete.keys, moment),
-        len(table.primary_key),
-    ):
+    resolved = resolve_key_timestamps(table, delete.keys, moment)
+    for clause in key_clauses(key_parts(table, None), resolved):
         sql = f"DELETE FROM {current_table(table.name)} WHERE {clause.sql}"
         connection.execute(sql, clause.values)
         deleted += connection.changes()

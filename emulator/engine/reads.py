@@ -86,13 +86,12 @@ def plan_read(
         if index is None or index.table.casefold() != table.name.casefold():
             raise unknown_index(index_name, table.name)
     order = key_parts(table, index, schema.dialect)
-    full = len(table.primary_key) if index is None else len(index.parts)
     return ReadPlan(
         table,
         index,
         tuple(result_column(table, index, name) for name in columns),
         order,
-        tuple(key_clauses(order, keys, full)),
+        tuple(key_clauses(order, keys)),
         limit,
         EVERYTHING if within is None else range_clause(order, within),
     )

@@ -95,9 +95,25 @@ def key_column_missing(table: str, name: str) -> SpannerError:
     return failed_precondition(f"Mutation of table {table} must specify the key column {name}.")
 
 
-def wrong_key_size(expected: int, actual: int) -> SpannerError:
-    """A key has too many or too few parts."""
-    return failed_precondition(f"Wrong number of key parts: expected {expected}, found {actual}.")
+def generated_key_missing(
+    table: Table, column: str, depends_on: str, row: Mapping[str, Stored]
+) -> SpannerError:
+    """An update gives neither a generated part of the key nor what it is computed from. ``row``:
+    what it gives."""
+    names = [part.column for part in table.primary_key]
+    key = ",".join(format_values(table, [n], [row[n]]) if n in row else "<default>" for n in names)
+    return failed_precondition(
+        f"For an Update, the value of a generated primary key `{column}` must be explicitly"
+        f" specified, or else its non-key dependent column `{depends_on}` must be specified. Key:"
+        f" [{key}]"
+    )
+
+
+def wrong_key_size(name: str, expected: int, values: str) -> SpannerError:
+    """A key of a table or an index has too many or too few parts; ``values`` as JSON."""
+    return failed_precondition(
+        f"Wrong number of key parts for {name}. Expected: {expected}. Got: {values}"
+    )
 
 
 def wrong_row_size(columns: int) -> SpannerError:

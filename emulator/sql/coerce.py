@@ -191,10 +191,13 @@ def widen(item: Typed, target: Type) -> Typed:
     return Typed(f"CAST({item.sql} AS REAL)", target, literal=item.literal)
 
 
-def coerce_literal(item: Typed, target: Type, context: Context) -> Typed:
-    """A literal as another type, converted now. Raises INVALID_ARGUMENT."""
+def coerce_literal(item: Typed, target: Type, context: Context) -> Typed | None:
+    """A literal as another type, converted now, but bytes to a message as a parameter is. Raises
+    INVALID_ARGUMENT."""
     assert item.type is not None
     assert item.literal is not None
+    if item.type.code is TypeCode.BYTES:
+        return coerce_parameter(item, target, context)
     if target.proto_name is not None:
         return convert_literal(item, target, context.protos)
     try:

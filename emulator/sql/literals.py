@@ -67,7 +67,7 @@ def octets(compiler: Compiler, node: exp.ByteString, scope: Scope, context: Cont
     """b'...': the escapes are undone already, a character above 255 stands for its UTF-8."""
     text = str(node.this)
     raw = text.encode("latin-1") if all(ord(c) < 256 for c in text) else text.encode()
-    return Typed(f"x'{raw.hex()}'", BYTES)
+    return Typed(f"x'{raw.hex()}'", BYTES, literal=text)
 
 
 def raw_text(compiler: Compiler, node: exp.RawString, scope: Scope, context: Context) -> Typed:

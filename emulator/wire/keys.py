@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+from google.protobuf.json_format import MessageToDict
 
 from emulator.engine.keys import key_parts
-from emulator.engine.refusals import unknown_index, unknown_table
-from emulator.errors import failed_precondition, invalid_argument
+from emulator.engine.refusals import unknown_index, unknown_table, wrong_key_size
+from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.values.protos import types_of
 from emulator.values.requests import KeyRange, KeySet, Stored
 from emulator.wire.messages import Message
@@ -15,7 +19,17 @@ from spanner_schema.model.column_types import Type
 from spanner_schema.model.schema import Index, Schema, Table
 
 
-def key_decoders(schema: Schema, table_name: str, index_name: str = "") -> list[Decoder]:
+@dataclass(frozen=True, slots=True)
+class KeyDecoders:
+    """How the parts of the key of a table or an index are read: its name, the number of parts of a
+    whole key, and a decoder for each part; an index has those of the table's key behind its own."""
+
+    name: str
+    size: int
+    decoders: tuple[Decoder, ...]
+
+
+def key_decoders(schema: Schema, table_name: str, index_name: str = "") -> KeyDecoders:
     """How the parts of a table's key, or of an index key, are read."""
     table = schema.find_table(table_name)
     if table is None:
@@ -26,7 +40,11 @@ def key_decoders(schema: Schema, table_name: str, index_name: str = "") -> list[
         if index is None or index.table.casefold() != table.name.casefold():
             raise unknown_index(index_name, table.name)
     types = types_of(schema)
-    return [decoder(column_type(table, part.column), types) for part in key_parts(table, index)]
+    return KeyDecoders(
+        table.name if index is None else index.name,
+        len(table.primary_key if index is None else index.parts),
+        tuple(decoder(column_type(table, part.column), types) for part in key_parts(table, index)),
+    )
 
 
 def column_type(table: Table, name: str) -> Type:
@@ -37,14 +55,25 @@ def column_type(table: Table, name: str) -> Type:
     return column.type
 
 
-def read_key(decoders: Sequence[Decoder], values: Sequence[Message]) -> tuple[Stored, ...]:
-    """One key, or a prefix of one. Raises FAILED_PRECONDITION for values of other types."""
-    if len(values) > len(decoders):
-        raise failed_precondition(
-            f"Wrong number of key parts: expected at most {len(decoders)}, found {len(values)}."
-        )
+def read_key(key: KeyDecoders, values: Sequence[Message]) -> tuple[Stored, ...]:
+    """A whole key. Raises FAILED_PRECONDITION for another number of parts, or other types."""
+    if len(values) != key.size:
+        raise refuse_size(key, values)
+    return read_parts(key, values)
+
+
+def refuse_size(key: KeyDecoders, values: Sequence[Message]) -> SpannerError:
+    """The error of a key with another number of parts."""
+    parts = [MessageToDict(value) for value in values]
+    return wrong_key_size(key.name, key.size, json.dumps(parts, separators=(",", ":")))
+
+
+def read_parts(key: KeyDecoders, values: Sequence[Message]) -> tuple[Stored, ...]:
+    """The first parts of a key, or all."""
+    if len(values) > len(key.decoders):
+        raise refuse_size(key, values)
     parts: list[Stored] = []
-    for decode, value in zip(decoders, values, strict=False):
+    for decode, value in zip(key.decoders, values, strict=False):
         try:
             parts.append(decode(value))
         except ValueError as error:
@@ -52,24 +81,24 @@ def read_key(decoders: Sequence[Decoder], values: Sequence[Message]) -> tuple[St
     return tuple(parts)
 
 
-def read_key_range(decoders: Sequence[Decoder], proto: Message) -> KeyRange:
+def read_key_range(key: KeyDecoders, proto: Message) -> KeyRange:
     """Keys between two prefixes; both ends must be given."""
     start, end = proto.WhichOneof("start_key_type"), proto.WhichOneof("end_key_type")
     if start is None or end is None:
         raise invalid_argument("KeyRange must have a start and an end.")
     return KeyRange(
-        read_key(decoders, getattr(proto, start).values),
-        read_key(decoders, getattr(proto, end).values),
+        read_parts(key, getattr(proto, start).values),
+        read_parts(key, getattr(proto, end).values),
         start_closed=start == "start_closed",
         end_closed=end == "end_closed",
     )
 
 
-def read_key_set(decoders: Sequence[Decoder], proto: Message) -> KeySet:
+def read_key_set(key: KeyDecoders, proto: Message) -> KeySet:
     """The keys and ranges of a request."""
     if proto.all_:
         return KeySet(all=True)
     return KeySet(
-        tuple(read_key(decoders, item.values) for item in proto.keys),
-        tuple(read_key_range(decoders, item) for item in proto.ranges),
+        tuple(read_key(key, item.values) for item in proto.keys),
+        tuple(read_key_range(key, item) for item in proto.ranges),
     )

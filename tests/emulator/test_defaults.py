@@ -3,6 +3,7 @@ would have written, for every type, in both dialects, by every way to write."""
 
 from __future__ import annotations
 
+from fixtures.music import BUNDLE, DESCRIPTORS, GENRE, HOME, SINGER
 from fixtures.postgres_databases import CreatePostgres
 from fixtures.server import CreateDatabase
 from google.cloud.spanner_v1.database import Database
@@ -40,6 +41,22 @@ GOOGLESQL = [
     ("NUMERIC", "IF(TRUE, 1, 2)"),
     ("FLOAT64", "COALESCE(NULL, 1)"),
 ]
+PROTOS = [
+    (GENRE, "3"),
+    (GENRE, "'FOLK'"),
+    (GENRE, f"CAST('ROCK' AS {GENRE})"),
+    (GENRE, f"CAST(2 AS {GENRE})"),
+    ("Mood", "7"),
+    (f"ARRAY<{GENRE}>", f"[CAST(1 AS {GENRE}), NULL]"),
+    (f"ARRAY<{GENRE}>", "[1, 2]"),
+    (SINGER, "'singer_id: 1 genre: FOLK songs: \"a\"'"),
+    (SINGER, "b'\\x08\\x05'"),
+    (SINGER, f"NEW {SINGER}(1 AS singer_id, NEW {HOME}(1999 AS start_year) AS home)"),
+    (SINGER, f"CAST('nationality: \"FR\"' AS {SINGER})"),
+    (f"ARRAY<{HOME}>", f"[NEW {HOME}(2000 AS start_year), NULL]"),
+    ("Note", "NULL"),
+]
+"""Messages and enums, also from literals that become one."""
 POSTGRESQL = [
     ("boolean", "true"),
     ("boolean", "'t'"),
@@ -112,10 +129,18 @@ def check(database: Database, cases: list[tuple[str, str]], table: str) -> None:
             assert by_alter == (wanted if number > 4 else None), (case, number)
 
 
+COLUMNS = "id INT64 NOT NULL, v {type}, d {type} DEFAULT ({value}), a {type}"
+TABLE = f"CREATE TABLE {{t}} ({COLUMNS}, g {{type}} AS ({{value}}) STORED) PRIMARY KEY (id)"
+
+
 def test_a_default_is_what_an_insert_writes(create_database: CreateDatabase) -> None:
-    columns = "id INT64 NOT NULL, v {type}, d {type} DEFAULT ({value}), a {type}"
-    table = f"CREATE TABLE {{t}} ({columns}, g {{type}} AS ({{value}}) STORED) PRIMARY KEY (id)"
-    check(create_database(), GOOGLESQL, table)
+    check(create_database(), GOOGLESQL, TABLE)
+
+
+def test_a_default_of_a_message_or_an_enum_is_what_an_insert_writes(
+    create_database: CreateDatabase,
+) -> None:
+    check(create_database(BUNDLE, proto_descriptors=DESCRIPTORS), PROTOS, TABLE)
 
 
 def test_a_default_is_what_an_insert_writes_in_postgresql(create_postgres: CreatePostgres) -> None:

@@ -453,13 +453,10 @@ def test_a_key_part_that_is_left_out_is_null() -> None:
             assert code(error) is grpc.StatusCode.FAILED_PRECONDITION
 
 
-def test_malformed_rows_and_keys_are_refused(singers: Database) -> None:
+def test_malformed_rows_are_refused(singers: Database) -> None:
     with pytest.raises(SpannerError, match="size mismatch") as error:
         write(singers, INSERT, "Singers", "SingerId Name", (5,))
     assert code(error) is grpc.StatusCode.INVALID_ARGUMENT
-    with pytest.raises(SpannerError, match="key parts") as error:
-        delete(singers, "Singers", (1, 2))
-    assert code(error) is grpc.StatusCode.FAILED_PRECONDITION
 
 
 def test_a_key_has_a_greatest_size() -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 from fixtures.queries import ask
 from fixtures.server import CreateDatabase
-from google.api_core.exceptions import GoogleAPICallError
-from google.cloud.spanner_v1 import KeySet
+from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError
+from google.cloud.spanner_v1 import KeyRange, KeySet
 from google.cloud.spanner_v1.database import Database
 
 from spanner_schema.model.schema import Dialect
@@ -27,6 +27,8 @@ SCHEMAS = {
         "CREATE UNIQUE INDEX by_code ON parents (code)",
         "CREATE TABLE children (id INT64 NOT NULL, parent_id INT64, CONSTRAINT fk FOREIGN KEY"
         " (parent_id) REFERENCES parents (id)) PRIMARY KEY (id)",
+        "CREATE TABLE keyed (id1 INT64 NOT NULL, part1 STRING(9), id2 STRING(9) NOT NULL"
+        " AS (CONCAT(part1, 'x')) STORED, name STRING(9)) PRIMARY KEY (id1, id2)",
     ),
     Dialect.POSTGRESQL: (
         "CREATE TABLE authors (author_id bigint PRIMARY KEY, name varchar(200), active boolean,"
@@ -39,6 +41,8 @@ SCHEMAS = {
         "CREATE UNIQUE INDEX by_code ON parents (code)",
         "CREATE TABLE children (id bigint PRIMARY KEY, parent_id bigint,"
         " CONSTRAINT fk FOREIGN KEY (parent_id) REFERENCES parents (id))",
+        "CREATE TABLE keyed (id1 bigint, part1 varchar(9), id2 varchar(9) GENERATED ALWAYS AS"
+        " (part1 || 'x') STORED NOT NULL, name varchar(9), PRIMARY KEY (id1, id2))",
     ),
 }
 AUTHOR = "author_id name active photo"
@@ -134,6 +138,47 @@ def test_a_refused_mutation_names_the_row(library: Database) -> None:
         (1, "Jane Austen"),
         (3, "Other"),
     ]
+
+
+WRONG_SIZE = "Wrong number of key parts for {}. Expected: {}. Got: {}"
+
+
+@pytest.mark.both_dialects
+def test_a_key_of_another_size_is_told(library: Database) -> None:
+    for table, key, size, values in (
+        ("books", (1,), 2, '["1"]'),
+        ("books", (1, "Emma", 3), 2, '["1","Emma","3"]'),
+        ("authors", (None, True), 1, "[null,true]"),
+    ):
+        with pytest.raises(FailedPrecondition) as error, library.batch() as batch:
+            batch.delete(table, KeySet(keys=[key]))
+        assert message_of(error.value) == WRONG_SIZE.format(table, size, values)
+    for index, keys in (
+        ("by_name", KeySet(keys=[("a",)])),
+        ("by_name", KeySet(ranges=[KeyRange(start_closed=["a"] * 5, end_closed=["a"])])),
+    ):
+        with pytest.raises(FailedPrecondition) as error, library.snapshot() as snapshot:
+            list(snapshot.read("authors", ["author_id"], keys, index=index))
+        assert message_of(error.value).startswith("Wrong number of key parts for by_name. Expected")
+    with library.snapshot() as snapshot:
+        whole = KeySet(keys=[("jane austen", True, b"AQ==")])
+        assert list(snapshot.read("authors", ["author_id"], whole, index="by_name")) == [[1]]
+
+
+@pytest.mark.both_dialects
+def test_an_update_without_a_generated_part_of_the_key_is_told(library: Database) -> None:
+    with library.batch() as batch:
+        batch.insert("keyed", ["id1", "part1", "name"], [(1, "a", "n")])
+    with pytest.raises(FailedPrecondition) as error, library.batch() as batch:
+        batch.update("keyed", ["id1", "name"], [(1, "m")])
+    assert message_of(error.value) == (
+        "For an Update, the value of a generated primary key `id2` must be explicitly specified, or"
+        " else its non-key dependent column `part1` must be specified. Key: [1,<default>]"
+    )
+    with library.batch() as batch:
+        batch.update("keyed", ["id1", "id2", "name"], [(1, "ax", "k")])
+        batch.update("keyed", ["id1", "part1", "name"], [(1, "a", "m")])
+    assert ask(library, "SELECT id1, id2, name FROM keyed").rows == [(1, "ax", "m")]
 
 
 @pytest.mark.both_dialects
