@@ -420,7 +420,9 @@ def test_a_stream_of_moving_keys_is_read_as_bytes_of_messages(
     [
         ("SELECT to_char(1, 'RN')", "the pattern RN of numbers"),
         ("SELECT spanner.score(NULL, 'a')", "spanner.score"),
-        ("SELECT 1::int2", "the type int2"),
+        ("SELECT 1::int2", "The Postgres Type is not supported: smallint"),
+        ("SELECT CAST(1 AS smallint)", "The Postgres Type is not supported: smallint"),
+        ("SELECT '1'::time", "Type is not supported: time without time zone"),
         ("SELECT (1, 2) = (1, 2)", "The expression RowExpr"),
         ("SELECT 'a' SIMILAR TO 'b'", "An expression of the kind SIMILAR"),
     ],

@@ -21,6 +21,21 @@ BY_NAME = {
 }
 
 
+MISSING = {
+    **{name: name for name in ("bit", "box", "cidr", "circle", "inet", "json", "line", "lseg")},
+    **{name: name for name in ("macaddr", "macaddr8", "money", "path", "pg_lsn", "point")},
+    **{name: name for name in ("polygon", "tsquery", "tsvector", "xml")},
+    "bpchar": "character",
+    "char": '"char"',
+    "int2": "smallint",
+    "time": "time without time zone",
+    "timestamp": "timestamp without time zone",
+    "timetz": "time with time zone",
+    "varbit": "bit varying",
+}
+"""The types of PostgreSQL that Spanner has not, with the names by which PostgreSQL shows them."""
+
+
 def read_type(node: Node) -> tuple[Type, tuple[int, ...]]:
     """A type as a cast names it, and its modifiers. Raises UNIMPLEMENTED for another one."""
     parts = node.names("names")
@@ -29,6 +44,8 @@ def read_type(node: Node) -> tuple[Type, tuple[int, ...]]:
         parts = parts if owner == "pg_catalog" else [owner, *parts]
     name = ".".join(parts)
     type_ = BY_NAME.get(name)
+    if name in MISSING:
+        raise errors.unsupported(f"The Postgres Type is not supported: {MISSING[name]}")
     if type_ is None:
         raise errors.unimplemented(f"the type {name}")
     modifiers = tuple(integer_of(each) for each in node.nodes("typmods"))
