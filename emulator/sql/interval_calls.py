@@ -15,7 +15,7 @@ from emulator.sql.functions.intervals import (
     interval_of_unit,
     parse_range,
 )
-from emulator.sql.functions.numbers import INT64_MAX
+from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values.sqlite_text import quote_text
@@ -41,7 +41,7 @@ def interval(compiler: Compiler, node: exp.Interval, scope: Scope, context: Cont
             raise errors.invalid_argument(
                 f"Invalid amount of an INTERVAL: {node.this.name!r}"
             ) from error
-        if abs(int(amount)) > INT64_MAX:
+        if not INT64_MIN <= int(amount) <= INT64_MAX:
             raise errors.invalid_argument(f"Invalid integer literal: {amount}")
     else:
         item = compiler.compile(node.this, scope, context)

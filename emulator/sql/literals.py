@@ -13,6 +13,7 @@ from emulator.sql.types import Typed
 from emulator.values import forms
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, JSON, STRING
+from spanner_schema.syntax.dialect import PLUS_FUNCTION
 
 WRITTEN = (
     exp.Literal, exp.HexString, exp.RawString, exp.ByteString, exp.Boolean, exp.Null,
@@ -25,9 +26,7 @@ def number_of_item(node: exp.Expr, clause: str, count: int) -> int | None:
 
     None for what is no literal. Raises INVALID_ARGUMENT for a literal that names none.
     """
-    inner, sign = node.unnest(), 1
-    while isinstance(inner, exp.Neg):
-        inner, sign = inner.this.unnest(), -sign
+    inner, sign = without_sign(node)
     if not isinstance(inner, WRITTEN):
         return None
     text = str(inner.this)
@@ -40,6 +39,18 @@ def number_of_item(node: exp.Expr, clause: str, count: int) -> int | None:
             f"{clause} column number {number} is out of range: there are {count} columns"
         )
     return number - 1
+
+
+def without_sign(node: exp.Expr) -> tuple[exp.Expr, int]:
+    """What stands behind signs and in parentheses, and its sign: 1 or -1."""
+    inner, sign = node.unnest(), 1
+    while True:
+        if isinstance(inner, exp.Neg):
+            inner, sign = inner.this.unnest(), -sign
+        elif isinstance(inner, exp.Anonymous) and inner.name == PLUS_FUNCTION:
+            inner = inner.expressions[0].unnest()
+        else:
+            return inner, sign
 
 
 def number_or_text(compiler: Compiler, node: exp.Literal, scope: Scope, context: Context) -> Typed:
