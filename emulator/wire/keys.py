@@ -6,8 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from google.protobuf.json_format import MessageToDict
-
 from emulator.engine.keys import key_parts
 from emulator.engine.refusals import unknown_index, unknown_table, wrong_key_size
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
@@ -64,8 +62,18 @@ def read_key(key: KeyDecoders, values: Sequence[Message]) -> tuple[Stored, ...]:
 
 def refuse_size(key: KeyDecoders, values: Sequence[Message]) -> SpannerError:
     """The error of a key with another number of parts."""
-    parts = [MessageToDict(value) for value in values]
+    parts = [plain_part(value) for value in values]
     return wrong_key_size(key.name, key.size, json.dumps(parts, separators=(",", ":")))
+
+
+def plain_part(value: Message) -> object:
+    """A part of a key as JSON has it; protobuf's own writer knows no NaN."""
+    kind = value.WhichOneof("kind")
+    if kind == "list_value":
+        return [plain_part(each) for each in value.list_value.values]
+    if kind == "struct_value":
+        return {name: plain_part(each) for name, each in value.struct_value.fields.items()}
+    return None if kind in {None, "null_value"} else getattr(value, kind)
 
 
 def read_parts(key: KeyDecoders, values: Sequence[Message]) -> tuple[Stored, ...]:
