@@ -68,8 +68,9 @@ LATE_IMPORTS = set(re.findall(r"inside a function, except by\s+`([\w.]+)`", ARCH
 
 
 @cache
-def parse_module(name: str) -> ast.Module:
-    return ast.parse(MODULES[name].read_text())
+def nodes_of(name: str) -> tuple[ast.AST, ...]:
+    """All nodes of a module's tree: to walk through the trees takes longer than to parse them."""
+    return tuple(ast.walk(ast.parse(MODULES[name].read_text())))
 
 
 def is_text(node: ast.expr) -> bool:
@@ -81,7 +82,7 @@ def read_imports(name: str) -> frozenset[str]:
     """The modules of ours that a module imports, also for typing alone, or loads by their names
     (``import_module("module")``, ``"module:object"``)."""
     targets: set[str] = set()
-    for node in ast.walk(parse_module(name)):
+    for node in nodes_of(name):
         if isinstance(node, ast.Import):
             targets |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -165,15 +166,13 @@ def test_files_that_the_page_names_are_there() -> None:
 
 def find_late_imports(name: str) -> list[str]:
     """The functions of a module that import something."""
-    functions = (
-        node
-        for node in ast.walk(parse_module(name))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    functions = [node for node in nodes_of(name) if isinstance(node, kinds)]
+    lines = [n.lineno for n in nodes_of(name) if isinstance(n, ast.Import | ast.ImportFrom)]
     return [
         f"{name}.{function.name}"
         for function in functions
-        if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(function))
+        if any(function.lineno <= line <= (function.end_lineno or 0) for line in lines)
     ]
 
 
@@ -204,7 +203,7 @@ def test_a_class_has_one_job() -> None:
     lines = {
         f"{name}.{node.name}": (node.end_lineno or 0) - node.lineno + 1
         for name in MODULES
-        for node in ast.walk(parse_module(name))
+        for node in nodes_of(name)
         if isinstance(node, ast.ClassDef)
     }
     assert not {name: count for name, count in lines.items() if count > CLASS_LINES_MAX}
@@ -225,7 +224,7 @@ OUTSIDE = {"google", "grpc", "os", "pathlib", "socket", "sqlite3", "subprocess",
 def find_packages(name: str) -> set[str]:
     """The packages, also of others, that a module imports something of."""
     found: set[str] = set()
-    for node in ast.walk(parse_module(name)):
+    for node in nodes_of(name):
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -280,7 +279,7 @@ def find_google_imports(name: str) -> set[str]:
     """The libraries of Google that a module imports more than a handle of."""
     return {
         ".".join((node.module or "").split(".")[:2])
-        for node in ast.walk(parse_module(name))
+        for node in nodes_of(name)
         if isinstance(node, ast.ImportFrom)
         and (node.module or "").startswith("google.")
         and {alias.name for alias in node.names} - HANDLES
@@ -304,7 +303,7 @@ def test_only_one_module_of_watcher_opens_a_client() -> None:
         if inside(name, "watcher") and name != "watcher.spanner.database":
             calls = [
                 node
-                for node in ast.walk(parse_module(name))
+                for node in nodes_of(name)
                 if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("spanner.Client")
             ]
             assert not calls, f"{name} opens a client; only watcher.spanner.database may"
