@@ -125,7 +125,9 @@ UNAMBIGUOUS = [
         *(("YEAR", last) for last in PARTS[1:]),
         ("MONTH", "SECOND"),
         ("MONTH", "MINUTE"),
+        ("MONTH", "HOUR"),
         ("DAY", "SECOND"),
+        ("DAY", "MINUTE"),
         ("HOUR", "SECOND"),
     )
 ]

@@ -19,9 +19,9 @@ from emulator.sql.functions.json_documents import (
 )
 from emulator.sql.functions.json_paths import (
     MISSING,
-    PLAIN_KEY,
     array_text,
     dump,
+    escaped,
     part_of_text,
     text_path_of,
     value_by_text,
@@ -125,8 +125,9 @@ def keys(document: str | None, depth: int | None, mode: str | None) -> str | Non
 
 
 def quote_key(key: str) -> str:
-    """A key as a path has it: in quotes where it is not made of what plain keys are made of."""
-    return key if PLAIN_KEY.fullmatch(key) else '"' + key.replace('"', '\\"') + '"'
+    """A key as a path has it: in quotes where it has a dot or what JSON escapes."""
+    quoted = escaped(key)
+    return key if quoted == f'"{key}"' and "." not in key else quoted
 
 
 def gather_keys(

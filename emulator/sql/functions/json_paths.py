@@ -16,7 +16,6 @@ from emulator.values.json_text import write_document
 Step = str | int
 Path = tuple[Step, ...]
 KEY = r"[\w\-: \t\n\f\r]+"
-PLAIN_KEY = re.compile(rf"{KEY}|")
 QUOTED_KEY = r"\.\"((?:[^\"\\]|\\.)*)\""
 STEP = re.compile(rf"\.({KEY})|{QUOTED_KEY}|\[\s*(\d+)\s*\]", re.DOTALL)
 """Of a path to a place that is changed: keys are no positions."""
@@ -180,16 +179,22 @@ def skip_blanks(text: str, place: int) -> int:
     return match.end() if match else place
 
 
+def escaped(text: str) -> str:
+    """A text of JSON as functions of STRINGs write it: without line ends of Unicode."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return quoted.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
 def written(value: Any) -> str:
     """A part of a document as the text has it, without blanks."""
     if isinstance(value, WrittenNumber):
         return str(value)
     if isinstance(value, Members):
-        pairs = (f"{json.dumps(k, ensure_ascii=False)}:{written(v)}" for k, v in value.pairs)
+        pairs = (f"{escaped(k)}:{written(v)}" for k, v in value.pairs)
         return "{" + ",".join(pairs) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(written, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return escaped(value) if isinstance(value, str) else json.dumps(value)
 
 
 def array_text(values: Sequence[object]) -> str:

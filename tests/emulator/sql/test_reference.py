@@ -77,6 +77,15 @@ TEXTS: list[tuple[str, str]] = [
         "TO_JSON_STRING(JSON_ARRAY_APPEND(JSON 'null', '$', CAST(NULL AS ARRAY<INT64>)))",
         "null",
     ),
+    ("FORMAT('%t', JSON_KEYS(JSON_OBJECT('a,b', 1, 'a b', 2, '', 3)))", "[, a b, a,b]"),
+    (
+        r"FORMAT('%t', JSON_KEYS(JSON_OBJECT('a.b', 1, 'a\nb', 2, 'a\\b', 3, 'a\u2028b', 4)))",
+        r'["a.b", "a\\b", "a\nb", "a\u2028b"]',
+    ),
+    # A text whose parts can be read in one way only is an INTERVAL.
+    ("CAST(CAST('4 1999 99' AS INTERVAL) AS STRING)", "0-4 1999 99:0:0"),
+    ("CAST(CAST('4 -5 -6' AS INTERVAL) AS STRING)", "0-4 -5 -6:0:0"),
+    ("CAST(CAST('4 5:6' AS INTERVAL) AS STRING)", "0-0 4 5:6:0"),
     # What is not computed may be out of range.
     (
         "CAST(COALESCE(INTERVAL -3 DAY, INTERVAL 9223372036854775807 HOUR) AS STRING)",
