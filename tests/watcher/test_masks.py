@@ -209,7 +209,6 @@ def test_a_mask_that_cannot_be_is_refused_by_the_schema(masks: Any, problem: str
         ({"mask_key": {"file": "/no/such/file"}}, "/no/such/file"),
         ({"mask_key": KEY}, "it is not shown"),
         ({"table": {"People": {"masks": {"Email": "md5"}}}}, "masks"),
-        ({"replica": {"to": "delta:/lake"}}, "has masks, and a replica is proved equal"),
     ],
 )
 def test_a_key_that_cannot_be_used_is_refused_and_not_shown(

@@ -307,7 +307,7 @@ def test_columns_of_a_condition_are_not_read_unless_they_are_delivered() -> None
     assert "Bern" not in statement.sql
 
 
-def test_a_condition_of_a_change_stream_and_of_a_replica_is_refused() -> None:
+def test_a_condition_of_a_change_stream_is_refused() -> None:
     common = {
         "database": "spanner://projects/p1/instances/i1/databases/d1",
         "tables": ["People"],
@@ -315,8 +315,6 @@ def test_a_condition_of_a_change_stream_and_of_a_replica_is_refused() -> None:
     }
     with pytest.raises(ConfigurationError, match=r"has where, which Spanner evaluates"):
         parse_watch_config(common | {"capture": "change-stream"})
-    with pytest.raises(ConfigurationError, match=r"has where, and a replica is proved equal"):
-        parse_watch_config(common | {"replica": {"to": "delta:/lake"}})
     with pytest.raises(ConfigurationError, match="is not a condition at column 5"):
         parse_watch_config(common | {"table": {"People": {"where": "Age ~ 1"}}})
 

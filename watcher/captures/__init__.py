@@ -64,12 +64,15 @@ class TableRows:
     """Rows of one table in one window, as Arrow columns: what a capture hands to a sink.
 
     With ``backfill`` they are rows as they were at the window's end, whenever they changed.
+    ``outside``: which of them the table's filter leaves out, so that they have a key and no other
+    values; None where such rows are not among them.
     """
 
     table: WatchedTable
     window: Window
     batch: pa.RecordBatch
     backfill: bool = False
+    outside: pa.Array | None = None
 
     @property
     def counts(self) -> Mapping[str, int]:

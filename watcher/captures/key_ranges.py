@@ -14,21 +14,16 @@ import pyarrow as pa
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import ListValue, Value
 
-from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.column_types import Type
 from watcher.captures import TableRows
-from watcher.captures.poll import PollCapture, convert_column
+from watcher.captures.poll import PollCapture
 from watcher.captures.progress import BackfillProgress
-from watcher.captures.row_filters import select_rows
+from watcher.captures.row_filters import find_kept
 from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.strong_reads import TWICE, read_or_strongly, stream_or_strongly
 from watcher.model.window import BEGINNING, TableSlice, Window
 from watcher.spanner.keys import Key, KeyRange
-from watcher.spanner.results.columns import (
-    build_schema,
-    choose_decoder,
-    convert_type,
-    decode_batch,
-)
+from watcher.spanner.results.columns import build_schema, choose_decoder, decode_batch
 from watcher.spanner.results.sent_types import check_types
 from watcher.spanner.results.wire import ResultPart, collect_rows
 from watcher.tables.values import WatchedTable
@@ -159,9 +154,7 @@ class KeyRangeCapture:
         """The columns that are read: what is delivered, and what the table's filter looks at."""
         selected = self.poll.selected_columns
         names = {name for name, _ in selected}
-        row_filter = self.table.row_filter
-        filtered = row_filter.columns if row_filter is not None else ()
-        return selected + tuple(each for each in filtered if each[0] not in names)
+        return selected + tuple(each for each in self.table.filtered if each[0] not in names)
 
     @property
     def _columns(self) -> list[str]:
@@ -199,13 +192,7 @@ class KeyRangeCapture:
         row_filter = self.table.row_filter
         if row_filter is None:
             return batch
-        filtered = {
-            name: convert_column(batch.column(name), convert_type(type_))
-            if type_.code is TypeCode.TIMESTAMP
-            else batch.column(name)
-            for name, type_ in row_filter.columns
-        }
-        kept = batch.filter(select_rows(row_filter, filtered))
+        kept = batch.filter(find_kept(row_filter, batch))
         return kept.select([name for name, _ in self.poll.selected_columns])
 
     def _cut_page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from base64 import b64decode, b64encode
+from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +26,17 @@ def mask_column(mask: Mask, column: pa.Array | None, type_: pa.DataType, rows: i
         case MaskKind.HASH:
             assert column is not None, "what is hashed is read"
             return hash_column(column, read_key(mask))
+
+
+def mask_batch(batch: pa.RecordBatch, masks: Iterable[Mask]) -> pa.RecordBatch:
+    """Rows with some of their columns masked."""
+    for mask in masks:
+        place = batch.schema.get_field_index(mask.column)
+        if place >= 0:
+            field = batch.schema.field(place)
+            column = mask_column(mask, batch.column(place), field.type, batch.num_rows)
+            batch = batch.set_column(place, field, column)
+    return batch
 
 
 def hash_column(column: pa.Array, key: bytes) -> pa.Array:

@@ -5,15 +5,17 @@ It sees the newest version of a row in the window, and no deletes: for those use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows, statements
 from watcher.captures.masked_values import mask_column
+from watcher.captures.row_filters import find_kept
 from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.statements import STAMPS
 from watcher.captures.strong_reads import LATER, read_or_strongly, stream_or_strongly
@@ -34,8 +36,9 @@ Wait = Callable[[], int]
 class PollCapture:
     """The ``Capture`` of the rows of one table that changed, a group of shards a slice.
 
-    The table's filter leaves rows out of what ``read`` gives; ``look`` and ``count`` do not apply
-    it. ``stamps`` are those of ``_commit_timestamp`` and ``_shard_id`` that batches have.
+    The table's filter leaves rows out of what ``read`` gives, or, for copies, all of their values
+    but the key; ``look`` and ``count`` do not apply it. ``stamps`` are those of
+    ``_commit_timestamp`` and ``_shard_id`` that batches have.
     """
 
     queries: QueryClient
@@ -164,7 +167,17 @@ class PollCapture:
         """The rows of a result that has the ``selected_columns``."""
         types, key = [type_ for _, type_ in self.selected_columns], self.table.primary_key
         for batch in decode_batches(results, self.selected_schema, types, self.nanoseconds, key):
-            yield TableRows(self.table, window, self.arrange(batch), backfill)
+            rows, outside = self.arrange(batch), self._find_outside(batch)
+            if outside is not None:
+                rows = blank_rows(rows, outside, (*key, *self.stamps))
+            yield TableRows(self.table, window, rows, backfill, outside)
+
+    def _find_outside(self, batch: pa.RecordBatch) -> pa.Array | None:
+        """Which rows the filter leaves out, where that is told."""
+        row_filter = self.table.row_filter
+        if row_filter is None or not self.table.tells_outside:
+            return None
+        return pc.invert(find_kept(row_filter, batch))
 
     @cached_property
     def selected_columns(self) -> tuple[tuple[str, Type], ...]:
@@ -202,6 +215,15 @@ class PollCapture:
         named = statements.name_stamps(self.table, self.stamps)
         stamps = [names.index(named[name]) if name in named else None for name in self.stamps]
         return columns + stamps
+
+
+def blank_rows(batch: pa.RecordBatch, blank: pa.Array, kept: Collection[str]) -> pa.RecordBatch:
+    """Rows of which some have NULL in all columns but those that are ``kept``."""
+    arrays = [
+        column if field.name in kept else pc.if_else(blank, pa.scalar(None, field.type), column)
+        for field, column in zip(batch.schema, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
 def convert_column(column: pa.Array, type_: pa.DataType) -> pa.Array:

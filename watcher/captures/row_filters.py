@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from spanner_schema.model.column_types import Type, TypeCode
 from watcher.spanner.dialects import SqlDialect
 from watcher.spanner.results.columns import TIMESTAMP
+from watcher.spanner.results.timestamp_columns import truncate_timestamps
 from watcher.spanner.sql import RowCondition, WireValue, all_of, any_of
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.predicates import (
@@ -116,6 +117,17 @@ def render_filter(row_filter: RowFilter, sql: SqlDialect) -> RowCondition:
 def select_rows(row_filter: RowFilter, columns: Mapping[str, pa.Array]) -> pa.Array:
     """Which rows a filter keeps: true or false for each. TIMESTAMPs are Arrow's."""
     return pc.fill_null(evaluate(row_filter.predicate, columns), False)
+
+
+def find_kept(row_filter: RowFilter, batch: pa.RecordBatch) -> pa.Array:
+    """The same of rows that have the filter's columns, however TIMESTAMPs were read."""
+    columns = {
+        name: truncate_timestamps(batch.column(name))
+        if type_.code is TypeCode.TIMESTAMP and pa.types.is_string(batch.column(name).type)
+        else batch.column(name)
+        for name, type_ in row_filter.columns
+    }
+    return select_rows(row_filter, columns)
 
 
 def evaluate(predicate: Predicate, columns: Mapping[str, pa.Array]) -> pa.Array:

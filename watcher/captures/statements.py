@@ -124,7 +124,8 @@ def select_window(
     group: ShardGroup | None = None,
     stamps: Sequence[str] = STAMPS,
 ) -> Statement:
-    """The rows of a window: the columns of ``list_selected_columns``, each once."""
+    """The rows of a window: the columns of ``list_selected_columns``, each once. Also those that
+    the table's filter leaves out, where it is told which."""
     if table.change_sets is None:
         columns = [table.sql.quote_column(name) for name, _ in list_selected_columns(table, stamps)]
     else:
@@ -138,7 +139,8 @@ def select_window(
         columns += [f"{own[name]} AS {table.sql.quote_column(name)}" for name in names]
     shards = choose_shards(table, group)
     sql = f"SELECT {', '.join(columns)} {render_rows(table, shards)}"
-    return add_filter(bind_window(sql, window, shards), table, "AND")
+    rows = bind_window(sql, window, shards)
+    return rows if table.tells_outside else add_filter(rows, table, "AND")
 
 
 def add_filter(statement: Statement, table: WatchedTable, word: str) -> Statement:
@@ -186,9 +188,13 @@ def name_stamps(table: WatchedTable, stamps: Sequence[str]) -> dict[str, str]:
 def list_selected_columns(
     table: WatchedTable, stamps: Sequence[str]
 ) -> tuple[tuple[str, Type], ...]:
-    """The table's columns that are read, and those of ``stamps`` that are not among them."""
+    """The table's columns that are read, and those of ``stamps`` that are not among them. Where the
+    rows outside of the filter are told, also what it looks at."""
     read = tuple(column for column in table.columns if column[0] not in table.unread)
     names = {name for name, _ in read}
+    if table.tells_outside:
+        read += tuple(column for column in table.filtered if column[0] not in names)
+        names |= {name for name, _ in read}
     types = {COMMIT_TIMESTAMP_COLUMN: TIMESTAMP, SHARD_ID_COLUMN: INT64}
     named = name_stamps(table, stamps).items()
     return read + tuple((name, types[each]) for each, name in named if name not in names)

@@ -13,6 +13,7 @@ from watcher.cli.logs import configure_logging
 from watcher.cli.options import (
     POSITIONS_TABLE,
     AcceptFailedProbeOption,
+    ColumnsOption,
     ConfigOption,
     ConsumerOption,
     CreateFoldersOption,
@@ -20,6 +21,8 @@ from watcher.cli.options import (
     ExcludeOption,
     JsonOption,
     LogWindowsOption,
+    MaskKeyOption,
+    MaskOption,
     OptionalDatabaseOption,
     PositionsTableOption,
     ShardColumnOption,
@@ -28,13 +31,14 @@ from watcher.cli.options import (
     StandbyOption,
     StreamOption,
     TablesOption,
+    WhereOption,
 )
 from watcher.cli.output import CONSOLE, print_json
 from watcher.process.extras import require_extras
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
-    from watcher.cli.config import load_config
+    from watcher.cli.config import load_config, read_mask_key
     from watcher.replica.replica_window import CutReport, LoadState
     from watcher.runners.replicator import Replicator
     from watcher.settings.watcher import WatchConfig
@@ -176,6 +180,10 @@ def command(
             metavar="DURATION", help="With --deletes compare: compare so often (1h by default)."
         ),
     ] = None,
+    where: WhereOption = None,
+    columns: ColumnsOption = None,
+    mask: MaskOption = None,
+    mask_key: MaskKeyOption = None,
     config: ConfigOption = None,
     consumer: ConsumerOption = None,
     stream: StreamOption = None,
@@ -231,6 +239,10 @@ def command(
         "table.*.shard": shard,
         "table.*.shard_column": shard_column,
         "table.*.shard_values": shard_value,
+        "where": where,
+        "columns": columns,
+        "mask": mask,
+        "mask_key": read_mask_key(mask_key) if mask_key is not None else None,
         "replica.to": to,
         "replica.engine": engine,
         "replica.merge": merge,

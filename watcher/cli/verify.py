@@ -22,10 +22,12 @@ from watcher.process.terminal.console import label
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
+    from watcher.cli.config import read_mask_key
     from watcher.cli.interruption import parse_interval
     from watcher.replica.cuts.cut import Cut
     from watcher.replica.cuts.manifest import Manifest, parse_timestamp
     from watcher.replica.cuts.proofs import ProofFiles
+    from watcher.replica.cuts.views import View
     from watcher.replica.formats import open_copies
     from watcher.replica.verification.incremental import IncrementalOptions, verify_changes
     from watcher.replica.verification.repairs import RepairOptions
@@ -38,6 +40,7 @@ if to_run(__name__):
     from watcher.spanner.queries import QueryClient
     from watcher.spanner.read_options import Priority, ReadOptions, write_tag
     from watcher.spanner.timestamps import format_timestamp
+    from watcher.tables.masks import read_place
 
 EXIT_DIFFERS = 10
 
@@ -97,6 +100,14 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --repair: only say what would be replaced.")
     ] = False,
+    mask_key: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Where the key is by which columns of the copy were hashed: env:NAME (an"
+            " environment variable) or file:PATH; repeatable.",
+        ),
+    ] = None,
     positions_table: PositionsTableOption = POSITIONS_TABLE,
     positions_database: Annotated[
         str | None,
@@ -146,18 +157,20 @@ def command(
         open_copies(cut.copies, copies.place, cut.consumer),
         tuple(table or EVERY_TABLE),
     )
+    keys = tuple(read_place(read_mask_key(each)) for each in mask_key or ())
     if incremental:
-        chosen = IncrementalOptions(tables, within_seconds)
+        chosen = IncrementalOptions(tables, within_seconds, mask_keys=keys)
         report = verify_changes(queries, opened, cut, ProofFiles(folder), chosen)
     elif repair:
         lease = LeasePlace(
             address if positions_database is None else DatabaseAddress.parse(positions_database),
             positions_table,
         )
-        report = repair_replica(queries, opened, manifest, RepairOptions(tables, dry_run), lease)
+        wanted = RepairOptions(tables, dry_run, mask_keys=keys)
+        report = repair_replica(queries, opened, manifest, wanted, lease)
     else:
         ignored = tuple(ignore_column or ())
-        options = VerifyOptions(tables, ignored, data_boost, at == LATEST)
+        options = VerifyOptions(tables, ignored, data_boost, at == LATEST, mask_keys=keys)
         report = verify(queries, opened, cut, options)
         if not ignored:
             settle(manifest, cut, report)
@@ -230,6 +243,15 @@ def print_repair(repair: Repair) -> None:
         CONSOLE.print(f"    columns that differed: {named}")
 
 
+def print_view(view: View) -> None:
+    """Prints what a copy shows of its table, if that is not everything."""
+    if view.where is not None:
+        CONSOLE.print(f"    rows that satisfy: {view.where}")
+    if view.masks:
+        masks = ", ".join(f"{name} ({kind})" for name, kind in view.masks.items())
+        CONSOLE.print(f"    masked in the copy: {masks}")
+
+
 def print_table(table: TableReport) -> None:
     """Prints what was found in a table."""
     word, style = ("equal", "green") if table.equal else ("differs", "red")
@@ -248,6 +270,7 @@ def print_table(table: TableReport) -> None:
         CONSOLE.print(f"    written by others since: {commit}")
     if table.left_out:
         CONSOLE.print(f"    not in the copy: {', '.join(table.left_out)}")
+    print_view(table.view)
     if table.repair is not None:
         print_repair(table.repair)
     for caveat in table.caveats:

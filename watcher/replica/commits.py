@@ -15,6 +15,7 @@ from watcher.model.errors import ReplicaError, VersionExpiredError
 from watcher.model.log_events import copies as events
 from watcher.process.failpoints import failpoint
 from watcher.replica.copies import StoredCopy, find_stamp
+from watcher.replica.copy_views import CopyViews
 from watcher.replica.cut_writer import CutWriter
 from watcher.replica.cuts.cut import Cause, Reason
 from watcher.replica.cuts.modes import LATEST
@@ -54,6 +55,7 @@ class ReplicaWriter(Generic[Copy]):
         self._cuts = CutWriter(self._owner, target, self._known, report)
         self._fresh = True
         self._replaced = ReplacedCopies(target.manifest)
+        self._views = CopyViews(target.manifest)
         self._upkeep = Upkeep(target.manifest, target.keep_seconds, target.compact)
 
     @property
@@ -80,7 +82,8 @@ class ReplicaWriter(Generic[Copy]):
             known.keep(captures)
         known.refresh()
         known.settle_verified()
-        usable = {n for n in captures if known.is_usable(n, starts[n], self._replaced)}
+        alike = [n for n, each in captures.items() if self._views.fits(each.table, last)]
+        usable = {n for n in alike if known.is_usable(n, starts[n], self._replaced)}
         changed = {name for name in usable if not self._has_columns(name, captures[name])}
         old = {name: known.states[name] for name in changed if self._target.add_columns}
         keep = self._target.keep_dropped
@@ -110,6 +113,7 @@ class ReplicaWriter(Generic[Copy]):
     def discard(self) -> None:
         """What is stored is read anew."""
         self._known.forget_all()
+        self._views.discard()
         self._fresh = True
 
     def _has_columns(self, name: str, capture: PollCapture) -> bool:
@@ -145,6 +149,7 @@ class ReplicaWriter(Generic[Copy]):
         end = window.end
         self._check_reload(name)
         self._check()
+        self._views.note(capture.table, self._cuts.last)
         try:
             state, count = rows.load(self._known.open(name), capture, end)
         except VersionExpiredError:
@@ -152,6 +157,7 @@ class ReplicaWriter(Generic[Copy]):
             state, count = rows.load(self._known.open(name), capture, end)
         self._known.marks.pop(name, None)
         self._replaced.settle(name, end)
+        self._views.settle(capture.table)
         self._known.adopt(name, None, state)
         self._note_loaded(window, name, count, end)
 
@@ -164,8 +170,9 @@ class ReplicaWriter(Generic[Copy]):
             return
         if self._known.open(name).read_state() is not None:
             raise ReplicaError(
-                f"the copy of {name} would have to be loaded again: its columns have changed, it"
-                " has no key, it is that of another table, or it is behind its position; but it was"
+                f"the copy of {name} would have to be loaded again: its columns, where or its masks"
+                " have changed, it has no key, it is that of another table, or it is behind its"
+                " position; but it was"
                 f" made with mode = '{mode}', and a load has none of the rows that only the copy"
                 " has: rename the folder of the copy, which keeps them, and start again"
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from itertools import zip_longest
 
@@ -12,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.poll import PollCapture
-from watcher.model.change import Change, Operation, Shape, Value
+from watcher.model.change import Change, Operation, Shape
 from watcher.replica.copies import (
     DELETED_COLUMN,
     STAMP_COLUMN,
@@ -25,10 +23,10 @@ from watcher.replica.copies import (
 )
 from watcher.replica.cuts.modes import LATEST, OPERATION, TRANSACTION, Mode
 from watcher.replica.row_versions import KEY_ONLY
+from watcher.spanner.cell_columns import build_column
 from watcher.spanner.key_values import identify_column
 from watcher.spanner.results.columns import TIMESTAMP
 from watcher.spanner.results.sent_types import name_type
-from watcher.spanner.results.timestamp_columns import normalize_timestamps
 
 ROW, GROUP = "$row", "$key"
 """No column of Spanner has such a name."""
@@ -84,13 +82,23 @@ def same_field(field: pa.Field, other: pa.Field) -> bool:
     return same_columns(pa.schema([field]), pa.schema([other]))
 
 
-def arrange_rows(rows: TableRows) -> pa.Table:
-    """The rows of a poll or of a snapshot, with ``DELETED_COLUMN``."""
+def arrange_rows(rows: TableRows, mode: Mode = LATEST) -> pa.Table:
+    """The rows of a poll or of a snapshot, with ``DELETED_COLUMN``, and what else a copy of a mode
+    needs to know of them."""
     batch = rows.batch.drop_columns([SHARD_ID_COLUMN])
     names = [STAMP_COLUMN if n == COMMIT_TIMESTAMP_COLUMN else n for n in batch.schema.names]
     table = pa.Table.from_batches([batch]).rename_columns(names)
+    table = table.append_column(DELETED_COLUMN, find_removed(rows))
+    if mode == LATEST or rows.outside is None:
+        return table
+    return table.append_column(KEY_ONLY, rows.outside)
+
+
+def find_removed(rows: TableRows) -> pa.Array:
+    """Which rows are not in a copy: they are softly deleted, or the table's filter leaves them
+    out."""
     deleted = find_deleted(rows.batch, rows.table.deleted)
-    return table.append_column(DELETED_COLUMN, deleted)
+    return deleted if rows.outside is None else pc.or_(deleted, rows.outside)
 
 
 def find_deleted(batch: pa.RecordBatch, column: str | None) -> pa.Array:
@@ -159,25 +167,6 @@ def has_columns(described: Iterable[tuple[str, str]], capture: PollCapture) -> b
     """Whether changes with these columns have all those of a table, with the same types."""
     there = dict(described)
     return all(there.get(name) == name_type(type_) for name, type_ in capture.table.columns)
-
-
-def build_column(values: Sequence[Value], type_: Type, target: pa.DataType) -> pa.Array:
-    """Cells as an Arrow column."""
-    if type_.code is TypeCode.TIMESTAMP and pa.types.is_string(target):
-        return normalize_timestamps(pa.array(values, pa.string()))
-    element = type_.element or type_
-    if element.code is TypeCode.TIMESTAMP and not pa.types.is_string(
-        getattr(target, "value_type", target)
-    ):
-        return pa.array([parse_timestamps(value) for value in values], target)
-    return pa.array(values, target)
-
-
-def parse_timestamps(value: Value) -> datetime | list[object] | None:
-    """RFC 3339 text as a time, truncated to microseconds; of a list, its elements."""
-    if isinstance(value, list | tuple):
-        return [parse_timestamps(item) for item in value]
-    return None if value is None else datetime.fromisoformat(str(value))
 
 
 def reduce_changes(tables: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:

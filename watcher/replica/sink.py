@@ -128,7 +128,7 @@ class ReplicaSink:
         window = self._require_window()
         if isinstance(rows, TableRows):
             if rows.table.name not in window.loads:
-                self._rows.tables[rows.table.name].append(arrange_rows(rows))
+                self._rows.tables[rows.table.name].append(arrange_rows(rows, self._mode))
             return
         for name, changes in group_changes(rows, self._database).items():
             if name not in window.captures or name in window.loads:

@@ -11,11 +11,14 @@ from watcher.captures.poll import PollCapture
 from watcher.consumers.states import State
 from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import CopyState, TableCopy
+from watcher.replica.copy_views import CHANGED as VIEW_CHANGED
+from watcher.replica.copy_views import CopyViews
 from watcher.replica.cuts.cut import Cut
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.modes import HISTORY
 from watcher.replica.cuts.modes import LATEST as LATEST_ROWS
 from watcher.replica.cuts.owner import Owner
+from watcher.replica.cuts.views import View
 from watcher.replica.formats import open_own_copies, tie_folder
 from watcher.replica.layout import Layouts
 from watcher.replica.loads import ChunkLimit
@@ -206,6 +209,8 @@ class Replicator:
         source = TableResolver(self.config).resolve_latest().source
         require_complete([source.capture(name).table for name in source.tables])
         captures = {name: source.capture(name) for name in source.tables}
+        for capture in captures.values():
+            View.of_table(capture.table)  # refuses conditions that no change tells of
         self._layouts = fit_layouts(self._replica.layout, captures, self._replica.mode)
         copies = self._target.copies
         for name in source.tables if self._replica.engine != "spark" else ():
@@ -236,6 +241,8 @@ class Replicator:
             return TablePlan(name, "load", "there is no copy")
         if last is None or name not in last.tables:
             return TablePlan(name, "load", "the last cut does not have it")
+        if not CopyViews(self._target.manifest).fits(capture.table, last):
+            return TablePlan(name, "load", VIEW_CHANGED)
         if not has_copy_columns(state.schema, capture):
             changes = compare_columns(state.schema, capture)
             if not self._adds_columns(copy, capture, state, last.end):

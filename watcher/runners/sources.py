@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from spanner_schema.model.schema import Schema
@@ -24,9 +24,9 @@ from watcher.replica.cuts.modes import HISTORY, LATEST
 from watcher.settings.watcher import WatchConfig
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.read_options import write_tag
-from watcher.tables.selection import Selection, select
+from watcher.tables.selection import Selection, list_filters, read_filtered, select
 from watcher.tables.shards import group_shards
-from watcher.tables.values import WatchedTable
+from watcher.tables.values import TableSpec, WatchedTable
 
 WatchedTables = PolledTables | StreamedTables
 
@@ -96,6 +96,7 @@ def resolve_streamed(
     whole = config.stream.whole_rows
     known = Known("change-stream", stream.known_values(whole), bool(config.backfill))
     config.check_known(known)
+    specs = read_filtered(config.table, tables)
     capture = ChangeStreamCapture(
         queries,
         stream,
@@ -103,20 +104,23 @@ def resolve_streamed(
             frozenset(table.name for table in tables),
             config.stream.operation_set,
             config.stream.tag,
-            {name.casefold(): spec.choice for name, spec in config.table.items()},
+            {name.casefold(): spec.choice for name, spec in specs.items()},
             selection,
+            list_filters(tables),
         ),
-        make_whole_rows(config, queries) if whole else None,
+        make_whole_rows(config, queries, specs) if whole else None,
     )
     captures = [PollCapture(queries, each, (), config.nanoseconds) for each in tables]
     return StreamedTables(capture, captures)
 
 
-def make_whole_rows(config: WatchConfig, queries: QueryClient) -> WholeRows:
+def make_whole_rows(
+    config: WatchConfig, queries: QueryClient, specs: Mapping[str, TableSpec]
+) -> WholeRows:
     """What completes the records of a stream. Copies that keep the newest row of each key alone
     need no row but that at the window's end; a history takes no later row for an earlier version,
     and is loaded again where that is gone."""
     replica = config.replica
     at_end = replica is not None and replica.mode == LATEST
     newest = replica is not None and replica.mode != HISTORY
-    return WholeRows(queries, config.table, newest=newest, at_end=at_end)
+    return WholeRows(queries, specs, newest=newest, at_end=at_end)

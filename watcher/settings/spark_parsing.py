@@ -128,7 +128,7 @@ def check_polling(options: SourceOptions) -> None:
             refuse_filters(
                 spec,
                 f"'tableOptions' of {table}",
-                "and a replica is proved equal to Spanner's rows: leave it out",
+                "which copies by Spark do not take: leave it out, or replicate without Spark",
             )
     for table, spec in options.specs.items():
         check_table_spec(spec, f"the shard of {table}")

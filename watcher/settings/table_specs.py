@@ -22,23 +22,18 @@ OF_STREAMS: Mapping[str, Any] = {
 """What can be said of a table whose changes come from a change stream, and the defaults."""
 
 
-def is_for_streams(spec: TableSpec) -> bool:
-    """Whether nothing is said of polling."""
-    return replace(spec, **OF_STREAMS) == TableSpec()
+def is_for_streams(spec: TableSpec, copied: bool = False) -> bool:
+    """Whether nothing is said of polling. A copy by a change stream may have a condition, because
+    its changes have whole rows."""
+    where = None if copied else spec.where
+    return replace(spec, **OF_STREAMS, where=where) == TableSpec()
 
 
-def check_table_specs(specs: Mapping[str, TableSpec], replica: bool) -> None:
+def check_table_specs(specs: Mapping[str, TableSpec]) -> None:
     """Checks the sections of a file. Raises ConfigurationError."""
     check_named_once(specs, "[table]")
     for name, spec in specs.items():
         check_table_spec(spec, f"table.{name}.shard")
-        if replica:
-            refuse_filters(
-                spec,
-                f"[table.{name}]",
-                "and a replica is proved equal to Spanner's rows: remove it; exclude_columns leaves"
-                " out columns of a replica",
-            )
 
 
 def check_table_spec(spec: TableSpec, place: str) -> None:

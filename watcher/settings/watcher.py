@@ -110,7 +110,7 @@ def check_combinations(config: WatchConfig) -> None:
         )
     check_queue(config)
     check_envelope(config)
-    check_table_specs(config.table, config.replica is not None)
+    check_table_specs(config.table)
 
 
 def check_positions(config: WatchConfig) -> None:
@@ -206,14 +206,15 @@ def check_stream(config: WatchConfig) -> None:
         raise ConfigurationError(
             "stream.push reads the stream's own function: remove stream.push or stream.placements"
         )
+    copied = config.replica is not None
     for name, spec in config.table.items():
-        if spec.where is not None:
+        if spec.where is not None and not copied:
             raise ConfigurationError(
                 f"[table.{name}] has where, which Spanner evaluates: a change stream has no"
                 " conditions, and a change may lack the columns; poll the table, or filter in a"
                 " callback"
             )
-        if not is_for_streams(spec):
+        if not is_for_streams(spec, copied):
             raise ConfigurationError(
                 f"[table.{name}] configures polling: with capture = 'change-stream', use only"
                 " columns, exclude_columns, hidden_columns, text_columns and masks there"

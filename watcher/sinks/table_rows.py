@@ -15,7 +15,8 @@ from watcher.captures.changes import stamp_rows
 from watcher.model.change import Change, Operation, Shape, Value
 from watcher.model.errors import DeliveryError
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
-from watcher.replica.rows import arrange_rows, build_column, reduce_changes
+from watcher.replica.rows import arrange_rows, reduce_changes
+from watcher.spanner.cell_columns import build_column
 from watcher.spanner.key_values import identify_column
 from watcher.spanner.results.columns import TIMESTAMP, build_schema, convert_timestamps
 from watcher.spanner.results.supported_types import Nanoseconds

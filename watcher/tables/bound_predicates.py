@@ -245,3 +245,8 @@ def convert_time(text: str) -> int:
     if FINER.search(text) or not FIRST_TIME <= micros < LAST_TIME:
         raise ValueError(advice)
     return micros
+
+
+def is_comparable(type_: Type) -> bool:
+    """Whether values of a type can be compared; those of others can only be NULL or not."""
+    return type_.code in ADVICE

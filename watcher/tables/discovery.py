@@ -158,7 +158,8 @@ def find_whole_table(
         index=None,
         dialect=schema.dialect,
     )
-    return put_columns(watched, table, spec or TableSpec(), ())
+    spec = spec or TableSpec()
+    return put_filter(put_columns(watched, table, spec, ()), table, spec)
 
 
 def find_computed(

@@ -251,4 +251,4 @@ def make_row_filter(text: str, table: Table, dialect: Dialect) -> RowFilter:
     predicate = parse_predicate(text, dialect)
     columns: dict[str, Type] = {}
     bound = bind(predicate, Lookup(table, columns))
-    return RowFilter(bound, tuple(columns.items()))
+    return RowFilter(bound, tuple(columns.items()), text)

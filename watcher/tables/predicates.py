@@ -93,8 +93,10 @@ Predicate = Compare | IsNull | Among | Matches | Negation | Every | Either
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Which rows of a table are delivered: the predicate with values of its columns' types, and
-    the types of the columns that it names, as the schema spells them."""
+    """Which rows of a table are delivered: the predicate with values of its columns' types, the
+    types of the columns that it names, as the schema spells them, and the ``text`` that it was read
+    from, if it was."""
 
     predicate: Predicate
     columns: tuple[tuple[str, Type], ...]
+    text: str = ""

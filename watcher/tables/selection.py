@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -16,6 +16,7 @@ from spanner_schema.watched.tracked import find_set_rows
 from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.model.log_events.reading import TABLE_LEFT_OUT, TABLE_SCANNED
 from watcher.tables.discovery import find_watched_table, find_whole_table
+from watcher.tables.predicates import RowFilter
 from watcher.tables.values import TableSpec, WatchedTable
 
 LOG = logging.getLogger("watcher.selection")
@@ -35,8 +36,8 @@ class Selection:
     streamed: bool = False
     """The changes come from a change stream: nothing of them is ever read from an index."""
     complete: bool = False
-    """For copies: the columns that are HIDDEN are read, too, and a change stream has to have every
-    change."""
+    """For copies: the columns that are HIDDEN are read, too, a change stream has to have every
+    change, and of rows that a condition leaves out it is said that they have changed."""
 
     def includes(self, name: str) -> bool:
         """True for a table that is selected, or will be once it exists."""
@@ -95,7 +96,7 @@ def select(
             f" --database spanner://{database_name} --table NAME"
         )
     check_configured(schema, specs, database_name)
-    return tuple(tables.values())
+    return tuple(replace(each, copied=selection.complete) for each in tables.values())
 
 
 def holds_sets_of_others(schema: Schema, name: str) -> bool:
@@ -125,7 +126,29 @@ def select_streamed(
             f" {', '.join(selection.include)}"
         )
     check_configured(schema, specs, database_name)
-    return tuple(tables.values())
+    return tuple(replace(each, copied=selection.complete) for each in tables.values())
+
+
+def read_filtered(
+    specs: Mapping[str, TableSpec], tables: Iterable[WatchedTable]
+) -> dict[str, TableSpec]:
+    """How tables are read so that their filters can be evaluated here: with the columns that these
+    look at, and without a condition."""
+    read = dict(specs)
+    for table in tables:
+        for name, spec in specs.items():
+            if name.casefold() != table.name.casefold() or not table.filtered:
+                continue
+            wanted = {column.casefold(): column for column, _ in table.filtered}
+            chosen = spec.columns if spec.columns is None else (*spec.columns, *wanted.values())
+            excluded = tuple(c for c in spec.exclude_columns if c.casefold() not in wanted)
+            read[name] = replace(spec, columns=chosen, exclude_columns=excluded, where=None)
+    return read
+
+
+def list_filters(tables: Iterable[WatchedTable]) -> dict[str, RowFilter]:
+    """The filters of tables, by their names in small letters."""
+    return {each.name.casefold(): each.row_filter for each in tables if each.row_filter is not None}
 
 
 def find_spec(specs: Mapping[str, TableSpec], name: str) -> TableSpec | None:

@@ -42,7 +42,8 @@ class WatchedTable:
     that table. ``timestamp_column`` is empty for a table that is only ever read whole. ``hashed``:
     the shard is a hash of the key, so that each has about as many rows as the others. ``left_out``
     are the table's columns that are not among ``columns``. Of the rows ``row_filter`` keeps some;
-    ``masks`` replace the values of some columns. ``gaps`` and ``caveats`` are clauses for
+    ``masks`` replace the values of some columns. ``copied``: a copy follows it, which has to know
+    also of changed rows that ``row_filter`` leaves out. ``gaps`` and ``caveats`` are clauses for
     people: what its change stream leaves out, and what may be missing there without a trace.
     ``descending`` are the columns of the key whose greatest value comes first.
     """
@@ -66,6 +67,7 @@ class WatchedTable:
     row_filter: RowFilter | None = None
     masks: tuple[Mask, ...] = ()
     descending: tuple[str, ...] = ()
+    copied: bool = False
 
     @property
     def sql(self) -> SqlDialect:
@@ -81,14 +83,23 @@ class WatchedTable:
         """Every column that a query of it may name."""
         special = (self.timestamp_column, self.shard_column, self.processed_column, self.deleted)
         sets = (self.change_sets.id_column,) if self.change_sets is not None else ()
-        filtered = self.row_filter.columns if self.row_filter is not None else ()
         return (
             *(name for name, _ in self.columns),
             *self.primary_key,
             *(name for name in special if name),
             *sets,
-            *(name for name, _ in filtered),
+            *(name for name, _ in self.filtered),
         )
+
+    @property
+    def filtered(self) -> tuple[tuple[str, Type], ...]:
+        """The columns that the filter looks at."""
+        return self.row_filter.columns if self.row_filter is not None else ()
+
+    @property
+    def tells_outside(self) -> bool:
+        """Whether a window also has the keys of changed rows that the filter leaves out."""
+        return self.copied and self.row_filter is not None
 
     @property
     def unread(self) -> frozenset[str]:

@@ -58,7 +58,7 @@ def describe_unwatched(
     captured = set(list_streamed_columns(schema, stream.name, table))
     unwatched = [
         name
-        for name, _ in watched.columns
+        for name in dict.fromkeys(name for name, _ in (*watched.columns, *watched.filtered))
         if (column := table.column(name)) is not None
         and not follows_from(column, table, captured, schema)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -12,6 +12,7 @@ from spanner_schema.model.steps import CreateChangeStream
 from spanner_schema.model.suggestions import suggest_name
 from spanner_schema.syntax.render import render_step
 from watcher.captures.change_stream.captured import read_option
+from watcher.captures.change_stream.filtered_records import filter_record
 from watcher.captures.change_stream.gaps import describe_gaps
 from watcher.captures.change_stream.masked_records import mask_record
 from watcher.captures.change_stream.record_values import DataRecord, choose_columns
@@ -19,6 +20,7 @@ from watcher.model.change import Operation, ValueCapture
 from watcher.model.errors import NotWatchableError, StreamNotFoundError
 from watcher.tables.column_choice import ColumnChoice
 from watcher.tables.discovery import find_whole_table
+from watcher.tables.predicates import RowFilter
 from watcher.tables.selection import Selection, select_streamed
 from watcher.tables.values import TableSpec, WatchedTable
 
@@ -68,16 +70,21 @@ class ChangeFilter:
     columns: Mapping[str, ColumnChoice] = field(default_factory=dict)
     selection: Selection | None = None
     """Accepts also tables that were created after this value."""
+    row_filters: Mapping[str, RowFilter] = field(default_factory=dict)
+    """Which rows of a table are copied, by its name in small letters."""
 
     def narrow(self, record: DataRecord) -> DataRecord:
         """The record with the columns that are read of its table, and its key."""
         choice = self.columns.get(record.shape.table.casefold())
         return record if choice is None else choose_columns(record, choice)
 
-    def mask(self, record: DataRecord) -> DataRecord:
-        """The record with the masks of its table's columns."""
-        choice = self.columns.get(record.shape.table.casefold())
-        return mask_record(record, choice.masks) if choice is not None else record
+    def finish(self, record: DataRecord) -> Iterator[DataRecord]:
+        """A completed record as it is delivered: changes of rows that are not copied are deletes,
+        and values have the masks of their columns."""
+        name = record.shape.table.casefold()
+        row_filter, choice = self.row_filters.get(name), self.columns.get(name)
+        for part in (record,) if row_filter is None else filter_record(record, row_filter):
+            yield part if choice is None else mask_record(part, choice.masks)
 
     def accepts(self, record: DataRecord) -> bool:
         """True for a record that is read."""

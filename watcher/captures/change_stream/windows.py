@@ -176,7 +176,8 @@ class ChangeStreamCapture:
                     yield buffer.take()
                 yield from self._convert_columns(record, part.window, token)
                 continue
-            buffer.add(self.change_filter.mask(record), token)
+            for finished in self.change_filter.finish(record):
+                buffer.add(finished, token)
             size += record.measure_values()
             if buffer.rows >= batch_rows or (size >= BATCH_CHARACTERS and buffer.rows):
                 yield buffer.take()
@@ -245,8 +246,8 @@ class ChangeStreamCapture:
     def _prepare(
         self, records: Iterable[tuple[str, Records]], window: Window
     ) -> Iterator[tuple[str, Records]]:
-        """Records as they are delivered, but for masks: those that are watched, narrowed and
-        completed."""
+        """Records as they are delivered, but for filters and masks: those that are watched,
+        narrowed and completed."""
         if self.whole_rows is None:
             return self._choose(records)
         # What is completed is read record by record: ``_whole_records``.
@@ -289,7 +290,8 @@ class ChangeStreamCapture:
         buffer = ChangeBuffer(window)
         for token, record in self._prepare(records, window):
             if isinstance(record, DataRecord):
-                buffer.add(self.change_filter.mask(record), token)
+                for finished in self.change_filter.finish(record):
+                    buffer.add(finished, token)
                 continue
             if buffer.rows:
                 yield buffer.take()

@@ -29,6 +29,13 @@ WINDOW_TOO_OLD = Event(
     " version_retention_period longer, or the replica faster; cuts are exact again from the"
     " second timestamp on.",
 )
+VIEW_CHANGED = Event(
+    "view_changed",
+    INFO,
+    "where or the masks of table %(table)s have changed: it is loaded again",
+    "A copy is loaded again, because other rows or values are to be in it than before. Nothing to"
+    " do.",
+)
 TABLE_LOADED = Event(
     "table_loaded",
     INFO,

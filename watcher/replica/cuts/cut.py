@@ -19,12 +19,16 @@ from typing import Any
 
 from watcher.model.errors import CheckpointError, ReplicaError
 from watcher.replica.cuts.modes import LATEST, Mode
+from watcher.replica.cuts.views import WHOLE, View, list_cleared
 from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.values import WatchedTable
 
 FORMAT = 1
 FORMAT_OF_MODES = 2
 """Of cuts whose copies keep more than the rows that are there: earlier releases refuse them."""
+FORMAT_OF_VIEWS = 3
+"""Of cuts with a copy that does not show every row of its table as it is: likewise."""
+FORMATS = (FORMAT, FORMAT_OF_MODES, FORMAT_OF_VIEWS)
 DELTA = "delta"
 """The format of copies where a cut does not state it: version 1.0.0 had no other."""
 PREFIX = "spanner-watcher."
@@ -35,10 +39,10 @@ CONSUMER, END, KIND = (f"{PREFIX}{name}" for name in ("consumer", "end", "kind")
 def parse_stored(text: str, path: str) -> dict[str, Any]:
     """A file of a replica. Raises CheckpointError for what no release up to this one writes."""
     stored: dict[str, Any] = json.loads(text)
-    if stored.get("format") not in (FORMAT, FORMAT_OF_MODES):
+    if stored.get("format") not in FORMATS:
         raise CheckpointError(
-            f"{path} has format {stored.get('format')}, and this release reads formats {FORMAT} and"
-            f" {FORMAT_OF_MODES}: install the release that wrote it, or a later one"
+            f"{path} has format {stored.get('format')}, and this release reads formats {FORMATS[0]}"
+            f" to {FORMATS[-1]}: install the release that wrote it, or a later one"
         )
     return stored
 
@@ -133,7 +137,7 @@ class TableCut:
     the columns that the copy does not have: those that were excluded by name, and those whose type
     cannot be read. ``caveats`` are clauses for people: what may be missing in the copy, and nothing
     tells. ``reasons``: why the version is not known to be the table at the cut's end. ``source`` is
-    None where an earlier release has written the cut."""
+    None where an earlier release has written the cut. ``view``: what of the table is shown."""
 
     version: int
     key: tuple[str, ...]
@@ -143,6 +147,7 @@ class TableCut:
     left_out: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
     source: RowSource | None = None
+    view: View = WHOLE
 
     @property
     def loading(self) -> bool:
@@ -160,6 +165,7 @@ class TableCut:
             "caveats": self.caveats,
             "reasons": [each.to_stored() for each in self.reasons],
             **({} if self.source is None else {"source": self.source.to_stored()}),
+            **({} if self.view.whole else {"view": self.view.to_stored()}),
         }
 
     @classmethod
@@ -175,6 +181,7 @@ class TableCut:
             tuple(stored.get("left_out", ())),
             tuple(stored.get("caveats", ())),
             None if source is None else RowSource.from_stored(source),
+            View.from_stored(stored["view"]) if "view" in stored else WHOLE,
         )
 
 
@@ -230,7 +237,7 @@ class Cut:
         tables = {name: each.to_stored() for name, each in sorted(self.tables.items())}
         return json.dumps(
             {
-                "format": FORMAT if self.mode == LATEST else FORMAT_OF_MODES,
+                "format": self._choose_format(),
                 "database": self.database,
                 "consumer": self.consumer,
                 "end": self.end,
@@ -245,6 +252,11 @@ class Cut:
             },
             indent=1,
         )
+
+    def _choose_format(self) -> int:
+        if not all(each.view.whole for each in self.tables.values()):
+            return FORMAT_OF_VIEWS
+        return FORMAT if self.mode == LATEST else FORMAT_OF_MODES
 
     @classmethod
     def from_text(cls, text: str, path: str) -> Cut:
@@ -275,20 +287,14 @@ def describe_table(table: WatchedTable, version: int) -> TableCut:
         left_out=table.left_out,
         caveats=table.caveats,
         source=RowSource.of_table(table),
+        view=View.of_table(table),
     )
 
 
 def list_uncompared(table: WatchedTable) -> tuple[str, ...]:
-    """The columns that clearing writes: ``processed`` and with it the shard, or the timestamp."""
-    if table.change_sets is not None:
-        return ()
-    cleared = (
-        (table.processed_column, table.shard_column)
-        if table.processed_column is not None
-        else (table.timestamp_column,)
-    )
+    """The columns of a copy that clearing writes in Spanner."""
     names = {name for name, _ in table.columns}
-    return tuple(name for name in cleared if name and name in names)
+    return tuple(name for name in list_cleared(table) if name in names)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
-"""The manifest: whose the replica is, its cuts, a file each, in the folder ``_cuts``, and which
-copies were verified since others wrote them, in ``_verified``."""
+"""The manifest: whose the replica is, its cuts, a file each, in the folder ``_cuts``, which copies
+were verified since others wrote them, in ``_verified``, and what copies show of their tables, in
+``_views``."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from watcher.model.errors import ConfigurationError, ReplicaError
-from watcher.replica.cuts.cut import FORMAT, Cut, parse_stored
+from watcher.replica.cuts.cut import FORMAT, FORMAT_OF_VIEWS, Cut, parse_stored
 from watcher.replica.cuts.owner import Owner, OwnerFile
+from watcher.replica.cuts.views import View
 from watcher.replica.stores.stored_files import (
     list_names,
     open_file_system,
@@ -19,7 +21,7 @@ from watcher.replica.stores.stored_files import (
 )
 from watcher.spanner.timestamps import format_timestamp, to_micros
 
-FOLDER, VERIFIED = "_cuts", "_verified"
+FOLDER, VERIFIED, VIEWS = "_cuts", "_verified", "_views"
 DIGITS = 20
 SUFFIX = ".json"
 
@@ -34,6 +36,7 @@ class Manifest:
         self._files, base = open_file_system(folder)
         self._base = PurePosixPath(base) / FOLDER
         self._verified = PurePosixPath(base) / VERIFIED
+        self._views = PurePosixPath(base) / VIEWS
         self._names: list[str] | None = None
 
     def refresh(self) -> None:
@@ -87,7 +90,7 @@ class Manifest:
         return True
 
     def _remove_all(self) -> None:
-        for folder in (self._base, self._verified):
+        for folder in (self._base, self._verified, self._views):
             self._files.delete_dir_contents(str(folder), missing_dir_ok=True)
         self._names = None
 
@@ -162,6 +165,19 @@ class Manifest:
             return int(parse_stored(read_whole(self._files, path), path)["end"])
         except FileNotFoundError:
             return 0
+
+    def note_view(self, table: str, view: View) -> None:
+        """What a copy is to show of its table, before the load that writes it."""
+        text = json.dumps({"format": FORMAT_OF_VIEWS, **view.to_stored()})
+        write_whole(self._files, self._views, f"{table}{SUFFIX}", text.encode())
+
+    def read_view(self, table: str) -> View | None:
+        """What ``note_view`` was given last; None where it never was."""
+        path = str(self._views / f"{table}{SUFFIX}")
+        try:
+            return View.from_stored(parse_stored(read_whole(self._files, path), path))
+        except FileNotFoundError:
+            return None
 
     def remove_before(self, at: int) -> int:
         """Removes the cuts before a timestamp, except the last exact one. Returns the timestamp

@@ -35,6 +35,7 @@ from spanner_schema.model.column_types import Type
 from spanner_schema.model.schema import Dialect
 from watcher.model.value_types import Form, describe_values, get_compared, write_compared
 from watcher.spanner.dialects import GOOGLESQL, POSTGRESQL, SqlDialect
+from watcher.tables.masks import REDACTED, Mask, MaskKind
 
 LOW_BITS = 0xFFFFFFFF
 FLOAT_FORMAT = "%.16e"
@@ -45,18 +46,26 @@ BACKSLASH = "CHR(92)"
 NULL_PART = "~"
 END = ";"
 """The end of a part: no text has it but those whose length stands before them."""
+MASKED_PARTS = {MaskKind.NULL: NULL_PART, MaskKind.REDACT: f"{len(REDACTED)}:{REDACTED}"}
+"""Those of columns of which a copy has none of the values."""
 SECOND_DAY = "CAST('0001-01-02 00:00:00+00' AS timestamptz)"
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedColumn:
     """A column that is compared. ``exact``: the copy keeps its TIMESTAMPs, or numerics, as text.
-    ``one_zero``: -0.0 is 0.0 in it."""
+    ``one_zero``: -0.0 is 0.0 in it. ``mask``: what the copy has in place of its values."""
 
     name: str
     type: Type
     exact: bool = False
     one_zero: bool = False
+    mask: Mask | None = None
+
+    @property
+    def hashed(self) -> bool:
+        """Whether the copy has hashes of its values, by a key that Spanner is not given."""
+        return self.mask is not None and self.mask.reads_column
 
     @property
     def element(self) -> ComparedColumn | None:
@@ -70,7 +79,9 @@ class CanonicalText(ABC):
     sql: ClassVar[SqlDialect]
 
     def render_part(self, value: str, column: ComparedColumn) -> str:
-        """The expression of the part of a value."""
+        """The expression of the part of a value; of one that is not read, that of its mask."""
+        if column.mask is not None and not column.hashed:
+            return f"'{MASKED_PARTS[column.mask.kind]}'"
         if column.element is not None:
             parts = self.render_elements(value, column.element)
             return f"CASE WHEN {value} IS NULL THEN '{NULL_PART}' ELSE CONCAT({parts}, '{END}') END"

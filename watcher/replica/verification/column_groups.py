@@ -23,7 +23,8 @@ HASH = "row hash"
 @dataclass(frozen=True, slots=True)
 class ColumnGroup:
     """Columns that are hashed together, those of the key first. ``sent``: their values are sent and
-    hashed here, because Spanner partitions no query that has a subquery."""
+    hashed here, because Spanner partitions no query that has a subquery, or because a mask hashes
+    them first."""
 
     number: int
     columns: tuple[ComparedColumn, ...]
@@ -46,14 +47,17 @@ class Grouping:
 
     def group(self, columns: Sequence[ComparedColumn]) -> tuple[ColumnGroup, ...]:
         """The columns in groups, which are as few as the limit allows; one at least."""
-        arrays = [each for each in columns if self.boost and each.element is not None]
-        others = [each for each in columns if each not in arrays]
+        sent = [each for each in columns if self._is_sent(each)]
+        others = [each for each in columns if each not in sent]
         groups = [(each, False) for each in self._divide(others)]
-        groups += [(each, True) for each in self._divide(arrays) if each]
+        groups += [(each, True) for each in self._divide(sent) if each]
         return tuple(
             ColumnGroup(number, (*self.key, *each), sent)
             for number, (each, sent) in enumerate(groups)
         )
+
+    def _is_sent(self, column: ComparedColumn) -> bool:
+        return column.hashed or (self.boost and column.mask is None and column.element is not None)
 
     def _divide(self, columns: Iterable[ComparedColumn]) -> Iterator[list[ComparedColumn]]:
         left = room = self.calls_max - self._count(self.key)
@@ -68,4 +72,9 @@ class Grouping:
         yield group
 
     def _count(self, columns: Sequence[ComparedColumn]) -> int:
-        return sum(len(CALL.findall(part)) for part in render_parts(columns, self.dialect))
+        return sum(map(count_calls, render_parts(columns, self.dialect)))
+
+
+def count_calls(sql: str) -> int:
+    """How many function calls Spanner counts in an expression, about."""
+    return len(CALL.findall(sql))

@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 
 from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.schema import Table
+from watcher.captures.masked_values import mask_batch
 from watcher.captures.poll import convert_column
+from watcher.captures.row_filters import find_kept
 from watcher.replica.copies import STAMP_COLUMNS, is_dropped
 from watcher.replica.cuts.cut import RowSource
 from watcher.replica.keys.order import KeyOrder
@@ -20,6 +22,8 @@ from watcher.spanner.key_values import Parts, write_key
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.supported_types import Nanoseconds
+from watcher.tables.masks import Mask
+from watcher.tables.predicates import RowFilter
 
 KEYS_A_READ = 1_000
 NUMBERS = (TypeCode.NUMERIC, TypeCode.PG_NUMERIC)
@@ -28,7 +32,7 @@ NUMBERS = (TypeCode.NUMERIC, TypeCode.PG_NUMERIC)
 @dataclass(frozen=True)
 class CopiedRows:
     """Of a table with the columns of its copy, without softly deleted rows: ``deleted`` is the
-    column that marks them."""
+    column that marks them. ``row_filter`` leaves rows out, ``masks`` replace values."""
 
     queries: QueryClient
     table: Table
@@ -36,6 +40,8 @@ class CopiedRows:
     copied: pa.Schema
     source: RowSource
     deleted: str | None
+    row_filter: RowFilter | None = None
+    masks: tuple[Mask, ...] = ()
 
     @classmethod
     def of_table(cls, table: OpenTable) -> CopiedRows:
@@ -49,6 +55,8 @@ class CopiedRows:
             table.copied,
             source,
             replica.described.deleted,
+            replica.row_filter,
+            replica.list_masks(table.copied.names),
         )
 
     def read(self, keys: Collection[Parts], at: int) -> pa.Table:
@@ -68,13 +76,18 @@ class CopiedRows:
         schema = build_schema(columns.items(), nanoseconds, key)
         for batch in decode_batches(results, schema, list(columns.values()), nanoseconds, key):
             there = pc.invert(find_deleted(batch, self.deleted))
-            yield self._arrange(batch.filter(there))
+            if self.row_filter is not None:
+                there = pc.and_(there, find_kept(self.row_filter, batch))
+            yield mask_batch(self._arrange(batch.filter(there)), self.masks)
 
     def _list_columns(self) -> dict[str, Type]:
         """The columns that are read: those of the copy, and what it follows from."""
         types = {column.name: column.type for column in self.table.columns}
-        names = [field.name for field in self.copied if self._is_own(field)]
+        unread = {mask.column for mask in self.masks if not mask.reads_column}
+        own = (field.name for field in self.copied if self._is_own(field))
+        names = [name for name in own if name not in unread]
         more = [name for name in (self.source.stamp, self.deleted) if name is not None]
+        more += [] if self.row_filter is None else [name for name, _ in self.row_filter.columns]
         columns = {name: types[name] for name in dict.fromkeys((*names, *more))}
         for name in names:
             if types[name].code in NUMBERS and pa.types.is_string(self.copied.field(name).type):
@@ -101,7 +114,7 @@ class CopiedRows:
         return pa.RecordBatch.from_arrays(arrays, schema=self.copied)
 
     def _take(self, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-        if self._is_own(field):
+        if field.name in batch.schema.names and self._is_own(field):
             return convert_column(batch.column(field.name), field.type)
         stamp = self.source.stamp if field.name in STAMP_COLUMNS else None
         if stamp is None:

@@ -116,7 +116,8 @@ class DeletedKeys:
         tables = {name: describe_table(capture.table, state.version)}
         cut = Cut(self._database, self._consumer, end, tables)
         options = VerifyOptions(depth=self._depth, keys_alone=True)
-        opened = ReplicaTable(queries, schema, table, copy, cut).open(options)
+        keys = tuple(mask.key for mask in capture.table.masks if mask.key is not None)
+        opened = ReplicaTable(queries, schema, table, copy, cut, keys).open(options)
         if isinstance(opened, str):
             KEYS_NOT_COMPARED.log(LOG, table=name, error=opened)
             return None

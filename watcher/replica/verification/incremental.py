@@ -3,6 +3,7 @@ rolls: all of it within some days. The rules are N1 to N7 of docs/replica-protoc
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from watcher.replica.verification.replicas import (
 )
 from watcher.replica.verification.report import Difference, Progress, Report, TableReport
 from watcher.spanner.queries import QueryClient
+from watcher.tables.masks import MaskKey
 
 LOG = logging.getLogger("watcher.verify")
 RANGES_A_BATCH = 20
@@ -43,6 +45,7 @@ class IncrementalOptions:
     tables: tuple[str, ...] = ("*",)
     within_seconds: float = WITHIN_SECONDS
     depth: Depth = WITH_DEFAULTS
+    mask_keys: tuple[MaskKey, ...] = ()
 
 
 def verify_changes(
@@ -60,7 +63,7 @@ def verify_changes(
         report = TableProving(replica, proofs, options).run()
         return replace(report, outside=list_outside(replica.copy, replica.described))
 
-    tables = open_tables(queries, copies, cut, options.tables)
+    tables = open_tables(queries, copies, cut, options.tables, options.mask_keys)
     return Report(cut.end, tuple(report_tables(tables, prove)), cut.explain())
 
 
@@ -199,6 +202,7 @@ class TableProving:
             problem=tally.problem,
             left_out=table.left_out,
             caveats=self._replica.described.caveats,
+            view=self._replica.described.view,
             progress=Progress(
                 proof.proved_at,
                 proof.measure_share(proof.ran),
@@ -210,5 +214,8 @@ class TableProving:
 
 
 def name_columns(table: OpenTable) -> tuple[str, ...]:
-    """The columns that are compared, with their types: a proof of others is none of these."""
-    return tuple(f"{name} {table.copied.field(name).type}" for name in table.names)
+    """The columns that are compared, with their types, and what the copy shows of the table: a
+    proof of others is none of these."""
+    view = table.replica.described.view
+    shown = () if view.whole else (json.dumps(view.to_stored(), sort_keys=True),)
+    return tuple(f"{name} {table.copied.field(name).type}" for name in table.names) + shown

@@ -28,6 +28,7 @@ from watcher.replica.verification.row_hashes import render_parts
 from watcher.spanner.key_values import Parts
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp
+from watcher.tables.masks import MaskKey
 
 LOG = logging.getLogger("watcher.verify")
 ROWS_MAX = 1_000_000
@@ -46,6 +47,7 @@ class RepairOptions:
     tables: tuple[str, ...]
     dry_run: bool = False
     depth: Depth = DEPTH
+    mask_keys: tuple[MaskKey, ...] = ()
 
 
 def repair(
@@ -63,7 +65,7 @@ def repair(
     CopyConflictError where others write meanwhile; and as ``verify``.
     """
     tables: list[ReplicaTable | TableReport] = []
-    for each in open_tables(queries, copies, cut, options.tables):
+    for each in open_tables(queries, copies, cut, options.tables, options.mask_keys):
         tables.append(check_repairable(each) if isinstance(each, ReplicaTable) else each)
     reports, repaired = [], cut
     for replica in tables:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import pyarrow as pa
 
 from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.schema import Dialect, Schema, Table
 from spanner_schema.model.selection import matches_any
+from watcher.captures.row_filters import render_filter
 from watcher.model.errors import TableNotFoundError
 from watcher.model.log_events.copies import COMPARISON_STARTED
 from watcher.replica.copies import (
@@ -24,7 +25,12 @@ from watcher.replica.copies import (
 from watcher.replica.cuts.cut import Cut, TableCut
 from watcher.replica.keys.order import KeyOrder
 from watcher.replica.verification.canonical import ComparedColumn
-from watcher.replica.verification.column_groups import ColumnGroup, Grouping
+from watcher.replica.verification.column_groups import (
+    CALLS_MAX,
+    ColumnGroup,
+    Grouping,
+    count_calls,
+)
 from watcher.replica.verification.comparison import Comparison, Depth, Found, Keep
 from watcher.replica.verification.report import Report, TableReport
 from watcher.replica.verification.row_hashes import add_hashes
@@ -32,7 +38,10 @@ from watcher.replica.verification.spanner_sums import ComparedTable
 from watcher.spanner.dialects import DIALECTS
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.supported_types import is_supported
-from watcher.spanner.sql import RowCondition
+from watcher.spanner.sql import RowCondition, combine_conditions
+from watcher.tables.masks import Mask, MaskKey
+from watcher.tables.predicate_parser import make_row_filter
+from watcher.tables.predicates import RowFilter
 from watcher.tables.schema_reader import read_epoch
 
 LOG = logging.getLogger("watcher.verify")
@@ -52,6 +61,8 @@ class VerifyOptions:
     depth: Depth = WITH_DEFAULTS
     keys_alone: bool = False
     """Whether only the keys are compared."""
+    mask_keys: tuple[MaskKey, ...] = ()
+    """Where keys of hashes are: that of a table is recognized."""
 
 
 def verify(
@@ -68,7 +79,7 @@ def verify(
         outside = list_outside(replica.copy, replica.described) if options.newest else ()
         return replace(replica.compare(options), outside=outside)
 
-    tables = open_tables(queries, copies, cut, options.tables)
+    tables = open_tables(queries, copies, cut, options.tables, options.mask_keys)
     return Report(cut.end, tuple(report_tables(tables, compare)), cut.explain())
 
 
@@ -85,7 +96,11 @@ def report_tables(
 
 
 def open_tables(
-    queries: QueryClient, copies: OpenCopy, cut: Cut, names: Sequence[str]
+    queries: QueryClient,
+    copies: OpenCopy,
+    cut: Cut,
+    names: Sequence[str],
+    mask_keys: tuple[MaskKey, ...] = (),
 ) -> Iterator[ReplicaTable | TableReport]:
     """The tables of a cut that are meant; of one that Spanner does not have, a report. Raises
     TableNotFoundError."""
@@ -95,7 +110,7 @@ def open_tables(
         if table is None:
             yield report_problem(name, "Spanner has no such table at the cut")
         else:
-            yield ReplicaTable(queries, schema, table, copies(name), cut)
+            yield ReplicaTable(queries, schema, table, copies(name), cut, mask_keys)
 
 
 def list_outside(copy: StoredCopy, described: TableCut) -> tuple[str, ...]:
@@ -126,11 +141,23 @@ class ReplicaTable:
     table: Table
     copy: StoredCopy
     cut: Cut
+    mask_keys: tuple[MaskKey, ...] = ()
 
     @property
     def described(self) -> TableCut:
         """The copy in the cut."""
         return self.cut.tables[self.table.name]
+
+    @cached_property
+    def row_filter(self) -> RowFilter | None:
+        """Which rows the copy has. Raises ConfigurationError."""
+        where = self.described.view.where
+        return None if where is None else make_row_filter(where, self.table, self.schema.dialect)
+
+    def list_masks(self, columns: Collection[str]) -> tuple[Mask, ...]:
+        """The masks of some columns. Raises ConfigurationError for a hash whose key is not
+        known."""
+        return self.described.view.list_masks(self.table.name, self.mask_keys, columns)
 
     def compare(self, options: VerifyOptions) -> TableReport:
         """Compares them."""
@@ -156,11 +183,17 @@ class ReplicaTable:
             and not options.keys_alone
         ]
         one_zero = self.schema.dialect is Dialect.POSTGRESQL
-        columns = find_columns(copied, self.table, others, one_zero)
-        groups = Grouping(key, self.schema.dialect, options.data_boost).group(columns)
+        masks = {mask.column: mask for mask in self.list_masks(others)}
+        columns = tuple(
+            replace(each, mask=masks.get(each.name))
+            for each in find_columns(copied, self.table, others, one_zero)
+        )
+        condition = self._condition()
+        room = CALLS_MAX - (0 if condition is None else count_calls(condition.sql))
+        groups = Grouping(key, self.schema.dialect, options.data_boost, room).group(columns)
         names = tuple(column.name for column in self.table.columns)
         compared = ComparedTable(
-            self.queries, self.table.name, names, order, groups, self.cut.end, self._condition()
+            self.queries, self.table.name, names, order, groups, self.cut.end, condition
         )
         wanted = [*order.names, *others]
         comparison = Comparison(
@@ -209,14 +242,21 @@ class ReplicaTable:
         return add_hashes(batches, groups)
 
     def _condition(self) -> RowCondition | None:
-        """Leaves softly deleted rows out: the copy has none."""
+        """Leaves out what the copy has not: rows that do not satisfy its condition, and softly
+        deleted ones."""
+        sql, row_filter = DIALECTS[self.schema.dialect], self.row_filter
+        kept = [] if row_filter is None else [render_filter(row_filter, sql)]
+        return combine_conditions([*kept, *self._render_deleted()])
+
+    def _render_deleted(self) -> Iterator[RowCondition]:
         if (name := self.described.deleted) is None:
-            return None
+            return
         column = self.table.column(name)
         quoted = DIALECTS[self.schema.dialect].quote_column(name)
         if column is not None and column.type.code is TypeCode.BOOL:
-            return RowCondition(f"COALESCE({quoted}, FALSE) = FALSE")
-        return RowCondition(f"{quoted} IS NULL")
+            yield RowCondition(f"COALESCE({quoted}, FALSE) = FALSE")
+        else:
+            yield RowCondition(f"{quoted} IS NULL")
 
 
 @dataclass(frozen=True)
@@ -241,7 +281,10 @@ class OpenTable:
     def report(self, found: Found) -> TableReport:
         """What was found."""
         report = self.comparison.report(found, self.uncompared)
-        return replace(report, left_out=self.left_out, caveats=self.replica.described.caveats)
+        described = self.replica.described
+        return replace(
+            report, left_out=self.left_out, caveats=described.caveats, view=described.view
+        )
 
 
 def find_columns(

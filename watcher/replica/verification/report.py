@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from watcher.replica.cuts.views import WHOLE, View
 from watcher.spanner.timestamps import format_timestamp
 
 
@@ -81,7 +82,7 @@ class TableReport:
     that are shown. With ``complete`` False more ranges differ than were looked at. ``uncompared``
     are columns of both that were not compared, ``left_out`` those that the copy was not to have, or
     cannot have. ``caveats`` are those of the cut: what may be missing in the copy at other
-    times."""
+    times. ``view``: which rows the copy has, and what in place of their values."""
 
     table: str
     rows: int
@@ -97,6 +98,7 @@ class TableReport:
     newest version see it, and the next window is written on top of it."""
     left_out: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
+    view: View = WHOLE
     repair: Repair | None = None
     """What differs, and whether it was repaired; None where nothing was to be repaired."""
     progress: Progress | None = None
@@ -122,6 +124,8 @@ class TableReport:
             "uncompared": list(self.uncompared),
             "left_out": list(self.left_out),
             "caveats": list(self.caveats),
+            "where": self.view.where,
+            "masks": {name: str(kind) for name, kind in self.view.masks.items()},
             "problem": self.problem,
             "outside": list(self.outside),
             **({} if self.repair is None else {"repair": self.repair.to_json()}),

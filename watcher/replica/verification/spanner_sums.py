@@ -9,9 +9,15 @@ import pyarrow as pa
 
 from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures.key_ranges import read_key
+from watcher.captures.masked_values import mask_batch
 from watcher.replica.keys.order import KeyOrder
 from watcher.replica.keys.ranges import KeyInterval
-from watcher.replica.verification.canonical import ComparedColumn, render_hash, render_sum
+from watcher.replica.verification.canonical import (
+    LOW_BITS,
+    ComparedColumn,
+    render_hash,
+    render_sum,
+)
 from watcher.replica.verification.column_groups import ColumnGroup
 from watcher.replica.verification.key_conditions import list_branches, render_interval
 from watcher.replica.verification.row_hashes import add_hashes
@@ -23,6 +29,7 @@ from watcher.spanner.results.wire import ResultPart, collect_rows
 from watcher.spanner.sql import RowCondition, Statement, combine_conditions
 
 INT64 = Type(TypeCode.INT64)
+SUM_COLUMNS = ["rows", "low", "high"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,39 +69,44 @@ class ComparedTable:
 
     def start_sum(self, interval: KeyInterval, group: ColumnGroup) -> Iterator[pa.RecordBatch]:
         """The sum of a range, as ``read_sum`` reads it; the query is under way at once."""
+        if group.sent:
+            return add_up(self.read_hashes(interval, group), group)
         dialect = self.order.dialect
         rows = self._select(f"{self._render_hash(group)} AS digest", interval)
         sql = f"SELECT COUNT(*), {render_sum('digest', dialect)} FROM ({rows.sql}) AS hashed"  # noqa: S608
         results = self._query(Statement(sql, rows.params, rows.types))
-        names = [(name, INT64) for name in ("rows", "low", "high")]
+        names = [(name, INT64) for name in SUM_COLUMNS]
         return decode_batches(results, build_schema(names), [INT64] * 3)
 
     def read_hashes(self, interval: KeyInterval, group: ColumnGroup) -> Iterator[pa.RecordBatch]:
         """The key and the hash of each row of a range."""
-        return self._decode_hashes(self._query(self._select_hashes(group, interval)), group)
+        return self._decode_group(self._query(self._select_group(group, interval)), group)
 
     def read_hashes_boosted(self, group: ColumnGroup) -> Iterator[pa.RecordBatch]:
         """The key and the hash of each row, by Data Boost: Spanner partitions no aggregates, so
         that the rows are added up here."""
         stream = self.queries.stream
-        statement = self._select_boosted(group)
+        statement = self._select_group(group, KeyInterval())
         for partition in stream.partition(statement, self.at):
             parts = stream.read_partition(statement, partition, data_boost=True)
-            yield from self._decode_boosted(parts, group)
+            yield from self._decode_group(parts, group)
 
-    def _select_boosted(self, group: ColumnGroup) -> Statement:
+    def _select_group(self, group: ColumnGroup, interval: KeyInterval) -> Statement:
+        """The key and the hash of each row; or the values, where these are hashed here."""
         if not group.sent:
-            return self._select_hashes(group, KeyInterval())
+            return self._select_hashes(group, interval)
         names = (each.name for each in group.columns)
-        return self._select(self.order.sql.quote_all(names), KeyInterval())
+        return self._select(self.order.sql.quote_all(names), interval)
 
-    def _decode_boosted(
+    def _decode_group(
         self, results: Iterator[ResultPart], group: ColumnGroup
     ) -> Iterator[pa.RecordBatch]:
         if not group.sent:
             return self._decode_hashes(results, group)
         columns = [(each.name, read_type(each)) for each in group.columns]
-        return add_hashes(self._decode(results, columns), [group])
+        masks = [each.mask for each in group.columns if each.mask is not None]
+        rows = (mask_batch(batch, masks) for batch in self._decode(results, columns))
+        return add_hashes(rows, [group])
 
     def _select_hashes(self, group: ColumnGroup, interval: KeyInterval) -> Statement:
         key = map(self.order.sql.quote_column, self.order.names)
@@ -155,6 +167,17 @@ class ComparedTable:
 
     def _query(self, statement: Statement) -> Iterator[ResultPart]:
         return self.queries.stream.query(statement, self.at)
+
+
+def add_up(rows: Iterator[pa.RecordBatch], group: ColumnGroup) -> Iterator[pa.RecordBatch]:
+    """Rows with hashes -> what ``ComparedTable.start_sum`` has."""
+    count = low = high = 0
+    for batch in rows:
+        hashes = batch.column(group.name).to_numpy()
+        count += len(hashes)
+        low += int((hashes & LOW_BITS).sum())
+        high += int(((hashes >> 32) & LOW_BITS).sum())
+    yield pa.record_batch([[count], [low], [high]], SUM_COLUMNS)
 
 
 def read_sum(batches: Iterator[pa.RecordBatch]) -> RangeSum:
