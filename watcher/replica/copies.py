@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
@@ -24,6 +25,8 @@ STAMP_COLUMNS = (STAMP_COLUMN, "_commit_timestamp")
 name that it has until it is loaded again."""
 DROPPED = "spanner-watcher.dropped"
 """Metadata of a column in Delta's schema."""
+PRIMARY_KEY = "spanner-watcher.primary-key"
+"""The property of a copy that has the names of its key's columns, in order, as a JSON array."""
 DELETED_COLUMN = "$deleted"
 """In rows that are merged: true for a row that is to be removed. No column of Spanner has such a
 name."""
@@ -34,6 +37,11 @@ Merging = Literal["merge-on-read", "copy-on-write"]
 or every file that has one of them is written anew."""
 MERGE_ON_READ: Merging = "merge-on-read"
 COPY_ON_WRITE: Merging = "copy-on-write"
+
+
+def describe_key(key: Sequence[str]) -> dict[str, str]:
+    """The properties of a copy that tell its primary key; none where there is no key."""
+    return {PRIMARY_KEY: json.dumps(list(key))} if key else {}
 
 
 def find_stamp(columns: Iterable[str]) -> str:

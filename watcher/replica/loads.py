@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
@@ -80,6 +80,11 @@ class Chunk(Protocol):
         """Where the load is once the rows were read; None: at its end."""
         ...
 
+    @property
+    def key(self) -> Sequence[str]:
+        """The columns of the table's primary key, in order; empty where that is not known."""
+        ...
+
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Reads the rows, once."""
         ...
@@ -92,6 +97,7 @@ class WholeTable:
     batches: Iterable[pa.RecordBatch]
     first: bool = True
     progress: LoadProgress | None = None
+    key: Sequence[str] = ()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return iter(self.batches)

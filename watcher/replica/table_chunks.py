@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 
 import pyarrow as pa
@@ -47,6 +47,11 @@ class TableChunk:
     def first(self) -> bool:
         """As ``Chunk.first``."""
         return self._before is None
+
+    @property
+    def key(self) -> Sequence[str]:
+        """As ``Chunk.key``."""
+        return self._capture.table.primary_key
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """As ``Chunk.__iter__``. Raises VersionExpiredError where no row can be read."""

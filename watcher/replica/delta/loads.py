@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 from deltalake import Schema as DeltaSchema
 
 from watcher.model.errors import ReplicaError
-from watcher.replica.copies import COPY_ON_WRITE, CopyState, Merging
+from watcher.replica.copies import COPY_ON_WRITE, CopyState, Merging, describe_key
 from watcher.replica.cuts.modes import Mode
 from watcher.replica.delta.commits import DeltaCommits
 from watcher.replica.delta.features import list_demands
@@ -51,7 +52,8 @@ class DeltaLoads:
         try:
             with explain_copy(commits.path):
                 new = self._vectors.write_files(rows, columns)
-                state = commits.retry(lambda: self._commit(new, columns, name, end))
+                key = describe_key(chunk.key)
+                state = commits.retry(lambda: self._commit(new, columns, key, name, end))
         except ReplicaError:
             if rows.error is not None:
                 raise rows.error from None
@@ -61,16 +63,16 @@ class DeltaLoads:
         return replace(state, progress=chunk.progress)
 
     def _commit(
-        self, new: NewFiles, columns: pa.Schema | None, name: str, end: int
+        self, new: NewFiles, columns: pa.Schema | None, key: Mapping[str, str], name: str, end: int
     ) -> CopyState | None:
         """Commits files of a chunk: the copy's state; None where somebody else has committed
-        meanwhile."""
+        meanwhile. ``key``: the properties that tell it."""
         commits, snapshot = self._commits, self._vectors.read()
         commits.check_snapshot(snapshot)
         kind, mark = (CHUNK, {}) if columns is None else (LOAD, {"replaced": snapshot.version})
         described = commits.describe_commit(kind, end) | {CHUNK: name, **mark}
         said, transactions = {METADATA: json.dumps(described)}, commits.list_transactions(kind, end)
-        if not self._vectors.add_files(new, columns, said, transactions):
+        if not self._vectors.add_files(new, columns, said, transactions, key):
             return None
         return commits.describe_snapshot(snapshot)
 

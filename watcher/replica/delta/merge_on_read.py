@@ -204,14 +204,16 @@ class VectorTable:
         columns: pa.Schema | None,
         mark: Mapping[str, str],
         transactions: Sequence[Action],
+        properties: Mapping[str, str] = MappingProxyType({}),
     ) -> bool:
         """Adds files to the version that ``read`` has returned; with ``columns`` in the place of
-        all that it has, with these columns from then on. Returns whether nobody has committed
-        meanwhile."""
+        all that it has, with these columns, and properties, from then on. Returns whether nobody
+        has committed meanwhile."""
         snapshot, actions = self._require(), list(transactions)
         if columns is not None:
             text = DeltaSchema.from_arrow(columns).to_json()
-            actions.append({"metaData": {**snapshot.metadata, "schemaString": text}})
+            set_ = {"configuration": {**snapshot.properties, **properties}}
+            actions.append({"metaData": {**snapshot.metadata, "schemaString": text, **set_}})
             actions += map(remove_file, snapshot.files.values())
         actions += (add_new(snapshot, file) for file in new.listed)
         asked = {

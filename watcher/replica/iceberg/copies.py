@@ -19,6 +19,7 @@ from watcher.replica.copies import (
     OpenCopy,
     OpenTableCopy,
     Replacement,
+    describe_key,
 )
 from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
 from watcher.replica.fences import Fence
@@ -97,7 +98,8 @@ class IcebergTableCopy(IcebergCopy):
         source = FirstError(self._load.record(chunk, name))
         try:
             with explain_copy(self._path):
-                done = self._table.load(version, source, schema if chunk.first else None, mark)
+                columns, key = schema if chunk.first else None, describe_key(chunk.key)
+                done = self._table.load(version, source, columns, mark, key)
         except ReplicaError:
             if source.error is not None:
                 raise source.error from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pyiceberg.exceptions import CommitFailedException
@@ -39,6 +39,7 @@ from pyiceberg.table.update import (
     AssertRefSnapshotId,
     AssertTableUUID,
     SetCurrentSchemaUpdate,
+    SetPropertiesUpdate,
     SetSnapshotRefUpdate,
     TableUpdate,
 )
@@ -80,7 +81,8 @@ class Part:
 class SnapshotChange:
     """What a commit does: it adds files, of rows or of deletes, and removes some by their paths.
     ``summary``: what it says of itself. ``schema``: the columns that the table has from then on, if
-    they are others. ``regroup``: manifests that are put together, by their paths."""
+    they are others; ``properties`` likewise. ``regroup``: manifests that are put together, by their
+    paths."""
 
     operation: Operation
     summary: Mapping[str, str]
@@ -89,6 +91,7 @@ class SnapshotChange:
     removed: frozenset[str] = frozenset()
     schema: Schema | None = None
     regroup: frozenset[str] = frozenset()
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_parts(io: FileIO, snapshot: Snapshot | None, known: Mapping[str, Part]) -> Iterator[Part]:
@@ -253,6 +256,8 @@ class SnapshotCommit:
         if self._change.schema is not None:
             yield AddSchemaUpdate(schema_=self._change.schema)
             yield SetCurrentSchemaUpdate(schema_id=-1)
+        if self._change.properties:
+            yield SetPropertiesUpdate(updates=dict(self._change.properties))
         yield AddSnapshotUpdate(snapshot=snapshot)
         yield SetSnapshotRefUpdate(
             ref_name=MAIN_BRANCH,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import BytesIO
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -104,11 +105,11 @@ class PositionTable:
 
     def load(
         self, version: IcebergVersion, rows: Iterable[pa.RecordBatch], replaces: pa.Schema | None,
-        summary: Summary,
+        summary: Summary, properties: Mapping[str, str] = MappingProxyType({}),
     ) -> bool:  # fmt: skip
-        """Adds rows to a version; ``replaces``: in the place of all that it has, with these columns
-        from then on. Returns whether nobody has committed meanwhile. What the rows raise is raised,
-        and nothing is changed."""
+        """Adds rows to a version; ``replaces``: in the place of all that it has, with these
+        columns, and properties, from then on. Returns whether nobody has committed meanwhile. What
+        the rows raise is raised, and nothing is changed."""
         columns = None if replaces is None else choose_schema(version.table, replaces)
         schema = version.schema if columns is None else convert_schema(columns)
         new = self.arrangement.write(self.files, schema, cast_rows(rows, schema, self.path))
@@ -124,6 +125,7 @@ class PositionTable:
             ],
             removed=removed,
             schema=columns,
+            properties={} if replaces is None else properties,
         )
         failpoint("after-replica-files")
         if not commit_snapshot(version.table, version.parts, change):
