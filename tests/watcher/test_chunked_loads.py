@@ -480,6 +480,7 @@ class SomeRows:
     table: pa.Table
     upto: int | None
     first: bool = False
+    key: Sequence[str] = ("Id",)
 
     @property
     def progress(self) -> LoadProgress | None:
