@@ -19,6 +19,7 @@ from reference.expressions import KINDS, make_expression
 from reference.judge import Reference, is_installed
 from reference.known import find_reason
 from reference.queries import Query, make_query
+from reference.texts import make_texts
 
 DEPTH = 3
 
@@ -105,6 +106,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make reference", description=__doc__)
     parser.add_argument("--expressions", type=int, default=1_000, metavar="N")
     parser.add_argument("--queries", type=int, default=250, metavar="N")
+    parser.add_argument("--texts", type=int, default=500, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--list", action="store_true", help="print every difference")
     options = parser.parse_args()
@@ -119,6 +121,7 @@ def main() -> int:
         parts = (
             ("expressions", make_expressions(options.seed, options.expressions)),
             ("queries", make_queries(options.seed, options.queries)),
+            ("texts", make_texts(options.seed, options.texts)),
         )
         tallies = [run(sides, part, queries, options.list) for part, queries in parts]
     for tally in tallies:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from emulator.errors import invalid_argument, out_of_range
@@ -21,10 +21,10 @@ ORDER_OFFSET = 10**22
 
 SECONDS = re.compile(r"\s*+([+-]?)(\d*+)(?:\.(\d{1,9}))?\s*+\Z", re.A)
 ISO = re.compile(
-    r"P(?=.)(?:([+-]?\d+)Y)?(?:([+-]?\d+)M)?(?:([+-]?\d+)W)?(?:([+-]?\d+)D)?"
-    r"(?:T(?:([+-]?\d+)H)?(?:([+-]?\d+)M)?(?:([+-]?)(\d+)(?:[.,](\d{1,9}))?S)?)?\Z",
+    r"P(?=.)(?P<date>(?:-?\d+[YMWD])*)(?:T(?P<time>(?:-?\d+[HM]|-?\d+(?:[.,]\d{1,9})?S)*))?\Z",
     re.A,
 )
+ISO_PART = re.compile(r"(-?)(\d+)(?:[.,](\d+))?([YMWDHS])", re.A)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +84,24 @@ def signed_divmod(value: int, size: int) -> tuple[int, int]:
 
 
 def parse_iso(text: str) -> Interval:
-    """ISO 8601 -> an interval. Raises ValueError."""
+    """ISO 8601 -> an interval; parts come in any order, and add up. Raises ValueError."""
     match = ISO.match(text)
     if match is None:
         raise ValueError(f"Invalid INTERVAL: {text!r}")
-    years, months, weeks, days, hours, minutes = (int(match[n] or 0) for n in range(1, 7))
-    seconds = int(match[8] or 0) * SECOND + int(f"{match[9] or '':0<9}")
-    signed_seconds = -seconds if match[7] == "-" else seconds
-    return Interval(
-        years * 12 + months, weeks * 7 + days, hours * HOUR + minutes * MINUTE + signed_seconds
-    ).check_range()
+    months = add_parts(match["date"], {"Y": 12, "M": 1})
+    days = add_parts(match["date"], {"W": 7, "D": 1})
+    nanos = add_parts(match["time"] or "", {"H": HOUR, "M": MINUTE, "S": SECOND})
+    return Interval(months, days, nanos).check_range()
+
+
+def add_parts(text: str, sizes: Mapping[str, int]) -> int:
+    """The sum of those parts of ISO 8601 that have a size."""
+    total = 0
+    for sign, whole, fraction, unit in ISO_PART.findall(text):
+        if unit in sizes:
+            size = int(whole) * sizes[unit] + int(f"{fraction:0<9}" if fraction else 0)
+            total += -size if sign else size
+    return total
 
 
 def range_pattern(first: str, last: str) -> re.Pattern[str]:

@@ -23,7 +23,7 @@ TEXT_STEP = re.compile(rf"\.({KEY})|{QUOTED_KEY}|\[\s*([\d_-]+)\s*\]", re.DOTALL
 """Of a path to what is read: what a key or a position is says the value."""
 UNSUPPORTED = re.compile(r"\*|\.\.|@")
 POSITION = re.compile(r"\d{1,18}", re.ASCII)
-BLANKS = re.compile(r"[ \t\n\r]*")
+BLANKS = re.compile(r"[ \t\n\r\v\f]*")
 MISSING = object()
 
 
@@ -121,7 +121,7 @@ READER = json.JSONDecoder(
 def parse_text(text: str) -> Any:
     """The JSON document at the beginning of a text; MISSING if it is invalid."""
     try:
-        return READER.raw_decode(text.lstrip())[0]
+        return read_value(text, skip_blanks(text, 0))[0]
     except (ValueError, RecursionError):
         return MISSING
 
@@ -146,7 +146,17 @@ def part_of_beginning(text: str, steps: Sequence[str]) -> Any:
     place = skip_blanks(text, 0)
     for step in steps:
         place = find_member(text, place, step)
-    return READER.raw_decode(text, place)[0]
+    return read_value(text, place)[0]
+
+
+def read_value(text: str, place: int) -> tuple[Any, int]:
+    """The value that begins at a place, and where it ends. Raises ValueError."""
+    value, end = READER.raw_decode(text, place)
+    if isinstance(value, WrittenNumber) and "e" not in value.lower():
+        signs = ("e", "E") if "." in value else ("e", "E", ".")
+        if text.startswith(signs, end):
+            raise ValueError("a number without its last digits")
+    return value, end
 
 
 def find_member(text: str, place: int, step: str) -> int:
@@ -167,7 +177,7 @@ def find_member(text: str, place: int, step: str) -> int:
             place = skip_blanks(text, place + 1)
         if name == step:
             return place
-        place = skip_blanks(text, READER.raw_decode(text, place)[1])
+        place = skip_blanks(text, read_value(text, place)[1])
         if text[place] != ",":
             raise ValueError("no such member")
     raise AssertionError("unreachable: the loop ends with its text")

@@ -63,6 +63,8 @@ TEXTS: list[tuple[str, str]] = [
     ("FORMAT('%t', JSON_VALUE('[1, x, 3]', '$[2]'))", "NULL"),
     ("FORMAT('%t', JSON_QUERY('{\"a\": [1, {', '$.a'))", "NULL"),
     ("FORMAT('%t', JSON_VALUE('{1: 1', '$.1'))", "NULL"),
+    ("FORMAT('%t', JSON_VALUE('[1, -2.\"b\"', '$[1]'))", "NULL"),
+    ("JSON_VALUE('1e5.3', '$')", "1e5"),
     ("FORMAT('%t', JSON_VALUE('[NaN]', '$[0]'))", "NULL"),
     # A NULL array has no elements; an empty one makes the place for them.
     (
@@ -86,6 +88,8 @@ TEXTS: list[tuple[str, str]] = [
     ("CAST(CAST('4 1999 99' AS INTERVAL) AS STRING)", "0-4 1999 99:0:0"),
     ("CAST(CAST('4 -5 -6' AS INTERVAL) AS STRING)", "0-4 -5 -6:0:0"),
     ("CAST(CAST('4 5:6' AS INTERVAL) AS STRING)", "0-0 4 5:6:0"),
+    ("CAST(CAST('P1D1YT1,5S1M-2S' AS INTERVAL) AS STRING)", "1-0 1 0:0:59.500"),
+    ("FORMAT('%t', SAFE_CAST('P+1Y' AS INTERVAL))", "NULL"),
     # What is not computed may be out of range.
     (
         "CAST(COALESCE(INTERVAL -3 DAY, INTERVAL 9223372036854775807 HOUR) AS STRING)",
