@@ -241,10 +241,9 @@ def check_shard(schema: Schema, table: Table, column: Column, options: WatchOpti
         )
     if column.generated is None or shard_values(column.generated) is None:
         raise PlanError(
-            f"{place} exists and is not a computed shard, an expression that ends in MOD(...,"
-            f" number): {other}, or, if applications write the shard of every row there, poll by"
-            f" it with --shard not-null --shard-column {column.name}: a row without one is not"
-            " delivered"
+            f"{place} exists and is not a computed shard, such as MOD(..., number): {other}, or, if"
+            " applications write the shard of every row there, poll by it with --shard not-null"
+            f" --shard-column {column.name}: a row without one is not delivered"
         )
     processed = find_processed(table, column, schema.dialect)
     wanted = options.processed_column if options.strategy is Strategy.PROCESSED else None

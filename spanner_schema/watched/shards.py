@@ -5,23 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from spanner_schema.model.column_types import COLUMN_TYPES, TypeCode
 from spanner_schema.model.errors import PlanError
 from spanner_schema.model.schema import Column, Dialect, Table
 from spanner_schema.syntax.render import quote_column, render_type
+from spanner_schema.watched.value_bounds import find_bounds
 
 WITHOUT_IMMUTABLE_TEXT = frozenset({TypeCode.BYTES, TypeCode.TIMESTAMP})
 """Types of the PostgreSQL dialect. A timestamp as text depends on the time zone."""
 
-POSITIVE_HEAD = re.compile(r"MOD\(\(?MOD\(", re.I)
-POSITIVE_TAIL = re.compile(r"(?=,\s*+(\d{1,6}+)\)\s*+\+\s*+(\d{1,6}+)\)?,\s*+(\d{1,6}+)\))")
-SIGNED_HEAD = re.compile(r"MOD\(", re.I)
-SIGNED_TAIL = re.compile(r"(?=,\s*+(\d{1,6}+)\))")
-"""How an expression with a modulus begins and ends: one pattern of both would try every beginning
-with every end."""
-CAST_NUMBER = re.compile(r"(?:\((\d+)\)|'(\d+)'|\b(\d+))::(?:bigint|int8)\b", re.I)
-"""Spanner prints numbers of the PostgreSQL dialect with their types: '8'::bigint."""
+VALUES_MAX = 2_000_000
+"""A list that is longer is not asked for."""
 CASE = re.compile(
     r"""\s*+CASE\s++WHEN\s++(?:"(?:[^"]|"")++"|\S++)\s++THEN\s++NULL(?:::\w++)?\s++"""
     r"""ELSE\s++(.*\S)\s++END\s*+\Z""",
@@ -158,25 +154,14 @@ def replace_null(column: Column, text: str, replacement: str) -> str:
     return text if column.not_null else f"COALESCE({text}, {replacement})"
 
 
+@lru_cache(maxsize=16_384)
 def shard_values(expression: str) -> tuple[int, ...] | None:
-    """The values of a shard expression, read from its modulus; None if it has no modulus."""
-    inner = CAST_NUMBER.sub(lambda match: match[match.lastindex or 0], strip_case(expression))
-    match = find_last(POSITIVE_HEAD, POSITIVE_TAIL, inner)
-    if match and match.group(1) == match.group(2) == match.group(3):
-        return tuple(range(int(match.group(1))))
-    match = find_last(SIGNED_HEAD, SIGNED_TAIL, inner)
-    if match and int(match.group(1)) > 0:
-        last = int(match.group(1)) - 1
-        low = 0 if inner.strip().upper().startswith("ABS(") else -last
-        return tuple(range(low, last + 1))
-    return None
-
-
-def find_last(head: re.Pattern[str], tail: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """The last ``tail`` behind the first ``head``."""
-    begin = head.search(text)
-    tails = list(tail.finditer(text, begin.end())) if begin else []
-    return tails[-1] if tails else None
+    """All values that a shard expression may have, and perhaps others between them; None where they
+    do not follow from its text."""
+    bounds = find_bounds(expression)
+    if bounds is None or bounds.empty or bounds.greatest - bounds.least >= VALUES_MAX:
+        return None
+    return tuple(range(bounds.least, bounds.greatest + 1))
 
 
 def strip_case(expression: str) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import collections
 import uuid
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import pytest
 from fixtures.server import CreateDatabase
-from fixtures.singers import SINGERS
-from google.cloud.spanner_v1 import KeySet
+from fixtures.singers import SINGERS, address_of
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
 from google.cloud.spanner_v1.database import Database
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import Plan, make_plan
@@ -23,6 +26,7 @@ from spanner_schema.model.options import WatchOptions
 from spanner_schema.model.schema import Dialect
 from spanner_schema.watched.records import read_ownership
 from spanner_schema.watched.shards import shard_values
+from watcher import Change, Watcher
 
 STRATEGIES = ("automatic", "processed")
 
@@ -317,13 +321,113 @@ def test_composite_keys_do_not_run_into_each_other(
         ("MOD(FARM_FINGERPRINT(k), 19)", range(-18, 19)),
         ("ABS(MOD(FARM_FINGERPRINT(k), 19))", range(19)),
         ("CASE WHEN Processed THEN NULL ELSE MOD(FARM_FINGERPRINT(k), 19) END", range(-18, 19)),
+        ("IF(Done, NULL, MOD(FARM_FINGERPRINT(CONCAT(k, ', 3)')), 19))", range(-18, 19)),
+        ("1 + ABS(MOD(FARM_FINGERPRINT(k), 4))", range(1, 5)),
+        ("MOD(MOD(k, 8) + 8, 8) + 1", range(1, 9)),
+        ("COALESCE(ABS(MOD(k, 4)), 9)", range(10)),
+        (
+            "mod(mod(spanner.farm_fingerprint(k::text), '8'::bigint) + '8'::bigint, '8'::bigint)"
+            " * '-2'::bigint",
+            None,
+        ),
+        ("(- mod(k, (4)::bigint)) - '10'::bigint", range(-13, -6)),
     ],
 )
 def test_the_values_of_a_shard_are_read_from_its_expression(
-    expression: str, values: Iterable[int]
+    expression: str, values: Iterable[int] | None
 ) -> None:
-    assert shard_values(expression) == tuple(values)
-    assert shard_values("k") is None
+    assert shard_values(expression) == (None if values is None else tuple(values))
+    for unknown in (
+        "k",
+        "DIV(MOD(k, 100), 10)",
+        "MOD(k, n)",
+        "MOD(k, 4) << 2",
+        "MOD(k, 4) || 'a'",
+        f"1{' + 1' * 99}",
+    ):
+        assert shard_values(unknown) is None
+
+
+@dataclass(frozen=True)
+class Written:
+    """An expression of two columns, and what it is of their values."""
+
+    text: str
+    evaluate: Callable[[int, int], int | None]
+
+
+def write_modulo(one: Written, number: int) -> Written:
+    def evaluate(a: int, b: int) -> int | None:
+        value = one.evaluate(a, b)
+        return None if value is None else abs(value) % number * (1 if value >= 0 else -1)
+
+    return Written(f"MOD({one.text}, {number})", evaluate)
+
+
+def write_sum(sign: str, one: Written, other: Written) -> Written:
+    def evaluate(a: int, b: int) -> int | None:
+        left, right = one.evaluate(a, b), other.evaluate(a, b)
+        if left is None or right is None:
+            return None
+        return {"+": left + right, "-": left - right, "*": left * right}[sign]
+
+    return Written(f"({one.text}) {sign} ({other.text})", evaluate)
+
+
+def write_choice(one: Written, other: Written) -> Written:
+    text = f"CASE WHEN a > b THEN {one.text} WHEN a = b THEN NULL ELSE {other.text} END"
+    return Written(
+        text,
+        lambda a, b: one.evaluate(a, b) if a > b else None if a == b else other.evaluate(a, b),
+    )
+
+
+def write_absolute(one: Written) -> Written:
+    def evaluate(a: int, b: int) -> int | None:
+        value = one.evaluate(a, b)
+        return None if value is None else abs(value)
+
+    return Written(f"ABS({one.text})", evaluate)
+
+
+WRITTEN = st.recursive(
+    st.sampled_from([Written("a", lambda a, _: a), Written("b", lambda _, b: b)])
+    | st.integers(0, 20).map(lambda n: Written(str(n), lambda *_: n)),
+    lambda parts: (
+        st.builds(write_modulo, parts, st.integers(1, 9))
+        | st.builds(write_sum, st.sampled_from("+-*"), parts, parts)
+        | st.builds(write_choice, parts, parts)
+        | st.builds(write_absolute, parts)
+    ),
+    max_leaves=6,
+)
+
+
+@given(WRITTEN, st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=1))
+def test_no_value_of_a_shard_is_missing_whatever_its_expression(
+    written: Written, rows: list[tuple[int, int]]
+) -> None:
+    values = shard_values(written.text)
+    if values is not None:
+        shards = {written.evaluate(a, b) for a, b in rows} - {None}
+        assert shards <= set(values)
+
+
+@pytest.mark.ddl(
+    "CREATE TABLE T (Id INT64 NOT NULL, Changed TIMESTAMP OPTIONS (allow_commit_timestamp=true),"
+    " Shard INT64 AS (1 + ABS(MOD(FARM_FINGERPRINT(CAST(Id AS STRING)), 4))) STORED)"
+    " PRIMARY KEY (Id)",
+    "CREATE NULL_FILTERED INDEX ByShard ON T(Shard, Changed)",
+)
+def test_a_shard_that_an_application_numbers_from_one_is_polled_whole(database: Database) -> None:
+    with database.batch() as batch:
+        batch.insert("T", ("Id", "Changed"), [(n, COMMIT_TIMESTAMP) for n in range(40)])
+    seen: list[Change] = []
+    watcher = Watcher(database=str(address_of(database)), tables=["T"], start="earliest")
+    watcher.on_change(seen.append)
+    watcher.run_once()
+    assert {change.shard_id for change in seen} == {1, 2, 3, 4}
+    assert len(seen) == 40
 
 
 def test_shard_counts_have_bounds() -> None:

@@ -152,7 +152,9 @@ def list_computed_values(table: Table, shard: Column) -> tuple[ShardValue, ...]:
     if values is None:
         raise NotWatchableError(
             f"the values of {table.name}.{shard.name} do not follow from its expression"
-            f" ({shard.generated}); it must end in MOD(..., number)"
+            f" ({shard.generated}), which must be MOD(..., number), or a sum or a choice of such:"
+            f" name it with --shard not-null --shard-column {shard.name}, the same in"
+            f" [table.{table.name}], or in Spark with the options shard and shardColumn"
         )
     return values
 
