@@ -27,7 +27,7 @@ from ddl.migration.updates import SchemaUpdate, find_running_updates, read_updat
 from ddl.rules.evolve import parse_schema
 from spanner_schema.model.errors import ApplyError, PlanError
 from spanner_schema.model.schema import Dialect, Schema
-from spanner_schema.watched.records import read_records
+from spanner_schema.watched.records import read_own_records
 
 OPERATION_SECONDS_MAX = 24 * 3600
 POLL_SECONDS_MIN, POLL_SECONDS_MAX, POLL_GROWTH = 0.2, 5.0, 1.2
@@ -99,7 +99,7 @@ def roll_back(
 def plan_rollback(database: Database, tables: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """The statements of a rollback and its tables. Changes nothing. Raises as ``roll_back``."""
     schema = read_schema(database)
-    records = read_records(database, schema)
+    records = read_own_records(database, schema)
     by_name = {table.casefold(): table for table in records}
     unknown = [table for table in tables if table.casefold() not in by_name]
     if unknown:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from fixtures.dialects import translate
@@ -28,7 +29,7 @@ from spanner_schema.model.steps import CreateIndex
 from spanner_schema.model.strategies import Strategy
 from spanner_schema.syntax.parse import parse_statement
 from spanner_schema.syntax.render import render_schema, render_step
-from spanner_schema.watched.records import read_records
+from spanner_schema.watched.records import read_ownership, read_records
 
 CHILD = (
     "CREATE TABLE Albums (SingerId INT64, AlbumId STRING(36), Title STRING(MAX))"
@@ -174,6 +175,30 @@ def test_rollback_goes_on_where_it_was_interrupted(database: Database) -> None:
     assert plan_rollback(database)[0] == statements[2:]
     roll_back(database)
     assert read_schema(database) == before
+
+
+@pytest.mark.both_dialects
+@pytest.mark.ddl(SINGERS)
+def test_what_an_application_has_made_anew_under_the_same_name_stays(database: Database) -> None:
+    schema = read_schema(database)
+    (table,) = schema.tables
+    apply_plan(database, make_plan(schema, [table.name], WatchOptions()))
+    (index,) = read_schema(database).indexes
+    stamp = index.parts[1].column
+    own = {
+        Dialect.GOOGLESQL: f"(K INT64, {stamp} TIMESTAMP OPTIONS (allow_commit_timestamp=true))"
+        " PRIMARY KEY (K)",
+        Dialect.POSTGRESQL: f"(k bigint PRIMARY KEY, {stamp} spanner.commit_timestamp)",
+    }
+    anew = f"CREATE TABLE {table.name} {own[schema.dialect]}"
+    database.update_ddl([f"DROP INDEX {index.name}", f"DROP TABLE {table.name}", anew]).result(60)
+    with database.batch() as batch:
+        batch.insert(table.name, ("k", stamp), [(1, datetime(2001, 1, 1, tzinfo=UTC))])
+    schema = read_schema(database)
+    with pytest.raises(PlanError, match=f"--take-over {stamp}"):
+        make_plan(schema, [table.name], WatchOptions(), read_ownership(database, schema))
+    assert roll_back(database) == []
+    assert read_schema(database).table(table.name) == schema.table(table.name)
 
 
 @pytest.mark.both_dialects
