@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanner_schema.model.schema import Dialect, Table
+from spanner_schema.model.schema import Column, Dialect, Table
 from spanner_schema.syntax.tokens import TokenKind, tokenize
 
 
@@ -17,3 +17,19 @@ def find_referenced_columns(
             if column is not None:
                 columns[column.name] = None
     return tuple(columns)
+
+
+def find_sources(
+    column: Column, table: Table, dialect: Dialect = Dialect.GOOGLESQL
+) -> tuple[str, ...]:
+    """The columns that a generated column is computed from, also through other generated ones."""
+    sources: dict[str, None] = {}
+    waiting = [column]
+    while waiting:
+        expression = waiting.pop().generated or ""
+        for name in find_referenced_columns(expression, table, dialect):
+            found = table.column(name)
+            if found is not None and name not in sources:
+                sources[name] = None
+                waiting.append(found)
+    return tuple(sources)

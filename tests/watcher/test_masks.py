@@ -200,6 +200,27 @@ def test_a_mask_that_cannot_be_is_refused_by_the_schema(masks: Any, problem: str
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        {"columns": ("Name", "Upper")},
+        {"exclude_columns": ("Upper",)},
+        {"hidden_columns": True, "exclude_columns": ("Shout",)},
+    ],
+)
+def test_what_shows_a_masked_column_is_found_behind_other_columns_and_when_it_is_hidden(
+    options: Any,
+) -> None:
+    column = (
+        "Upper STRING(MAX) AS (UPPER(Name)) STORED HIDDEN,"
+        " Shout STRING(MAX) AS (CONCAT(Upper, '!')) STORED, Stamped"
+    )
+    schema = parse_schema(TABLE.replace("Stamped", column))
+    spec = TableSpec(shard="none", masks={"Name": "null"}, **options)  # type: ignore[dict-item]
+    with pytest.raises(ConfigurationError, match=r"is computed from Name, which is masked"):
+        find_watched_table(schema, "People", "d", spec)
+
+
+@pytest.mark.parametrize(
     ("more", "problem"),
     [
         ({"mask_key": None}, "needs mask_key"),

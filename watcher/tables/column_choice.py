@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from spanner_schema.model.column_types import COLUMN_TYPES, Type, TypeCode
 from spanner_schema.model.schema import Column, Dialect, Table
-from spanner_schema.syntax.references import find_referenced_columns
+from spanner_schema.syntax.references import find_sources
 from spanner_schema.syntax.render import render_type
 from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.model.log_events.reading import COLUMNS_LEFT_OUT
@@ -131,12 +131,16 @@ def check_choice(table: Table, choice: ColumnChoice, required: Collection[str]) 
 
 
 def choose_masks(
-    table: Table, choice: ColumnChoice, always: Collection[str], dialect: Dialect
+    table: Table,
+    choice: ColumnChoice,
+    read: Collection[str],
+    always: Collection[str],
+    dialect: Dialect,
 ) -> tuple[Mask, ...]:
-    """The masks of a table's columns, as the schema spells them. ``always`` are columns that are
-    read in any case, besides the key. Raises ConfigurationError for a column that does not exist,
-    must be delivered as it is, or cannot be masked so; and for one that is computed from a masked
-    column, and would show it."""
+    """The masks of a table's columns, as the schema spells them. ``read`` are the columns that are
+    read, ``always`` those that are in any case, besides the key. Raises ConfigurationError for a
+    column that does not exist, must be delivered as it is, or cannot be masked so; and for one that
+    is computed from a masked column, and would show it."""
     required = {part.column.casefold() for part in table.primary_key}
     required |= {name.casefold() for name in always}
     masks: dict[str, Mask] = {}
@@ -156,33 +160,25 @@ def choose_masks(
                 f" not mask: use '{MaskKind.NULL}', or exclude_columns"
             )
         masks[column.name] = replace(mask, column=column.name)
-    check_computed(table, choice, masks, required, dialect)
+    check_computed(table, masks, required | {name.casefold() for name in read}, dialect)
     return tuple(masks.values())
 
 
 def check_computed(
-    table: Table,
-    choice: ColumnChoice,
-    masks: Collection[str],
-    required: Collection[str],
-    dialect: Dialect,
+    table: Table, masks: Collection[str], shown: Collection[str], dialect: Dialect
 ) -> None:
     """Raises ConfigurationError for a column that would show what is masked: it is computed from
-    it."""
+    it, perhaps through other columns. ``shown`` are the columns that are delivered, in small
+    letters."""
     for column in table.columns:
-        if column.generated is None or column.name in masks:
+        if column.name in masks or column.name.casefold() not in shown:
             continue
-        read = choice.includes(column.name) and (choice.hidden or not column.hidden)
-        shown = [
-            name
-            for name in find_referenced_columns(column.generated, table, dialect)
-            if name in masks
-        ]
-        if shown and (read or column.name.casefold() in required):
-            raise ConfigurationError(
-                f"column {table.name}.{column.name} is computed from {shown[0]}, which is masked:"
-                " mask it, too, or add it to exclude_columns"
-            )
+        for source in find_sources(column, table, dialect):
+            if source in masks:
+                raise ConfigurationError(
+                    f"column {table.name}.{column.name} is computed from {source}, which is masked:"
+                    " mask it, too, or add it to exclude_columns"
+                )
 
 
 def list_codes(type_: Type) -> tuple[TypeCode, ...]:

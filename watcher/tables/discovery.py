@@ -85,7 +85,7 @@ def put_columns(
     left_out = tuple(each.name for each in table.columns if each.name not in names)
     stamps = (watched.timestamp_column, watched.shard_column)
     always = (*required, *(name for name in stamps if name))
-    masks = choose_masks(table, spec.choice, always, watched.dialect)
+    masks = choose_masks(table, spec.choice, names, always, watched.dialect)
     kept = tuple(mask for mask in masks if mask.column in names)
     return replace(watched, columns=columns, left_out=left_out, masks=kept)
 
