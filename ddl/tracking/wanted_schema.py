@@ -24,7 +24,7 @@ from ddl.tracking.required_steps import (
 from ddl.tracking.reshaping import reshape
 from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import PlanError
-from spanner_schema.model.names import find_named_table
+from spanner_schema.model.names import find_named_table, same_name
 from spanner_schema.model.options import WatchOptions
 from spanner_schema.model.schema import (
     ChangeStream,
@@ -78,7 +78,28 @@ def list_required_steps(
             "--hidden: the PostgreSQL dialect hides generated columns only, so that SELECT * would"
             f" still have {chosen.timestamp_column}: leave --hidden out"
         )
+    check_deletion_policy(schema, table, chosen, ownership)
     return STRATEGIES[chosen.strategy](schema, table, chosen, ownership)
+
+
+def check_deletion_policy(
+    schema: Schema, table: Table, options: WatchOptions, ownership: Ownership
+) -> None:
+    """Raises PlanError where clearing would keep rows from being deleted: it sets a timestamp to
+    NULL by which the table's row deletion policy deletes. Of a table that is tracked already
+    clearing itself refuses that."""
+    policy, column = table.row_deletion_policy, table.column(options.timestamp_column)
+    if policy is None or column is None or not same_name(policy.column, column.name):
+        return
+    if find_trackings(schema, table):
+        return
+    erased = is_ours(column, schema.dialect) or ownership.allows(column.name)
+    if options.strategy is Strategy.AUTOMATIC or (options.strategy is Strategy.MANUAL and erased):
+        raise PlanError(
+            f"{table.name}.{column.name} is the column of the table's row deletion policy: clearing"
+            " would set it to NULL, and Spanner then never deletes the row: use --strategy"
+            " processed, which keeps it, or another column with --timestamp-column"
+        )
 
 
 def check_take_overs(options: WatchOptions) -> None:

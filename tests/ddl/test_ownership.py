@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from ddl.migration.apply import apply_plan, plan_rollback, read_schema, roll_back
 from ddl.migration.plan import make_plan
 from ddl.tracking.status import list_statuses
-from spanner_schema.model.errors import DdlError
+from spanner_schema.model.errors import DdlError, PlanError
 from spanner_schema.model.options import WatchOptions
 from spanner_schema.model.schema import Dialect
 from spanner_schema.model.strategies import Strategy
@@ -222,6 +222,34 @@ def test_clearing_waits_for_the_word_that_it_may(database: Database) -> None:
     assert read_schema(database).table("Kept") == before.table("Kept")
     with pytest.raises(NotOursError):  # with the record went the word
         clearing.clear()
+
+
+@pytest.mark.both_dialects
+@pytest.mark.ddl("CREATE TABLE Kept (Id INT64 NOT NULL, N INT64) PRIMARY KEY (Id)")
+def test_no_clearing_keeps_rows_from_their_deletion(database: Database) -> None:
+    def plan(**values: object):  # type: ignore[no-untyped-def]
+        asked = WatchOptions.model_validate({"shards": 3} | values)
+        return make_plan(read_schema(database), ["Kept"], asked)
+
+    apply_plan(database, plan())
+    watched = discover_table(database, "Kept")
+    stamp = watched.timestamp_column
+    policy = {
+        Dialect.GOOGLESQL: f"ADD ROW DELETION POLICY (OLDER_THAN({stamp}, INTERVAL 9 DAY))",
+        PG: f"ADD TTL INTERVAL '9 days' ON {stamp}",
+    }
+    database.update_ddl([f"ALTER TABLE {watched.name} {policy[watched.dialect]}"]).result(60)
+    with database.batch() as batch:
+        batch.insert(watched.name, ("Id", "N"), [(1, 1)])
+    positions = SpannerPositions(database)
+    positions.create()
+    positions.save(Position("c", watched.name, fetch_now(database)), None)
+    with pytest.raises(NotOursError, match="then never deletes the row"):
+        Clearing(database, watched, positions).clear()
+    database.update_ddl([f"DROP INDEX {watched.index}"]).result(60)
+    with pytest.raises(PlanError, match="is the column of the table's row deletion policy"):
+        plan()
+    assert not plan(strategy="processed", shard_column="other").empty
 
 
 @pytest.mark.both_dialects

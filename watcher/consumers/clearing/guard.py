@@ -7,14 +7,16 @@ everything else a user has to have said so: ``ddl apply --take-over`` records th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 
 from spanner_schema.model.column_types import Type, TypeCode
-from spanner_schema.model.names import split_name
+from spanner_schema.model.names import same_name, split_name
 from spanner_schema.model.schema import Column
+from spanner_schema.syntax.tokens import tokenize
 from spanner_schema.watched.ownership import fold, is_ours
 from spanner_schema.watched.records import RECORDED_SCHEMA, TABLE, TAKEN_OVER, read_records
 from watcher.consumers.positions.tables import read_columns
@@ -31,6 +33,7 @@ def check_erasable(database: Database, table: WatchedTable) -> None:
         check_change_sets(database, table, table.change_sets.table)
     elif table.processed_column is None:
         check_timestamp(database, table)
+        check_deletion_policy(database, table)
 
 
 def check_timestamp(database: Database, table: WatchedTable) -> None:
@@ -48,6 +51,21 @@ def check_timestamp(database: Database, table: WatchedTable) -> None:
         f" --strategy manual --timestamp-column {table.timestamp_column}"
         f" --take-over {table.timestamp_column}; to keep them, do not clear"
     )
+
+
+def check_deletion_policy(database: Database, table: WatchedTable) -> None:
+    """Spanner deletes no row by a timestamp that is NULL."""
+    columns = ("ROW_DELETION_POLICY_EXPRESSION",)
+    rows = query_view(database, "TABLES", columns, table.name, table.sql)
+    for (expression,) in rows:
+        tokens = tokenize(expression or "", table.dialect)
+        if any(same_name(token.value, table.timestamp_column) for token in tokens):
+            raise NotOursError(
+                f"clearing would set {table.name}.{table.timestamp_column} to NULL, and the row"
+                f" deletion policy of the table ({expression}) then never deletes the row: let the"
+                " policy name another column, or watch the table by --strategy processed, whose"
+                " clearing keeps the timestamp"
+            )
 
 
 def check_change_sets(database: Database, table: WatchedTable, sets: str) -> None:
@@ -68,19 +86,26 @@ def check_change_sets(database: Database, table: WatchedTable, sets: str) -> Non
 def read_table_columns(database: Database, table: str, sql: SqlDialect) -> Mapping[str, Column]:
     """What INFORMATION_SCHEMA says of the columns of a table, by name: the expressions that fill
     them. The types are left out."""
-    schema, name = split_name(table)
     columns = ("COLUMN_NAME", "COLUMN_DEFAULT", "ON_UPDATE_EXPRESSION", "GENERATION_EXPRESSION")
+    rows = query_view(database, "COLUMNS", columns, table, sql)
+    return {row[0]: make_column(*row) for row in rows}
+
+
+def query_view(
+    database: Database, view: str, columns: Sequence[str], table: str, sql: SqlDialect
+) -> list[Sequence[Any]]:
+    """Columns of the rows that a view of INFORMATION_SCHEMA has of a table."""
+    schema, name = split_name(table)
     query = (
         f"SELECT {', '.join(map(sql.quote_view_column, columns))}"  # noqa: S608 (our own names)
-        " FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = @schema AND TABLE_NAME = @table"
+        f" FROM INFORMATION_SCHEMA.{view} WHERE TABLE_SCHEMA = @schema AND TABLE_NAME = @table"
     )
     values: dict[str, tuple[object, object]] = {
         "schema": (schema or sql.default_schema, param_types.STRING),
         "table": (name, param_types.STRING),
     }
     with database.snapshot() as snapshot:
-        rows = list(snapshot.execute_sql(*sql.bind(query, values)))
-    return {row[0]: make_column(*row) for row in rows}
+        return list(snapshot.execute_sql(*sql.bind(query, values)))
 
 
 def make_column(
