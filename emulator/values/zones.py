@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from datetime import timedelta, timezone, tzinfo
+from datetime import datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 OFFSET = re.compile(r"(?:UTC)?([+-])(\d{1,2})(?::?(\d{1,2}))?\Z", re.ASCII)
@@ -25,3 +25,10 @@ def read_zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ValueError(f"Invalid time zone: {name}") from error
+
+
+def place_in_zone(local: datetime, zone: tzinfo) -> datetime:
+    """A local time in a zone; of one that there is twice, or never, by the smaller of the two
+    distances from UTC, which is standard time, as PostgreSQL takes it."""
+    placed = [local.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+    return min(placed, key=lambda each: each.utcoffset() or timedelta())

@@ -91,6 +91,14 @@ FORMATS = {
     "to_number('12,454.8-', '99G999D9S')": "-12454.8",
     "to_date('05 Dec 2000', 'DD Mon YYYY')": "2000-12-05",
     "to_timestamp('05 Dec 2000', 'DD Mon YYYY')": "2000-12-05 00:00:00-08",
+    "to_timestamp('2024-02-29 12', 'YYYY-MM-DD HH24:MI:SS')": "2024-02-29 12:00:00-08",
+    "to_timestamp('2024-02-29 3661', 'YYYY-MM-DD SSSS')": "2024-02-29 01:01:01-08",
+    "to_date('524-1-2', 'YYY-MM-DD')": "1524-01-02",
+    "to_date('2460370', 'J')": "2024-02-29",
+    # A time that there is twice is standard time.
+    "'2021-11-07 01:30:00'::timestamptz": "2021-11-07 01:30:00-08",
+    "'2021-11-07 01:30:00 America/New_York'::timestamptz": "2021-11-06 23:30:00-07",
+    "timestamptz '2021-11-06 08:30+00' + interval '1 day'": "2021-11-07 01:30:00-08",
 }
 INTERVALS = {
     "make_interval(years => 1, months => 2, weeks => 3, days => 15, hours => 10, secs => 15.1)": (

@@ -16,6 +16,7 @@ from emulator.sql.functions.postgres_numbers import rounded_to, to_form, to_real
 from emulator.values import forms, jsonb, pg_numeric
 from emulator.values.requests import Stored
 from emulator.values.timestamp_texts import DEFAULT_ZONE
+from emulator.values.zones import place_in_zone
 from spanner_schema.model.column_types import Type, TypeCode
 
 INTEGER = re.compile(r"\s*[+-]?\d+\s*\Z", re.ASCII)
@@ -163,11 +164,11 @@ def in_zone(
         offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
         return local.replace(tzinfo=timezone(-offset if sign == "-" else offset))
     if zone is None:
-        return local.replace(tzinfo=DEFAULT_ZONE)
+        return place_in_zone(local, DEFAULT_ZONE)
     if zone.upper() in {"Z", "UTC"}:
         return local.replace(tzinfo=UTC)
     try:
-        return local.replace(tzinfo=ZoneInfo(zone))
+        return place_in_zone(local, ZoneInfo(zone))
     except (KeyError, OSError) as error:
         raise invalid_argument(f'time zone "{zone}" not recognized') from error
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from emulator.errors import invalid_argument, out_of_range, unimplemented
@@ -18,6 +18,7 @@ from emulator.sql.functions.served import ServedFunctions
 from emulator.values import pg_numeric
 from emulator.values.timestamp_texts import DEFAULT_ZONE
 from emulator.values.types import DATE, FLOAT64, INT64, INTERVAL, PG_NUMERIC, STRING, TIMESTAMP
+from emulator.values.zones import place_in_zone
 from spanner_schema.model.column_types import Type
 
 MONTHS = (
@@ -36,7 +37,24 @@ TIME_PATTERN = re.compile(
 NUMBER_PATTERN = re.compile(r'"[^"]*"|FM|9|0|\.|,|D|G|S|MI|PL|SG|PR|L|V|EEEE|RN|TH|th|.', re.DOTALL)
 SCIENTIFIC = re.compile(r"9\.(9+)EEEE")
 """The one template with an exponent that is supported: as C prints %e."""
-READ_WIDTHS = {"YYYY": 4, "DDD": 3, "US": 6, "MS": 3, "SSSS": 5, "SSSSS": 5}
+JULIAN_DAYS = 1_721_425
+"""Of the day before the year 1."""
+READ_FIELDS = {
+    *("YYYY", "YYY", "YY", "Y", "MM", "DD", "DDD", "HH24", "HH12", "HH", "MI", "SS", "MS", "US"),
+    *("SSSS", "SSSSS", "J", "Q"),
+}
+"""What is read as a number, Q without an effect; months, days and halves of the day are words."""
+READ_WIDTHS = {
+    "YYY": 3,
+    "Y": 1,
+    "J": 7,
+    "YYYY": 4,
+    "DDD": 3,
+    "US": 6,
+    "MS": 3,
+    "SSSS": 5,
+    "SSSSS": 5,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +413,10 @@ def read_fields(text: str, template: str) -> dict[str, int]:
     """The fields of a text by a template. Raises INVALID_ARGUMENT."""
     found: dict[str, int] = {}
     place = 0
-    for piece in pieces(template):
+    parts = list(pieces(template))
+    for piece, next_one in zip(parts, [*parts[1:], None], strict=True):
+        if place >= len(text):
+            break
         name = piece["name"]
         if name is None:
             literal = piece["quoted"] if piece["quoted"] is not None else piece["other"]
@@ -405,12 +426,14 @@ def read_fields(text: str, template: str) -> dict[str, int]:
             continue
         while place < len(text) and text[place].isspace():
             place += 1
-        place = read_field(text, place, name, found)
+        # A number ends where its width ends only if digits of another field follow at once.
+        apart = next_one is None or next_one["name"] is None
+        place = read_field(text, place, name, found, apart)
     return found
 
 
-def read_field(text: str, place: int, name: str, found: dict[str, int]) -> int:
-    """One field; where it ends."""
+def read_field(text: str, place: int, name: str, found: dict[str, int], apart: bool) -> int:
+    """One field; where it ends. ``apart``: what follows is no field."""
     upper = name.upper()
     if upper in {"MONTH", "MON", "DAY", "DY"}:
         words = MONTHS if upper.startswith("MON") else DAYS
@@ -423,8 +446,11 @@ def read_field(text: str, place: int, name: str, found: dict[str, int]) -> int:
     if upper in {"AM", "PM", "A.M.", "P.M."}:
         found["PM"] = int(text[place : place + 1].lower() == "p")
         return place + len(name)
+    if upper not in READ_FIELDS:
+        raise unimplemented(f"{name} in a template that a text is read by")
     width = READ_WIDTHS.get(upper, 2)
-    match = re.compile(rf"[+-]?\d{{1,{width}}}").match(text, place)
+    limit = "" if apart and upper not in {"MS", "US"} else width
+    match = re.compile(rf"[+-]?\d{{1,{limit}}}").match(text, place)
     if match is None:
         raise invalid_argument(f'invalid value "{text[place : place + width]}" for "{name}"')
     key = {"HH12": "HH", "SSSSS": "SSSS"}.get(upper, upper)
@@ -435,21 +461,30 @@ def read_field(text: str, place: int, name: str, found: dict[str, int]) -> int:
     return match.end()
 
 
+def full_year(year: int) -> int:
+    """The year next to 2020 that ends with one, two or three digits."""
+    centuries = ((70, 2000), (100, 1900), (520, 2000), (1000, 1000))
+    return year + next((added for limit, added in centuries if year < limit), 0)
+
+
 def moment_of_fields(found: dict[str, int], text: str) -> datetime:
     """The time that fields say, without a zone. Raises OUT_OF_RANGE."""
     year = found.get("YYYY", 1)
-    if "YY" in found:
-        year = found["YY"] + (2000 if found["YY"] < 70 else 1900)
+    for name in ("Y", "YY", "YYY"):
+        year = full_year(found[name]) if name in found else year
     hour = found.get("HH24", found.get("HH", 0))
     if "PM" in found and "HH" in found:
         hour = hour % 12 + 12 * found["PM"]
     micros = found.get("US", 0) + found.get("MS", 0) * 1_000
+    since_midnight = timedelta(seconds=found.get("SSSS", 0))
     try:
         day = date(year, found.get("MM", 1), found.get("DD", 1))
+        if "J" in found:
+            day = date.fromordinal(found["J"] - JULIAN_DAYS)
         if "DDD" in found:
             day = date.fromordinal(date(year, 1, 1).toordinal() + found["DDD"] - 1)
         clock = (hour, found.get("MI", 0), found.get("SS", 0), micros)
-        return datetime(day.year, day.month, day.day, *clock)
+        return datetime(day.year, day.month, day.day, *clock) + since_midnight
     except ValueError as error:
         raise out_of_range(f'date/time field value out of range: "{text}"') from error
 
@@ -462,7 +497,7 @@ def to_date(text: str, template: str) -> str:
 def to_timestamp(text: str, template: str) -> str:
     """to_timestamp, in the default zone."""
     moment = moment_of_fields(read_fields(text, template), text)
-    return form_of(moment.replace(tzinfo=DEFAULT_ZONE))
+    return form_of(place_in_zone(moment, DEFAULT_ZONE))
 
 
 CHARACTERS: tuple[tuple[Type, str, Callable[..., str]], ...] = (

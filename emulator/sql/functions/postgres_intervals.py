@@ -21,6 +21,7 @@ from emulator.sql.functions.postgres_times import form_of, moment_of, zone_of
 from emulator.sql.functions.served import ServedFunctions
 from emulator.values.timestamp_texts import DEFAULT_ZONE
 from emulator.values.types import DATE, INTERVAL, PG_NUMERIC, STRING, TIMESTAMP
+from emulator.values.zones import place_in_zone
 
 MICRO = 1_000
 """Nanoseconds of a microsecond, in which PostgreSQL counts."""
@@ -236,7 +237,8 @@ def shift(form: str, interval: str, sign: int) -> str:
             year, month = months // 12, months % 12 + 1
             day = min(moment.day, calendar.monthrange(year, month)[1])
             local = moment.replace(year=year, month=month, day=day, tzinfo=None, fold=0)
-            moment = (local + sign * timedelta(days=value.days)).replace(tzinfo=DEFAULT_ZONE)
+            local += sign * timedelta(days=value.days)
+            moment = place_in_zone(local, DEFAULT_ZONE)
         micros = moment.astimezone(UTC) + sign * timedelta(microseconds=value.nanos // MICRO)
     except (ValueError, OverflowError, calendar.IllegalMonthError) as error:
         raise out_of_range("timestamp out of range") from error
