@@ -189,22 +189,26 @@ def test_a_change_stream_tells_of_the_chosen_columns(
     assert [name for name, _ in change.shape.columns] == ["Id", "A"]
 
 
-def test_whole_rows_beside_a_column_that_is_not_read(create_database: CreateDatabase) -> None:
+@pytest.mark.parametrize("asked", [{}, {"hidden_columns": True}])
+def test_a_stream_leaves_out_a_hidden_column_that_nobody_asked_for(
+    create_database: CreateDatabase, asked: dict[str, object]
+) -> None:
     hidden = STREAMED.replace("B STRING(MAX)", "B STRING(MAX) HIDDEN")
     database = create_database(hidden, STREAM.format("OLD_AND_NEW_VALUES"))
+    write(database, 0)
     common: dict[str, object] = {
         "tables": ["T"],
         "capture": "change-stream",
         "consumer": "c",
         "stream": {"whole_rows": True},
+        "table": {"T": asked},
     }
-    deliver(database, **common)
-    write(database, 0)
+    (filled,) = deliver(database, backfill=["*"], **common)
     write(database, 1)
-    _, change = deliver(database, **common)
-    expected = ({"A": 1, "B": "b1"}, {"A": 0, "B": "b0"})
-    assert (change.new_values, change.old_values) == expected, (
-        "the record itself has the hidden column"
+    (change,) = deliver(database, **common)
+    old, new = ({"A": 0, "B": "b0"}, {"A": 1, "B": "b1"}) if asked else ({"A": 0}, {"A": 1})
+    assert (filled.new_values, change.old_values, change.new_values) == (old, old, new), (
+        "a row of a backfill has the columns that its changes have"
     )
 
 

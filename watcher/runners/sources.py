@@ -11,6 +11,7 @@ from watcher.captures.change_stream import (
     ChangeStreamCapture,
     WatchedStream,
     WholeRows,
+    choose_recorded_columns,
     find_streamed_tables,
     use_placements,
 )
@@ -97,6 +98,7 @@ def resolve_streamed(
     known = Known("change-stream", stream.known_values(whole), bool(config.backfill))
     config.check_known(known)
     specs = read_filtered(config.table, tables)
+    choices = {name.casefold(): spec.choice for name, spec in specs.items()}
     capture = ChangeStreamCapture(
         queries,
         stream,
@@ -104,7 +106,7 @@ def resolve_streamed(
             frozenset(table.name for table in tables),
             config.stream.operation_set,
             config.stream.tag,
-            {name.casefold(): spec.choice for name, spec in specs.items()},
+            choose_recorded_columns(schema, tables, choices),
             selection,
             list_filters(tables),
         ),

@@ -14,6 +14,7 @@ from watcher.captures.change_stream.stream_slices import StreamSlice
 from watcher.captures.change_stream.watched import (
     ChangeFilter,
     WatchedStream,
+    choose_recorded_columns,
     find_stream,
     find_streamed_tables,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "StreamSlice",
     "WatchedStream",
     "WholeRows",
+    "choose_recorded_columns",
     "find_stream",
     "find_streamed_tables",
     "iterate_stream_changes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from spanner_schema.model.schema import ChangeStream, ChangeStreamTable, Schema
@@ -18,7 +18,7 @@ from watcher.captures.change_stream.masked_records import mask_record
 from watcher.captures.change_stream.record_values import DataRecord, choose_columns
 from watcher.model.change import Operation, ValueCapture
 from watcher.model.errors import NotWatchableError, StreamNotFoundError
-from watcher.tables.column_choice import ColumnChoice
+from watcher.tables.column_choice import EVERYTHING, ColumnChoice
 from watcher.tables.discovery import find_whole_table
 from watcher.tables.predicates import RowFilter
 from watcher.tables.selection import Selection, select_streamed
@@ -141,6 +141,25 @@ def find_streamed_tables(
     found = schema.change_stream(stream.name)
     assert found is not None, "find_stream has found it in the schema"
     return stream, describe_gaps(schema, found, tables)
+
+
+def choose_recorded_columns(
+    schema: Schema, tables: Iterable[WatchedTable], choices: Mapping[str, ColumnChoice]
+) -> Mapping[str, ColumnChoice]:
+    """Which columns of the records are read, by table: the chosen ones, without those that are
+    HIDDEN and that nobody asked for. A record has them, and does not say so."""
+    chosen = dict(choices)
+    for each in tables:
+        table = schema.table(each.name)
+        filtered = each.row_filter.columns if each.row_filter is not None else ()
+        unread = set(each.left_out) - {name for name, _ in filtered}
+        columns = table.columns if table is not None else ()
+        hidden = tuple(c.name for c in columns if c.hidden and c.name in unread)
+        if hidden:
+            choice = chosen.get(each.name.casefold(), EVERYTHING)
+            excluded = replace(choice, exclude=(*choice.exclude, *hidden))
+            chosen[each.name.casefold()] = excluded
+    return chosen
 
 
 def choose_stream(

@@ -14,6 +14,7 @@ from watcher.captures.change_stream import (
     ChangeStreamCapture,
     WatchedStream,
     WholeRows,
+    choose_recorded_columns,
     find_streamed_tables,
     list_streamed_columns,
     use_placements,
@@ -140,7 +141,7 @@ def resolve_streamed_scan(
         frozenset(table.name for table in tables),
         frozenset(options.operations),
         options.transaction_tag,
-        options.column_choices,
+        choose_recorded_columns(schema, tables, options.column_choices),
         selection if options.tables is not None else None,
     )
     # Of batches of rows `watcher.replicate` makes copies.
