@@ -33,7 +33,7 @@ from watcher.model.window import Window
 from watcher.settings.watcher import parse_watch_config
 from watcher.sinks.queues import open_queue
 from watcher.sinks.sink_check import AT, check_sink, make_changes
-from watcher.sinks.table_sink import TableSink
+from watcher.sinks.table_sink import STATE_TABLE, TableSink
 
 JSON = Type(TypeCode.JSON)
 TIMES = Type(TypeCode.ARRAY, element=Type(TypeCode.TIMESTAMP))
@@ -200,6 +200,23 @@ def test_a_column_that_is_added_is_added_there_within_a_window(table_target: Tab
         rows = {row["Id"]: (row["Old"], row["Añadido"]) for row in table_target.read("Growing")}
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     assert rows == {1: ("[1]", None), 2: ("2", None), 3: (None, [moment])}
+
+
+def test_rows_of_two_tables_never_share_one(table_target: TableTarget) -> None:
+    def write_as(table: str, tables: list[str]) -> None:
+        with closing(table_target.open_sink(table, tables=tables)) as sink:
+            for change in versions(1):
+                write(sink, replace(change, shape=replace(change.shape, table=table)))
+            sink.flush()
+
+    named = f"{table_target.schema}.Checked"
+    with pytest.raises(DeliveryError, match=r"in one table with those .* another schema than"):
+        write_as(named, ["*"])
+    assert table_target.list_tables() == []
+    write_as(named, [f"{table_target.schema}.*"])
+    assert set(read_names(table_target).values()) == {"version 1"}
+    with pytest.raises(DeliveryError, match="is where the positions of consumers are"):
+        write_as(STATE_TABLE, ["*"])
 
 
 def test_names_are_mapped_and_named_schemas_stay(table_target: TableTarget) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from spanner_schema.model.column_types import Type, TypeCode
+from spanner_schema.model.names import split_name
 from watcher.captures import TableRows
 from watcher.model.change import Change
 from watcher.model.errors import DeliveryError, LeaseLostError, SinkUnavailableError
@@ -43,6 +44,8 @@ class TableSink:
         self._source = config.address.path
         self._consumer = config.consumer
         self._state = (destination.schema, STATE_TABLE)
+        self._takes_unnamed = any("." not in each for each in config.tables)
+        """Tables of no named schema are watched, or may be."""
         self._nanoseconds = config.nanoseconds
         self._held = HeldWindow(config.nanoseconds)
         self._resolved: int | None = None
@@ -139,7 +142,7 @@ class TableSink:
             for name, type_ in newest.types.items()
         }
         stamp = self.store.name_type(TIMESTAMP, newest.rows.schema.field(STAMP_COLUMN).type)
-        place = self._destination.place(newest.table)
+        place = self._find_place(newest.table)
         for name in types:
             if len(name.encode()) > self._destination.name_bytes_max:
                 raise DeliveryError(
@@ -148,6 +151,25 @@ class TableSink:
                     " bytes): leave it out, with exclude_columns"
                 )
         return Columns(place, newest.key, types | {STAMP_COLUMN: stamp})
+
+    def _find_place(self, table: str) -> Place:
+        """The table that has the rows of one of Spanner's. Raises DeliveryError where it could be
+        that of others."""
+        place, fold = self._destination.place(table), self.store.fold
+        named, _ = split_name(table)
+        shared = named != "" and fold(named) == fold(self._destination.schema)
+        if shared and self._takes_unnamed:
+            raise DeliveryError(
+                f"the rows of {table} would be in one table with those of the table of this name in"
+                f" no named schema: let delivery.to have another schema than '{place[0]}' for those"
+                " (?schema=NAME)"
+            )
+        if tuple(map(fold, place)) == tuple(map(fold, self._state)):
+            raise DeliveryError(
+                f"{'.'.join(place)} is where the positions of consumers are: let delivery.to have"
+                " another schema or name for the table (?schema=NAME, ?table=copy_{table})"
+            )
+        return place
 
     def _prepare(self, columns: Columns) -> None:
         """Creates the table where there is none, and adds the columns that it lacks."""
