@@ -23,8 +23,10 @@ from fixtures.broken_network import BrokenNetwork, Fault
 from fixtures.commands import run_watch_to
 from fixtures.documented import change_of
 from fixtures.queue_records import assert_in_order, assert_tells_the_truth
+from fixtures.server import CreateDatabase
 from fixtures.singers import address_of, write_singers
 from fixtures.writing import SingersWriter, run_beside
+from google.cloud.spanner_v1 import COMMIT_TIMESTAMP
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 from hypothesis import HealthCheck, given, settings
@@ -352,6 +354,42 @@ def test_a_backfill_is_beside_the_hours(
     watcher.run_once()
     assert len(read_ids(str(tmp_path))) == 7
     assert {path.split("/")[1] for path in read_files(str(tmp_path))} == {"hour=backfill"}
+
+
+def test_deleted_rows_of_a_backfill_are_beside_the_hours_too(
+    create_database: CreateDatabase, tmp_path: Path, file_format: str
+) -> None:
+    database = create_database(
+        "CREATE TABLE Kept (Id INT64, Gone BOOL, Stamped TIMESTAMP OPTIONS"
+        " (allow_commit_timestamp = true)) PRIMARY KEY (Id)"
+    )
+    for number in reversed(range(5)):  # the keys that are read first are the newest rows
+        with database.batch() as batch:
+            columns = ("Id", "Gone", "Stamped")
+            batch.insert("Kept", columns, [(number, number != 3, COMMIT_TIMESTAMP)])
+    make_watcher(
+        database,
+        str(tmp_path),
+        file_format,
+        tables=["Kept"],
+        start="latest",
+        backfill=["*"],
+        backfill_rows=2,
+        table={"Kept": {"shard": "none", "deleted": "Gone"}},
+    ).run_once()
+    assert len(set(read_ids(str(tmp_path)))) == len(read_ids(str(tmp_path))) == 5
+    assert {path.split("/")[1] for path in read_files(str(tmp_path))} == {"hour=backfill"}
+
+
+def test_a_column_that_readers_would_take_from_the_folder_is_refused(tmp_path: Path) -> None:
+    shape = Shape("Singers", (("Id", INT64), ("Hour", INT64)), ("Id",))
+    change = change_of(shape, Operation.UPDATE, NOON, {"Id": 1}, {"Hour": 7}, {})
+    with pytest.raises(DeliveryError, match="has a column Hour, which in files of Parquet"):
+        make_sink(str(tmp_path), format="parquet").write_change(change)
+    by_day = make_sink(str(tmp_path / "days"), format="parquet", partition_by="day")
+    by_day.write_change(change)
+    by_day.flush()
+    assert len(read_files(str(tmp_path / "days"))) == 1
 
 
 # Who may write where.

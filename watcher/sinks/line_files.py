@@ -35,17 +35,22 @@ class LineFiles(TimedFiles[CompressedLines]):
         """As ``TimedFiles``."""
         super().__init__(destination, config)
         self.lines = JsonLines(config.message_format)
+        self._backfill = False
+
+    def begin_batch(self, backfill: bool) -> None:
+        """As ``FileSink.begin_batch``."""
+        self._backfill = backfill
 
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``."""
         lines = [f"{line}\n" for line in self.lines.encode(change)]
-        if (following := self._find_place(change)) is not None:
+        if (following := self._find_place(change, self._backfill)) is not None:
             following.content.append("".join(lines).encode())
 
-    def write_messages(self, messages: pa.RecordBatch, backfill: bool) -> None:
+    def write_messages(self, messages: pa.RecordBatch) -> None:
         """As ``FileSink.write_messages``."""
-        commits = messages.column(COMMIT_TIMESTAMP_COLUMN)
-        for following, inside in self._find_places(messages.column("table"), commits, backfill):
+        tables, commits = messages.column("table"), messages.column(COMMIT_TIMESTAMP_COLUMN)
+        for following, inside in self._find_places(tables, commits, self._backfill):
             following.content.append(self.lines.join(messages.filter(inside)))
 
     def _begin(self) -> CompressedLines:

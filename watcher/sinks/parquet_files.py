@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from spanner_schema.model.column_types import Type
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.change_types import (
     CHANGE_TYPE_COLUMN,
@@ -104,7 +105,7 @@ class ParquetFiles(TimedFiles[Rows]):
     def write_rows(self, rows: TableRows) -> bool:
         """As ``TableBatchSink.write_rows``."""
         table = rows.table.name
-        refuse_own_names(table, (name for name, _ in rows.table.columns))
+        self._refuse_own_names(table, rows.table.columns)
         stamped = stamp_rows(rows)
         commits = stamped.batch.column(COMMIT_TIMESTAMP_COLUMN)
         cells = stamped.batch.drop_columns([COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN])
@@ -121,9 +122,20 @@ class ParquetFiles(TimedFiles[Rows]):
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``. Raises DeliveryError for a table with a column that has
         the name of one of the own fields."""
-        refuse_own_names(change.table, (name for name, _ in change.shape.columns))
+        self._refuse_own_names(change.table, change.shape.columns)
         if (following := self._find_place(change)) is not None:
             following.content.add_change(change)
+
+    def _refuse_own_names(self, table: str, columns: Iterable[tuple[str, Type]]) -> None:
+        """Raises DeliveryError. Readers of folders take ``hour=...`` for a column, in place of the
+        one in the file, whatever its case."""
+        own = {*(field.name for field in OWN_FIELDS), self._partition_by}
+        for name, _ in columns:
+            if name.casefold() in own:
+                raise DeliveryError(
+                    f"{table} has a column {name}, which in files of Parquet is a column of"
+                    " spanner-watcher: leave it out, with exclude_columns"
+                )
 
     def _begin(self) -> Rows:
         return Rows(self._nanoseconds)
@@ -155,13 +167,3 @@ def put_before(own: Sequence[pa.Array], cells: pa.Table) -> pa.Table:
     """The own fields before the columns of a table."""
     schema = pa.schema([*OWN_FIELDS, *cells.schema])
     return pa.Table.from_arrays([*own, *cells.columns], schema=schema)
-
-
-def refuse_own_names(table: str, columns: Iterable[str]) -> None:
-    """Raises DeliveryError."""
-    taken = {field.name for field in OWN_FIELDS} & set(columns)
-    if taken:
-        raise DeliveryError(
-            f"{table} has a column {min(taken)}, which in files of Parquet is a column of"
-            " spanner-watcher: leave it out, with exclude_columns"
-        )

@@ -138,9 +138,9 @@ class TimedFiles(ABC, Generic[AnyContent]):
 
     # Folders.
 
-    def _find_place(self, change: Change) -> NextFile[AnyContent] | None:
+    def _find_place(self, change: Change, backfill: bool = False) -> NextFile[AnyContent] | None:
         """The file that a change goes into; None where it is in one already."""
-        at, backfill = change.commit_timestamp, change.operation is Operation.READ
+        at, backfill = change.commit_timestamp, backfill or change.operation is Operation.READ
         following = self._find_next(self._name_folder(change.table, at, backfill))
         if at <= following.written and not backfill:
             return None

@@ -78,8 +78,13 @@ class FileSink(ChangeSink, Protocol):
         """How a change is written."""
         ...
 
-    def write_messages(self, messages: pa.RecordBatch, backfill: bool) -> None:
-        """Takes the messages of a batch, whether they are rows of a backfill."""
+    def begin_batch(self, backfill: bool) -> None:
+        """What comes next are changes of a backfill, or are not: a row of it that is softly deleted
+        is a DELETE as any other."""
+        ...
+
+    def write_messages(self, messages: pa.RecordBatch) -> None:
+        """Takes the messages of a batch."""
         ...
 
 
@@ -91,11 +96,15 @@ class EachFile(EachBatch):
         super().__init__(retrying, database)
         self._file_sink = file_sink
 
+    def write(self, rows: Changed) -> None:
+        """As ``Sink.write``."""
+        self._file_sink.begin_batch(isinstance(rows, TableRows) and rows.backfill)
+        super().write(rows)
+
     def _write_batch(self, rows: Changed) -> bool:
         messages = try_by_column(rows, self._database, self._file_sink.lines.envelope)
         if messages is not None:
-            backfill = isinstance(rows, TableRows) and rows.backfill
-            self._file_sink.write_messages(messages, backfill)
+            self._file_sink.write_messages(messages)
         return messages is not None
 
 
