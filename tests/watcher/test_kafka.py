@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import threading
@@ -26,6 +27,7 @@ from watcher.model.change import Change, Operation, Shape, Value
 from watcher.model.errors import (
     ConfigurationError,
     DeliveryError,
+    EnvelopeError,
     SinkUnavailableError,
     UnavailableError,
 )
@@ -180,6 +182,22 @@ def test_keys_are_plain_texts_where_readers_want_them(name: str) -> None:
         messages = envelope.encode(deleted)
         assert [message.key for message in messages] == [text, text]
         assert messages[-1].value is None
+
+
+def test_no_two_rows_have_one_plain_text_as_their_key() -> None:
+    (change,) = account_changes(1)
+    envelope = KafkaOptions(text_keys=True).wrap(make_envelope("plain", {}))
+
+    def write_key(code: TypeCode, key: Value) -> bytes | None:
+        shape = Shape(TABLE, (("Id", Type(code)),), ("Id",))
+        return envelope.encode(replace(change, shape=shape, key={"Id": key}, new_values={}))[0].key
+
+    null = base64.b64decode("null")
+    for code, text in ((TypeCode.STRING, "null"), (TypeCode.BYTES, null)):
+        assert write_key(code, text) == b"null"
+        with pytest.raises(EnvelopeError, match=f"the key Id of {TABLE} is NULL"):
+            write_key(code, None)
+    assert write_key(TypeCode.INT64, None) == b"null"
 
 
 def test_plain_texts_are_no_keys_of_several_tables(singers: Database, cluster: MockCluster) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from spanner_schema.model.column_types import TypeCode
 from watcher.envelopes.message import Message, json_text
 from watcher.envelopes.values import PLAIN_CELLS
 from watcher.envelopes.wrapped import WrappedEnvelope
 from watcher.model.change import Change
+from watcher.model.errors import EnvelopeError
+
+ANY_TEXT = (TypeCode.STRING, TypeCode.BYTES)
+"""Types with a value whose text is ``null``, as that of NULL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +30,16 @@ class TextKeys(WrappedEnvelope):
 
 
 def write_key(change: Change) -> str:
-    """The key as a text, its cells as the format ``plain`` writes them."""
+    """The key as a text, its cells as the format ``plain`` writes them. Raises EnvelopeError for
+    one that another row could have."""
     types = dict(change.shape.columns)
-    cells = [
-        PLAIN_CELLS.format_cell(change.key[name], types[name]) for name in change.shape.primary_key
-    ]
-    if len(cells) == 1 and isinstance(cells[0], str):
-        return cells[0]
-    return json_text(cells[0] if len(cells) == 1 else cells)
+    names = change.shape.primary_key
+    cells = [PLAIN_CELLS.format_cell(change.key[name], types[name]) for name in names]
+    if len(cells) != 1:
+        return json_text(cells)
+    if cells[0] is None and types[names[0]].code in ANY_TEXT:
+        raise EnvelopeError(
+            f"the key {names[0]} of {change.table} is NULL, which delivery.kafka.text_keys writes"
+            " as null, as the text 'null': remove text_keys, and write to a new topic"
+        )
+    return cells[0] if isinstance(cells[0], str) else json_text(cells[0])

@@ -61,7 +61,8 @@ class KafkaOptions(QueueOptions):
     own."""
     text_keys: bool = False
     """The message key is the text of the one key column, such as ``7``, in every format, beside a
-    registry too; a key of several columns is a JSON array."""
+    registry too; a key of several columns is a JSON array. A STRING or BYTES that is NULL is
+    refused: it would have the key of the text ``null``."""
     schema_registry: Text | None = None
     """The address of a schema registry with Confluent's API: ``https://HOST:PORT``; of Apicurio's
     with ``/apis/ccompat/v7``. Values then begin with the id of their schema, in Confluent's wire
