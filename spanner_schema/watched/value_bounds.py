@@ -164,7 +164,8 @@ def read_cast(arguments: Sequence[Tokens], depth: int) -> Bounds | None:
 def read_as(type_: Token, value: Tokens, depth: int) -> Bounds | None:
     """A value as a whole number: one that is none, as MOD of a NUMERIC may be, is rounded."""
     inside = read(value, depth) if is_word(type_, *INTEGERS) else None
-    if inside is None or inside.empty or len(value) == 1:
+    written = all(token.text in ("(", ")") or read_literal(token) for token in value)
+    if inside is None or inside.empty or written:
         return inside
     return Bounds(inside.least - 1, inside.greatest + 1)
 
