@@ -151,7 +151,8 @@ def list_effects(schema: Schema, table: Table, options: WatchOptions) -> dict[st
     processed = table.column(options.processed_column)
     if options.strategy is Strategy.PROCESSED and processed is not None:
         used = (find_processed(table, each, schema.dialect) for each in table.columns)
-        if processed.name not in used:
+        usual = WatchOptions().for_dialect(schema.dialect).processed_column
+        if processed.name not in used or not same_name(processed.name, usual):
             effects[processed.name] = PROCESSED_EFFECT
     by_sets = options.strategy is Strategy.CHANGE_SET
     sets = schema.table(options.change_sets) if by_sets else None

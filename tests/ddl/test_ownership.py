@@ -252,6 +252,34 @@ def test_no_clearing_keeps_rows_from_their_deletion(database: Database) -> None:
     assert not plan(strategy="processed", shard_column="other").empty
 
 
+@pytest.mark.ddl(
+    f"CREATE TABLE Kept (Id INT64 NOT NULL, Archived BOOL, Changed TIMESTAMP {STAMP},"
+    " Shard INT64 AS (CASE WHEN Archived THEN NULL ELSE MOD(Id, 4) END)) PRIMARY KEY (Id)",
+    "CREATE NULL_FILTERED INDEX KeptByShard ON Kept(Shard, Changed)",
+)
+def test_clearing_marks_no_row_by_a_column_that_means_something_else(database: Database) -> None:
+    with database.batch() as batch:
+        columns = ("Id", "Archived", "Changed")
+        batch.insert("Kept", columns, [(1, False, "spanner.commit_timestamp()")])
+    positions = SpannerPositions(database)
+    positions.create()
+    positions.save(Position("c", "Kept", fetch_now(database)), None)
+    clearing = Clearing(database, discover_table(database, "Kept"), positions)
+    with pytest.raises(NotOursError, match="--processed-column Archived --take-over Archived"):
+        clearing.clear()
+    asked = {
+        "strategy": "processed",
+        "timestamp_column": "Changed",
+        "shard_column": "Shard",
+        "processed_column": "Archived",
+        "take_over": ["Archived"],
+    }
+    plan = make_plan(read_schema(database), ["Kept"], WatchOptions.model_validate(asked))
+    assert [each.effect for each in plan.taken_over] == ["clearing would set it to TRUE"]
+    apply_plan(database, plan)
+    assert clearing.clear().rows == 1
+
+
 @pytest.mark.both_dialects
 @pytest.mark.ddl(MANUAL)
 def test_what_is_taken_over_is_given_back_as_it_was(database: Database) -> None:

@@ -1,8 +1,9 @@
 """Refuses to erase what is an application's own, at the place that erases.
 
-Clearing sets a timestamp to NULL, or deletes change sets. A timestamp is ours by its form, when
-Spanner fills it by DEFAULT and ON UPDATE, and a table of change sets when it has nothing else. Of
-everything else a user has to have said so: ``ddl apply --take-over`` records that.
+Clearing sets a timestamp to NULL or a mark to TRUE, or deletes change sets. A timestamp is ours by
+its form, when Spanner fills it by DEFAULT and ON UPDATE, a mark by its name, and a table of change
+sets when it has nothing else. Of everything else a user has to have said so: ``ddl apply
+--take-over`` records that.
 """
 
 from __future__ import annotations
@@ -15,10 +16,17 @@ from google.cloud.spanner_v1.database import Database
 
 from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import same_name, split_name
-from spanner_schema.model.schema import Column
+from spanner_schema.model.options import WatchOptions
+from spanner_schema.model.schema import Column, Dialect
 from spanner_schema.syntax.tokens import tokenize
 from spanner_schema.watched.ownership import fold, is_ours
-from spanner_schema.watched.records import RECORDED_SCHEMA, TABLE, TAKEN_OVER, read_records
+from spanner_schema.watched.records import (
+    RECORDED_SCHEMA,
+    TABLE,
+    TAKEN_OVER,
+    list_added_columns,
+    read_records,
+)
 from watcher.consumers.positions.tables import read_columns
 from watcher.model.errors import NotOursError
 from watcher.spanner.dialects import SqlDialect
@@ -31,7 +39,9 @@ def check_erasable(database: Database, table: WatchedTable) -> None:
     record as they are now."""
     if table.change_sets is not None:
         check_change_sets(database, table, table.change_sets.table)
-    elif table.processed_column is None:
+    elif table.processed_column is not None:
+        check_processed(database, table, table.processed_column)
+    else:
         check_timestamp(database, table)
         check_deletion_policy(database, table)
 
@@ -50,6 +60,20 @@ def check_timestamp(database: Database, table: WatchedTable) -> None:
         f" run spanner-watcher ddl apply --database spanner://{database.name} --table {table.name}"
         f" --strategy manual --timestamp-column {table.timestamp_column}"
         f" --take-over {table.timestamp_column}; to keep them, do not clear"
+    )
+
+
+def check_processed(database: Database, table: WatchedTable, column: str) -> None:
+    """Clearing sets a mark to TRUE. By the form of its shard it may mark something else, as that a
+    row is archived."""
+    usual = WatchOptions().for_dialect(table.dialect).processed_column
+    if same_name(column, usual) or is_taken_over(database, table.name, column, table.dialect):
+        return
+    raise NotOursError(
+        f"clearing would set {table.name}.{column} to TRUE in every row that is delivered, because"
+        " its shard is then NULL. If the column says that and nothing else, run spanner-watcher ddl"
+        f" apply --database spanner://{database.name} --table {table.name} --strategy processed"
+        f" --processed-column {column} --take-over {column}; to keep its values, do not clear"
     )
 
 
@@ -131,12 +155,17 @@ def unwrap(expression: str | bytes | None) -> str | None:
     return unwrap_expression(text)
 
 
-def is_taken_over(database: Database, table: str, name: str) -> bool:
-    """True when ``ddl apply --take-over`` has recorded it."""
+def is_taken_over(
+    database: Database, table: str, name: str, added_in: Dialect | None = None
+) -> bool:
+    """True when ``ddl apply --take-over`` has recorded it; in a dialect also what ``apply`` has
+    added."""
     if (TABLE, TAKEN_OVER.name) not in read_columns(database, [TABLE]):
         return False
     records = read_records(database, RECORDED_SCHEMA)
     return any(
-        recorded.casefold() == table.casefold() and name.casefold() in fold(record.taken_over)
+        recorded.casefold() == table.casefold()
+        and name.casefold()
+        in fold((*record.taken_over, *(list_added_columns(record, added_in) if added_in else ())))
         for recorded, record in records.items()
     )
