@@ -202,6 +202,29 @@ def test_a_column_that_is_added_is_added_there_within_a_window(table_target: Tab
     assert rows == {1: ("[1]", None), 2: ("2", None), 3: (None, [moment])}
 
 
+@pytest.mark.parametrize("codes", [("STRING", "BYTES"), ("BYTES", "STRING")])
+def test_a_column_that_becomes_bytes_is_refused(
+    table_target: TableTarget, codes: tuple[str, str]
+) -> None:
+    values: dict[str, Value] = {"STRING": "a\\b", "BYTES": b"a\\\xff"}
+
+    def write_as(code: str, at: int) -> None:
+        types = (("Id", Type(TypeCode.INT64)), ("V", Type(TypeCode[code])))
+        change = change_of(Shape("Turned", types, ("Id",)), at, {"Id": 1}, {"V": values[code]})
+        with closing(table_target.open_sink()) as sink:
+            write(sink, change)
+            sink.flush()
+
+    before, after = codes
+    write_as(before, 1)
+    with pytest.raises(DeliveryError, match=r"column V of .*\.Turned has the type"):
+        write_as(after, 2)
+    table_target.query(f'ALTER TABLE {table_target.name("Turned")} DROP COLUMN "V"')
+    write_as(after, 2)
+    (row,) = table_target.read("Turned")
+    assert row["V"] == values[after]
+
+
 def test_rows_of_two_tables_never_share_one(table_target: TableTarget) -> None:
     def write_as(table: str, tables: list[str]) -> None:
         with closing(table_target.open_sink(table, tables=tables)) as sink:

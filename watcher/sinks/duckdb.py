@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -66,6 +66,7 @@ class DuckDbStore(TableStore):
     from_micros = "make_timestamptz(?)"
     names = NAMES
     arrow_names = ARROW_NAMES
+    binary = frozenset({"BLOB", "BLOB[]"})
 
     def __init__(self, destination: DuckDbDestination, options: DuckDbOptions) -> None:
         """Opens nothing yet. Raises MissingExtraError."""
@@ -98,14 +99,15 @@ class DuckDbStore(TableStore):
             " epoch BIGINT, position TIMESTAMP WITH TIME ZONE, PRIMARY KEY (source, consumer))"
         )
 
-    def read_columns(self, place: Place) -> Sequence[str] | None:
+    def read_columns(self, place: Place) -> Mapping[str, str] | None:
         """As ``TableStore.read_columns``."""
         rows = self.run(
-            "SELECT column_name FROM duckdb_columns() WHERE database_name = current_database()"
+            "SELECT column_name, data_type FROM duckdb_columns()"
+            " WHERE database_name = current_database()"
             " AND lower(schema_name) = lower(?) AND lower(table_name) = lower(?)",
             *place,
         )
-        return [name for (name,) in rows] or None
+        return dict(rows) or None
 
     def create(self, columns: Columns) -> None:
         """As ``TableStore.create``: without an index, which DuckDB would keep in memory, and whose

@@ -89,6 +89,7 @@ class PostgresStore(TableStore):
     from_micros = "timestamptz 'epoch' + %s * interval '1 microsecond'"
     names = NAMES
     arrow_names = ARROW_NAMES
+    binary = frozenset({"bytea", "bytea[]"})
 
     def __init__(self, destination: PostgresDestination, options: PostgresOptions) -> None:
         """Connects to nobody yet. Raises MissingExtraError."""
@@ -129,14 +130,14 @@ class PostgresStore(TableStore):
                 " PRIMARY KEY (source, consumer))"
             )
 
-    def read_columns(self, place: Place) -> Sequence[str] | None:
+    def read_columns(self, place: Place) -> Mapping[str, str] | None:
         """As ``TableStore.read_columns``."""
         rows = self.run(
-            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0"
-            " AND NOT attisdropped",
+            "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute"
+            " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
             quote_place(place),
         )
-        return [name for (name,) in rows] or None
+        return dict(rows) or None
 
     def create(self, columns: Columns) -> None:
         """As ``TableStore.create``: the key is unique, and may be NULL. A table without a key has

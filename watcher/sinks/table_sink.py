@@ -50,8 +50,8 @@ class TableSink:
         self._held = HeldWindow(config.nanoseconds)
         self._resolved: int | None = None
         self._epoch = 0
-        self._known: dict[Place, set[str]] = {}
-        """The columns of each table, until something fails."""
+        self._known: dict[Place, dict[str, str]] = {}
+        """The columns of each table and their types, until something fails."""
         self._outages = Outages(str(destination))
 
     # As ``HeldSink``.
@@ -179,9 +179,15 @@ class TableSink:
             there = self.store.read_columns(place)
             if there is None:
                 self.store.create(columns)
-                there = list(columns.types)
-            known = self._known[place] = {fold(name) for name in there}
+                there = columns.types
+            known = self._known[place] = {fold(name): type_ for name, type_ in there.items()}
         missing = {n: type_ for n, type_ in columns.types.items() if fold(n) not in known}
         if missing:
             self.store.add_columns(place, missing)
-            known |= {fold(name) for name in missing}
+            known |= {fold(name): type_ for name, type_ in missing.items()}
+        for name, type_ in columns.types.items():
+            if (type_ in self.store.binary) != (known[fold(name)] in self.store.binary):
+                raise DeliveryError(
+                    f"column {name} of {'.'.join(place)} has the type {known[fold(name)]}, and its"
+                    f" values are {type_} now: drop the column there, or change its type"
+                )

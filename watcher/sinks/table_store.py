@@ -36,6 +36,8 @@ class TableStore(ABC):
     """A moment, of microseconds since 1970 that a mark stands for."""
     arrow_names: ClassVar[Mapping[pa.DataType, str]]
     """How the types of columns are called."""
+    binary: ClassVar[frozenset[str]]
+    """Those of bytes: a text in one, or bytes in another one, would be another value."""
     names: ClassVar[Mapping[TypeCode, str]]
     """How those are called that are something more particular than in Arrow."""
 
@@ -81,8 +83,8 @@ class TableStore(ABC):
         return bool(moved)
 
     @abstractmethod
-    def read_columns(self, place: Place) -> Sequence[str] | None:
-        """The columns of a table; None where there is none."""
+    def read_columns(self, place: Place) -> Mapping[str, str] | None:
+        """The types of a table's columns, by name; None where there is none."""
 
     @abstractmethod
     def create(self, columns: Columns) -> None:
