@@ -6,17 +6,16 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from decimal import Decimal
-from zoneinfo import ZoneInfo
 
-from emulator.errors import SpannerError, invalid_argument, out_of_range
+from emulator.errors import invalid_argument, out_of_range
 from emulator.sql.functions.numbers import INT64_MAX, INT64_MIN, Float, read_float, write_float
+from emulator.sql.functions.postgres_moments import bad_input, parse_date, parse_timestamptz
 from emulator.sql.functions.postgres_numbers import rounded_to, to_form, to_real
 from emulator.values import forms, jsonb, pg_numeric
 from emulator.values.requests import Stored
 from emulator.values.timestamp_texts import DEFAULT_ZONE
-from emulator.values.zones import place_in_zone
 from spanner_schema.model.column_types import Type, TypeCode
 
 INTEGER = re.compile(r"\s*[+-]?\d+\s*\Z", re.ASCII)
@@ -24,23 +23,11 @@ FLOAT = re.compile(
     r"\s*+[+-]?(?:\d++\.?\d*+(?:e[+-]?\d+)?|\.\d++(?:e[+-]?\d+)?|inf|infinity|nan)\s*+\Z",
     re.ASCII | re.I,
 )
-DAY = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*\Z", re.ASCII)
-MOMENT = re.compile(
-    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ]\s*+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d++))?)?)?"
-    r"\s*+(?:(Z|UTC|[A-Za-z]+/[A-Za-z_]+)|([+-])(\d{1,2})(?::?(\d{2}))?)?\s*+\Z",
-    re.ASCII | re.I,
-)
 TRUE_WORDS = ("true", "yes", "on", "1")
 FALSE_WORDS = ("false", "no", "off", "0")
 FLOAT32 = struct.Struct("<f")
-MICROSECOND_DIGITS = 6
 INT64_DIGITS = 19
 OID_MAX = 2**32 - 1
-
-
-def bad_input(type_name: str, text: str) -> SpannerError:
-    """What PostgreSQL says of a text that is no value of a type."""
-    return invalid_argument(f'invalid input syntax for type {type_name}: "{text}"')
 
 
 def parse_bigint(text: str) -> int:
@@ -122,55 +109,6 @@ def parse_bytea(text: str) -> bytes:
         else:
             raise bad_input("bytea", text)
     return bytes(out)
-
-
-def parse_date(text: str) -> str:
-    """A date in ISO 8601."""
-    match = DAY.match(text)
-    if match is None:
-        moment = MOMENT.match(text)
-        if moment is None:
-            raise bad_input("date", text)
-        match = moment
-    try:
-        return date(*map(int, match.groups()[:3])).isoformat()
-    except ValueError as error:
-        raise invalid_argument(f'date/time field value out of range: "{text}"') from error
-
-
-def parse_timestamptz(text: str) -> str:
-    """A time in ISO 8601; without a zone it is in the default one."""
-    match = MOMENT.match(text)
-    if match is None:
-        raise bad_input("timestamp with time zone", text)
-    year, month, day, hour, minute, second, fraction, zone, sign, hours, minutes = match.groups()
-    micros = round(Decimal(f"0.{fraction or 0}") * 10**MICROSECOND_DIGITS)
-    try:
-        local = datetime(
-            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0)
-        )
-        moment = in_zone(local, zone, sign, hours, minutes).astimezone(UTC)
-        moment += timedelta(microseconds=micros)
-    except (ValueError, OverflowError) as error:
-        raise invalid_argument(f'date/time field value out of range: "{text}"') from error
-    return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}000Z"
-
-
-def in_zone(
-    local: datetime, zone: str | None, sign: str | None, hours: str | None, minutes: str | None
-) -> datetime:
-    """A local time with its zone."""
-    if sign is not None:
-        offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
-        return local.replace(tzinfo=timezone(-offset if sign == "-" else offset))
-    if zone is None:
-        return place_in_zone(local, DEFAULT_ZONE)
-    if zone.upper() in {"Z", "UTC"}:
-        return local.replace(tzinfo=UTC)
-    try:
-        return place_in_zone(local, ZoneInfo(zone))
-    except (KeyError, OSError) as error:
-        raise invalid_argument(f'time zone "{zone}" not recognized') from error
 
 
 def parse_jsonb(text: str) -> str:

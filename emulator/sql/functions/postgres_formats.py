@@ -12,6 +12,7 @@ from decimal import Decimal
 from emulator.errors import invalid_argument, out_of_range, unimplemented
 from emulator.sql.functions.intervals import parse_iso
 from emulator.sql.functions.numbers import Float, read_float
+from emulator.sql.functions.postgres_moments import JULIAN_DAYS
 from emulator.sql.functions.postgres_numbers import rounded_to, to_form
 from emulator.sql.functions.postgres_times import form_of, moment_of
 from emulator.sql.functions.served import ServedFunctions
@@ -37,8 +38,6 @@ TIME_PATTERN = re.compile(
 NUMBER_PATTERN = re.compile(r'"[^"]*"|FM|9|0|\.|,|D|G|S|MI|PL|SG|PR|L|V|EEEE|RN|TH|th|.', re.DOTALL)
 SCIENTIFIC = re.compile(r"9\.(9+)EEEE")
 """The one template with an exponent that is supported: as C prints %e."""
-JULIAN_DAYS = 1_721_425
-"""Of the day before the year 1."""
 READ_FIELDS = {
     *("YYYY", "YYY", "YY", "Y", "MM", "DD", "DDD", "HH24", "HH12", "HH", "MI", "SS", "MS", "US"),
     *("SSSS", "SSSSS", "J", "Q"),
