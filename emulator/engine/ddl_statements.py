@@ -11,6 +11,7 @@ from spanner_schema.model.errors import DdlError
 from spanner_schema.model.schema import Dialect, Schema
 from spanner_schema.syntax import locality_groups, models, search_indexes, vector_indexes
 from spanner_schema.syntax.clauses import OPTION_WORDS
+from spanner_schema.syntax.functions import KIND as FUNCTION
 from spanner_schema.syntax.parse import parse_statement
 from spanner_schema.syntax.placements import KIND as PLACEMENT
 from spanner_schema.syntax.property_graphs import KIND as PROPERTY_GRAPH
@@ -29,6 +30,7 @@ RECORDED_KINDS = {
     PROPERTY_GRAPH,
     locality_groups.KIND,
     models.KIND,
+    FUNCTION,
 }
 POSTGRES_KINDS = {
     *("ROLE", "VIEW", "SEQUENCE"),

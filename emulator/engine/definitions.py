@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from emulator.engine.proto_bundle import changes_bundle, resolve_bundle
-from emulator.errors import failed_precondition, invalid_argument
+from emulator.errors import failed_precondition, invalid_argument, unimplemented
 from emulator.sql.property_graphs import complete_graph
 from emulator.sql.sequences import identity_counter, sequence_counter
 from spanner_schema.model import steps
@@ -16,6 +16,7 @@ from spanner_schema.model.errors import DuplicateNameError, NameNotFoundError, S
 from spanner_schema.model.names import same_name
 from spanner_schema.model.schema import Column, Dialect, Identity, Schema, Table, Verbatim, find
 from spanner_schema.syntax import (
+    functions,
     locality_groups,
     models,
     placements,
@@ -26,6 +27,7 @@ from spanner_schema.syntax import (
 )
 from spanner_schema.syntax.property_graphs import KIND as PROPERTY_GRAPH
 from spanner_schema.syntax.property_graphs import read_property_graph
+from spanner_schema.syntax.protos import list_bundle_types
 
 NEXTVAL = re.compile(r"\bnextval\s*\(\s*'\"?([^'\"]+)", re.IGNORECASE)
 """How the PostgreSQL dialect draws from a sequence."""
@@ -216,6 +218,20 @@ def alter_model(schema: Schema, text: str) -> steps.Step | None:
     raise NameNotFoundError("Model", change.name)
 
 
+def create_function(schema: Schema, item: Verbatim) -> steps.Step:
+    """CREATE [OR REPLACE] FUNCTION."""
+    function = functions.read_function(item.text, list_bundle_types(schema))
+    if function.body is None:
+        raise unimplemented(f"The remote function {item.name}")
+    if function.security == "DEFINER":
+        raise invalid_argument(
+            f"Function `{item.name}` uses unsupported SQL SECURITY DEFINER clause."
+        )
+    if not (function.replaces and functions.find_function(schema, item.name) is not None):
+        refuse_taken_name(schema, item.name)
+    return steps.CreateVerbatim(replace(item, text=function.text))
+
+
 def alter_search_index(schema: Schema, text: str) -> steps.Step:
     """ALTER SEARCH INDEX as a new CREATE SEARCH INDEX."""
     name = search_indexes.read_altered_name(text, schema.dialect)
@@ -320,6 +336,7 @@ CREATED: Mapping[str, Callable[[Schema, Verbatim], steps.Step | None]] = {
     PROPERTY_GRAPH: create_property_graph,
     locality_groups.KIND: create_locality_group,
     models.KIND: create_model,
+    functions.KIND: create_function,
 }
 """What becomes of CREATE of an object that is kept as text; others are as they are."""
 ALTERED: Mapping[str, Callable[[Schema, str], steps.Step | None]] = {

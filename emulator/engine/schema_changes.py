@@ -14,6 +14,7 @@ from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.ddl_statements import language, parse_step
 from emulator.engine.definitions import counters_to_restart, resolve_step
+from emulator.engine.function_rules import check_uses
 from emulator.engine.refusals import translate_error
 from emulator.engine.schema_rules import (
     SchemaChange,
@@ -194,7 +195,9 @@ def evolve_schema(
         check_change(SchemaChange(rename_before(taken, schema), taken, after))
     retention_seconds(after.options)
     check_streams(after)
-    return check_views(schema, after, step)
+    after = check_views(schema, after, step)
+    check_uses(after, step)
+    return after
 
 
 def rename_before(step: steps.Step, schema: Schema) -> Schema:

@@ -70,7 +70,7 @@ def reads_only_catalog(statement: Statement) -> bool:
     return (
         isinstance(statement, CompiledQuery)
         and bool(statement.catalog)
-        and not (statement.tables or statement.views or statement.draws)
+        and not (statement.tables or statement.views or statement.functions or statement.draws)
     )
 
 

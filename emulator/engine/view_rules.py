@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from emulator.engine.function_rules import check_function, name_kind
 from emulator.errors import SpannerError, failed_precondition, invalid_argument
 from emulator.limits import VIEW_DEPTH_MAX
 from emulator.sql.compile import compile_statement
@@ -16,12 +17,14 @@ from emulator.values.requests import ResultColumn
 from spanner_schema.model import steps
 from spanner_schema.model.column_types import Type
 from spanner_schema.model.schema import Dialect, Schema, Verbatim
+from spanner_schema.syntax.functions import KIND as FUNCTION
 from spanner_schema.syntax.property_graphs import KIND as PROPERTY_GRAPH
 from spanner_schema.syntax.protos import list_bundle_types
 from spanner_schema.syntax.render import quote_name
 from spanner_schema.syntax.views import KIND, find_view, list_views
 
 Columns = tuple[tuple[str, Type], ...]
+ORDERED = frozenset({KIND, FUNCTION})
 
 
 def view_columns(schema: Schema, view: Verbatim) -> Columns:
@@ -40,12 +43,18 @@ def compile_view(schema: Schema, view: Verbatim) -> CompiledQuery:
 
 
 def check_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
-    """The schema with its views in an order in which they can be created. Raises SpannerError."""
-    items = list_views(after)
+    """The schema with its views and functions in an order in which they can be created.
+
+    Raises SpannerError for a step that makes one of them invalid.
+    """
+    items = [item for item in after.verbatim if item.kind in ORDERED]
     if not items:
         return after
     uses: dict[str, set[str]] = {}
     for view in sorted(items, key=lambda view: not defines(step, view)):
+        if view.kind == FUNCTION:
+            uses[view.name.casefold()] = check_function(before, after, step, view)
+            continue
         try:
             query = compile_view(after, view)
             if defines(step, view):
@@ -57,7 +66,7 @@ def check_views(before: Schema, after: Schema, step: steps.Step) -> Schema:
         columns = tuple((column.name, column.type) for column in query.columns)
         if not defines(step, view):
             check_types(before, step, view, columns)
-        uses[view.name.casefold()] = {*query.views} - {view.name.casefold()}
+        uses[view.name.casefold()] = {*query.views, *query.functions} - {view.name.casefold()}
     check_depth(uses)
     return replace(after, verbatim=order_views(after.verbatim, uses))
 
@@ -106,7 +115,7 @@ def refusal(before: Schema, step: steps.Step, view: Verbatim, error: SpannerErro
         )
     dropped = {
         steps.DropTable: "TABLE",
-        steps.DropVerbatim: step.kind if isinstance(step, steps.DropVerbatim) else "",
+        steps.DropVerbatim: name_kind(step.kind) if isinstance(step, steps.DropVerbatim) else "",
         steps.DropIndex: "INDEX",
         steps.DropColumn: "column",
     }.get(type(step))
@@ -141,7 +150,7 @@ def altered_kind(step: steps.Step) -> str:
     """The kind of what a step changes, with a blank after it."""
     if isinstance(step, steps.AlterColumn | steps.AddColumn):
         return "column "
-    return "VIEW " if isinstance(step, steps.CreateVerbatim) else ""
+    return f"{name_kind(step.item.kind)} " if isinstance(step, steps.CreateVerbatim) else ""
 
 
 def check_names(schema: Schema, view: Verbatim, columns: Sequence[ResultColumn]) -> None:
@@ -177,8 +186,9 @@ def check_types(before: Schema, step: steps.Step, view: Verbatim, columns: Colum
 
 
 def order_views(items: tuple[Verbatim, ...], uses: dict[str, set[str]]) -> tuple[Verbatim, ...]:
-    """The same objects; a view comes after those that it reads, a graph after all views."""
-    waiting = [item for item in items if item.kind == KIND]
+    """The same objects; a view or a function comes after those that it reads, a graph after all
+    views."""
+    waiting = [item for item in items if item.kind in ORDERED]
     placed: list[Verbatim] = []
     while waiting:
         ready_names = {item.name.casefold() for item in placed}
@@ -186,5 +196,5 @@ def order_views(items: tuple[Verbatim, ...], uses: dict[str, set[str]]) -> tuple
         waiting.remove(ready)
         placed.append(ready)
     graphs = [item for item in items if item.kind == PROPERTY_GRAPH]
-    others = (item for item in items if item.kind not in {KIND, PROPERTY_GRAPH})
+    others = (item for item in items if item.kind not in {*ORDERED, PROPERTY_GRAPH})
     return (*others, *placed, *graphs)

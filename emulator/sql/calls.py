@@ -28,8 +28,10 @@ from emulator.sql.compiler import Call, Compiler, Handler
 from emulator.sql.scope import Context, Scope
 from emulator.sql.signatures import SIGNATURES, overload
 from emulator.sql.types import Typed
+from emulator.sql.user_functions import call_function
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
 from spanner_schema.syntax.dialect import PLUS_FUNCTION
+from spanner_schema.syntax.functions import find_function
 
 SPECIAL: dict[str, Call] = {
     **conditional_calls.CALLS,
@@ -71,6 +73,9 @@ def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
             f"Analytic function {name} cannot be called without an OVER clause"
         )
     if name not in SIGNATURES:
+        called = call_function(compiler, node.name, node, scope, context)
+        if called is not None:
+            return called
         raise errors.invalid_argument(f"Function not found: {node.name}")
     if any(isinstance(each, exp.Kwarg) for each in node.expressions):
         raise errors.invalid_argument(f"{name} has no named arguments")
@@ -83,6 +88,8 @@ def compile_safe_call(
 ) -> Typed:
     """SAFE.f(...): NULL where f is an error; errors of the arguments stay errors."""
     called = node.this
+    if isinstance(called, exp.Anonymous) and find_function(context.schema, called.name):
+        raise errors.unimplemented(f"SAFE. before the user-defined function {called.name}")
     if isinstance(called, exp.Anonymous) and called.name.upper() == "IF":
         called = exp.If(**dict(zip(("this", "true", "false"), called.expressions, strict=False)))
     inner = compiler.compile(called, scope, context)

@@ -32,6 +32,7 @@ from emulator.sql.size_limits import check_size
 from emulator.sql.statements import CompiledQuery, Expression, Statement, TableSource
 from emulator.sql.token_calls import refuse_token_lists
 from emulator.sql.types import Columns, Typed, drop_length, name_of
+from emulator.sql.user_functions import expand, parse_body
 from emulator.values.postgres_tables import POSTGRES_VIEWS
 from emulator.values.requests import ResultColumn
 from emulator.values.sqlite_text import quote_name
@@ -39,8 +40,9 @@ from emulator.values.system_tables import VIEWS
 from emulator.values.types import STRING
 from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.errors import DdlSyntaxError
-from spanner_schema.model.schema import Dialect, Index, Schema, Table
+from spanner_schema.model.schema import Dialect, Index, Schema, Table, Verbatim
 from spanner_schema.syntax.dialect import Parsed, parse_query
+from spanner_schema.syntax.functions import read_function
 from spanner_schema.syntax.protos import list_bundle_types
 
 QUERIES = QueryCompiler()
@@ -220,6 +222,7 @@ def compile_tree(parsed: Parsed, sql: str, context: Context) -> Statement:
         tuple(context.catalog),
         context.draws,
         tuple(context.views),
+        tuple(context.functions),
     )
 
 
@@ -292,7 +295,7 @@ def compile_expression(
     tree = read_schema_expression(sql, schema)
     nodes = record(tree)
     postgres = schema.dialect is Dialect.POSTGRESQL
-    context = Context(schema, refuse_tables, {}, {})
+    context = Context(schema, refuse_tables, {}, {}, of_schema=True)
     if postgres:
         context = postgres_context(schema, refuse_tables, {})
     alias = "$t"
@@ -311,6 +314,23 @@ def compile_expression(
         context.bindings(STRING),
         context.draws,
     )
+
+
+def compile_function(schema: Schema, item: Verbatim, source: TableSource) -> frozenset[str]:
+    """What a function of the schema reads: views and functions, in lower case.
+
+    Raises SpannerError for an invalid definition.
+    """
+    type_names = list_bundle_types(schema)
+    function = read_function(item.text, type_names)
+    context = Context(schema, source, {}, VIEWS)
+    tree = parse_body(function.body or "", type_names)
+    nodes = record(tree)
+    check_size(nodes)
+    values = [Typed("NULL", each.type.type) for each in function.parameters]
+    expand(QUERIES.expressions, function, tree, values, context)
+    refuse_unread(nodes)
+    return frozenset({*context.views, *context.functions})
 
 
 def spell_expression(sql: str, table: Table, schema: Schema, target: Type | None = None) -> str:

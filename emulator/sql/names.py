@@ -12,6 +12,7 @@ from emulator.sql.composites import struct_field, struct_of
 from emulator.sql.protos import proto_field
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
+from emulator.sql.user_functions import call_function
 from spanner_schema.model.column_types import TypeCode
 
 
@@ -91,6 +92,10 @@ def dot(compiler: Compiler, node: exp.Dot, scope: Scope, context: Context) -> Ty
     if isinstance(node.expression, exp.Anonymous):
         if node.this.name.upper() in {"ML", "AI"}:
             raise errors.unimplemented(f"the function {node.sql('bigquery')[:40]}")
+        name = f"{node.this.name}.{node.expression.name}"
+        called = call_function(compiler, name, node.expression, scope, context)
+        if called is not None:
+            return called
         raise errors.invalid_argument(f"Function not found: {node.sql('bigquery')[:60]}")
     value = compiler.compile(node.this, scope, context)
     return resolve_path(value, [node.expression.name], context)

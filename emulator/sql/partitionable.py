@@ -41,7 +41,11 @@ def find_partitioned_table(sql: str, schema: Schema, types: Mapping[str, Type]) 
 
     tree = read_tree(sql, schema)
     statement = compile_statement(sql, schema, types, note_source)
-    plain = isinstance(statement, CompiledQuery) and not statement.views and is_row_by_row(tree)
+    plain = (
+        isinstance(statement, CompiledQuery)
+        and not (statement.views or statement.functions)
+        and is_row_by_row(tree)
+    )
     if not plain or len(sources) != 1:
         raise errors.invalid_argument(
             "Query is not root partitionable since it does not have a DistributedUnion at the "

@@ -213,7 +213,8 @@ class Context:
     """The state of compiling one statement.
 
     ``draws`` says that it takes values of sequences; ``open_views`` are the views inside of which
-    it is compiled at the moment. ``conversions`` are None in GoogleSQL.
+    it is compiled at the moment, and ``open_functions`` the user's functions. ``conversions`` are
+    None in GoogleSQL. ``of_schema`` says that it is an expression of a table, which has no queries.
     """
 
     schema: Schema
@@ -230,6 +231,9 @@ class Context:
     draws: bool = False
     views: dict[str, None] = field(default_factory=dict)
     open_views: list[str] = field(default_factory=list)
+    functions: dict[str, None] = field(default_factory=dict)
+    open_functions: list[str] = field(default_factory=list)
+    of_schema: bool = False
     counter: int = 0
     conversions: Conversions | None = None
     declared_types: Mapping[str, Type] = field(init=False)

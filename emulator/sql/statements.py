@@ -38,7 +38,8 @@ class CompiledQuery:
     """A SELECT. ``tables`` are the user tables read; ``catalog`` the INFORMATION_SCHEMA views.
 
     A query reads either user tables or the catalog, never both (as in Spanner). ``draws`` says
-    that it takes values of sequences; ``views`` are those that it reads, directly or not.
+    that it takes values of sequences; ``views`` are those that it reads, directly or not, and
+    ``functions`` the user's functions that it calls.
     """
 
     sql: str
@@ -48,6 +49,7 @@ class CompiledQuery:
     catalog: tuple[str, ...] = ()
     draws: bool = False
     views: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

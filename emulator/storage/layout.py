@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ddl.rules.limits import KEY_BYTES_MAX
@@ -16,8 +16,9 @@ from emulator.storage.sqlite import PENDING, current_table, history_table, key_i
 from emulator.values.served_types import LENGTHS_MAX, SERVED_TYPES
 from emulator.values.sqlite_text import quote_name, quote_text
 from spanner_schema.model.column_types import Type, TypeCode
-from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table
+from spanner_schema.model.schema import Column, Index, KeyPart, Schema, Table, Verbatim
 from spanner_schema.syntax import placements, protos, sequences
+from spanner_schema.syntax.functions import list_called_functions
 
 NEEDED_KINDS = {sequences.KIND, protos.KIND, placements.KIND}
 """What expressions and placement keys of tables may name, apart from tables."""
@@ -85,16 +86,33 @@ def schema_parts(schema: Schema) -> dict[str, Schema]:
     indexes: dict[str, list[Index]] = {name: [] for name in tables}
     for index in schema.indexes:
         indexes[index.table.casefold()].append(index)
+    needed = tuple(item for item in schema.verbatim if item.kind in NEEDED_KINDS)
     rest = Schema(
         schema.dialect,
         change_streams=schema.change_streams,
-        verbatim=tuple(item for item in schema.verbatim if item.kind in NEEDED_KINDS),
         proto_descriptors=schema.proto_descriptors,
     )
     return {
-        name: replace(rest, tables=tuple(related[name]), indexes=tuple(indexes[name]))
+        name: replace(
+            rest,
+            tables=tuple(related[name]),
+            indexes=tuple(indexes[name]),
+            verbatim=(*needed, *functions_of(schema, related[name])),
+        )
         for name in tables
     }
+
+
+def functions_of(schema: Schema, tables: Iterable[Table]) -> list[Verbatim]:
+    """The user's functions that the expressions of tables call, directly or not."""
+    return list_called_functions(schema, (e for t in tables for e in list_expressions(t)))
+
+
+def list_expressions(table: Table) -> Iterator[str]:
+    """The expressions of a table: of its columns and its CHECKs."""
+    for column in table.columns:
+        yield from filter(None, (column.default, column.on_update, column.generated))
+    yield from (check.expression for check in table.checks)
 
 
 def tables_referred_to(table: Table) -> set[str]:

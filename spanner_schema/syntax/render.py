@@ -10,6 +10,7 @@ from spanner_schema.model.column_types import Type
 from spanner_schema.model.errors import DdlError
 from spanner_schema.model.schema import Dialect, Schema
 from spanner_schema.model.steps import Step
+from spanner_schema.syntax.functions import list_early_functions
 from spanner_schema.syntax.googlesql import spelling as googlesql
 from spanner_schema.syntax.grants import render_grants
 from spanner_schema.syntax.postgres.spelling import PostgreSqlSpelling
@@ -36,8 +37,10 @@ def render_schema(schema: Schema, database: str | None = None) -> list[str]:
     With the name of the ``database`` its options are told, too.
     """
     spelling = SPELLINGS[schema.dialect]
-    before = [item.text for item in schema.verbatim if item.kind in KINDS_BEFORE_TABLES]
-    after = [item.text for item in schema.verbatim if item.kind not in KINDS_BEFORE_TABLES]
+    functions = list_early_functions(schema)
+    early = [i for i in schema.verbatim if i.kind in KINDS_BEFORE_TABLES or i in functions]
+    before = [item.text for item in early]
+    after = [item.text for item in schema.verbatim if item not in early]
     options = schema.options.items() if database is not None else ()
     return [
         *(spelling.alter_database(database or "", [option]) for option in options),

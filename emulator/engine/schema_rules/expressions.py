@@ -17,6 +17,8 @@ from emulator.sql.types import drop_length
 from emulator.values.types import BOOL
 from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.schema import Check, Column, Schema, Table
+from spanner_schema.syntax.functions import list_called_functions, read_function
+from spanner_schema.syntax.protos import list_bundle_types
 from spanner_schema.syntax.references import find_referenced_columns
 from spanner_schema.syntax.spelling import normalize
 from spanner_schema.syntax.tokens import TokenKind, tokenize
@@ -204,6 +206,9 @@ def check_expression(
         raise locate_error(SpannerError(error.code, message), f"({text})") from error
     if not may_vary:
         refuse_volatile_functions(tokens, use)
+        for item in list_called_functions(schema, [text]):
+            body = read_function(item.text, list_bundle_types(schema)).body or ""
+            refuse_volatile_functions(list(tokenize(body, schema.dialect)), use)
     refuse_depth(text, schema)
     return columns
 

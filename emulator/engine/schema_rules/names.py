@@ -125,11 +125,11 @@ def check_kept_name(schema: Schema, item: Verbatim) -> None:
     """The name of an object that the schema keeps as text."""
     if item.kind == "PLACEMENT":
         check_placement_name(item.name)
-    elif item.kind == "VIEW":
-        refuse_function_name(item.name)
+    elif item.kind in {"VIEW", "FUNCTION"}:
+        refuse_function_name(item)
     elif item.kind in OBJECT_KINDS:
         check_object_name(OBJECT_KINDS[item.kind], item.name)
-    if item.kind == "VIEW" or item.kind in OBJECT_KINDS:
+    if item.kind in {"VIEW", "FUNCTION"} or item.kind in OBJECT_KINDS:
         refuse_missing_schema(schema, item.name)
 
 
@@ -230,6 +230,7 @@ def refuse_drop_of_used_schema(schema: Schema, name: str) -> None:
         "indexes": [index.name for index in schema.indexes]
         + [item.name for item in schema.verbatim if item.kind.endswith(" INDEX")],
         "sequences": [item.name for item in schema.verbatim if item.kind == "SEQUENCE"],
+        "functions": [item.name for item in schema.verbatim if item.kind == "FUNCTION"],
         "property graphs": [i.name for i in schema.verbatim if i.kind == "PROPERTY GRAPH"],
     }
     prefix = f"{name.casefold()}."
@@ -258,11 +259,11 @@ def check_placement_name(name: str) -> None:
     check_object_name("Placement", name)
 
 
-def refuse_function_name(name: str) -> None:
-    """A view may not be called as a function is."""
-    upper = name.upper()
+def refuse_function_name(item: Verbatim) -> None:
+    """A view or a function may not be called as a function of Spanner is."""
+    upper = item.name.upper()
     if upper in SIGNATURES or upper in SPECIAL or upper in AGGREGATE_CALLS:
         raise failed_precondition(
-            f"Cannot create a View with the same name as builtin function `{name}`. This may be"
-            " supported in a future release."
+            f"Cannot create a {item.kind.capitalize()} with the same name as builtin function"
+            f" `{item.name}`. This may be supported in a future release."
         )

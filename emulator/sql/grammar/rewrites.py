@@ -174,6 +174,16 @@ def quote_names(outline: Outline) -> Iterator[Edit]:
             yield Edit(token.start, token.end, f"`{token.text}`")
 
 
+def quote_safe_paths(outline: Outline) -> Iterator[Edit]:
+    """SAFE.a.b(...): the function is one name, `a.b`."""
+    tokens = outline.tokens
+    for number, token in enumerate(tokens[:-5]):
+        dots = [each.text for each in tokens[number + 1 : number + 6 : 2]]
+        if token.text.upper() == "SAFE" and dots == [".", ".", "("]:
+            start, end = tokens[number + 2].start, tokens[number + 4].end
+            yield Edit(start, end, f"`{spell_name(tokens[number + 2 : number + 5])}`")
+
+
 def join_literals(outline: Outline) -> Iterator[Edit]:
     """'a' 'b' is ('a' || 'b')."""
     typed = {part.starts[-1] for part in outline.find("typed_literal")}
@@ -200,6 +210,7 @@ REWRITES: tuple[Rewrite, ...] = (
     spell_insert_modes,
     unnest_paths,
     quote_names,
+    quote_safe_paths,
     join_literals,
     call_with,
     drop_lock_modes,

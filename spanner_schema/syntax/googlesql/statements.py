@@ -29,6 +29,9 @@ def read_create(reader: TokenReader) -> Step:
         return read_create_table(reader)
     if reader.accept("CHANGE", "STREAM"):
         return read_create_change_stream(reader)
+    if reader.accept("OR", "REPLACE", "SCHEMA"):
+        # Google's script of MySQL's functions begins so: a schema that is there stays.
+        return steps.CreateNamedSchema(reader.read_path(), if_not_exists=True)
     if reader.accept("SCHEMA"):
         return read_create_schema(reader)
     if reader.peek("UNIQUE") or reader.peek("NULL_FILTERED") or reader.peek("INDEX"):
