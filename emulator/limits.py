@@ -80,6 +80,9 @@ FRAMES_MAX = 3_000
 """Calls of Python in each other: a function in a statement takes up to 25, to be read."""
 SUBQUERY_DEPTH_MAX = 25
 """Subqueries that are expressions, in each other."""
+CHILD_SUBQUERIES_MAX = 50
+"""Subqueries in the list of one SELECT, which Spanner calls the children of a subquery expression
+(Google's emulator has the message, and takes 500)."""
 SUBSELECT_DEPTH_MAX = 60
 GROUP_DEPTH_MAX = 35
 IN_ITEMS_MAX = 10_000

@@ -9,7 +9,7 @@ from typing import TypeVar
 import apsw
 
 from ddl.rules.evolve import apply_step
-from ddl.rules.limits import check_counts, check_names_and_keys
+from ddl.rules.limits import STATEMENT_BYTES_MAX, check_counts, check_names_and_keys
 from emulator.engine import proto_bundle
 from emulator.engine.change_streams.rules import check as check_streams
 from emulator.engine.ddl_statements import language, parse_step
@@ -60,9 +60,12 @@ from spanner_schema.model.errors import (
     NameNotFoundError,
 )
 from spanner_schema.model.schema import Column, Dialect, Schema, Table
+from spanner_schema.syntax.render import render_schema
 
 Checked = TypeVar("Checked")
 LOCK_WAIT_SECONDS = 600.0
+DDL_GROWTH_MAX = 4
+"""So many times the length of what was executed is what GetDatabaseDdl writes of it, at most."""
 
 
 def change_schema(
@@ -89,6 +92,7 @@ def change_schema(
         schema = evolve_schema(state.schema, step, descriptors)
         placements.refuse_unknown_partition(state.schema, step, partitions)
         refuse(check_counts, schema)
+        refuse_large_ddl(schema, writer.ddl_bytes + len(text.encode()))
         restarts = counters_to_restart(state.schema, step)
         change = DdlChange(writer, step, text, descriptors, schema, restarts)
         micros = writer.commit_alone(change.execute, change.publish)
@@ -144,6 +148,7 @@ class DdlChange:
         writer = self._writer
         writer.versions.add(SchemaVersion(micros, self._schema), self._archives)
         writer.state = SchemaState(writer.state.version + 1, self._schema, self._layouts, micros)
+        writer.ddl_bytes += len(self._text.encode())
         writer.locks.wound_all()
 
 
@@ -211,6 +216,22 @@ def refuse(check: Callable[[Checked], None], checked: Checked) -> None:
         check(checked)
     except DdlError as error:
         raise explain_refusal(error) from error
+
+
+def refuse_large_ddl(schema: Schema, executed: int) -> None:
+    """The statements that GetDatabaseDdl returns have a greatest size.
+
+    To write them takes as long as the schema is: nobody does while the statements that were
+    ``executed``, in bytes, are far from that size.
+    """
+    if executed <= STATEMENT_BYTES_MAX // DDL_GROWTH_MAX:
+        return
+    size = sum(len(statement.encode()) for statement in render_schema(schema))
+    if size > STATEMENT_BYTES_MAX:
+        raise invalid_argument(
+            f"The DDL of the database would have {size} bytes, more than the maximum of"
+            f" {STATEMENT_BYTES_MAX}."
+        )
 
 
 def explain_refusal(error: DdlError) -> SpannerError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 
 import apsw
 
@@ -30,6 +31,7 @@ from emulator.errors import SpannerError
 from emulator.limits import MUTATIONS_MAX
 from emulator.storage.integrity import broken_reference
 from emulator.storage.sqlite import Storage
+from emulator.storage.statements import count_bytes
 from emulator.values.requests import (
     PLAIN_ORIGIN,
     Mutation,
@@ -59,6 +61,11 @@ class DatabaseWriter:
         self.capture = ChangeCapture(self.connection)
         self.state: SchemaState
         self.versions: SchemaVersions
+
+    @cached_property
+    def ddl_bytes(self) -> int:
+        """The bytes of the DDL statements that were executed; who executes one adds its own."""
+        return count_bytes(self.connection)
 
     def apply_locked(
         self, owner: Owner, tables: Collection[str], work: Callable[[], None]

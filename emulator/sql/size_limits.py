@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from sqlglot import exp
 
 from emulator import errors
 from emulator.limits import (
+    CHILD_SUBQUERIES_MAX,
     FUNCTION_CALLS_MAX,
     FUNCTION_DEPTH_MAX,
     GROUP_DEPTH_MAX,
@@ -42,7 +44,22 @@ def check_size(nodes: Sequence[exp.Expr]) -> None:
         raise too_many("functions", FUNCTION_CALLS_MAX)
     if len(nodes) > UNIONS_MAX and sum(isinstance(n, exp.Union) for n in nodes) >= UNIONS_MAX:
         raise too_many("UNION operations", UNIONS_MAX)
+    if len(nodes) > CHILD_SUBQUERIES_MAX:
+        check_children(nodes)
     check_depths(nodes)
+
+
+def check_children(nodes: Sequence[exp.Expr]) -> None:
+    """How many subqueries the list of one SELECT has."""
+    counts: Counter[int] = Counter()
+    for node in filter(is_subquery_expression, nodes):
+        inner: exp.Expr = node
+        while inner.parent is not None and not isinstance(inner.parent, exp.Select):
+            inner = inner.parent
+        if inner.parent is not None and inner.arg_key == "expressions":
+            counts[id(inner.parent)] += 1
+    if any(count > CHILD_SUBQUERIES_MAX for count in counts.values()):
+        raise too_many("child subqueries", CHILD_SUBQUERIES_MAX)
 
 
 def check_depths(nodes: Sequence[exp.Expr]) -> None:

@@ -75,3 +75,9 @@ def load_statements(connection: apsw.Connection) -> list[ExecutedStatement]:
         ExecutedStatement(str(text), int(str(micros)), sent if isinstance(sent, bytes) else b"")
         for text, micros, sent in rows
     ]
+
+
+def count_bytes(connection: apsw.Connection) -> int:
+    """The bytes of everything that was executed."""
+    query = 'SELECT coalesce(sum(octet_length(text)), 0) FROM "$statements"'
+    return int(str(connection.execute(query).fetchone()[0]))  # type: ignore[index]

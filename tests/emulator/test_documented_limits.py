@@ -152,6 +152,11 @@ LIMITS = {
     "nested subquery expressions": Limit(
         25, nest("(SELECT ", "1", ")"), "Number of nested subqueries exceeds"
     ),
+    "children of a subquery expression": Limit(
+        50,
+        lambda database, count: ask(database, f"SELECT {', '.join(['(SELECT 1)'] * count)}"),
+        "Number of child subqueries exceeds",
+    ),
     "nested subselects": Limit(60, nest_subselects, "Number of nested subselects exceeds"),
     "nested GROUP BY": Limit(35, nest_groups, "Number of nested aggregations exceeds"),
     "values in IN": Limit(

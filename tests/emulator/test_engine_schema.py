@@ -13,6 +13,7 @@ import grpc
 import pytest
 from fixtures.engine_world import INSERT, UPDATE, WATCHED, exact_bound, open_database, query, write
 
+from ddl.rules.limits import STATEMENT_BYTES_MAX
 from emulator.engine.database import Database
 from emulator.errors import SpannerError
 from emulator.storage.layout import table_layout
@@ -366,3 +367,23 @@ def test_generated_columns_and_checks_look_into_arrays() -> None:
         assert query(database, sql) == [(3, 1), (4, 0), (None, None)]
         with pytest.raises(SpannerError, match="Small"):
             write(database, INSERT, "A", "K L", (4, "[9]"))
+
+
+def test_the_ddl_of_a_database_has_a_greatest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As GetDatabaseDdl returns it; ten MiB would take half a minute to read."""
+    assert STATEMENT_BYTES_MAX == 10 * 1024 * 1024
+    monkeypatch.setattr("emulator.engine.schema_changes.STATEMENT_BYTES_MAX", 10_000)
+
+    def set_size(database: Database, size: int) -> None:
+        rest = size - sum(len(each) for each in database.ddl())
+        database.update_ddl([f"ALTER TABLE T ALTER COLUMN D SET DEFAULT ('{'y' * (rest + 1)}')"])
+
+    table = "CREATE TABLE T (K INT64, D STRING(MAX) DEFAULT ('y')) PRIMARY KEY (K)"
+    with open_database(table) as database:
+        with pytest.raises(SpannerError, match="10001 bytes, more than the maximum of 10000"):
+            set_size(database, 10_001)
+        set_size(database, 10_000)
+        assert sum(len(each) for each in database.ddl()) == 10_000
+        with pytest.raises(SpannerError, match="more than the maximum"):
+            database.update_ddl(["CREATE TABLE U (K INT64) PRIMARY KEY (K)"])
+        database.update_ddl(["DROP TABLE T", "CREATE TABLE U (K INT64) PRIMARY KEY (K)"])
