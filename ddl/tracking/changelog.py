@@ -71,5 +71,8 @@ def make_history_table(
 
 
 def copy_column(column: Column, key: bool) -> Column:
-    """A column as the history has it: without default, expression and ON UPDATE."""
-    return Column(column.name, column.type, not_null=key and column.not_null)
+    """A column as the history has it: without default, expression and ON UPDATE. A key column that
+    holds commit timestamps does so in a table that is interleaved in its own, too."""
+    stamp = key and column.allow_commit_timestamp
+    not_null = key and column.not_null
+    return Column(column.name, column.type, not_null=not_null, allow_commit_timestamp=stamp)

@@ -17,7 +17,7 @@ from spanner_schema.model.schema import (
     Table,
 )
 from spanner_schema.model.steps import AlterDatabase, SetDefault, SetOnUpdate, SetRowDeletionPolicy
-from spanner_schema.syntax.references import find_referenced_columns
+from spanner_schema.syntax.references import find_nulls, find_referenced_columns
 from spanner_schema.syntax.render import SPELLINGS, render_step
 from spanner_schema.watched.shards import shard_values
 from spanner_schema.watched.tracked import is_null_filtered
@@ -271,6 +271,17 @@ def check_processed_may_be_null(schema: Schema, context: LintContext) -> Iterato
                 )
 
 
+def check_shard_is_not_null(schema: Schema, context: LintContext) -> Iterator[Problem]:
+    """A row whose shard is NULL is in no index, so that no poll finds it."""
+    for table, _, shard, _ in list_poll_indexes(schema):
+        for name in find_nulls(shard.generated or "", table, schema.dialect):
+            yield Problem(
+                f"{table.name}.{shard.name}",
+                f"no poll sees a row in which {name} is NULL, because its shard is, too",
+                f"put {name} into COALESCE in the expression of the shard, or make it NOT NULL",
+            )
+
+
 def check_on_update_is_set(schema: Schema, context: LintContext) -> Iterator[Problem]:
     """Without ON UPDATE a poll misses changes that do not set the timestamp."""
     for table, _, _, stamp in list_poll_indexes(schema):
@@ -367,6 +378,7 @@ RULES: Mapping[str, Rule] = {
     "fewer-shards-than-nodes": check_shards_are_enough,
     "too-many-shards": check_shards_are_few,
     "skewed-shards": check_shards_are_even,
+    "shard-may-be-null": check_shard_is_not_null,
     "processed-not-null": check_processed_may_be_null,
     "on-update-missing": check_on_update_is_set,
     "only-key-columns": check_columns_are_not_all_key,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spanner_schema.model.column_types import TypeCode
 from spanner_schema.model.schema import Column, Dialect, Table
 from spanner_schema.syntax.tokens import TokenKind, tokenize
 
@@ -33,3 +34,29 @@ def find_sources(
                 sources[name] = None
                 waiting.append(found)
     return tuple(sources)
+
+
+DEFAULTS = ("COALESCE", "IFNULL")
+
+
+def find_nulls(
+    expression: str, table: Table, dialect: Dialect = Dialect.GOOGLESQL
+) -> tuple[str, ...]:
+    """The columns that an expression names and that may be NULL, but for those inside of COALESCE
+    or IFNULL, and BOOLs, which are conditions."""
+    found: dict[str, None] = {}
+    around: list[str] = []
+    before = ""
+    for token in tokenize(expression, dialect):
+        if token.text == "(":
+            around.append(before)
+        elif token.text == ")" and around:
+            around.pop()
+        elif token.kind in {TokenKind.WORD, TokenKind.QUOTED}:
+            column = table.column(token.value)
+            may_be_null = column is not None and not column.not_null
+            if column is not None and may_be_null and column.type.code is not TypeCode.BOOL:
+                guarded = any(name in DEFAULTS for name in around)
+                found |= {} if guarded else {column.name: None}
+        before = token.text.upper()
+    return tuple(found)

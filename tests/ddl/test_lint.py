@@ -57,6 +57,13 @@ CASES = [
     ("fewer-shards-than-nodes", watched_table(n=2), LintContext(nodes=3, written_by_others=False)),
     ("too-many-shards", watched_table(n=200), ALONE),
     (
+        "shard-may-be-null",
+        f"CREATE TABLE T (a INT64 NOT NULL, b STRING(MAX), {STAMP}, s INT64 AS"
+        " (MOD(FARM_FINGERPRINT(COALESCE(CAST(a AS STRING), '') || b), 8))) PRIMARY KEY (a);"
+        "CREATE NULL_FILTERED INDEX I ON T(s, c)",
+        ALONE,
+    ),
+    (
         "skewed-shards",
         watched_table(n=4),
         LintContext(written_by_others=False, shard_rows={"T": {0: 900, 1: 30, 2: 30, 3: 40}}),
