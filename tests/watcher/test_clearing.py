@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fixtures.consumers import ALBUMS, write
 from fixtures.selections import store_selection
+from fixtures.server import CreateDatabase
 from fixtures.singers import SINGERS, address_of, capture_of, make_watchable
 from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
@@ -30,7 +31,12 @@ from watcher.consumers.positions import (
     consumers_table,
 )
 from watcher.consumers.positions.cleared import read_cleared, write_cleared
-from watcher.model.errors import CheckpointError, ConfigurationError, LeaseLostError
+from watcher.model.errors import (
+    CheckpointError,
+    ConfigurationError,
+    LeaseLostError,
+    NotOursError,
+)
 from watcher.process.failpoints import VARIABLE
 from watcher.spanner.dialects import GOOGLESQL
 from watcher.spanner.timestamps import to_micros
@@ -281,6 +287,31 @@ def test_change_sets_wait_for_every_consumer_and_tell_of_all_their_tables(
     positions.save(Position("starting", "Elsewhere", committed), None)
     assert sets.clear().rows == 1
     assert read_cleared_to(database) == {"Songs": committed, "CHANGE_SETS": committed}
+
+
+@pytest.mark.parametrize(
+    ("details", "name"),
+    [
+        (
+            "CREATE TABLE Details (ChangeSetId STRING(36) NOT NULL, Why STRING(MAX))"
+            " PRIMARY KEY (ChangeSetId), INTERLEAVE IN PARENT CHANGE_SETS ON DELETE CASCADE",
+            "Details",
+        ),
+        (
+            "CREATE TABLE Details (Id INT64, ChangeSetId STRING(36), CONSTRAINT OfSet FOREIGN KEY"
+            " (ChangeSetId) REFERENCES CHANGE_SETS (ChangeSetId) ON DELETE CASCADE)"
+            " PRIMARY KEY (Id)",
+            "OfSet",
+        ),
+    ],
+)
+def test_clearing_deletes_nothing_that_hangs_on_a_change_set(
+    create_database: CreateDatabase, details: str, name: str
+) -> None:
+    database = create_database(*SETS, details)
+    watched = discover_table(database, "Songs", TableSpec(change_sets="CHANGE_SETS"))
+    with pytest.raises(NotOursError, match=f"by ON DELETE CASCADE: {name}"):
+        Clearing(database, watched, positions_of(database)).clear()
 
 
 OLD_CONSUMERS = """CREATE TABLE SpannerWatcherConsumers (

@@ -95,6 +95,7 @@ def check_deletion_policy(database: Database, table: WatchedTable) -> None:
 def check_change_sets(database: Database, table: WatchedTable, sets: str) -> None:
     """Clearing deletes rows of the table of change sets."""
     assert table.change_sets is not None
+    check_cascades(database, sets, table.sql)
     ours = {table.change_sets.id_column, table.timestamp_column}
     columns = read_table_columns(database, sets, table.sql)
     others = [c.name for c in columns.values() if c.name not in ours and c.generated is None]
@@ -105,6 +106,30 @@ def check_change_sets(database: Database, table: WatchedTable, sets: str) -> Non
         f" {', '.join(others)}. If they may be lost, run spanner-watcher ddl apply --database"
         f" spanner://{database.name} --table {table.name} --strategy change-set --take-over {sets}"
     )
+
+
+CASCADES = """\
+SELECT t.TABLE_NAME FROM INFORMATION_SCHEMA.TABLES AS t
+WHERE t.PARENT_TABLE_NAME = @table AND t.ON_DELETE_ACTION = 'CASCADE'
+UNION ALL
+SELECT r.CONSTRAINT_NAME FROM INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS AS r
+JOIN INFORMATION_SCHEMA.CONSTRAINT_TABLE_USAGE AS u
+  ON r.CONSTRAINT_SCHEMA = u.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = u.CONSTRAINT_NAME
+WHERE u.TABLE_NAME = @table AND r.DELETE_RULE = 'CASCADE'"""
+"""What is interleaved in a table, and the foreign keys to it: their rows go with its own."""
+
+
+def check_cascades(database: Database, sets: str, sql: SqlDialect) -> None:
+    """Spanner deletes what hangs on a row of change sets with it."""
+    values: dict[str, tuple[object, object]] = {"table": (split_name(sets)[1], param_types.STRING)}
+    with database.snapshot() as snapshot:
+        names = [row[0] for row in snapshot.execute_sql(*sql.bind(CASCADES, values))]
+    if names:
+        raise NotOursError(
+            f"clearing would delete rows of {sets}, and with them rows that an application wrote,"
+            f" by ON DELETE CASCADE: {', '.join(names)}. Keep these in a table that neither"
+            " references nor is interleaved in the change sets, or do not clear"
+        )
 
 
 def read_table_columns(database: Database, table: str, sql: SqlDialect) -> Mapping[str, Column]:
