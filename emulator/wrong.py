@@ -26,6 +26,7 @@ class Wrong(StrEnum):
     ON_UPDATE_PARTITIONED = "on-update-partitioned"
     ON_UPDATE_KEY_ONLY = "on-update-key-only"
     DEFAULT_ON_INSERT = "default-on-insert"
+    DEFAULT_FILLS_ROWS = "default-fills-rows"
     EXPLICIT_VALUE_WINS = "explicit-value-wins"
     EXPLICIT_NULL_WINS = "explicit-null-wins"
     READ_AFTER_DML = "read-after-dml"

@@ -51,6 +51,7 @@ from emulator.storage.sqlite import current_table
 from emulator.storage.statements import ExecutedStatement, save_statement
 from emulator.values.forms import timestamp_from_micros
 from emulator.values.sqlite_text import quote_name, quote_text
+from emulator.wrong import Wrong, is_wrong
 from spanner_schema.model import steps
 from spanner_schema.model.errors import (
     ConstraintNotFoundError,
@@ -279,7 +280,8 @@ def rewrite(
     old = layouts_not_in(before, after) | {name: before[name] for name in origins.values()}
     new = layouts_not_in(after, before) | {name: after[name] for name in origins}
     now = timestamp_from_micros(micros)
-    backfill = Backfill(default_expressions(schema, new), {"now_": now, "commit_": now}, micros)
+    filled = {} if is_wrong(Wrong.DEFAULT_FILLS_ROWS) else default_expressions(schema, new)
+    backfill = Backfill(filled, {"now_": now, "commit_": now}, micros)
     try:
         return migrate(connection, old, new, backfill, origins)
     except apsw.ConstraintError as error:

@@ -177,6 +177,27 @@ def test_a_load_goes_on_after_a_kill_anywhere(
     assert modes.count("Overwrite") == 1, "the load went on"
 
 
+@pytest.mark.parametrize("place", ["after-replica-files", "after-replica-columns", *PLACES[:2]])
+@pytest.mark.parametrize("column", ["DEFAULT ('x')", "AS (CAST(Version AS STRING)) STORED"])
+def test_new_columns_with_values_after_a_kill(
+    database: Database, lake: str, place: str, column: str
+) -> None:
+    """Nothing is loaded again, whatever was committed."""
+    write_everywhere(database, TABLES, 1)
+    assert run_replicate(database, lake) == 0
+    change_schema(database, f"ALTER TABLE A ADD COLUMN Added STRING(MAX) {column}")
+    write_everywhere(database, TABLES, 2)
+    before = last_cut(lake)
+    assert run_replicate(database, lake, place) == -signal.SIGKILL
+    assert last_cut(lake).end == before.end
+    assert_equal(database, lake)
+    write_everywhere(database, TABLES, 3)
+    assert run_replicate(database, lake) == 0
+    assert_equal(database, lake)
+    assert [each["operation"] for each in list_commits(lake, "A")].count("WRITE") == 1
+    assert all(row["Added"] for row in read_rows(lake, "A"))
+
+
 def test_crashes_one_after_another_with_changes_of_the_schema(
     database: Database, lake: str
 ) -> None:

@@ -16,6 +16,7 @@ NAMES = (
     "after-replica-rows",
     "after-replica-files",
     "after-replica-commit",
+    "after-replica-columns",
     "after-replica-table",
     "after-replica-tables",
     "after-replica-cut",

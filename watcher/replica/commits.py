@@ -14,7 +14,8 @@ from watcher.captures.poll import PollCapture
 from watcher.model.errors import ReplicaError, VersionExpiredError
 from watcher.model.log_events import copies as events
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import StoredCopy, find_stamp
+from watcher.replica.column_changes import ColumnChanges
+from watcher.replica.copies import StoredCopy
 from watcher.replica.copy_views import CopyViews
 from watcher.replica.cut_writer import CutWriter
 from watcher.replica.cuts.cut import Cause, Reason
@@ -23,10 +24,10 @@ from watcher.replica.cuts.owner import Owner
 from watcher.replica.known_copies import KnownCopies
 from watcher.replica.replaced_copies import ReplacedCopies
 from watcher.replica.replica_window import CutReport, ReplicaWindow, WindowRows
-from watcher.replica.rows import copy_schema, has_copy_columns
+from watcher.replica.rows import has_copy_columns
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Upkeep
-from watcher.replica.window_reads import needs_no_load, whole_capture
+from watcher.replica.window_reads import whole_capture
 from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.replica")
@@ -53,6 +54,7 @@ class ReplicaWriter(Generic[Copy]):
         self._owner = Owner(database, consumer, target.format)
         self._known = KnownCopies(target.copies, target.manifest)
         self._cuts = CutWriter(self._owner, target, self._known, report)
+        self._columns = ColumnChanges(target, self._known, self._cuts)
         self._fresh = True
         self._replaced = ReplacedCopies(target.manifest)
         self._views = CopyViews(target.manifest)
@@ -85,11 +87,9 @@ class ReplicaWriter(Generic[Copy]):
         alike = [n for n, each in captures.items() if self._views.fits(each.table, last)]
         usable = {n for n in alike if known.is_usable(n, starts[n], self._replaced)}
         changed = {name for name in usable if not self._has_columns(name, captures[name])}
-        old = {name: known.states[name] for name in changed if self._target.add_columns}
-        keep = self._target.keep_dropped
-        widened = {n for n in old if needs_no_load(captures[n], old[n], starts[n], end, keep)}
-        loads = frozenset(captures.keys() - usable | changed - widened)
-        return ReplicaWindow(end, captures, loads, forward, frozenset(widened))
+        widened = self._columns.plan({name: captures[name] for name in changed}, starts, end)
+        loads = frozenset(captures.keys() - usable | changed - widened.keys())
+        return ReplicaWindow(end, captures, loads, forward, widened)
 
     def commit(self, window: ReplicaWindow, rows: WindowRows[Copy]) -> None:
         """Commits every table that changed, goes on with loads, and writes the cut."""
@@ -97,8 +97,9 @@ class ReplicaWriter(Generic[Copy]):
         self._cuts.note_strong_reads(window)
         self._note_gaps(window)
         for name in window.captures:
-            if name in window.widened - window.loads:
-                self._widen(window, name)
+            if name in window.widened and name not in window.loads:
+                self._check()
+                self._columns.widen(window, name)
             if name in rows.changed and name not in window.loads:
                 self._merge(window, name, rows)
         for name in self._list_loads(window):
@@ -198,18 +199,6 @@ class ReplicaWriter(Generic[Copy]):
         rest = "" if progress is None else f"; {progress.explain()}"
         events.TABLE_LOADED.log(LOG, table=name, at=format_timestamp(end), rows=count, rest=rest)
         failpoint("after-replica-table")
-
-    def _widen(self, window: ReplicaWindow, name: str) -> None:
-        """Gives a copy the new columns of its table, and notes which are dropped; a copy that
-        cannot have that is loaded."""
-        self._check()
-        before, add = self._known.states[name], self._target.add_columns
-        schema = copy_schema(window.captures[name], find_stamp(before.schema.names))
-        state = None if add is None else add(self._known.open(name), schema)
-        if state is None:
-            window.load_whole(name)
-        else:
-            self._known.adopt(name, before.version, state)
 
     def _merge(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:
         """Merges the rows of a table. One without a key has one row at most, and is loaded."""

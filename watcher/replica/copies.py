@@ -151,16 +151,6 @@ class TableCopy(StoredCopy, Protocol):
         ``DELETED_COLUMN``."""
         ...
 
-    def add_columns(self, schema: pa.Schema) -> CopyState | None:
-        """Gives the copy the columns of a schema that it does not have, which are NULL in all of
-        its rows then, in a commit with the end of the newest one; None where it cannot have that.
-        Raises CopyConflictError where another instance has written."""
-        ...
-
-    def takes_columns(self) -> bool:
-        """Whether ``add_columns`` can give the copy columns."""
-        ...
-
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
         """Prepares the next merge, and goes on compacting if the copy is to be compacted, within
         the budget of a run, or with ``whole`` until the files that are chosen next are written.
@@ -190,6 +180,29 @@ class ReplacingCopy(StoredCopy, Protocol):
     def replace_rows(self, replacement: Replacement, end: int) -> CopyState:
         """Replaces rows in one commit that carries the window's end. Raises CopyConflictError where
         the version is not the newest one any more."""
+        ...
+
+
+class NewValues(Protocol):
+    """Values of new columns in the rows of a copy."""
+
+    def fill(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows of the copy with the values in these columns, which they have already."""
+        ...
+
+
+@runtime_checkable
+class WideningCopy(StoredCopy, Protocol):
+    """A copy that may get columns without a load."""
+
+    def add_columns(self, schema: pa.Schema, values: NewValues | None = None) -> CopyState | None:
+        """Gives the copy the columns of a schema that it does not have, with these values in all
+        of its rows (None: NULL), in a commit with the end of the newest one; None where it cannot
+        have that. Raises CopyConflictError where another instance has written."""
+        ...
+
+    def takes_columns(self, with_values: bool = False) -> bool:
+        """Whether ``add_columns`` can give the copy columns, also ones with values."""
         ...
 
 

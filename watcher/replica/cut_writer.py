@@ -58,6 +58,13 @@ class CutWriter(Generic[Copy]):
         last = self.last or replace(self._make(window.end), reasons=(late,))
         self._put(replace(last, exact_from=now))
 
+    def note_read_at(self, at: int) -> bool:
+        """Values of a timestamp are about to be in a copy whose rows are older: cuts are not exact
+        until windows end there. Returns whether there is a cut that says so."""
+        if self.last is not None and self.last.exact_from < at:
+            self._put(replace(self.last, exact_from=at))
+        return self.last is not None
+
     def write(self, window: ReplicaWindow, looked: int, check: Callable[[], None]) -> None:
         """Writes the cut of a window whose tables are committed. ``check`` raises when this
         instance must not write any more."""

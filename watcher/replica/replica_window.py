@@ -12,6 +12,7 @@ from watcher.model.log_events.copies import COPY_RELOADED
 from watcher.replica.copies import CopyState, StoredCopy
 from watcher.replica.cuts.cut import Cut
 from watcher.replica.loads import LoadProgress
+from watcher.replica.new_columns import ColumnPlan
 
 LOG = logging.getLogger("watcher.replica")
 Written_contra = TypeVar("Written_contra", bound=StoredCopy, contravariant=True)
@@ -53,7 +54,7 @@ class ReplicaWindow:
     loads: frozenset[str]
     forward: bool
     """Not before the last cut: a table that joins late has windows of its own before that."""
-    widened: frozenset[str] = frozenset()
+    widened: Mapping[str, ColumnPlan] = field(default_factory=dict)
     """Tables whose copies get new columns, and are not loaded."""
     loaded: dict[str, int] = field(default_factory=dict)
     merged: dict[str, int] = field(default_factory=dict)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from watcher.captures.poll import PollCapture
 from watcher.replica.copies import CopyState, StoredCopy
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.modes import LATEST, Mode
 from watcher.replica.upkeep import CompactCopy
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Copy = TypeVar("Copy", bound=StoredCopy)
 
@@ -44,17 +41,16 @@ class FindDeleted(Protocol):
 class ReplicaTarget(Generic[Copy]):
     """Where a replica is: its copies and its manifest. ``keep_seconds``: for how long cuts are
     kept. ``format`` is that of the copies. ``compact``, if it is given, is called with a copy after
-    the cut of a window that has changed it. ``add_columns`` gives a copy columns that are NULL in
-    every row, and returns None where it cannot have that; ``keep_dropped``: those that the table
-    has no more stay then. ``deleted`` finds rows that were deleted; None: the captures tell, or
-    nobody. ``mode``: what the copies keep; ``caveats`` are clauses for people on what they lack."""
+    the cut of a window that has changed it. ``keep_dropped``: columns that the table has no more
+    stay where the format can keep them. ``deleted`` finds rows that were deleted; None: the
+    captures tell, or nobody. ``mode``: what the copies keep; ``caveats`` are clauses for people on
+    what they lack."""
 
     copies: Callable[[str], Copy]
     manifest: Manifest
     keep_seconds: float
     format: str
     compact: CompactCopy[Copy] | None = None
-    add_columns: Callable[[Copy, pa.Schema], CopyState | None] | None = None
     keep_dropped: bool = False
     deleted: FindDeleted | None = None
     mode: Mode = LATEST

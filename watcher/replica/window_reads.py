@@ -7,11 +7,8 @@ from dataclasses import replace
 
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
-from watcher.replica.copies import CopyState
-from watcher.replica.rows import compare_columns
 from watcher.spanner.sql import Statement
 from watcher.spanner.timestamps import measure_age
-from watcher.tables.added import read_column_steps
 
 
 def is_readable(capture: PollCapture, at: int) -> bool:
@@ -38,24 +35,3 @@ def measure_lag(captures: Mapping[str, PollCapture], end: int) -> float:
     """How many seconds ago the end of a window was, by Spanner's time where it is known."""
     times = (capture.queries.stream.estimate_now() for capture in captures.values())
     return measure_age(end, next(filter(None, times), None))
-
-
-def needs_no_load(
-    capture: PollCapture, state: CopyState, start: int, end: int, keep_dropped: bool
-) -> bool:
-    """Whether a copy lacks nothing but columns that the table got in the window, and whose value is
-    NULL in every row that the window does not have; and has nothing more than columns that the
-    table lost, if these are to be kept. A part of a table keeps none."""
-    changes = compare_columns(state.schema, capture)
-    table = capture.table
-    keeps = keep_dropped and state.progress is None
-    alike = not (changes.missing or changes.gone)
-    if alike or changes.other or (changes.gone and not keeps) or state.end > start:
-        return False
-    # Between the copy's end and the start nothing may have happened to the table either.
-    queries = capture.queries
-    steps = read_column_steps(queries.address, table.name, state.end, end, table.dialect)
-    if not steps.explain(changes.missing, changes.gone):
-        return False
-    later = read_column_steps(queries.address, table.name, start, end, table.dialect)
-    return later.explain(changes.missing, ())

@@ -22,6 +22,7 @@ from watcher.replica.cuts.views import View
 from watcher.replica.formats import open_own_copies, tie_folder
 from watcher.replica.layout import Layouts
 from watcher.replica.loads import ChunkLimit
+from watcher.replica.new_columns import ColumnPlan, plan_columns
 from watcher.replica.replaced_copies import find_replaced_copies, list_known, list_waiting
 from watcher.replica.replica_window import CutReport
 from watcher.replica.rows import compare_columns, has_copy_columns
@@ -29,7 +30,6 @@ from watcher.replica.sink import ReplicaSink
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Compacted
 from watcher.replica.verification.deleted_keys import DeletedKeys
-from watcher.replica.window_reads import needs_no_load
 from watcher.replica.writing.compaction import CompactionPolicy
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
@@ -110,7 +110,6 @@ class Replicator:
             replica.keep_cuts,
             replica.format,
             self._compact,
-            lambda copy, schema: copy.add_columns(schema),
             self._keeps_dropped,
             self._make_deleted(),
             replica.mode,
@@ -245,24 +244,30 @@ class Replicator:
             return TablePlan(name, "load", VIEW_CHANGED)
         if not has_copy_columns(state.schema, capture):
             changes = compare_columns(state.schema, capture)
-            if not self._adds_columns(copy, capture, state, last.end):
+            plan = self._plan_columns(copy, capture, state, last.end)
+            if plan is None:
                 return TablePlan(name, "load", f"its columns have changed ({changes.explain()})")
-            parts = {"with new columns": changes.missing, "kept although dropped": changes.gone}
+            parts = {
+                "with new columns": changes.missing,
+                "whose constants are written into its files": plan.constants,
+                "whose values are read from Spanner": plan.scanned,
+                "kept although dropped": changes.gone,
+            }
             said = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
             return TablePlan(name, "merge", ", ".join([f"version {state.version}", *said]))
         if state.progress is not None:
             return TablePlan(name, "load", f"{state.progress.explain()}; it goes on from there")
         return TablePlan(name, "merge", f"version {state.version}")
 
-    def _adds_columns(
+    def _plan_columns(
         self, copy: TableCopy, capture: PollCapture, state: CopyState, start: int
-    ) -> bool:
-        """Whether a copy gets the columns that it lacks without a load. ``start``: where the next
-        window starts."""
-        if self._replica.engine == "spark" or not copy.takes_columns():
-            return False
+    ) -> ColumnPlan | None:
+        """How a copy gets the columns that it lacks without a load; None: it cannot. ``start``:
+        where the next window starts."""
+        if self._replica.engine == "spark":
+            return None
         end = capture.queries.fetch_read_timestamp()
-        return needs_no_load(capture, state, start, end, self._keeps_dropped)
+        return plan_columns(copy, capture, state, start, end, self._keeps_dropped)
 
 
 def make_policy(replica: ReplicaConfig) -> CompactionPolicy | None:

@@ -1,16 +1,16 @@
-"""Which columns a table has got or lost between two timestamps, and nothing else: the value of a
-new one is NULL in every row that was not written since."""
+"""Which columns a table has got or lost between two timestamps, and nothing else, and which value a
+new one has in every row that was not written since: NULL, a constant, or one that Spanner knows."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from google.api_core.exceptions import GoogleAPICallError
 
 from spanner_schema.model.errors import DdlSyntaxError
-from spanner_schema.model.schema import Dialect
+from spanner_schema.model.schema import Column, Dialect
 from spanner_schema.model.steps import (
     AddColumn,
     AlterChangeStream,
@@ -29,34 +29,40 @@ from spanner_schema.syntax.parse import parse_statement
 from watcher.model.log_events.reading import STATEMENT_NOT_UNDERSTOOD, TABLE_HISTORY_UNKNOWN
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.schema_changes import SchemaChange, read_schema_changes
+from watcher.tables.constants import Constant, read_constant
 
 LOG = logging.getLogger("watcher.tables")
 HARMLESS = (CreateIndex, DropIndex, CreateChangeStream, AlterChangeStream, DropChangeStream)
 """What changes no column of a table."""
 
 
+NULL = Constant(None)
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnSteps:
-    """Columns that a table has got, which are NULL in the rows that were there, and that it has
-    lost, the latter in small letters."""
+    """Columns that a table has got, with the constant that they have in the rows that were there
+    (None: Spanner has computed their values), and that it has lost, the latter in small letters."""
 
-    added: frozenset[str] = frozenset()
+    added: Mapping[str, Constant | None] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
 
     def explain(self, added: Iterable[str], dropped: Iterable[str]) -> bool:
         """Whether these columns are among them."""
         lost = {name.casefold() for name in dropped}
-        return self.added.issuperset(added) and self.dropped.issuperset(lost)
+        return self.added.keys() >= set(added) and self.dropped.issuperset(lost)
 
-    def add(self, step: Step) -> ColumnSteps | None:
+    def add(self, step: Step, dialect: Dialect) -> ColumnSteps | None:
         """With one more statement; None where that does something else, or a column that was added
         is dropped again, or the other way round."""
         if isinstance(step, DropColumn) and not is_among(step.column, self.added):
             return replace(self, dropped=self.dropped | {step.column.casefold()})
-        if not isinstance(step, AddColumn) or not is_plain(step):
+        if not isinstance(step, AddColumn) or not is_new(step):
             return None
-        name = step.column.name
-        return None if name.casefold() in self.dropped else replace(self, added=self.added | {name})
+        column = step.column
+        if column.name.casefold() in self.dropped or is_among(column.name, self.added):
+            return None
+        return replace(self, added={**self.added, column.name: find_constant(column, dialect)})
 
 
 UNKNOWN = ColumnSteps()
@@ -65,9 +71,9 @@ UNKNOWN = ColumnSteps()
 def read_column_steps(
     address: DatabaseAddress, table: str, after: int, upto: int, dialect: Dialect
 ) -> ColumnSteps:
-    """The columns that were added to a table after a timestamp, up to another, without a default or
-    anything else that gives rows a value, and those that were dropped. None, if anything else may
-    have been done to the table in between, or where the server does not say it."""
+    """The columns that were added to a table after a timestamp, up to another, and those that were
+    dropped. None, if anything else may have been done to the table in between, or where the server
+    does not say it."""
     try:
         changes = read_schema_changes(address, after)
     except GoogleAPICallError as error:
@@ -89,10 +95,10 @@ def find_column_steps(changes: Iterable[SchemaChange], table: str, dialect: Dial
             return UNKNOWN
         if isinstance(step, HARMLESS) or not concerns(step, table):
             continue
-        added = known.add(step)
-        if added is None:
+        later = known.add(step, dialect)
+        if later is None:
             return UNKNOWN
-        known = added
+        known = later
     return known
 
 
@@ -120,9 +126,18 @@ def is_name(name: str, table: str) -> bool:
     return name.casefold() == table.casefold()
 
 
-def is_plain(step: AddColumn) -> bool:
-    """Whether the rows that are there have NULL in the column then. With IF NOT EXISTS it may have
-    been there before."""
+def is_new(step: AddColumn) -> bool:
+    """Whether the table did not have the column before, and no write since gives it another value
+    than it says: ON UPDATE does, and IF NOT EXISTS may find one that was there."""
     column = step.column
-    gives = (column.default, column.generated, column.identity, column.on_update)
-    return not (step.if_not_exists or column.not_null or column.placement_key or any(gives))
+    return not (step.if_not_exists or column.placement_key or column.on_update)
+
+
+def find_constant(column: Column, dialect: Dialect) -> Constant | None:
+    """The value of a new column in the rows that are there then; None where it is not plain."""
+    # assumes: default-fills-rows
+    if column.generated is not None or column.identity is not None:
+        return None
+    if column.default is None:
+        return None if column.not_null else NULL
+    return read_constant(column.default, column.type.code, dialect)

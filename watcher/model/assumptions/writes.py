@@ -90,6 +90,17 @@ WRITES = (
         (Mode.POLL,),
     ),
     Assumption(
+        "default-fills-rows",
+        "ALTER TABLE ADD COLUMN with a constant as DEFAULT gives this value to every row that the"
+        " table has.",
+        DDL,
+        Consequence.WRONG,
+        "rows of copies that were written before the statement have another value in the new column"
+        " than Spanner; verify finds them",
+        "remove the folder of the copy after such a statement, so that the table is loaded",
+        (Mode.POLL, Mode.STREAM),
+    ),
+    Assumption(
         "explicit-value-wins",
         "An UPDATE that assigns a column with ON UPDATE to itself keeps its value.",
         DDL,

@@ -75,6 +75,13 @@ COPY_VERIFIED = Event(
     "the copy of %(table)s is verified",
     "`verify` has found the copy equal: its cuts are exact again.",
 )
+COLUMNS_NOT_READ = Event(
+    "columns_not_read",
+    INFO,
+    "the new columns of %(table)s cannot be read by themselves: %(error)s; it is loaded again",
+    "The values of new columns are too many to be held, or Spanner keeps no versions of the"
+    " window's end any more. Nothing to do: the table is loaded in chunks.",
+)
 LOAD_POSTPONED = Event(
     "load_postponed",
     INFO,

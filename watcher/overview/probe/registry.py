@@ -50,5 +50,6 @@ PROBES_AFTER_CHANGES: Mapping[str, Probe] = {
     "dropped-table-readable": schemas.read_table(lambda names: names.dropped),
     "renamed-table-readable": schemas.read_table(lambda names: names.renamed),
     "schema-changes-listed": schemas.probe_listed_changes,
+    "default-fills-rows": schemas.probe_filled,
 }
 """Those that look back at the tables after they have changed."""

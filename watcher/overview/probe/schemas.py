@@ -8,7 +8,7 @@ from google.api_core.exceptions import InvalidArgument, NotFound
 from google.cloud.spanner_v1 import param_types
 
 from watcher.overview.probe.context import OLD_KEY, Observation, ProbeContext
-from watcher.overview.probe.tables import GONE, KEY, VALUE, ProbeNames
+from watcher.overview.probe.tables import ADDED, FILLED, GONE, KEY, VALUE, ProbeNames
 from watcher.spanner.schema_changes import read_schema_changes
 from watcher.spanner.timestamps import to_datetime
 
@@ -43,6 +43,12 @@ def probe_schema(context: ProbeContext) -> Observation:
 def probe_columns(context: ProbeContext) -> Observation:
     """Reads a column that was dropped."""
     return read_old(context, context.names.changed, (VALUE, GONE), ["old", "old"])
+
+
+def probe_filled(context: ProbeContext) -> Observation:
+    """Reads a column with a default in a row that was there before."""
+    row = context.read((ADDED,), OLD_KEY, table=context.names.new_name)
+    return Observation(row == [FILLED], f"a row that was there before shows {row}")
 
 
 def read_table(name: Callable[[ProbeNames], str]) -> Callable[[ProbeContext], Observation]:

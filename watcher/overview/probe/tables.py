@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from google.cloud.spanner_v1.database import Database
 
@@ -23,6 +23,7 @@ from spanner_schema.model.schema import (
     Table,
 )
 from spanner_schema.model.steps import (
+    AddColumn,
     CreateChangeStream,
     CreateIndex,
     CreateTable,
@@ -44,6 +45,8 @@ KEY, VALUE, GONE = "ProbeKey", "ProbeValue", "ProbeGone"
 while the probe runs."""
 OTHER, HIDDEN = "ProbeOther", "ProbeHidden"
 """Columns of the table that the change stream watches; only GoogleSQL has HIDDEN ones."""
+ADDED, FILLED = "ProbeAdded", "filled"
+"""A column that a table gets while the probe runs, and its default."""
 SHARDS = 8
 STREAM_OPTIONS = (
     ("value_capture_type", "'NEW_ROW_AND_OLD_VALUES'"),
@@ -162,6 +165,7 @@ def plan_changes(names: ProbeNames, dialect: Dialect) -> list[str]:
         DropColumn(names.changed, GONE),
         DropTable(names.dropped),
         RenameTables(((names.renamed, names.new_name),)),
+        AddColumn(names.new_name, replace(text(ADDED), default=f"'{FILLED}'")),
     ]
     return [render_step(step, dialect) for step in steps]
 

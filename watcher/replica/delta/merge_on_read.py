@@ -24,8 +24,7 @@ from pyroaring import BitMap
 
 from watcher.model.log_events.copies import CHECKPOINT_NOT_WRITTEN
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import DROPPED
-from watcher.replica.cuts.modes import LATEST, OWN_COLUMNS, find_mode
+from watcher.replica.cuts.modes import LATEST, find_mode
 from watcher.replica.delta.actions import (
     add_vector,
     keep_rows,
@@ -127,24 +126,6 @@ class VectorTable:
         actions = enable_vectors(snapshot)
         chosen = enable_feed(actions) if feed else actions
         return self.commit(snapshot.version + 1, "SET TBLPROPERTIES", chosen, {})
-
-    def add_columns(self, schema: str, mark: Mapping[str, str]) -> bool:
-        """Gives the version that ``read`` has returned columns that no file has: NULL in every row.
-        ``schema`` is Delta's JSON of all columns; those that are there stay as they are, and are
-        marked as dropped where it does not have them. Returns whether nobody has committed
-        meanwhile."""
-        snapshot = self._require()
-        there = json.loads(snapshot.metadata["schemaString"])
-        known = {field["name"]: field for field in there["fields"]}
-        fields = [known.get(field["name"], field) for field in json.loads(schema)["fields"]]
-        names = {field["name"] for field in fields}
-        own = [field for name, field in known.items() if name in OWN_COLUMNS]
-        names |= OWN_COLUMNS
-        kept = [mark_dropped(field) for name, field in known.items() if name not in names]
-        text = json.dumps({**there, "fields": [*fields, *kept, *own]}, separators=COMPACT)
-        metadata = {**snapshot.metadata, "schemaString": text}
-        operation = "CHANGE COLUMNS" if kept else "ADD COLUMNS"
-        return self.commit(snapshot.version + 1, operation, [{"metaData": metadata}], mark)
 
     def merge(
         self,
@@ -324,8 +305,3 @@ class VectorTable:
             DeltaTable(self.path).create_checkpoint()
         except (DeltaError, OSError) as error:
             CHECKPOINT_NOT_WRITTEN.log(LOG, path=self.path, version=snapshot.version, error=error)
-
-
-def mark_dropped(field: Mapping[str, Any]) -> dict[str, Any]:
-    """A column in Delta's schema that new rows have no value for."""
-    return {**field, "nullable": True, "metadata": {**(field.get("metadata") or {}), DROPPED: ""}}

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
+import pyarrow as pa
 from pyroaring import BitMap
 
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import Replacement
+from watcher.replica.copies import NewValues, Replacement
 from watcher.replica.delta.actions import remove_file
 from watcher.replica.delta.change_feed import write_changes
 from watcher.replica.delta.deletion_vectors import VectorPlace
@@ -58,16 +59,21 @@ def replace_rows(
 
 
 def rewrite_files(
-    table: VectorTable, snapshot: Snapshot, gone: Mapping[str, BitMap]
+    table: VectorTable,
+    snapshot: Snapshot,
+    gone: Mapping[str, BitMap],
+    schema: pa.Schema | None = None,
+    values: NewValues | None = None,
 ) -> Iterator[Action]:
-    """Writes files anew without some rows: the actions that say so."""
+    """Writes files anew without some rows: the actions that say so. ``schema``: with these columns,
+    and these ``values`` in those that the files do not have."""
     parts: dict[Hashable, list[Source[LiveFile]]] = {}
     for path, rows in gone.items():
         file = snapshot.files[path]
         parts.setdefault(file.partition, []).append(Source(file, table.count(file), rows))
     for sources in parts.values():
         rewrite = FileRewrite[LiveFile, VectorPlace](
-            table.files, snapshot.schema, sources, table.arrangement
+            table.files, schema or snapshot.schema, sources, table.arrangement, values
         )
         for _ in rewrite.steps():
             pass

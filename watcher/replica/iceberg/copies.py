@@ -16,6 +16,7 @@ from watcher.replica.copies import (
     CopyState,
     Merging,
     Needed,
+    NewValues,
     OpenCopy,
     OpenTableCopy,
     Replacement,
@@ -139,12 +140,16 @@ class IcebergTableCopy(IcebergCopy):
         self._fence.known = end
         return self._describe(self._require())
 
-    def add_columns(self, schema: pa.Schema) -> CopyState | None:  # noqa: ARG002 (it is loaded)
+    def add_columns(
+        self,
+        schema: pa.Schema,  # noqa: ARG002 (it is loaded)
+        values: NewValues | None = None,  # noqa: ARG002
+    ) -> CopyState | None:
         """As ``TableCopy.add_columns``: versions are ends of windows, and two of one end would have
         other columns."""
         return None
 
-    def takes_columns(self) -> bool:
+    def takes_columns(self, with_values: bool = False) -> bool:  # noqa: ARG002
         """As ``TableCopy.takes_columns``."""
         return False
 

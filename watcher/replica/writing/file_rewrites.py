@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
+from watcher.replica.copies import NewValues
 from watcher.replica.writing.arranged_rows import Arrangement, hold_rows, sort_rows
 from watcher.replica.writing.live_files import F, F_contra, M, M_contra, RowFiles, mask_rows
 from watcher.replica.writing.new_files import FileMaker, NewFile, NewFiles, group_rows
@@ -47,7 +48,10 @@ class FileRewrite(Generic[F, M]):
         schema: pa.Schema,
         sources: Sequence[Source[F]],
         arrangement: Arrangement,
+        values: NewValues | None = None,
     ) -> None:
+        """``values``: those of columns that the files do not have."""
+        self._values = values
         self._files = files
         self._schema = schema
         self._layout = arrangement.layout
@@ -134,7 +138,7 @@ class FileRewrite(Generic[F, M]):
                 kept = batch.filter(pa.array(mask_rows(source.gone, first, batch.num_rows)))
                 self.read += source.file.size * batch.num_rows / source.rows
                 start += kept.num_rows
-                yield kept
+                yield kept if self._values is None else self._values.fill(kept)
 
 
 def to_array(rows: BitMap) -> NDArray[np.int64]:
