@@ -8,22 +8,26 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from fixtures.changing_schemas import STREAM_DDL, change_schema, watchable_ddl
 from fixtures.changing_schemas import write as write_table
 from fixtures.replicas import (
     assert_equal,
+    last_cut,
     list_commits,
     make_replicator,
     open_table,
+    read_delta,
     read_rows,
     replicate,
 )
 from fixtures.server import CreateDatabase
 from google.cloud.spanner_v1.database import Database
 
-from watcher.model.errors import ConfigurationError
-from watcher.settings.watcher import parse_watch_config
+from watcher.replica.delta.snapshot import GONE
+from watcher.replica.reading import as_of
+from watcher.spanner.timestamps import format_timestamp
 
 ADD = "ALTER TABLE T ADD COLUMN Name STRING(MAX)"
 DROP = "ALTER TABLE T DROP COLUMN Name"
@@ -143,9 +147,52 @@ def test_a_table_that_is_created_again_is_loaded(database: Database, tmp_path: P
     assert before.count() == 1
 
 
-def test_dropping_by_column_mapping_is_refused() -> None:
-    replica = {"to": "delta:/lake/music", "dropped_columns": "drop"}
-    with pytest.raises(ConfigurationError, match="needs column mapping"):
-        parse_watch_config(
-            {"database": "spanner://projects/p1/instances/i1/databases/d1", "replica": replica}
-        )
+@pytest.mark.parametrize("merge", ["merge-on-read", "copy-on-write"])
+def test_a_dropped_column_leaves_the_copy_without_a_load(
+    database: Database, tmp_path: Path, merge: str
+) -> None:
+    """In a commit without data; earlier cuts have it. Files keep it until they are written anew,
+    and no reader shows it."""
+    dropped: dict[str, Any] = {"dropped_columns": "drop", "merge": merge}
+    write_table(database, *range(40), Version=1, Name="old")
+    step(database, tmp_path, **dropped)
+    before, files = last_cut(tmp_path), sorted(open_table(tmp_path, "T").file_uris())
+    change_schema(database, DROP)
+    assert step(database, tmp_path, **dropped) == ""
+    assert sorted(open_table(tmp_path, "T").file_uris()) == files
+    assert list_commits(tmp_path, "T")[0]["operation"] == "CHANGE COLUMNS"
+    for key in range(9):
+        write_table(database, key, 50 + key, Version=2)
+        assert step(database, tmp_path, **dropped) == ""
+    expected = {key: 2 if key < 9 or key > 49 else 1 for key in [*range(40), *range(50, 59)]}
+    others = [read_delta(open_table(tmp_path, "T")), pl.read_delta(str(tmp_path / "T")).to_arrow()]
+    for table in (pa.Table.from_pylist(read_rows(tmp_path, "T")), *others):
+        assert "Name" not in table.column_names
+        assert {row["Id"]: row["Version"] for row in table.to_pylist()} == expected
+    earlier = as_of(f"delta:{tmp_path}", format_timestamp(before.end)).read("T")
+    assert set(earlier.column("Name").to_pylist()) == {"old"}
+    open_table(tmp_path, "T").optimize.compact()
+    assert step(database, tmp_path, **dropped, compaction_small_files=1) == ""
+    assert read_delta(open_table(tmp_path, "T")).num_rows == len(expected)
+
+
+@pytest.mark.parametrize("type_", ["STRING(MAX)", "INT64", "STRING(MAX) DEFAULT ('new')"])
+def test_a_column_that_has_left_the_copy_does_not_come_back_with_its_old_values(
+    database: Database, tmp_path: Path, type_: str
+) -> None:
+    write_table(database, *range(40), Version=1, Name="old")
+    step(database, tmp_path)
+    change_schema(database, DROP)
+    assert step(database, tmp_path, dropped_columns="drop") == ""
+    write_table(database, 1, Version=2)
+    assert step(database, tmp_path, dropped_columns="drop") == ""
+    change_schema(database, f"ALTER TABLE T ADD COLUMN name {type_}")
+    assert "(new: name)" in step(database, tmp_path, dropped_columns="drop")
+    value = "new" if "DEFAULT" in type_ else None
+    assert {row["name"] for row in read_rows(tmp_path, "T")} == {value}
+    assert GONE not in open_table(tmp_path, "T").metadata().configuration
+    change_schema(
+        database, "ALTER TABLE T ADD COLUMN More INT64 DEFAULT (5)", DROP.replace("Name", "name")
+    )
+    assert step(database, tmp_path, dropped_columns="drop") == ""
+    assert {row["More"] for row in read_rows(tmp_path, "T")} == {5}

@@ -140,8 +140,8 @@ def command(
         str | None,
         typer.Option(
             metavar="HOW",
-            help="When a column is dropped in Spanner: load the table again (the default), or keep"
-            " the column in the copy, NULL in new rows.",
+            help="When a column is dropped in Spanner: load the table again (the default), keep the"
+            " column in the copy, NULL in new rows, or drop it without a load.",
         ),
     ] = None,
     partition_by: Annotated[

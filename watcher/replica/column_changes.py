@@ -10,7 +10,7 @@ from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
 from watcher.model.log_events.copies import COLUMNS_NOT_READ
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import StoredCopy, WideningCopy, find_stamp
+from watcher.replica.copies import EvolvingCopy, NewColumns, StoredCopy, find_stamp
 from watcher.replica.cut_writer import CutWriter
 from watcher.replica.known_copies import KnownCopies
 from watcher.replica.new_columns import (
@@ -41,18 +41,18 @@ class ColumnChanges(Generic[Copy]):
         self, changed: Mapping[str, PollCapture], starts: Mapping[str, int], end: int
     ) -> dict[str, ColumnPlan]:
         """Of tables whose columns are not those of their copies, those that need no load."""
-        keep, known = self._target.keep_dropped, self._known
+        dropped, known = self._target.dropped, self._known
         plans = {
             name: plan_columns(
-                known.open(name), capture, known.states[name], starts[name], end, keep
+                known.open(name), capture, known.states[name], starts[name], end, dropped
             )
             for name, capture in changed.items()
         }
         return {name: plan for name, plan in plans.items() if plan is not None}
 
-    def widen(self, window: ReplicaWindow, name: str) -> None:
-        """Gives a copy the new columns of its table, and notes which are dropped; a copy that
-        cannot have that is loaded."""
+    def widen(self, window: ReplicaWindow, name: str, merged: bool) -> None:
+        """Gives a copy the columns of its table; a copy that cannot have them is loaded.
+        ``merged``: the window has rows of the table."""
         capture, plan = window.captures[name], window.widened[name]
         before, copy = self._known.states[name], self._known.open(name)
         # A window that comes again, and ends earlier, would have values that are newer.
@@ -66,7 +66,9 @@ class ColumnChanges(Generic[Copy]):
             window.load_whole(name)
             return
         schema = copy_schema(capture, find_stamp(before.schema.names))
-        state = copy.add_columns(schema, values) if isinstance(copy, WideningCopy) else None
+        keep = self._target.dropped == "keep"
+        columns = NewColumns(schema, window.end, merged, values, keep)
+        state = copy.change_columns(columns) if isinstance(copy, EvolvingCopy) else None
         if state is None:
             window.load_whole(name)
             return

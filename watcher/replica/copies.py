@@ -191,18 +191,41 @@ class NewValues(Protocol):
         ...
 
 
-@runtime_checkable
-class WideningCopy(StoredCopy, Protocol):
-    """A copy that may get columns without a load."""
+Dropped = Literal["load", "keep", "drop"]
+"""What becomes of a column that the table has lost: the copy is loaded again; or the column stays,
+and is NULL in new rows; or the copy loses it without a load."""
 
-    def add_columns(self, schema: pa.Schema, values: NewValues | None = None) -> CopyState | None:
-        """Gives the copy the columns of a schema that it does not have, with these values in all
-        of its rows (None: NULL), in a commit with the end of the newest one; None where it cannot
-        have that. Raises CopyConflictError where another instance has written."""
+
+@dataclass(frozen=True, slots=True)
+class NewColumns:
+    """The columns that a copy is to have in a window that ends at ``end``, in the order of
+    ``schema``. ``merged``: rows of the window are merged next. ``values``: those of new columns in
+    the rows that it has (None: NULL). ``keep_dropped``: columns that ``schema`` does not have stay,
+    and are NULL in new rows; else they are gone."""
+
+    schema: pa.Schema
+    end: int
+    merged: bool
+    values: NewValues | None = None
+    keep_dropped: bool = False
+
+
+@runtime_checkable
+class EvolvingCopy(StoredCopy, Protocol):
+    """A copy whose columns may change without a load."""
+
+    def takes_columns(
+        self, added: Sequence[str], gone: Sequence[str], with_values: bool = False
+    ) -> bool:
+        """Whether the copy can get and lose columns; ``with_values``: new ones have values in rows
+        that are there."""
         ...
 
-    def takes_columns(self, with_values: bool = False) -> bool:
-        """Whether ``add_columns`` can give the copy columns, also ones with values."""
+    def change_columns(self, columns: NewColumns) -> CopyState | None:
+        """Changes the columns, in a commit with the end of the newest one; where a version is the
+        end of a window, in the commit of the merge, or, if there is none, in one with its end. None
+        where the copy cannot have that. Raises CopyConflictError where another instance has
+        written."""
         ...
 
 

@@ -46,17 +46,15 @@ class OwnWriter:
     """How this process writes a format: the ``engine`` that settings name, and what ``opens``
     copies, by the folder, the consumer, the ``Merging`` and the ``CompactionPolicy``:
     ``module:function``, loaded when it is used. ``merged``: how it can merge rows.
-    ``keeps_dropped``: whether columns that were dropped can stay. ``modes``: what copies can keep.
-    ``feed``: they can have a change feed; ``opens`` takes the mode and whether they have it, then.
-    ``ties``: makes a namespace of a catalog
-    and its folder the replica's, by its place. ``layout``: how rows can lie in the files of copies
-    that are merged on read."""
+    ``modes``: what copies can keep. ``feed``: they can have a change feed; ``opens`` takes the mode
+    and whether they have it, then. ``ties``: makes a namespace of a catalog and its folder the
+    replica's, by its place. ``layout``: how rows can lie in the files of copies that are merged on
+    read."""
 
     engine: str
     opens: str
     merged: tuple[Merging, ...]
     layout: LayoutSupport
-    keeps_dropped: bool
     modes: tuple[Mode, ...] = (LATEST,)
     feed: bool = False
     ties: str | None = None
@@ -118,7 +116,6 @@ FORMATS: Mapping[str, CopyFormat] = {
                 sorts=True,
                 sizes=True,
             ),
-            keeps_dropped=True,
             modes=MODES,
             feed=True,
         ),
@@ -141,7 +138,6 @@ FORMATS: Mapping[str, CopyFormat] = {
             "watcher.replica.iceberg.copies:open_written_copies",
             (MERGE_ON_READ,),
             LayoutSupport("use another format", ALL, sorts=True, sizes=True),
-            keeps_dropped=False,
             ties="watcher.replica.iceberg.namespaces:tie_folder",
         ),
         finds_folder="watcher.replica.iceberg.namespaces:find_folder",

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.poll import PollCapture
-from watcher.replica.copies import CopyState, NewValues, StoredCopy, WideningCopy
+from watcher.replica.copies import CopyState, Dropped, EvolvingCopy, NewValues, StoredCopy
 from watcher.replica.keys.hashes import Words, draw_points, hash_keys
 from watcher.replica.rows import compare_columns, copy_schema
 from watcher.tables.added import read_column_steps
@@ -41,19 +41,19 @@ def plan_columns(
     state: CopyState,
     start: int,
     end: int,
-    keep_dropped: bool,
+    dropped: Dropped,
 ) -> ColumnPlan | None:
     """How a copy gets the columns of its table without a load, where it lacks nothing but columns
     that the table has got in the window, and has nothing more than columns that the table has lost,
-    if these are to be kept. None: it is loaded. A part of a table keeps none, and is not
+    unless it is to be loaded then. None: it is loaded. A part of a table loses none, and is not
     scanned."""
     changes = compare_columns(state.schema, capture)
     table = capture.table
     whole = state.progress is None
     alike = not (changes.missing or changes.gone)
-    if alike or changes.other or (changes.gone and not (keep_dropped and whole)):
+    if alike or changes.other or (changes.gone and not (whole and dropped != "load")):
         return None
-    if state.end > start or not isinstance(copy, WideningCopy) or not copy.takes_columns():
+    if state.end > start or not isinstance(copy, EvolvingCopy):
         return None
     views = [mask.column for mask in table.masks]
     views += [name for name, _ in table.row_filter.columns] if table.row_filter else []
@@ -70,7 +70,8 @@ def plan_columns(
     plan = choose_values(capture, {name: steps.added[name] for name in changes.missing})
     if plan.scanned and not (whole and table.primary_key):
         return None
-    return None if plan.has_values and not copy.takes_columns(with_values=True) else plan
+    takes = copy.takes_columns(changes.missing, changes.gone, plan.has_values)
+    return plan if takes else None
 
 
 def choose_values(capture: PollCapture, added: Mapping[str, Constant | None]) -> ColumnPlan:

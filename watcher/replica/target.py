@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from watcher.captures.poll import PollCapture
-from watcher.replica.copies import CopyState, StoredCopy
+from watcher.replica.copies import CopyState, Dropped, StoredCopy
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.modes import LATEST, Mode
 from watcher.replica.upkeep import CompactCopy
@@ -41,8 +41,8 @@ class FindDeleted(Protocol):
 class ReplicaTarget(Generic[Copy]):
     """Where a replica is: its copies and its manifest. ``keep_seconds``: for how long cuts are
     kept. ``format`` is that of the copies. ``compact``, if it is given, is called with a copy after
-    the cut of a window that has changed it. ``keep_dropped``: columns that the table has no more
-    stay where the format can keep them. ``deleted`` finds rows that were deleted; None: the
+    the cut of a window that has changed it. ``dropped``: what becomes of
+    columns that the table has no more. ``deleted`` finds rows that were deleted; None: the
     captures tell, or nobody. ``mode``: what the copies keep; ``caveats`` are clauses for people on
     what they lack."""
 
@@ -51,7 +51,7 @@ class ReplicaTarget(Generic[Copy]):
     keep_seconds: float
     format: str
     compact: CompactCopy[Copy] | None = None
-    keep_dropped: bool = False
+    dropped: Dropped = "load"
     deleted: FindDeleted | None = None
     mode: Mode = LATEST
     caveats: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
 from watcher.consumers.states import State
 from watcher.model.errors import ConfigurationError
-from watcher.replica.copies import CopyState, TableCopy
+from watcher.replica.copies import CopyState, Dropped, TableCopy
 from watcher.replica.copy_views import CHANGED as VIEW_CHANGED
 from watcher.replica.copy_views import CopyViews
 from watcher.replica.cuts.cut import Cut
@@ -110,16 +110,17 @@ class Replicator:
             replica.keep_cuts,
             replica.format,
             self._compact,
-            self._keeps_dropped,
+            self._dropped,
             self._make_deleted(),
             replica.mode,
             self._list_caveats(),
         )
 
     @property
-    def _keeps_dropped(self) -> bool:
-        """Whether columns that are dropped stay: without them a copy would have to be loaded."""
-        return self._replica.dropped_columns == "keep" or self._replica.mode != LATEST_ROWS
+    def _dropped(self) -> Dropped:
+        """What becomes of columns that are dropped. In other modes they stay: without them a copy
+        would have to be loaded."""
+        return self._replica.dropped_columns if self._replica.mode == LATEST_ROWS else "keep"
 
     def _list_caveats(self) -> tuple[str, ...]:
         """What copies lack because of how changes are captured."""
@@ -251,7 +252,7 @@ class Replicator:
                 "with new columns": changes.missing,
                 "whose constants are written into its files": plan.constants,
                 "whose values are read from Spanner": plan.scanned,
-                "kept although dropped": changes.gone,
+                "without" if self._dropped == "drop" else "kept although dropped": changes.gone,
             }
             said = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
             return TablePlan(name, "merge", ", ".join([f"version {state.version}", *said]))
@@ -267,7 +268,7 @@ class Replicator:
         if self._replica.engine == "spark":
             return None
         end = capture.queries.fetch_read_timestamp()
-        return plan_columns(copy, capture, state, start, end, self._keeps_dropped)
+        return plan_columns(copy, capture, state, start, end, self._dropped)
 
 
 def make_policy(replica: ReplicaConfig) -> CompactionPolicy | None:

@@ -12,7 +12,7 @@ from watcher.consumers.clearing import Method
 from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError
-from watcher.replica.copies import COPY_ON_WRITE
+from watcher.replica.copies import COPY_ON_WRITE, Dropped
 from watcher.replica.cuts.modes import LATEST, Mode
 from watcher.replica.formats import FORMATS, check_merging
 from watcher.replica.layout import Layout
@@ -189,10 +189,11 @@ class ReplicaConfig(Section):
     load_parallelism: Annotated[int, Field(ge=1, le=64)] = 1
     """So many ranges of a table's keys are read at once by a load. More than one reads the keys
     twice: to find where the ranges end."""
-    dropped_columns: Literal["load", "keep", "drop"] = "load"
+    dropped_columns: Dropped = "load"
     """What becomes of a column that is dropped in Spanner: ``load`` loads the table again, without
     it; ``keep`` leaves it in the copy, in a commit without data, and it is NULL in rows that are
-    written from then on. ``drop`` would need column mapping, and is refused."""
+    written from then on; ``drop`` takes it out of the copy in such a commit: its values stay in
+    files until they are written anew."""
     layout: Mapping[Text, Layout] = {}
     """How the rows of a copy lie in its files, by the name of its table: a section
     ``[replica.layout.NAME]``."""
@@ -216,11 +217,6 @@ class ReplicaConfig(Section):
             raise ValueError(
                 f"engine = 'spark' writes copies into a folder, not into {self.place}: write"
                 f" {self.format}:FOLDER, or remove engine"
-            )
-        if self.dropped_columns == "drop":
-            raise ValueError(
-                "dropped_columns = 'drop' needs column mapping, which this release does not write:"
-                " use 'keep', or 'load', which loads the table again without the column"
             )
         if self.engine == "spark" and "dropped_columns" in self.model_fields_set:
             raise ValueError(
@@ -273,11 +269,6 @@ class ReplicaConfig(Section):
             raise ValueError(
                 f"{own.engine} merges rows into {self.format} by {' or '.join(own.merged)}: remove"
                 f" merge = '{self.merge}', or use engine = 'spark'"
-            )
-        if self.dropped_columns == "keep" and not own.keeps_dropped:
-            raise ValueError(
-                f"dropped_columns = 'keep' is not for {self.format}, whose tables are loaded again"
-                " when a column is dropped: remove it"
             )
 
     def _check_layout(self) -> None:

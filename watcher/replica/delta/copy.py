@@ -18,14 +18,14 @@ from watcher.replica.copies import (
     CopyState,
     Merging,
     Needed,
-    NewValues,
+    NewColumns,
     OpenTableCopy,
     OutsideCommit,
     Replacement,
     VersionRows,
 )
 from watcher.replica.cuts.modes import LATEST, Mode, check_mode, find_mode
-from watcher.replica.delta.columns import change_columns
+from watcher.replica.delta.columns import change_columns, takes_columns
 from watcher.replica.delta.commits import DeltaCommits
 from watcher.replica.delta.expiry import FileExpiry
 from watcher.replica.delta.features import allows_vectors, list_obstacles
@@ -169,26 +169,24 @@ class DeltaCopy:
         with explain_copy(self._path):
             return replace_rows(self._vectors, snapshot, replacement, mark, transaction)
 
-    def add_columns(self, schema: pa.Schema, values: NewValues | None = None) -> CopyState | None:
-        """As ``TableCopy.add_columns``."""
+    def takes_columns(
+        self, added: Sequence[str], gone: Sequence[str], with_values: bool = False
+    ) -> bool:
+        """As ``EvolvingCopy.takes_columns``."""
+        return takes_columns(self._vectors.read(), added, gone, with_values)
+
+    def change_columns(self, columns: NewColumns) -> CopyState | None:
+        """As ``EvolvingCopy.change_columns``."""
         for _ in range(TRIES_MAX):
             snapshot = self._vectors.read()
             end = self._commits.check_snapshot(snapshot)
-            if not self.takes_columns(values is not None):
+            if list_obstacles(snapshot):
                 return None
             mark = {METADATA: json.dumps(self._commits.describe_commit("columns", end))}
             with explain_copy(self._path):
-                done = change_columns(self._vectors, snapshot, schema, mark, values)
-            if done:
-                return self._commits.describe_snapshot(self._vectors.read())
+                if change_columns(self._vectors, snapshot, columns, mark):
+                    return self._commits.describe_snapshot(self._vectors.read())
         raise self._commits.make_conflict()
-
-    def takes_columns(self, with_values: bool = False) -> bool:
-        """As ``TableCopy.takes_columns``. What deleted rows and earlier versions would have is
-        nowhere."""
-        snapshot = self._vectors.read()
-        latest = find_mode(snapshot.schema.names) == LATEST
-        return (latest or not with_values) and not list_obstacles(snapshot)
 
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
         """As ``TableCopy.compact``. Without a policy only the index of keys is made."""

@@ -40,7 +40,7 @@ from watcher.replica.delta.log import LOG as LOG_FOLDER
 from watcher.replica.delta.log import name_entry
 from watcher.replica.delta.new_rows import add_new, write_rows
 from watcher.replica.delta.partitions import make_arrangement
-from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot, SnapshotReader
+from watcher.replica.delta.snapshot import GONE, Action, LiveFile, Snapshot, SnapshotReader
 from watcher.replica.layout import PLAIN, Layout, check_kept
 from watcher.replica.stores.stored_files import create_new
 from watcher.replica.writing.arranged_rows import Arrangement
@@ -193,7 +193,8 @@ class VectorTable:
         snapshot, actions = self._require(), list(transactions)
         if columns is not None:
             text = DeltaSchema.from_arrow(columns).to_json()
-            set_ = {"configuration": {**snapshot.properties, **properties}}
+            kept = {name: value for name, value in snapshot.properties.items() if name != GONE}
+            set_ = {"configuration": {**kept, **properties}}
             actions.append({"metaData": {**snapshot.metadata, "schemaString": text, **set_}})
             actions += map(remove_file, snapshot.files.values())
         actions += (add_new(snapshot, file) for file in new.listed)
