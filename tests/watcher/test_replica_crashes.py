@@ -12,14 +12,22 @@ from typing import Any
 import pytest
 from fixtures.changing_schemas import STREAM_DDL, change_schema, watchable_ddl, write_everywhere
 from fixtures.consumers import expire_lease
-from fixtures.replicas import CONSUMER, FORMAT, assert_equal, last_cut, list_commits, read_rows
+from fixtures.replicas import (
+    CONSUMER,
+    FORMAT,
+    assert_equal,
+    last_cut,
+    list_commits,
+    list_summaries,
+    read_rows,
+)
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
 from fixtures.warm_python import WARM_PYTHON
 from google.cloud.spanner_v1.database import Database
 
 from watcher.process.failpoints import VARIABLE
-from watcher.replica.cuts.cut import DELTA
+from watcher.replica.cuts.cut import DELTA, KIND
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.modes import HISTORY, KEEP_DELETED, LATEST, Mode
 from watcher.replica.formats import ICEBERG
@@ -196,6 +204,34 @@ def test_new_columns_with_values_after_a_kill(
     assert_equal(database, lake)
     assert [each["operation"] for each in list_commits(lake, "A")].count("WRITE") == 1
     assert all(row["Added"] for row in read_rows(lake, "A"))
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+@pytest.mark.parametrize("place", [*MERGE_PLACES[1:], "after-replica-columns", *PLACES[:2]])
+def test_a_new_column_in_iceberg_after_a_kill(
+    database: Database, tmp_path: Path, place: str, with_rows: bool
+) -> None:
+    lake = str(tmp_path / "lake")
+    write_everywhere(database, TABLES, 1)
+    assert run_replicate(database, lake, format_=ICEBERG) == 0
+    before = last_cut(lake)
+    change_schema(database, "ALTER TABLE A ADD COLUMN Added STRING(MAX)")
+    if with_rows:
+        write_everywhere(database, TABLES, 2)
+    killed = run_replicate(database, lake, place, format_=ICEBERG)
+    assert killed == (0 if (place, with_rows) in NO_MERGE else -signal.SIGKILL)
+    assert_equal(database, lake)
+    assert (last_cut(lake).end == before.end) == bool(killed)
+    write_everywhere(database, TABLES[:1], 3)
+    assert run_replicate(database, lake, format_=ICEBERG) == 0
+    assert_equal(database, lake)
+    kinds = [each[KIND] for each in list_summaries(lake, "A")]
+    assert kinds.count("load") == 1
+    assert {row["Added"] for row in read_rows(lake, "A")} == {None}
+
+
+NO_MERGE = {("after-replica-files", False), ("after-replica-table", False)}
+"""Places that a window without rows does not pass."""
 
 
 def test_crashes_one_after_another_with_changes_of_the_schema(

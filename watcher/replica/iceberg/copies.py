@@ -16,7 +16,7 @@ from watcher.replica.copies import (
     CopyState,
     Merging,
     Needed,
-    NewValues,
+    NewColumns,
     OpenCopy,
     OpenTableCopy,
     Replacement,
@@ -33,7 +33,8 @@ from watcher.replica.iceberg.expiry import (
 )
 from watcher.replica.iceberg.lineage import LOAD
 from watcher.replica.iceberg.names import name_copy
-from watcher.replica.iceberg.partitions import list_partitions
+from watcher.replica.iceberg.partitions import list_partitions, list_sources
+from watcher.replica.iceberg.schemas import evolve_schema, plain_field
 from watcher.replica.iceberg.stored_copy import IcebergCopy, find_newest, open_read, read_marks
 from watcher.replica.iceberg.table import PositionTable
 from watcher.replica.iceberg.versions import IcebergVersion
@@ -49,7 +50,7 @@ LOG = logging.getLogger("watcher.replica")
 
 class IcebergTableCopy(IcebergCopy):
     """The ``TableCopy`` in a catalog. Compactions by others are not conflicts. It is merged on
-    read, and no column is added to it: a table whose columns change is loaded."""
+    read. A version is the end of a window: other columns come with the merge of one."""
 
     def __init__(
         self,
@@ -67,11 +68,14 @@ class IcebergTableCopy(IcebergCopy):
         self._compactor = None if policy is None else Compactor(self._table, policy)
         super().__init__(self._table.path, consumer, self._table.open)
         self._name = table
+        self._columns: NewColumns | None = None
+        """Those that the next merge gives the table."""
         self._load = CopyLoad(self._path)
         self._fence = Fence(self._path, consumer, self._load)
 
     def read_state(self) -> CopyState | None:
         """As ``TableCopy.read_state``; none where nothing says how far its load is."""
+        self._columns = None
         version = self._table.read()
         if version is not None and self._layout is not None:
             check_partitions(self._path, list_partitions(version.table), self._layout.partition_by)
@@ -92,6 +96,7 @@ class IcebergTableCopy(IcebergCopy):
 
     def load_chunk(self, schema: pa.Schema, chunk: Chunk, end: int) -> CopyState:
         """As ``TableCopy.load_chunk``."""
+        self._columns = None
         version = self._table.read() or self._create(schema)
         self._check(version)
         name = name_chunk()
@@ -114,14 +119,44 @@ class IcebergTableCopy(IcebergCopy):
     def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
         """As ``TableCopy.merge``."""
         state = self._fence.retry(lambda: self._try_merge(rows, key, end), self._read_newest_end)
+        self._columns = None
         self._fence.known = state.end
         return state
 
+    def takes_columns(
+        self,
+        added: Sequence[str],  # noqa: ARG002 (its ID is new)
+        gone: Sequence[str],
+        with_values: bool = False,
+    ) -> bool:
+        """As ``EvolvingCopy.takes_columns``."""
+        version = self._table.read()
+        if version is None or with_values or self._load.progress is not None:
+            return False
+        return not list_sources(version.table) & set(gone)
+
+    def change_columns(self, columns: NewColumns) -> CopyState | None:
+        """As ``EvolvingCopy.change_columns``."""
+        version = self._check(self._require())
+        fresh = evolve_schema(version.table, columns)
+        if columns.merged:
+            self._columns = columns
+            return replace(
+                self._describe(version), schema=pa.schema(map(plain_field, fresh.as_arrow()))
+            )
+        mark = self._describe_commit("columns", columns.end)
+        with explain_copy(self._path):
+            if not self._table.change_columns(version, fresh, mark):
+                raise self._fence.refuse(self._read_newest_end())
+        self._fence.known = columns.end
+        return self._describe(self._require())
+
     def _try_merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:
         """Returns None where somebody else has committed meanwhile."""
-        version = self._check(self._require())
+        version, mark = self._check(self._require()), self._describe_commit("merge", end)
+        fresh = None if self._columns is None else evolve_schema(version.table, self._columns)
         with explain_copy(self._path):
-            if not self._table.merge(version, rows, key, self._describe_commit("merge", end)):
+            if not self._table.merge(version, rows, key, mark, fresh):
                 return None
         return self._describe(self._require())
 
@@ -139,19 +174,6 @@ class IcebergTableCopy(IcebergCopy):
                 raise self._fence.refuse_version(replacement.version)
         self._fence.known = end
         return self._describe(self._require())
-
-    def add_columns(
-        self,
-        schema: pa.Schema,  # noqa: ARG002 (it is loaded)
-        values: NewValues | None = None,  # noqa: ARG002
-    ) -> CopyState | None:
-        """As ``TableCopy.add_columns``: versions are ends of windows, and two of one end would have
-        other columns."""
-        return None
-
-    def takes_columns(self, with_values: bool = False) -> bool:  # noqa: ARG002
-        """As ``TableCopy.takes_columns``."""
-        return False
 
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
         """As ``TableCopy.compact``. Without a policy only the index of keys is made."""
@@ -219,9 +241,8 @@ class IcebergTableCopy(IcebergCopy):
 
     def _describe(self, version: IcebergVersion) -> CopyState:
         end = self._read_end(version)
-        schema = version.schema
-        fields = [pa.field(field.name, field.type) for field in schema]
-        return CopyState(end, end, pa.schema(fields), self._load.progress)
+        schema = pa.schema(map(plain_field, version.table.schema().as_arrow()))
+        return CopyState(end, end, schema, self._load.progress)
 
     def _describe_commit(self, kind: str, end: int) -> dict[str, str]:
         values = {CONSUMER: self._consumer, END: str(end), KIND: kind}

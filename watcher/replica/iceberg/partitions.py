@@ -176,9 +176,7 @@ def keep_sources(table: Table, fresh: Schema) -> Schema:
     """New columns of a table, of which those that its partitions and its order name keep their IDs.
     Raises ReplicaError where one is gone, or has another type."""
     before, fields = table.schema(), {each.name: each for each in fresh.fields}
-    sources = {each.source_id for each in table.spec().fields}
-    for source in sources | {each.source_id for each in table.sort_order().fields}:
-        kept = before.find_field(source)
+    for kept in map(before.find_field, list_sources(table)):
         if kept.name not in fields or fields[kept.name].field_type != kept.field_type:
             raise ReplicaError(
                 f"{table.location()} is partitioned or sorted by {kept.name}, which its table has"
@@ -186,6 +184,13 @@ def keep_sources(table: Table, fresh: Schema) -> Schema:
             )
         fields[kept.name] = kept
     return Schema(*fields.values())
+
+
+def list_sources(table: Table) -> set[str]:
+    """The columns that the partitions and the order of a table name."""
+    sources = {each.source_id for each in table.spec().fields}
+    sources |= {each.source_id for each in table.sort_order().fields}
+    return {table.schema().find_field(source).name for source in sources}
 
 
 def hide_partitions(metadata: TableMetadata) -> TableMetadata:

@@ -7,6 +7,7 @@ from itertools import count
 
 import pyarrow as pa
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -23,6 +24,7 @@ from pyiceberg.types import (
 )
 
 from watcher.model.errors import ReplicaError
+from watcher.replica.copies import DROPPED, NewColumns
 
 SIMPLE: dict[pa.DataType, IcebergType] = {
     pa.bool_(): BooleanType(),
@@ -34,6 +36,8 @@ SIMPLE: dict[pa.DataType, IcebergType] = {
     pa.date32(): DateType(),
     pa.timestamp("us", "UTC"): TimestamptzType(),
 }
+DOC = b"doc"
+"""Where Arrow keeps what Iceberg says of a column."""
 FIELD_ID = b"PARQUET:field_id"
 """Where Arrow keeps the ID of a column in Parquet."""
 
@@ -61,6 +65,20 @@ def build_type(type_: pa.DataType, ids: Iterator[int]) -> IcebergType:
     return SIMPLE[type_]
 
 
+def evolve_schema(table: Table, columns: NewColumns) -> Schema:
+    """The columns that a table gets: those that are there keep their IDs, so that files are read by
+    them, and new ones have IDs that no column had. Those that its source has lost are marked, or
+    gone."""
+    known = {field.name: field for field in table.schema().fields}
+    fresh = build_schema(columns.schema, table.metadata.last_column_id)
+    fields = [known.get(field.name, field) for field in fresh.fields]
+    lost = [field for name, field in known.items() if name not in columns.schema.names]
+    marked = [field for field in lost if columns.keep_dropped or field.doc == DROPPED]
+    kept = (field.model_copy(update={"doc": DROPPED}) for field in marked)
+    number = 1 + max(each.schema_id for each in table.metadata.schemas)
+    return Schema(*fields, *kept, schema_id=number)
+
+
 def convert_schema(schema: Schema) -> pa.Schema:
     """Columns in Arrow, as the rest of a replica knows them, with their IDs."""
     return pa.schema([convert_field(field) for field in schema.as_arrow()])
@@ -68,8 +86,15 @@ def convert_schema(schema: Schema) -> pa.Schema:
 
 def convert_field(field: pa.Field) -> pa.Field:
     """A column, or the element of one."""
-    kept = {FIELD_ID: (field.metadata or {})[FIELD_ID]}
-    return pa.field(field.name, plain_type(field.type), metadata=kept)
+    plain = plain_field(field)
+    kept = {FIELD_ID: (field.metadata or {})[FIELD_ID], **(plain.metadata or {})}
+    return plain.with_metadata(kept)
+
+
+def plain_field(field: pa.Field) -> pa.Field:
+    """A column as the rest of a replica knows it, also that its table has lost it."""
+    dropped = (field.metadata or {}).get(DOC) == DROPPED.encode()
+    return pa.field(field.name, plain_type(field.type), metadata={DROPPED: ""} if dropped else None)
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:

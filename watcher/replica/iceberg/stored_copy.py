@@ -15,7 +15,7 @@ from watcher.replica.copies import CopyState, Needed, OutsideCommit, VersionRows
 from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
 from watcher.replica.iceberg.files import IcebergFiles
 from watcher.replica.iceberg.lineage import Ancestor, disown_stale, find_own, list_outside
-from watcher.replica.iceberg.schemas import convert_schema, plain_type
+from watcher.replica.iceberg.schemas import convert_schema, plain_field, plain_type
 from watcher.replica.iceberg.versions import VersionReader
 from watcher.replica.loads import CHUNK, ON
 from watcher.replica.writing.live_files import compare_versions
@@ -52,7 +52,7 @@ class IcebergCopy:
         table = self._open()
         snapshot = self._find(table, version)
         schema = table.scan(snapshot_id=snapshot.snapshot_id).projection().as_arrow()
-        return pa.schema([pa.field(field.name, plain_type(field.type)) for field in schema])
+        return pa.schema(map(plain_field, schema))
 
     def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """As ``StoredCopy.scan``."""

@@ -136,20 +136,26 @@ class PositionTable:
         return True
 
     def merge(
-        self, version: IcebergVersion, rows: pa.Table, key: Sequence[str], summary: Summary
+        self,
+        version: IcebergVersion,
+        rows: pa.Table,
+        key: Sequence[str],
+        summary: Summary,
+        columns: Schema | None = None,
     ) -> bool:
         """Merges rows into a version, as ``TableCopy.merge``, in one snapshot, or in none if
-        nothing changes. Returns whether it was done; not if somebody else has committed
-        meanwhile."""
+        nothing changes. ``columns``: those that the table has from then on. Returns whether it was
+        done; not if somebody else has committed meanwhile."""
         self.live.follow(version, key)
-        plan = plan_merge(self.live, version.schema, rows, key, self.path)
-        if plan.is_empty:
+        schema = version.schema if columns is None else convert_schema(columns)
+        plan = plan_merge(self.live, schema, rows, key, self.path)
+        if plan.is_empty and columns is None:
             return True
-        written = self.write_rows(version, plan.rows)
+        written = self.write_rows(version, plan.rows, columns)
         failpoint("after-replica-rows")
         deletes = self.write_deletes(version, plan.gone)
         added = [file for file, _ in written]
-        change = SnapshotChange(Operation.OVERWRITE, summary, added, deletes)
+        change = SnapshotChange(Operation.OVERWRITE, summary, added, deletes, schema=columns)
         failpoint("after-replica-files")
         if not commit_snapshot(version.table, version.parts, change):
             return False
@@ -159,6 +165,16 @@ class PositionTable:
             hashes = plan.hashes[0][numbers], plan.hashes[1][numbers]
             self.live.add(file.file_path, hashes, plan.stamps[numbers])
         self.live.settle(after)
+        return True
+
+    def change_columns(self, version: IcebergVersion, columns: Schema, summary: Summary) -> bool:
+        """Gives a version other columns, in a snapshot with the same rows. Returns whether nobody
+        has committed meanwhile."""
+        change = SnapshotChange(Operation.APPEND, summary, schema=columns)
+        if not commit_snapshot(version.table, version.parts, change):
+            return False
+        failpoint("after-replica-commit")
+        self._read_after(version)
         return True
 
     def replace_rows(
@@ -246,22 +262,23 @@ class PositionTable:
         return merged
 
     def write_rows(
-        self, version: IcebergVersion, rows: pa.Table
+        self, version: IcebergVersion, rows: pa.Table, columns: Schema | None = None
     ) -> list[tuple[DataFile, NDArray[np.int64]]]:
-        """Writes the rows that come, a file for each partition: with the numbers of its rows."""
+        """Writes the rows that come, a file for each partition: with the numbers of its rows.
+        ``columns``: if they are others than those of the version."""
         return [
-            (self._write_part(version, part, partition), numbers)
+            (self._write_part(version, part, partition, columns), numbers)
             for partition, part, numbers in self.arrangement.arrange(rows)
         ]
 
     def _write_part(
-        self, version: IcebergVersion, rows: pa.Table, partition: Partition
+        self, version: IcebergVersion, rows: pa.Table, partition: Partition, columns: Schema | None
     ) -> DataFile:
         content = BytesIO()
         compression = self.files.compression
         pq.write_table(rows, content, compression=compression, row_group_size=GROUP_ROWS)
         path = self.files.write(".parquet", content.getvalue())
-        return describe_data(version.table, path, partition)
+        return describe_data(version.table, path, partition, columns)
 
     def write_deletes(self, version: IcebergVersion, gone: Gone) -> list[DataFile]:
         """Writes the rows that go of files of a version, a file for each partition: readers apply
