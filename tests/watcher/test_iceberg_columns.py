@@ -50,6 +50,7 @@ def read_rows(folder: Path, cut: Cut | None = None) -> dict[int, dict[str, Any]]
 def list_files(folder: Path) -> set[str]:
     """The data files of the copy, as pyiceberg finds them."""
     table = open_catalog(str(folder)).load("T")
+    assert table is not None
     return {each.file.file_path for each in table.scan().plan_files()}
 
 

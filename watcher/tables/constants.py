@@ -41,6 +41,8 @@ def read_constant(expression: str, code: TypeCode, dialect: Dialect) -> Constant
             return Constant(int(text))
         case TypeCode.NUMERIC if NUMBER.fullmatch(text):
             return Constant(Decimal(text))
+        case TypeCode.FLOAT64 if INTEGER.fullmatch(text):
+            return Constant(float(int(text)))  # -0 is an integer, and 0.0 then
         case TypeCode.FLOAT64 if FLOAT.fullmatch(text) and math.isfinite(float(text)):
             return Constant(float(text))
         case TypeCode.STRING:

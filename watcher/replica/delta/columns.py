@@ -34,7 +34,7 @@ def takes_columns(
     nowhere."""
     if with_values and find_mode(snapshot.schema.names) != LATEST:
         return False
-    left = {name.casefold() for name in list_gone(snapshot)}
+    left = {name.casefold() for name in list_gone(snapshot.properties)}
     if any(name.casefold() in left for name in added):
         return False
     return not (set(gone) & set(snapshot.metadata["partitionColumns"]) or list_obstacles(snapshot))
@@ -49,7 +49,7 @@ def change_columns(
     text = json.dumps({"type": "struct", "fields": fields}, separators=COMPACT)
     metadata = {**snapshot.metadata, "schemaString": text}
     if gone:
-        names = json.dumps(sorted({*list_gone(snapshot), *gone}))
+        names = json.dumps(sorted({*list_gone(snapshot.properties), *gone}))
         metadata["configuration"] = {**snapshot.properties, GONE: names}
     actions: list[Action] = [{"metaData": metadata}]
     if columns.values is not None:

@@ -239,9 +239,9 @@ def is_entry(name: str) -> bool:
     return name.endswith(".json") and len(name) == DIGITS + len(".json") and name[:DIGITS].isdigit()
 
 
-def list_gone(snapshot: Snapshot) -> list[str]:
-    """The columns that have left the schema of a table without a load."""
-    return list(json.loads(snapshot.properties.get(GONE, "[]")))
+def list_gone(properties: Mapping[str, str]) -> list[str]:
+    """The columns that have left the schema of a table with these properties without a load."""
+    return list(json.loads(properties.get(GONE, "[]")))
 
 
 def convert_schema(table: DeltaTable) -> pa.Schema:
