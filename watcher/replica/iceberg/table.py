@@ -78,6 +78,16 @@ class PositionTable:
             self._version = self._reader.read(table)
         return self._version
 
+    def _commit(
+        self, version: IcebergVersion, change: SnapshotChange, place: str
+    ) -> IcebergVersion | None:
+        """Commits a change on top of a version, and passes a failpoint: the version after it; None
+        where somebody else has committed meanwhile."""
+        if not commit_snapshot(version.table, version.parts, change):
+            return None
+        failpoint(place)
+        return self._read_after(version)
+
     def _read_after(self, version: IcebergVersion) -> IcebergVersion:
         """The table after a commit on top of a version. Raises StoreUnavailableError where the
         catalog does not show it: a cut would name what readers cannot see."""
@@ -128,11 +138,9 @@ class PositionTable:
             properties={} if replaces is None else properties,
         )
         failpoint("after-replica-files")
-        if not commit_snapshot(version.table, version.parts, change):
+        if self._commit(version, change, "after-replica-commit") is None:
             new.abandon()
             return False
-        failpoint("after-replica-commit")
-        self._read_after(version)
         return True
 
     def merge(
@@ -157,10 +165,9 @@ class PositionTable:
         added = [file for file, _ in written]
         change = SnapshotChange(Operation.OVERWRITE, summary, added, deletes, schema=columns)
         failpoint("after-replica-files")
-        if not commit_snapshot(version.table, version.parts, change):
+        after = self._commit(version, change, "after-replica-commit")
+        if after is None:
             return False
-        failpoint("after-replica-commit")
-        after = self._read_after(version)
         for file, numbers in written:
             hashes = plan.hashes[0][numbers], plan.hashes[1][numbers]
             self.live.add(file.file_path, hashes, plan.stamps[numbers])
@@ -171,11 +178,7 @@ class PositionTable:
         """Gives a version other columns, in a snapshot with the same rows. Returns whether nobody
         has committed meanwhile."""
         change = SnapshotChange(Operation.APPEND, summary, schema=columns)
-        if not commit_snapshot(version.table, version.parts, change):
-            return False
-        failpoint("after-replica-commit")
-        self._read_after(version)
-        return True
+        return self._commit(version, change, "after-replica-commit") is not None
 
     def replace_rows(
         self, version: IcebergVersion, replacement: Replacement, summary: Summary
@@ -193,11 +196,7 @@ class PositionTable:
         deletes = self.write_deletes(version, gone)
         failpoint("after-repair-files")
         change = SnapshotChange(Operation.OVERWRITE, summary, added, deletes)
-        if not commit_snapshot(version.table, version.parts, change):
-            return False
-        failpoint("after-repair-commit")
-        self._read_after(version)
-        return True
+        return self._commit(version, change, "after-repair-commit") is not None
 
     def count(self, file: IcebergFile) -> int:
         """As ``CompactTable.count``."""
@@ -224,10 +223,7 @@ class PositionTable:
             frozenset(removed | idle),
         )
         failpoint("after-rewrite-files")
-        if not commit_snapshot(version.table, version.parts, change):
-            return None
-        failpoint("after-rewrite-commit")
-        return self._read_after(version)
+        return self._commit(version, change, "after-rewrite-commit")
 
     def tidy(self, version: IcebergVersion, allowed: int) -> IcebergVersion | None:
         """Puts small files of deletes together, and manifests, if there are more than is allowed:
