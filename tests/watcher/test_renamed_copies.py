@@ -27,14 +27,14 @@ def test_a_renamed_table_is_loaded_under_its_new_name(
     before = last_cut(tmp_path)
     assert set(before.tables) == {"Old", "Other"}
     write_table(database, 1, table="Old", Version=2)
-    change_schema(database, "ALTER TABLE Old RENAME TO New")
-    write_table(database, 2, 9, table="New", Version=3)
+    change_schema(database, "ALTER TABLE Old RENAME TO Renamed")
+    write_table(database, 2, 9, table="Renamed", Version=3)
     reports = replicate(database, tmp_path, tables=["*"], capture=capture)
-    assert {name for report in reports for name in report.loaded} == {"New"}
+    assert {name for report in reports for name in report.loaded} == {"Renamed"}
     cut = last_cut(tmp_path)
-    assert set(cut.tables) == {"New", "Other"}
+    assert set(cut.tables) == {"Renamed", "Other"}
     assert_equal(database, tmp_path, cut)
-    versions = {row["Id"]: row["Version"] for row in read_rows(tmp_path, "New")}
+    versions = {row["Id"]: row["Version"] for row in read_rows(tmp_path, "Renamed")}
     assert versions == dict.fromkeys(range(6), 1) | {1: 2, 2: 3, 9: 3}
     earlier = as_of(f"delta:{tmp_path}", format_timestamp(before.end))
     assert earlier.read("Old").num_rows == 6
