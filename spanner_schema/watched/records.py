@@ -12,11 +12,11 @@ from google.cloud.spanner_v1.database import Database
 from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import TABLE_NAME_CHARACTERS_MAX
 from spanner_schema.model.schema import Column, Dialect, KeyPart, Schema, Table
-from spanner_schema.model.steps import DropColumn, Step
+from spanner_schema.model.steps import DropColumn, DropTable, Step
 from spanner_schema.syntax.parse import parse_statement
 from spanner_schema.syntax.render import SPELLINGS, quote_column, quote_name
 from spanner_schema.syntax.spelling import normalize
-from spanner_schema.watched.ownership import Ownership, fold
+from spanner_schema.watched.ownership import Ownership, fold, is_change_sets_table
 from spanner_schema.watched.shards import shard_values
 from spanner_schema.watched.tracked import find_processed
 
@@ -75,10 +75,13 @@ def read_own_records(database: Database, schema: Schema) -> dict[str, Record]:
     records = read_records(database, schema)
     for name, record in records.items():
         foreign = find_foreign_columns(database, schema, name, record)
-        if foreign:
-            steps = ((sql, parse_statement(sql, schema.dialect)) for sql in record.down)
-            down = tuple(sql for sql, step in steps if not changes_column(step, foreign))
-            records[name] = replace(record, down=down)
+        steps = ((sql, parse_statement(sql, schema.dialect)) for sql in record.down)
+        down = tuple(
+            sql
+            for sql, step in steps
+            if not changes_column(step, foreign) and not drops_foreign_table(step, schema)
+        )
+        records[name] = replace(record, down=down)
     return records
 
 
@@ -100,6 +103,15 @@ def changes_column(step: Step, columns: Collection[str]) -> bool:
     """Whether a recorded statement drops or changes one of these columns, in small letters."""
     column = getattr(step, "column", None)
     return isinstance(column, str) and column.casefold() in columns
+
+
+def drops_foreign_table(step: Step, schema: Schema) -> bool:
+    """Whether a recorded statement drops a table that has more than change sets."""
+    table = schema.table(step.name) if isinstance(step, DropTable) else None
+    if table is None:
+        return False
+    key = table.primary_key[0].column if table.primary_key else ""
+    return not is_change_sets_table(table, key)
 
 
 def find_foreign_columns(

@@ -202,6 +202,26 @@ def test_what_an_application_has_made_anew_under_the_same_name_stays(database: D
 
 
 @pytest.mark.both_dialects
+@pytest.mark.ddl(SINGERS)
+def test_a_table_of_change_sets_stays_once_it_has_columns_of_an_application(
+    database: Database,
+) -> None:
+    schema = read_schema(database)
+    (table,) = schema.tables
+    options = WatchOptions(strategy=Strategy.CHANGE_SET)
+    apply_plan(database, make_plan(schema, [table.name], options))
+    sets = options.for_dialect(schema.dialect).change_sets
+    kind = {Dialect.GOOGLESQL: "STRING(MAX)", Dialect.POSTGRESQL: "varchar"}[schema.dialect]
+    database.update_ddl([f"ALTER TABLE {sets} ADD COLUMN why {kind}"]).result(60)
+    roll_back(database)
+    after = read_schema(database)
+    assert after.table(table.name) == table
+    kept = after.table(sets)
+    assert kept is not None
+    assert kept.column("why") is not None
+
+
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.4])
 def test_apply_killed_at_any_moment_is_finished_by_the_next(
     create_database: Callable[..., Database], dialect: Dialect, delay: float
