@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,6 +28,7 @@ class Outcome:
     detail: str = ""
 
 
+NO_XML = re.compile(r"[^\t\n\r -\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 GO_VERDICTS = {"pass": Verdict.PASSED, "fail": Verdict.FAILED, "skip": Verdict.SKIPPED}
 JUNIT_VERDICTS = {
     "failure": Verdict.FAILED,
@@ -39,7 +41,9 @@ def read_junit(path: Path) -> list[Outcome]:
     """The cases of a file as pytest, Surefire and JUnit's console write it. A case whose teardown
     fails is there twice: it has failed."""
     outcomes: dict[str, Outcome] = {}
-    for element in ElementTree.parse(path).iter("testcase"):
+    # Mocha writes names with characters that no XML has.
+    text = NO_XML.sub("\N{REPLACEMENT CHARACTER}", path.read_text())
+    for element in ElementTree.fromstring(text).iter("testcase"):
         outcome = read_testcase(element)
         before = outcomes.get(outcome.case)
         if before is None or before.verdict is not Verdict.FAILED:
