@@ -353,7 +353,8 @@ def test_what_a_table_got_follows_from_its_statements(
         (["ALTER TABLE t DROP COLUMN Version"], {"version"}),
         (["ALTER TABLE T DROP COLUMN Version", PLAIN], {"version"}),
         (["ALTER TABLE T DROP COLUMN Added", PLAIN], set()),
-        ([PLAIN, "ALTER TABLE T DROP COLUMN added"], set()),
+        ([PLAIN, "ALTER TABLE T DROP COLUMN added"], {"added"}),
+        ([PLAIN, "ALTER TABLE T DROP COLUMN Added", PLAIN], set()),
         (["ALTER TABLE T DROP COLUMN Version", "ALTER TABLE T ALTER COLUMN X INT64"], set()),
     ],
 )

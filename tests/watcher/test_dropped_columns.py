@@ -176,6 +176,20 @@ def test_a_dropped_column_leaves_the_copy_without_a_load(
     assert read_delta(open_table(tmp_path, "T")).num_rows == len(expected)
 
 
+@pytest.mark.parametrize("dropped", ["keep", "drop"])
+def test_a_column_that_came_and_goes_while_nothing_is_written(
+    database: Database, tmp_path: Path, dropped: str
+) -> None:
+    """The commit that has added it has the end of the load."""
+    write_table(database, 1, Version=1)
+    step(database, tmp_path)
+    change_schema(database, "ALTER TABLE T ADD COLUMN Five INT64 DEFAULT (5)")
+    assert step(database, tmp_path) == ""
+    change_schema(database, "ALTER TABLE T DROP COLUMN Five")
+    assert step(database, tmp_path, dropped_columns=dropped) == ""
+    assert ("Five" in read_rows(tmp_path, "T")[0]) == (dropped == "keep")
+
+
 @pytest.mark.parametrize("type_", ["STRING(MAX)", "INT64", "STRING(MAX) DEFAULT ('new')"])
 def test_a_column_that_has_left_the_copy_does_not_come_back_with_its_old_values(
     database: Database, tmp_path: Path, type_: str

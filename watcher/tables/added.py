@@ -53,10 +53,11 @@ class ColumnSteps:
         return self.added.keys() >= set(added) and self.dropped.issuperset(lost)
 
     def add(self, step: Step, dialect: Dialect) -> ColumnSteps | None:
-        """With one more statement; None where that does something else, or a column that was added
-        is dropped again, or the other way round."""
-        if isinstance(step, DropColumn) and not is_among(step.column, self.added):
-            return replace(self, dropped=self.dropped | {step.column.casefold()})
+        """With one more statement; None where that does something else, or adds a column again that
+        was dropped. A copy may have one that was added before, and is dropped now."""
+        if isinstance(step, DropColumn):
+            added = {n: each for n, each in self.added.items() if not is_name(n, step.column)}
+            return ColumnSteps(added, self.dropped | {step.column.casefold()})
         if not isinstance(step, AddColumn) or not is_new(step):
             return None
         column = step.column
