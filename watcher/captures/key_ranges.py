@@ -15,7 +15,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import ListValue, Value
 
 from spanner_schema.model.column_types import Type
-from watcher.captures import TableRows
+from watcher.captures import TableRows, statements
 from watcher.captures.poll import PollCapture
 from watcher.captures.progress import BackfillProgress
 from watcher.captures.row_filters import find_kept
@@ -110,6 +110,16 @@ class KeyRangeCapture:
         """As ``read_after``, the rows of a range of keys."""
         results = self._read_range(self._columns, keys, limit, at)
         return self._decode_page(results, Window(BEGINNING, at))
+
+    def read_bounds(self, at: int) -> tuple[Key, Key] | None:
+        """The first and the last key at a timestamp, never strongly; None where there is no row.
+        Reads two keys. Raises VersionExpiredError."""
+        stream, width = self.poll.queries.stream, len(self.table.primary_key)
+        queries = (statements.find_end(self.table, last) for last in (False, True))
+        results = [stream.query(statement, at) for statement in queries]
+        found = [[v for part in collect_rows(each, width) for v in part] for each in results]
+        first, last = (read_key(values) if values else None for values in found)
+        return None if first is None or last is None else (first, last)
 
     def iterate_ranges(
         self, at: int, after: Key | None, limit: int, rows_per_range: int

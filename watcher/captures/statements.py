@@ -177,6 +177,18 @@ def select_table(table: WatchedTable, stamps: Sequence[str]) -> Statement:
     return add_filter(Statement(f"SELECT {columns} FROM {source}"), table, "WHERE")  # noqa: S608
 
 
+def find_end(table: WatchedTable, last: bool) -> Statement:
+    """The first key of a table, or the last one: reads no other."""
+    names = {name: table.sql.quote_column(name) for name in table.primary_key}
+    ordered = (
+        f"{quoted} DESC" if last != (name in table.descending) else quoted
+        for name, quoted in names.items()
+    )
+    source = table.sql.render_table(table.name, table.names)
+    keys = ", ".join(names.values())
+    return Statement(f"SELECT {keys} FROM {source} ORDER BY {', '.join(ordered)} LIMIT 1")  # noqa: S608
+
+
 def name_stamps(table: WatchedTable, stamps: Sequence[str]) -> dict[str, str]:
     """What each of ``stamps`` is called in ``list_selected_columns``; without those that the table
     does not have."""

@@ -39,6 +39,7 @@ from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
     from watcher.cli.config import load_config, read_mask_key
+    from watcher.cli.load_bars import shown_loads
     from watcher.replica.replica_window import CutReport, LoadState
     from watcher.runners.replicator import Replicator
     from watcher.settings.watcher import WatchConfig
@@ -268,14 +269,16 @@ def command(
     if settings.replica is not None and settings.replica.engine == SPARK and not dry_run:
         replicate_with_spark(settings, printer, once, take_over)
         return
-    replicator = Replicator(settings, printer, take_over)
     if dry_run:
-        print_plan(replicator, json_output)
-    elif once:
-        replicator.run_once()
-    else:
-        replicator.stop_on_signals()
-        replicator.run()
+        print_plan(Replicator(settings, printer, take_over), json_output)
+        return
+    with shown_loads(json_output) as watch_load:
+        replicator = Replicator(settings, printer, take_over, watch_load)
+        if once:
+            replicator.run_once()
+        else:
+            replicator.stop_on_signals()
+            replicator.run()
 
 
 def replicate_with_spark(
@@ -332,6 +335,8 @@ def describe_load(load: LoadState | None) -> dict[str, object] | None:
         "bytes": load.progress.bytes,
         "chunks": load.progress.chunks,
         "seconds": round(load.seconds, 3),
+        "share": None if load.progress.share is None else round(load.progress.share, 4),
+        "seconds_left": None if load.seconds_left is None else round(load.seconds_left, 1),
     }
 
 

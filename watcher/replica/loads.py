@@ -38,17 +38,20 @@ BEHIND_SECONDS_MIN = 10.0
 class LoadProgress:
     """A load that has not read its table to the end. ``upto`` is the last key that was read, in the
     JSON of Spanner's API; ``rows`` and ``bytes`` (of Arrow's columns) are what all ``chunks`` had;
-    ``began`` is the end of the window of the first one, in microseconds."""
+    ``began`` is the end of the window of the first one, in microseconds; ``share``: how much of the
+    table is loaded, between 0 and 1, estimated by its keys; None: nobody knows."""
 
     upto: Key
     rows: int
     bytes: int
     chunks: int
     began: int
+    share: float | None = None
 
     def explain(self) -> str:
         """For people."""
-        return f"it is loaded up to the key {json.dumps(self.upto)}: {self.rows:,} rows"
+        about = "" if self.share is None else f", about {self.share:.0%}"
+        return f"it is loaded up to the key {json.dumps(self.upto)}: {self.rows:,} rows{about}"
 
     def to_stored(self) -> dict[str, Any]:
         """As it is stored."""
@@ -58,13 +61,14 @@ class LoadProgress:
             "bytes": self.bytes,
             "chunks": self.chunks,
             "began": self.began,
+            "share": self.share,
         }
 
     @classmethod
     def from_stored(cls, stored: dict[str, Any]) -> LoadProgress:
         """As it was stored."""
         numbers = (stored[name] for name in ("rows", "bytes", "chunks", "began"))
-        return cls(tuple(stored["upto"]), *numbers)
+        return cls(tuple(stored["upto"]), *numbers, stored.get("share"))
 
 
 class Chunk(Protocol):

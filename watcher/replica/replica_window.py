@@ -31,6 +31,12 @@ class LoadState:
         """That of a load after the window to ``end``."""
         return cls(progress, max(end - progress.began, 0) / 1_000_000)
 
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it lasts on, if the rest is like what is loaded; None: nobody knows."""
+        share = self.progress.share
+        return self.seconds * (1 - share) / share if share else None
+
 
 @dataclass(frozen=True, slots=True)
 class CutReport:

@@ -29,7 +29,7 @@ from watcher.replica.rows import (
     fits_copy,
     reduce_changes,
 )
-from watcher.replica.table_chunks import TableChunk
+from watcher.replica.table_chunks import TableChunk, WatchLoad
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.window_reads import measure_lag
 from watcher.tables.values import WatchedTable
@@ -42,6 +42,7 @@ class HeldRows:
     check: Callable[[], None]
     budget: LoadBudget
     mode: Mode = LATEST
+    watch: WatchLoad | None = None
     tables: dict[str, list[pa.Table]] = member(default_factory=lambda: defaultdict(list))
 
     @property
@@ -62,7 +63,7 @@ class HeldRows:
         progress: LoadProgress | None = None,
     ) -> tuple[CopyState, int]:
         """As ``WindowRows.load``: reads the table in this process."""
-        chunk = TableChunk(capture, end, progress, self.budget, self.check)
+        chunk = TableChunk(capture, end, progress, self.budget, self.check, self.watch)
         return copy.load_chunk(copy_schema(capture), chunk, end), chunk.rows
 
     def merge(
@@ -99,8 +100,11 @@ class ReplicaSink:
         report: Callable[[CutReport], object] = lambda _: None,
         limit: ChunkLimit = CHUNK_LIMIT,
         is_stopping: Callable[[], bool] = lambda: False,
+        watch: WatchLoad | None = None,
     ) -> None:
-        """``is_stopping``: a load is interrupted then, and goes on with the next start."""
+        """``is_stopping``: a load is interrupted then, and goes on with the next start. ``watch``
+        is told how far loads are."""
+        self._watch = watch
         self._limit = limit
         self._is_stopping = is_stopping
         self._database = database
@@ -120,7 +124,7 @@ class ReplicaSink:
     ) -> None:
         """As ``WindowSink.begin_window``."""
         budget = LoadBudget(self._limit, measure_lag(captures, end), self._is_stopping)
-        self._rows = HeldRows(self._check, budget, self._mode)
+        self._rows = HeldRows(self._check, budget, self._mode, self._watch)
         self._window = self._writer.begin(end, starts, captures)
 
     def write(self, rows: Changed) -> None:

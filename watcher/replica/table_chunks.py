@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,11 +17,14 @@ from watcher.captures.parallel_reads import read_in_parallel
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
 from watcher.model.log_events.copies import CHUNK_ENDED_EARLY
+from watcher.replica.load_share import KeyBounds
 from watcher.replica.loads import LoadBudget, LoadProgress
 from watcher.replica.rows import arrange_rows
 from watcher.spanner.keys import Key
 
 LOG = logging.getLogger("watcher.replica")
+WatchLoad = Callable[[str, LoadProgress | None], object]
+"""Is told how far the load of a table is; None: at its end."""
 
 
 class TableChunk:
@@ -33,8 +38,11 @@ class TableChunk:
         before: LoadProgress | None,
         budget: LoadBudget,
         check: Callable[[], None],
+        watch: WatchLoad | None = None,
     ) -> None:
-        """``before``: where the load is; None: at its beginning."""
+        """``before``: where the load is; None: at its beginning. ``watch`` is called after each
+        page, and, with None, at the end of the table."""
+        self._watch = watch
         self._capture = capture
         self._at = at
         self._before = before
@@ -71,7 +79,9 @@ class TableChunk:
                     self._check()
                     read += count
                     yield from self._take(rows, key)
+                    self._tell()
                     if budget.used_up:
+                        self._estimate()
                         return
         except VersionExpiredError as error:
             if not read:
@@ -80,6 +90,28 @@ class TableChunk:
             return
         if not budget.rows or read < budget.rows:
             self.progress = None
+            self._tell()
+        self._estimate()
+
+    @cached_property
+    def _bounds(self) -> KeyBounds | None:
+        return KeyBounds.read(self._capture, self._at)
+
+    def _estimate(self) -> None:
+        """Says of the progress how much of the table it is. Nothing depends on it."""
+        if self.progress is None:
+            return
+        try:
+            bounds = self._bounds
+        except VersionExpiredError:
+            bounds = None
+        share = None if bounds is None else bounds.measure(self.progress.upto)
+        self.progress = replace(self.progress, share=share)
+
+    def _tell(self) -> None:
+        if self._watch is not None:
+            self._estimate()
+            self._watch(self._capture.table.name, self.progress)
 
     def _take(self, rows: TableRows, key: Key) -> Iterator[pa.RecordBatch]:
         kept = drop_deleted(rows)

@@ -27,6 +27,7 @@ from watcher.replica.replaced_copies import find_replaced_copies, list_known, li
 from watcher.replica.replica_window import CutReport
 from watcher.replica.rows import compare_columns, has_copy_columns
 from watcher.replica.sink import ReplicaSink
+from watcher.replica.table_chunks import WatchLoad
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Compacted
 from watcher.replica.verification.deleted_keys import DeletedKeys
@@ -69,10 +70,12 @@ class Replicator:
         config: WatchConfig,
         report: Callable[[CutReport], object] = lambda _: None,
         take_over: bool = False,
+        watch_load: WatchLoad | None = None,
     ) -> None:
         """``report`` is called after every cut. ``take_over``: the folder is made this consumer's
-        where it belongs to another one, and every table is loaded again. Raises
-        ConfigurationError."""
+        where it belongs to another one, and every table is loaded again. ``watch_load`` is told
+        how far loads are, with each page. Raises ConfigurationError."""
+        self._watch_load = watch_load
         self.config = prepare_config(config)
         self._replica = require_replica(self.config)
         self._report = Callback(report)
@@ -150,9 +153,8 @@ class Replicator:
         path = self.config.address.path
         replica = self._replica
         limit = ChunkLimit(replica.load_seconds, replica.load_rows or 0, replica.load_parallelism)
-        return ReplicaSink(
-            path, self.consumer, self._target, run.check, self._report, limit, run.is_stopping
-        )
+        more = (limit, run.is_stopping, self._watch_load)
+        return ReplicaSink(path, self.consumer, self._target, run.check, self._report, *more)
 
     def _claim(self) -> None:
         """Before the consumer is registered: one that is refused would hold clearing back. Taken
