@@ -68,7 +68,7 @@ class LoadProgress:
     def from_stored(cls, stored: dict[str, Any]) -> LoadProgress:
         """As it was stored."""
         numbers = (stored[name] for name in ("rows", "bytes", "chunks", "began"))
-        return cls(tuple(stored["upto"]), *numbers, stored.get("share"))
+        return cls(tuple(stored["upto"]), *numbers, share=stored.get("share"))
 
 
 class Chunk(Protocol):

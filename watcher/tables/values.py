@@ -157,7 +157,8 @@ class TableSpec:
     """``HIDDEN`` columns are read, too; a replica has them in any case."""
     where: str | None = None
     """Only rows that satisfy this condition are delivered, such as ``City = 'Bern' AND Age >= 18``.
-    Of a row that does not satisfy it any more, nothing is sent. For polled tables."""
+    Of a row that does not satisfy it any more, nothing is sent; it leaves a copy. For polled
+    tables, and for copies."""
     masks: Mapping[str, MaskKind] = field(default_factory=dict)
     """What is delivered in place of a column's values: ``hash`` (STRING and BYTES; needs
     ``mask_key``), ``redact`` (STRING), ``null``. Values of the last two are not read."""
