@@ -67,8 +67,9 @@ class LoadProgress:
     @classmethod
     def from_stored(cls, stored: dict[str, Any]) -> LoadProgress:
         """As it was stored."""
-        numbers = (stored[name] for name in ("rows", "bytes", "chunks", "began"))
-        return cls(tuple(stored["upto"]), *numbers, share=stored.get("share"))
+        names = ("rows", "bytes", "chunks", "began")
+        rows, size, chunks, began = (stored[name] for name in names)
+        return cls(tuple(stored["upto"]), rows, size, chunks, began, stored.get("share"))
 
 
 class Chunk(Protocol):
