@@ -658,7 +658,7 @@ def test_a_reload_in_chunks_leaves_the_last_exact_cut_to_readers(
     assert as_of(str(tmp_path)).read("Singers").num_rows == 6
     last = Manifest(str(tmp_path)).read_last()
     assert last is not None
-    assert last.explain() == 'Singers: it is loaded up to the key ["3"]: 4 rows'
+    assert last.explain() == 'Singers: it is loaded up to the key ["3"]: 4 rows, about 60%'
     replicate(singers, tmp_path, **in_chunks(tmp_path, 4))
     assert {row["Kind"] for row in read_rows(tmp_path, "Singers")} == {"k"}
     assert_equal(singers, tmp_path)
