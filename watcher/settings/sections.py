@@ -165,8 +165,8 @@ class ReplicaConfig(Section):
     mode: Mode = "latest"
     """What copies keep: ``latest``, the rows that the table has; ``keep-deleted``, deleted rows,
     too, marked by ``_deleted_at``; ``history``, every version of a row, from ``_valid_from`` until
-    before ``_valid_to``. It is fixed when a copy is made. Others than ``latest`` are for Delta and
-    Iceberg without Spark."""
+    before ``_valid_to``. It is fixed when a copy is made. Others than ``latest`` are for Delta
+    without Spark."""
     change_feed: bool = False
     """Whether copies in Delta have the change data feed: beside each merge, a file says which rows
     it has changed, as they were and as they are. Copies that are there get it with the next
