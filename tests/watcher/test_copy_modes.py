@@ -205,6 +205,26 @@ def test_a_load_that_would_lose_rows_is_refused(
     assert_equal(database, tmp_path)
 
 
+@pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
+def test_a_table_that_was_left_out_for_a_while_does_not_lose_rows(
+    database: Database, tmp_path: Path, mode: Mode
+) -> None:
+    """Cuts of meanwhile do not list its copy, and changes may have been missed."""
+    more = STREAMED | to_copy(tmp_path, mode)
+    copy_first(database, tmp_path, 3, more)
+    with database.batch() as batch:
+        batch.delete("T", KeySet(keys=[[0]]))
+    replicate(database, tmp_path, **more)
+    for tables in (["T", "U"], ["U"]):
+        with database.batch() as batch:
+            batch.insert("U", NAMES, [(str(tables), 1, "a")])
+        replicate(database, tmp_path, **more | {"tables": tables})
+    with pytest.raises(ReplicaError, match="rename the folder of the copy"):
+        replicate(database, tmp_path, **more)
+    gone = read_delta(open_table(tmp_path, "T")).column("Id").to_pylist()
+    assert 0 in gone, "only the copy has it"
+
+
 def test_another_mode_of_a_copy_is_refused(database: Database, tmp_path: Path) -> None:
     for made in MODES:
         folder = tmp_path / made

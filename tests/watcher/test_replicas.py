@@ -331,6 +331,25 @@ def test_a_table_of_a_change_stream_that_is_made_again_is_loaded_again(
     assert_equal(database, tmp_path)
 
 
+def test_a_table_that_is_made_again_while_it_is_left_out_is_loaded_again(
+    create_database: CreateDatabase, tmp_path: Path
+) -> None:
+    """The last cut does not list the copy, which is at the table's position."""
+    ddl = *watchable_ddl("T"), *watchable_ddl("U")
+    database = create_database(*ddl, "CREATE CHANGE STREAM S FOR ALL")
+    more = {"capture": "change-stream", "stream": {"name": "S"}}
+    for version in range(2):
+        write_table(database, 1, 2, Version=version)
+        replicate(database, tmp_path, tables=["T", "U"], **more)
+    write_table(database, 1, table="U", Version=1)
+    replicate(database, tmp_path, tables=["U"], **more)
+    change_schema(database, "DROP INDEX TByTime", "DROP TABLE T", *watchable_ddl("T"))
+    write_table(database, 7, Version=7)
+    (report,) = replicate(database, tmp_path, tables=["T", "U"], **more)
+    assert report.loaded == {"T": 1}
+    assert_equal(database, tmp_path)
+
+
 def test_a_table_that_joins_with_a_backlog_does_not_disturb_the_others(
     music: Database, tmp_path: Path
 ) -> None:

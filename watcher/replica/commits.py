@@ -15,7 +15,7 @@ from watcher.model.errors import ReplicaError, VersionExpiredError
 from watcher.model.log_events import copies as events
 from watcher.process.failpoints import failpoint
 from watcher.replica.column_changes import ColumnChanges
-from watcher.replica.copies import StoredCopy
+from watcher.replica.copies import CopyState, KeepingCopy, StoredCopy
 from watcher.replica.copy_views import CopyViews
 from watcher.replica.cut_writer import CutWriter
 from watcher.replica.cuts.cut import Cause, Reason
@@ -77,6 +77,10 @@ class ReplicaWriter(Generic[Copy]):
             self._fresh = False
         last = self._cuts.last
         known.enter(end, last)
+        for name in self._replaced.list_unknown(captures):
+            state = known.states.get(name) or known.open(name).read_state()
+            if state is not None and state.end:
+                self._replaced.know(name, state.end)
         for name in self._replaced.look(captures, end):
             known.forget(name)
         forward = last is None or end >= last.end
@@ -164,12 +168,17 @@ class ReplicaWriter(Generic[Copy]):
 
     def _check_reload(self, name: str) -> None:
         """A load has the rows that are there now. Raises ReplicaError where the copy has others,
-        which it is to keep."""
+        which it is to keep. The last cut may not list it: its table was left out for a while, or
+        gone."""
         last, mode = self._cuts.last, self._target.mode
         listed = last.tables.get(name) if last is not None else None
-        if mode == LATEST or listed is None or listed.loading:
+        if mode == LATEST or last is None or (listed is not None and listed.loading):
             return
-        if self._known.open(name).read_state() is not None:
+        copy = self._known.open(name)
+        state = copy.read_state()
+        if state is None or state.progress is not None:
+            return
+        if listed is not None or has_merges(copy, state):
             raise ReplicaError(
                 f"the copy of {name} would have to be loaded again: its columns, where or its masks"
                 " have changed, it has no key, it is that of another table, or it is behind its"
@@ -243,3 +252,8 @@ class ReplicaWriter(Generic[Copy]):
         self._check()
         self._upkeep.compact(changed, keys, self._known.open, self._known.states)
         self._upkeep.prune(self._cuts.last, self._known.opened)
+
+
+def has_merges(copy: StoredCopy, state: CopyState) -> bool:
+    """Whether a copy has commits of windows after those of its load."""
+    return isinstance(copy, KeepingCopy) and state.end > copy.find_loaded(state.version)

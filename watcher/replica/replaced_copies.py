@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from watcher.captures.poll import PollCapture
@@ -82,6 +82,15 @@ class ReplacedCopies:
         self._waiting = list_waiting(last)
         self.looked = last.looked if last is not None else 0
         self._looked_at = None
+
+    def list_unknown(self, names: Iterable[str]) -> list[str]:
+        """Those that the last cut does not list: new ones, and tables that were left out, or gone,
+        for a while."""
+        return [name for name in names if name not in self._known]
+
+    def know(self, name: str, at: int) -> None:
+        """A copy that is there was its table's at a timestamp."""
+        self._known[name] = at
 
     def settle(self, name: str, end: int) -> None:
         """A table is loaded at a window's end."""
