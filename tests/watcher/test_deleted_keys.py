@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from fixtures.commands import run_command
@@ -25,11 +27,13 @@ from fixtures.singers import address_of, write_singers
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
-from watcher.model.errors import ConfigurationError
+from watcher.model.errors import ConfigurationError, VersionExpiredError
 from watcher.replica.replica_window import CutReport
+from watcher.replica.verification.copied_rows import CopiedRows
 from watcher.replica.verification.deleted_keys import DeletedKeys
 from watcher.runners import replicator
 from watcher.settings.watcher import parse_watch_config
+from watcher.spanner.key_values import Parts
 
 MERGES = ["merge-on-read", "copy-on-write"]
 
@@ -95,6 +99,53 @@ def test_a_cut_says_since_when_deletes_may_be_missing(singers: Database, tmp_pat
     assert caveats[0] == ()
     assert caveats[-1][0].startswith("rows that were deleted after 20")
     assert 5 in read_keys(tmp_path), "it is not due yet"
+
+
+def test_rows_that_are_deleted_between_two_chunks_of_a_load_leave_the_copy(
+    singers: Database, tmp_path: Path
+) -> None:
+    write_singers(singers, range(10), "first")
+    cuts: list[CutReport] = []
+
+    def follow(report: CutReport) -> None:
+        cuts.append(report)
+        if len(cuts) == 1:
+            delete_singers(singers, 0)
+
+    settings = comparing(tmp_path, load_rows=4)
+    make_replicator(singers, tmp_path, follow, **settings).run_once()
+    assert [each.cut.exact for each in cuts] == [False, False, True]
+    assert cuts[-1].cut.tables["Singers"].caveats == ()
+    assert read_keys(tmp_path) == [*range(1, 10)]
+    assert_equal(singers, tmp_path)
+
+
+def test_a_comparison_that_removes_nothing_in_the_end_is_made_again(
+    singers: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has found cannot be read at the window's end any more."""
+    write_singers(singers, range(10), "first")
+    replicate(singers, tmp_path, **comparing(tmp_path))
+    delete_singers(singers, 0)
+    write_singers(singers, [1], "second")
+    read, caveats = CopiedRows.read, list[tuple[str, ...]]()
+
+    def read_later(rows: CopiedRows, keys: Collection[Parts], at: int) -> pa.Table:
+        if not caveats:
+            raise VersionExpiredError("the window's end is not kept any more")
+        return read(rows, keys, at)
+
+    def follow(report: CutReport) -> None:
+        caveats.append(report.cut.tables["Singers"].caveats)
+        write_singers(singers, [1], f"later {len(caveats)}")
+        if len(caveats) == 2:
+            following.stop()
+
+    monkeypatch.setattr(CopiedRows, "read", read_later)
+    following = make_replicator(singers, tmp_path, follow, **comparing(tmp_path))
+    following.run()
+    assert caveats == [("rows that were deleted since it was loaded may be in the copy",), ()]
+    assert read_keys(tmp_path) == [*range(1, 10)]
 
 
 def test_keys_are_compared_when_they_are_due() -> None:

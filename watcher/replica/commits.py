@@ -234,9 +234,9 @@ class ReplicaWriter(Generic[Copy]):
             return
         if state.progress is not None or state.end > window.end:
             return
-        if name in window.loaded:
+        if name in window.loads:
             deleted.note(name, window.end)
-        elif deleted.is_due(name):
+        elif name in window.loaded or deleted.is_due(name):  # earlier chunks are of earlier ends
             self._check()
             after = deleted.remove(self._known.open(name), window.captures[name], state, window.end)
             if after is not None:

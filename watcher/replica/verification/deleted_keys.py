@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
@@ -21,6 +21,7 @@ from watcher.replica.verification.comparison import Depth
 from watcher.replica.verification.copied_rows import CopiedRows
 from watcher.replica.verification.replicas import OpenTable, ReplicaTable, VerifyOptions
 from watcher.replica.verification.report import DifferenceKind
+from watcher.spanner.key_values import Parts
 from watcher.spanner.timestamps import format_timestamp
 from watcher.tables.schema_reader import read_epoch
 
@@ -93,14 +94,24 @@ class DeletedKeys:
         if missing := len(kinds) - kinds.count(DifferenceKind.EXTRA):
             COPY_LACKS_ROWS.log(LOG, table=capture.table.name, rows=missing)
         keys = {key for kind, key in found.findings.shown if kind is DifferenceKind.EXTRA}
+        after = self._replace(copy, table, state, keys, end) if keys else None
         if found.complete and found.findings.count == len(found.findings.shown):
             self.note(capture.table.name, end)
-        if not keys:
-            return None
-        # Those that Spanner has are there twice.
+        return after
+
+    def _replace(
+        self,
+        copy: StoredCopy,
+        table: OpenTable,
+        state: CopyState,
+        keys: Collection[Parts],
+        end: int,
+    ) -> CopyState:
+        """Removes the rows of some keys. Those that Spanner has are there twice."""
         rows = CopiedRows.of_table(table).read(keys, end)
         assert isinstance(copy, ReplacingCopy), "every copy that this process writes is one"
-        DELETED_ROWS_REMOVED.log(LOG, table=capture.table.name, rows=len(keys) - rows.num_rows)
+        name = table.replica.table.name
+        DELETED_ROWS_REMOVED.log(LOG, table=name, rows=len(keys) - rows.num_rows)
         return copy.replace_rows(
             Replacement(state.version, KeySet(table.order, keys), rows, KIND), end
         )
