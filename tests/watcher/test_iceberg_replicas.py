@@ -16,6 +16,7 @@ from fixtures.replicas import (
     make_replicator,
     read_rows,
     replicate,
+    verify_folder,
 )
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of, write_singers
@@ -35,6 +36,7 @@ NAMED = ("CREATE SCHEMA app", "CREATE TABLE app.Files (Id INT64, V INT64) PRIMAR
 STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = 'OLD_AND_NEW_VALUES')"
 FOLLOWED = {"capture": "change-stream", "tables": ["*"]}
 NAN = float("nan")
+NOT_REPAIRABLE = 6
 
 
 @pytest.fixture(autouse=True)
@@ -175,3 +177,50 @@ def test_deletes_of_a_polled_table_are_found_by_comparing_keys(
     assert_equal(singers, tmp_path)
     for rows in read_by_others(tmp_path, "Singers"):
         assert sorted(rows["SingerId"].to_pylist()) == [n for n in range(30) if n not in (3, 29)]
+
+
+def test_what_others_put_after_the_newest_window_is_seen_and_not_repaired(
+    singers: Database, tmp_path: Path
+) -> None:
+    """It is in no version of the copy, but readers of the table see it."""
+    write_singers(singers, range(6), "first")
+    replicate(singers, tmp_path)
+    write_singers(singers, [1], "second")
+    replicate(singers, tmp_path)
+    table = open_table(tmp_path, "Singers")
+    table.append(table.scan().to_arrow().slice(0, 2))
+    report = verify_folder(singers, tmp_path)
+    assert (report.equal, report.untouched) == (True, False)
+    (outside,) = report.tables[0].outside
+    assert "append by somebody else" in outside
+    repairing = (
+        "verify",
+        "--repair",
+        "--to",
+        f"iceberg:{tmp_path}",
+        "-d",
+        str(address_of(singers)),
+    )
+    refused = run_command(*repairing)
+    assert refused.returncode == NOT_REPAIRABLE, refused.stdout
+    assert "append by somebody else" in refused.stderr
+    load, merge, _ = (each.snapshot_id for each in table.metadata.snapshots)
+    roll_back(tmp_path, merge)
+    assert verify_folder(singers, tmp_path).untouched
+    with open_table(tmp_path, "Singers").update_schema() as change:
+        change.rename_column("LastName", "Name")
+    (outside,) = verify_folder(singers, tmp_path).tables[0].outside
+    assert "a change of columns by somebody else" in outside
+    with open_table(tmp_path, "Singers").update_schema() as change:
+        change.rename_column("Name", "LastName")
+    roll_back(tmp_path, load)
+    report = verify_folder(singers, tmp_path)
+    assert (report.equal, report.untouched) == (True, False)
+    assert run_command(*repairing).returncode == 0
+    assert verify_folder(singers, tmp_path).untouched
+    assert_equal(singers, tmp_path)
+
+
+def roll_back(folder: Path, snapshot: int) -> None:
+    with open_table(folder, "Singers").manage_snapshots() as change:
+        change.rollback_to_snapshot(snapshot)

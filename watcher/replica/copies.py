@@ -246,6 +246,16 @@ class KeepingCopy(StoredCopy, Protocol):
         ...
 
 
+@runtime_checkable
+class HeadedCopy(StoredCopy, Protocol):
+    """A copy whose versions are ends of windows: what others commit after the newest one is in no
+    version until this product commits on top of it, but readers of the table see it."""
+
+    def list_later(self) -> Sequence[OutsideCommit]:
+        """What others have changed after the newest version, the latest first."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class VersionRows:
     """Rows that only one of two versions of a copy has: ``came`` for the later one."""

@@ -74,9 +74,28 @@ def list_outside(
     place = next((each for each in reversed(by_id.values()) if each.end == upto), None)
     outside = []
     while place is not None and not place.is_known(after):
-        if not place.end and place.operation != REWRITE:
-            outside.append(
-                OutsideCommit(upto, f"{place.operation} by somebody else, snapshot {place.id}")
-            )
+        outside += describe_outside(place, upto)
         place = by_id.get(place.parent) if place.parent is not None else None
     return outside
+
+
+def list_later(snapshots: Iterable[Ancestor], head: int | None) -> list[OutsideCommit]:
+    """What others have changed after the newest snapshot by the consumer, up to the current one,
+    ``head``: the latest first."""
+    by_id = {each.id: each for each in snapshots}
+    own = find_own(by_id, head)
+    end = own.end if own is not None else 0
+    place = by_id.get(head) if head is not None else None
+    outside = []
+    while place is not None and place is not own:
+        outside += describe_outside(place, end)
+        place = by_id.get(place.parent) if place.parent is not None else None
+    return outside
+
+
+def describe_outside(snapshot: Ancestor, version: int) -> list[OutsideCommit]:
+    """What a snapshot has changed; nothing if it is the consumer's own, or has the same rows."""
+    if snapshot.end or snapshot.operation == REWRITE:
+        return []
+    detail = f"{snapshot.operation} by somebody else, snapshot {snapshot.id}"
+    return [OutsideCommit(version, detail)]

@@ -14,7 +14,13 @@ from watcher.model.errors import ReplicaError
 from watcher.replica.copies import CopyState, Needed, OutsideCommit, VersionRows
 from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
 from watcher.replica.iceberg.files import IcebergFiles
-from watcher.replica.iceberg.lineage import Ancestor, disown_stale, find_own, list_outside
+from watcher.replica.iceberg.lineage import (
+    Ancestor,
+    disown_stale,
+    find_own,
+    list_later,
+    list_outside,
+)
 from watcher.replica.iceberg.schemas import convert_schema, plain_field, plain_type
 from watcher.replica.iceberg.versions import VersionReader
 from watcher.replica.loads import CHUNK, ON
@@ -42,6 +48,17 @@ class IcebergCopy:
         """As ``StoredCopy.list_outside``."""
         table = self._open()
         return list_outside(list_ancestors(table, self._consumer), after, upto)
+
+    def list_later(self) -> Sequence[OutsideCommit]:
+        """As ``HeadedCopy.list_later``."""
+        table = self._open()
+        head = table.metadata.current_snapshot_id
+        snapshots = list_ancestors(table, self._consumer)
+        own = find_own({each.id: each for each in snapshots}, head)
+        later = list_later(snapshots, head)
+        if own is not None and has_other_columns(table, own.id):
+            later.insert(0, OutsideCommit(own.end, "a change of columns by somebody else"))
+        return later
 
     def find_end(self, version: int) -> int:
         """As ``StoredCopy.find_end``: a version is the end of a window."""
@@ -139,6 +156,12 @@ def read_marks(table: Table, snapshot: int) -> dict[str, str]:
     summary = found.summary if found is not None else None
     values = summary.additional_properties if summary is not None else {}
     return {name.removeprefix(PREFIX): value for name, value in values.items()}
+
+
+def has_other_columns(table: Table, snapshot: int) -> bool:
+    """Whether a table has other columns now than when a snapshot was made."""
+    before = table.scan(snapshot_id=snapshot).projection()
+    return before.as_struct() != table.schema().as_struct()
 
 
 def open_folder(path: str) -> Table:

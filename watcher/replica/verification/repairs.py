@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import COMPARISON_STARTED, COPY_REPAIRED
-from watcher.replica.copies import OpenCopy, Replacement, ReplacingCopy
+from watcher.replica.copies import HeadedCopy, OpenCopy, Replacement, ReplacingCopy
 from watcher.replica.cuts.cut import Cut
 from watcher.replica.keys.sets import KeySet
 from watcher.replica.verification.comparison import Depth, Found
@@ -115,6 +115,11 @@ def check_repairable(replica: ReplicaTable) -> ReplicaTable:
         )
     if reason := copy.explain_fixed():
         raise ReplicaError(f"{name} cannot be repaired: {reason}; {LOAD_ADVICE}")
+    if isinstance(copy, HeadedCopy) and (later := copy.list_later()):
+        raise ReplicaError(
+            f"{name} cannot be repaired: {later[0].detail}, comes after the newest window; roll the"
+            f" table back to the snapshot before it, or {LOAD_ADVICE}"
+        )
     described = replace(replica.described, version=state.version)
     cut = replace(replica.cut, tables={**replica.cut.tables, name: described})
     return replace(replica, cut=cut)

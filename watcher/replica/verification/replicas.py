@@ -17,6 +17,7 @@ from watcher.model.errors import TableNotFoundError
 from watcher.model.log_events.copies import COMPARISON_STARTED
 from watcher.replica.copies import (
     STAMP_COLUMNS,
+    HeadedCopy,
     OpenCopy,
     StoredCopy,
     check_version,
@@ -118,7 +119,11 @@ def list_outside(copy: StoredCopy, described: TableCut) -> tuple[str, ...]:
     state = copy.read_state()
     if state is None:
         return ()
-    commits = copy.list_outside(described.version, state.version)
+    if state.version < described.version:
+        return (f"version {state.version} is the newest one: the copy was rolled back",)
+    commits = list(copy.list_outside(described.version, state.version))
+    if isinstance(copy, HeadedCopy):
+        commits += copy.list_later()
     return tuple(f"version {each.version}: {each.detail}" for each in commits)
 
 
