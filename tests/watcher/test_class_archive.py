@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from fixtures.commands import run_command
 
+from watcher.model.errors import ConfigurationError
 from watcher.process.spark.class_archive import SUBMIT_OPTIONS, USE, name_archive, offer_archive
 from watcher.process.spark.java import WHEEL_JAVA
 
@@ -61,6 +63,20 @@ def test_the_archive_of_a_user_is_kept(own: Own, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv(SUBMIT_OPTIONS, chosen)
     offer_archive()
     assert os.environ[SUBMIT_OPTIONS] == chosen
+
+
+def test_a_user_without_a_home_has_sessions_without_an_archive(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own()
+    for name in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name)
+    # As in a container whose user is a number.
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    offer_archive()
+    assert os.environ[SUBMIT_OPTIONS] == "-Done=1"
+    with pytest.raises(ConfigurationError, match="this user has no home: set XDG_CACHE_HOME"):
+        name_archive()
 
 
 @pytest.mark.parametrize("changed", ["java/bin/java", "spark/jars"])

@@ -7,6 +7,7 @@ import re
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from fixtures.changing_schemas import watchable_ddl, write_everywhere
 from fixtures.named_rows import KEY, content, load_rows, make_rows
@@ -20,6 +21,7 @@ from watcher.replica.copies import MERGE_ON_READ, CopyState
 from watcher.replica.cuts.cut import Cut, TableCut
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.delta.copy import DeltaCopy
+from watcher.replica.parquet import FILES, ParquetVersion, VersionStore
 from watcher.replica.replica_window import CutReport
 from watcher.replica.upkeep import Compacted, Upkeep
 from watcher.replica.writing.compaction import CompactionPolicy
@@ -204,3 +206,13 @@ def test_cuts_go_in_a_process_that_runs_once(tmp_path: Path) -> None:
     assert len(list((tmp_path / "_cuts").iterdir())) == 3
     replica.prune(86_400.0 / 2)
     assert len(list((tmp_path / "_cuts").iterdir())) == 1
+
+
+def test_folders_of_others_among_the_files_of_parquet_stay(tmp_path: Path) -> None:
+    store, rows = VersionStore(str(tmp_path)), pa.table({"K": [1]})
+    for end in (100, 200):
+        files = store.write_files(f"{FILES}/{end}-x", [rows])
+        store.write(ParquetVersion("c", end, "load", rows.schema, files))
+    (tmp_path / FILES / ".snapshots").mkdir()
+    store.remove_before(300)
+    assert sorted(each.name for each in (tmp_path / FILES).iterdir()) == [".snapshots", "200-x"]

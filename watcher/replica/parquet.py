@@ -181,8 +181,9 @@ class VersionStore:
         selector = FileSelector(str(self._base / FILES), allow_not_found=True)
         for info in self._files.get_file_info(selector):
             folder = f"{FILES}/{info.base_name}"
-            old = info.type == FileType.Directory and read_end(info.base_name) < min(at, in_effect)
-            if old and folder not in folders:
+            written = read_end(info.base_name)
+            old = written is not None and written < min(at, in_effect)
+            if info.type == FileType.Directory and old and folder not in folders:
                 self._files.delete_dir(str(self._base / folder))
 
     def _count_rows(self, folder: str, name: str) -> int:
@@ -306,9 +307,10 @@ def name_version(end: int) -> str:
     return f"{end:0{DIGITS}d}{SUFFIX}"
 
 
-def read_end(folder: str) -> int:
-    """The end in the name of a folder of files."""
-    return int(folder.partition("-")[0])
+def read_end(folder: str) -> int | None:
+    """The end in the name of a folder of files; None for a folder of somebody else."""
+    end = folder.partition("-")[0]
+    return int(end) if end.isdecimal() else None
 
 
 def open_parquet_copies(folder: str, consumer: str) -> OpenCopy:

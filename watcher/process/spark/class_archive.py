@@ -14,11 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from watcher.model.errors import WatcherError
+from watcher.model.errors import ConfigurationError, WatcherError
 from watcher.process.cache_folder import find_cache_folder
 from watcher.process.private_files import explain, make_folder
 from watcher.process.spark.installed_spark import PYTHON_VARIABLE
@@ -44,14 +45,17 @@ class ClassArchive:
 
 def offer_archive() -> None:
     """Sessions that this process makes take the archive of this Java and this Spark, if
-    ``make_archive`` has made one."""
-    path = name_archive()
+    ``make_archive`` has made one. A user without a home has none."""
+    path = None
+    with suppress(ConfigurationError):
+        path = name_archive()
     if path is not None and path.is_file() and USE not in os.environ.get(SUBMIT_OPTIONS, ""):
         os.environ[SUBMIT_OPTIONS] = add_option(USE, path)
 
 
 def name_archive() -> Path | None:
-    """Where the archive of this Java and this Spark is, or would be. None where one is missing."""
+    """Where the archive of this Java and this Spark is, or would be. None where one is missing.
+    Raises ConfigurationError for a user without a home."""
     java, jars = find_java(), find_jars()
     if java is None or jars is None:
         return None
@@ -84,7 +88,8 @@ def add_option(name: str, path: Path) -> str:
 
 
 def require_place() -> Path:
-    """As ``name_archive``. Raises JavaNotFoundError, and WatcherError where there is no Spark."""
+    """As ``name_archive``. Raises JavaNotFoundError, ConfigurationError, and WatcherError where
+    there is no Spark."""
     ensure_java()
     path = name_archive()
     if path is None:
@@ -95,7 +100,8 @@ def require_place() -> Path:
 def make_archive() -> ClassArchive:
     """Runs a short session of Spark, whose Java writes down the classes that it has loaded.
 
-    Raises JavaNotFoundError, FileWriteError, and WatcherError where Java writes no archive.
+    Raises JavaNotFoundError, ConfigurationError, FileWriteError, and WatcherError where Java writes
+    no archive.
     """
     path, began = require_place(), time.monotonic()
     make_folder(path.parent)
