@@ -14,6 +14,7 @@ from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 from fixtures.commands import run_command
 from fixtures.replicas import (
+    CONSUMER,
     assert_equal,
     last_cut,
     make_replicator,
@@ -23,7 +24,8 @@ from fixtures.replicas import (
     replicate,
     verify_folder,
 )
-from fixtures.singers import address_of, write_singers
+from fixtures.server import CopyDatabase
+from fixtures.singers import address_of, make_singers, write_singers
 from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import ConfigurationError, CopyConflictError
@@ -287,3 +289,21 @@ def test_a_folder_is_taken_over(singers: Database, tmp_path: Path) -> None:
     assert_equal(singers, tmp_path)
     with pytest.raises(ConfigurationError, match=r"'two'.*not to.*'one'"):
         replicate(singers, tmp_path, consumer="one")
+
+
+def test_a_folder_that_is_taken_over_by_another_database_is_loaded(
+    singers: Database, copy_database: CopyDatabase, tmp_path: Path
+) -> None:
+    """Also if its consumer has the same name, and an earlier position."""
+    write_singers(singers, range(3), "here")
+    replicate(singers, tmp_path / "before", create_folders=True)
+    other = copy_database(make_singers)
+    write_singers(other, range(9), "there")
+    replicate(other, tmp_path / "lake", create_folders=True)
+    taken = run_command(
+        *("replicate", "--once", "-d", str(address_of(singers)), "-t", "Singers", "--take-over"),
+        *("--to", f"delta:{tmp_path / 'lake'}", "--consumer", CONSUMER, "--json"),
+    )
+    assert taken.returncode == 0, taken.stderr
+    assert json.loads(taken.stdout.splitlines()[0])["loaded"] == {"Singers": 3}
+    assert_equal(singers, tmp_path / "lake")

@@ -35,12 +35,15 @@ class KnownCopies(Generic[Copy]):
         self._refreshed_at = time.monotonic()
         self._end = 0
         self._last: Cut | None = None
+        self._foreign = False
+        """Whether copies that no cut lists may be those of an owner before: of another database."""
         self.opened: dict[str, Copy] = {}
         self.states: dict[str, CopyState] = {}
         self.marks: dict[str, Reason] = {}
 
     def begin(self, last: Cut | None) -> None:
         """What is known is that of the last cut."""
+        self._foreign = last is None and self._manifest.owner.was_taken()
         self.marks = {
             name: reason
             for name, each in (last.tables.items() if last is not None else ())
@@ -97,7 +100,7 @@ class KnownCopies(Generic[Copy]):
         listed = self._last.tables.get(name) if self._last and self._last.end >= start else None
         covered = listed is not None and listed.version <= state.version
         # A table that was dropped and is back begins at the beginning; its copy is the old one's.
-        if not (covered or BEGINNING < start <= state.end):
+        if not (covered or (BEGINNING < start <= state.end and not self._foreign)):
             return False
         if self._lacks_progress(name, state):
             LOAD_PROGRESS_LOST.log(LOG, table=name)

@@ -16,7 +16,7 @@ from watcher.replica.stores.stored_files import (
     replace_known,
 )
 
-NAME = "_owner.json"
+NAME, TAKEN = "_owner.json", "taken"
 TAKE_OVER = (
     "use another folder, or take it over with 'spanner-watcher replicate --take-over', which loads"
     " every table again"
@@ -36,10 +36,11 @@ class Owner:
         """Who has written a cut."""
         return cls(cut.database, cut.consumer, cut.copies)
 
-    def to_text(self) -> str:
-        """As it is stored."""
+    def to_text(self, taken: bool = False) -> str:
+        """As it is stored; ``taken``: there was another owner before."""
         values: dict[str, Any] = {"format": FORMAT, "database": self.database}
-        return json.dumps(values | {"consumer": self.consumer, "copies": self.copies}, indent=1)
+        values |= {"consumer": self.consumer, "copies": self.copies}
+        return json.dumps(values | ({TAKEN: True} if taken else {}), indent=1)
 
     @classmethod
     def from_text(cls, text: str, path: str) -> Owner:
@@ -69,6 +70,13 @@ class OwnerFile:
         except FileNotFoundError:
             return None
 
+    def was_taken(self) -> bool:
+        """Whether the owner has taken it over: what is there may be of another database."""
+        try:
+            return bool(parse_stored(read_whole(self._files, self._path), self._path).get(TAKEN))
+        except FileNotFoundError:
+            return False
+
     def claim(self, owner: Owner) -> None:
         """Makes the folder the owner's, before anything else is written there. Raises
         ConfigurationError where it belongs to another one."""
@@ -88,9 +96,11 @@ class OwnerFile:
         try:
             before = read_whole(self._files, self._path).encode()
         except FileNotFoundError:  # a folder of an earlier release
+            create_new(self._address, NAME, owner.to_text(taken=True).encode())
             self.claim(owner)
             return
-        if not replace_known(self._address, NAME, before, owner.to_text().encode()):
+        text = owner.to_text(taken=True)
+        if not replace_known(self._address, NAME, before, text.encode()):
             raise ConfigurationError(
                 f"{self._folder} is taken over by somebody else at the same time: look who has it"
                 f" now, in {self._path}"
