@@ -107,9 +107,9 @@ def test_what_is_wrong_is_said_before_anything_is_read(singers: Database, tmp_pa
             *("--merge", "merge-on-read"),
         ): "copies in Parquet are merged by copy-on-write",
         (
-            *("replicate", *where, "--to", "delta:x", "--engine", "spark"),
+            *("replicate", *where, "--to", "parquet:x", "--engine", "spark"),
             *("--compaction", "on"),
-        ): "'compaction' is not for engine = 'spark'",
+        ): "'compaction' is not for copies in Parquet",
         ("verify", "--to", "x"): "use delta:x or iceberg:x",
         ("verify", "--to", f"delta:{tmp_path}", "--at", "noon"): "invalid timestamp 'noon'",
     }

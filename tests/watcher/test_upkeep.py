@@ -66,8 +66,10 @@ def test_compaction_may_be_switched_off(create_database: CreateDatabase, tmp_pat
     assert "OPTIMIZE" not in operations
 
 
-def test_spark_is_not_asked_to_compact(create_database: CreateDatabase, tmp_path: Path) -> None:
-    replica = {"to": f"delta:{tmp_path}", "engine": "spark", "compaction_small_files": 1}
+def test_parquet_is_compacted_by_merges_alone(
+    create_database: CreateDatabase, tmp_path: Path
+) -> None:
+    replica = {"to": f"parquet:{tmp_path}", "engine": "spark", "compaction_small_files": 1}
     address = address_of(create_database(*watchable_ddl("A")))
     with pytest.raises(ConfigurationError, match="compaction_small_files"):
         parse_watch_config({"database": str(address), "tables": ["A"], "replica": replica})

@@ -34,6 +34,7 @@ NAMES = (
     "after-arrival-before-move",
     "after-move-before-opening",
     "after-proved-ranges",
+    "before-rewrite",
     "after-rewrite",
     "after-rewrite-files",
     "after-rewrite-commit",

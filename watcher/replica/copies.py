@@ -134,7 +134,17 @@ class CompactionRun:
     deleted: int = 0
 
 
-class TableCopy(StoredCopy, Protocol):
+class CompactedCopy(StoredCopy, Protocol):
+    """A copy whose writer compacts it."""
+
+    def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
+        """Prepares the next merge, and goes on compacting if the copy is to be compacted, within
+        the budget of a run, or with ``whole`` until the files that are chosen next are written.
+        Raises CopyConflictError where another instance has written."""
+        ...
+
+
+class TableCopy(CompactedCopy, Protocol):
     """A copy that this process writes, from Arrow."""
 
     def load(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], end: int) -> CopyState:
@@ -149,12 +159,6 @@ class TableCopy(StoredCopy, Protocol):
     def merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState:
         """Puts each row in the place of that of its key, if it is newer; removes those that are
         ``DELETED_COLUMN``."""
-        ...
-
-    def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
-        """Prepares the next merge, and goes on compacting if the copy is to be compacted, within
-        the budget of a run, or with ``whole`` until the files that are chosen next are written.
-        Raises CopyConflictError where another instance has written."""
         ...
 
 

@@ -12,6 +12,7 @@ from watcher.replica.copies import Merging
 from watcher.replica.formats import EXTENSIONS, CopyFormat, check_merging, find_format
 from watcher.replica.layout import Layout
 from watcher.replica.spark.frames import FrameCopy, FramePlace, OpenFrameCopy
+from watcher.replica.writing.compaction import CompactionPolicy
 
 
 def make_open_copy(
@@ -20,15 +21,17 @@ def make_open_copy(
     folder: str,
     consumer: str,
     merging: Merging | None = None,
+    policy: CompactionPolicy | None = None,
 ) -> OpenFrameCopy:
     """The copies of a replica. ``merging``: how rows are merged; None: as a copy was made, and new
-    ones of Delta and Iceberg are made for merge-on-read. Raises ConfigurationError for a format
+    ones of Delta and Iceberg are made for merge-on-read. ``policy``: how they are compacted; None:
+    not at all. Raises ConfigurationError for a format
     that is not known, that the session does not have, or that is not merged so."""
     chosen = find_format(name)
     check_merging(name, merging)
     check_session(spark, chosen)
     open_copy = resolve_name(chosen.frames)
-    place = FramePlace(folder.rstrip("/"), make_spark_path(folder), consumer, merging)
+    place = FramePlace(folder.rstrip("/"), make_spark_path(folder), consumer, merging, policy)
 
     def open_frames(spark: SparkSession, table: str, layout: Layout | None = None) -> FrameCopy:
         opened: FrameCopy = open_copy(spark, table, place, layout)

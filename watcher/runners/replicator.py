@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -31,7 +30,7 @@ from watcher.replica.table_chunks import WatchLoad
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Compacted
 from watcher.replica.verification.deleted_keys import DeletedKeys
-from watcher.replica.writing.compaction import CompactionPolicy
+from watcher.runners.compaction_runs import make_policy, run_compaction
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
 from watcher.runners.replica_settings import fit_layouts, name_consumer, require_replica
@@ -40,7 +39,6 @@ from watcher.runners.watcher import Watcher
 from watcher.runners.watcher_run.settings import RunContact
 from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.fields import LATEST
-from watcher.settings.sections import ReplicaConfig
 from watcher.settings.watcher import WatchConfig
 from watcher.sinks.callbacks import Callback
 
@@ -137,17 +135,8 @@ class Replicator:
         return DeletedKeys(self.config.address.path, self.consumer, self._replica.compare_keys)
 
     def _compact(self, table: str, copy: TableCopy, key: Sequence[str]) -> Compacted:
-        """A run of compaction, or, in a process that ends after it, all that there are to do."""
-        version: int | None = None
-        while True:
-            began = time.monotonic()
-            run = copy.compact(key, whole=self._once)
-            ended = "abandoned" if run.abandoned else "committed" if run.replaced else None
-            self.metrics.count_compaction(table, run.written, time.monotonic() - began, ended)
-            self.metrics.measure_copy(table, run.files, run.deleted)
-            version = version if run.version is None else run.version
-            if not run.replaced or not run.more or not self._once:
-                return Compacted(version, run.more)
+        """As ``CompactCopy``."""
+        return run_compaction(self.metrics, self._once, table, copy, key)
 
     def _make_sink(self, run: RunContact) -> ReplicaSink:
         path = self.config.address.path
@@ -271,17 +260,6 @@ class Replicator:
             return None
         end = capture.queries.fetch_read_timestamp()
         return plan_columns(copy, capture, state, start, end, self._dropped)
-
-
-def make_policy(replica: ReplicaConfig) -> CompactionPolicy | None:
-    """How copies are compacted; None: not here."""
-    if replica.compaction == "off":
-        return None
-    return CompactionPolicy(
-        replica.compaction_deleted_percent,
-        replica.compaction_small_files,
-        replica.compaction_megabytes,
-    )
 
 
 def prepare_config(config: WatchConfig) -> WatchConfig:

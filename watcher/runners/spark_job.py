@@ -23,7 +23,8 @@ from watcher.replica.cuts.cut import Cause
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.formats import make_session_settings
 from watcher.replica.replica_window import CutReport
-from watcher.runners.replica_settings import require_replica
+from watcher.runners.metrics import Metrics
+from watcher.runners.replica_settings import name_consumer, require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED
 from watcher.runners.spark_replica import ReplicaRequest, start_replica
 from watcher.settings.secret_values import reveal_all
@@ -58,6 +59,7 @@ READ = frozenset(
         "stream.whole_rows",  # a copy has whole rows in any case
         "log_format",  # of the command
         "create_folders",
+        "metrics",
     }
 )
 """The fields that a query of Spark takes besides ``OF_WATCHER``; others are refused."""
@@ -73,6 +75,8 @@ def run_job(
     """Replicates until it is stopped, or ``once`` up to now; ``take_over`` as in
     ``ReplicaRequest``. Raises ConfigurationError, and WatcherError when the query fails."""
     request = replace(make_request(config, report, once), take_over=take_over)
+    if config.metrics is not None and request.metrics is not None:
+        request.metrics.serve(config.metrics.host, config.metrics.port)
     spark = open_session(config)
     try:
         if run_query(spark, request) and once and is_late(request.copies.folder):
@@ -182,11 +186,23 @@ def make_request(
         load_seconds=replica.load_seconds,
         load_rows=replica.load_rows or 0,
         layouts=replica.layout,
+        compaction=replica.compaction,
+        compaction_deleted_percent=replica.compaction_deleted_percent,
+        compaction_small_files=replica.compaction_small_files,
+        compaction_megabytes=replica.compaction_megabytes,
+        metrics=make_metrics(config),
         interval_seconds=None if once else config.interval,
         report=report,
         options=make_options(config),
         create_folders=config.create_folders,
     )
+
+
+def make_metrics(config: WatchConfig) -> Metrics | None:
+    """What counts, where that is to be served."""
+    if config.metrics is None:
+        return None
+    return Metrics(config.consumer or name_consumer(require_replica(config).copies))
 
 
 def check_unused(config: WatchConfig) -> None:

@@ -30,8 +30,16 @@ from watcher.replica.replica_window import CutReport
 from watcher.replica.spark.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.stores.stored_files import remove_folder
 from watcher.replica.target import ReplicaTarget
+from watcher.replica.upkeep import Compacted
 from watcher.replica.window_reads import measure_lag
+from watcher.replica.writing.compaction import (
+    DEFAULT_POLICY,
+    CompactionPolicy,
+    CompactionSwitch,
+)
+from watcher.runners.compaction_runs import make_policy, run_compaction
 from watcher.runners.folders import prepare_any_folder
+from watcher.runners.metrics import Metrics
 from watcher.runners.replica_settings import (
     fit_layouts,
     name_consumer,
@@ -67,7 +75,8 @@ class SparkReplicaSettings:
     """What a query replicates, and to where. ``options`` are those of the source.
 
     ``keep_seconds``: for how long cuts are kept. ``interval_seconds``: the least time between the
-    starts of two micro-batches; None runs up to now, and ends.
+    starts of two micro-batches; None runs up to now, and ends. ``policy``: how copies are
+    compacted; None: not here. ``metrics``: what is counted.
     """
 
     options: Mapping[str, str]
@@ -80,6 +89,8 @@ class SparkReplicaSettings:
     take_over: bool = False
     limit: ChunkLimit = CHUNK_LIMIT
     layouts: Layouts = field(default_factory=dict)
+    policy: CompactionPolicy | None = None
+    metrics: Metrics | None = None
 
     @property
     def source(self) -> SourceOptions:
@@ -100,7 +111,14 @@ class SparkReplica:
         self._epochs: Epochs[Scan] = Epochs(self._scan.queries.stream, self._resolve)
         self._session: SparkSession | None = None
         self._pace = ChunkPace(settings.limit)
+        self._metrics = settings.metrics or Metrics(self._consumer)
         self._writer = self._make_writer()
+
+    @property
+    def _consumer(self) -> str:
+        consumer = self._settings.source.consumer
+        assert consumer is not None, "make_settings names the consumer"
+        return consumer
 
     def check_copies(self, spark: SparkSession) -> None:
         """Raises ConfigurationError for a copy that is there and was made with other partitions, or
@@ -151,11 +169,24 @@ class SparkReplica:
         return captures
 
     def _make_writer(self) -> ReplicaWriter[FrameCopy]:
-        settings, source = self._settings, self._settings.source
-        assert source.consumer is not None, "make_settings names the consumer"
-        manifest = Manifest(settings.folder)
-        target = ReplicaTarget(self._open, manifest, settings.keep_seconds, settings.format)
-        return ReplicaWriter(source.address.path, source.consumer, target, report=settings.report)
+        settings, path = self._settings, self._settings.source.address.path
+        target = ReplicaTarget(
+            self._open,
+            Manifest(settings.folder),
+            settings.keep_seconds,
+            settings.format,
+            None if settings.policy is None else self._compact,
+        )
+        return ReplicaWriter(path, self._consumer, target, report=self._report)
+
+    def _compact(self, table: str, copy: FrameCopy, key: Sequence[str]) -> Compacted:
+        """As ``CompactCopy``."""
+        once = self._settings.interval_seconds is None
+        return run_compaction(self._metrics, once, table, copy, key)
+
+    def _report(self, report: CutReport) -> None:
+        self._metrics.count_window({**report.loaded, **report.merged}, report.cut.end)
+        self._settings.report(report)
 
     def _open(self, table: str) -> FrameCopy:
         assert self._session is not None, "copies are opened by micro-batches"
@@ -195,9 +226,11 @@ class ReplicaRequest:
     ``deleted`` maps tables to their soft-delete columns. ``take_over``: the folder is made this
     consumer's where it belongs to another one, and every table is loaded again.
     ``merge``: how rows are merged, ``merge-on-read`` or ``copy-on-write``; None: as each copy was
-    made, and new ones on read. ``create_folders``: as in a watcher's file. ``load_seconds``: for so
-    long a micro-batch loads, ``load_rows``: so many rows a chunk of a load has at most (0: as many
-    as fit). ``layouts``: how the rows of copies lie in their files, by table."""
+    made, and new ones on read. ``compaction`` and what begins so: as in ``[replica]`` of a file.
+    ``metrics``: what counts windows and compactions; None: they are not shown.
+    ``create_folders``: as in a watcher's file. ``load_seconds``: for so long a micro-batch loads,
+    ``load_rows``: so many rows a chunk of a load has at most (0: as many as fit). ``layouts``: how
+    the rows of copies lie in their files, by table."""
 
     database: str
     tables: Sequence[str]
@@ -218,6 +251,11 @@ class ReplicaRequest:
     load_seconds: float = CHUNK_LIMIT.seconds
     load_rows: int = 0
     layouts: Mapping[str, Layout | Mapping[str, object]] = field(default_factory=dict)
+    compaction: CompactionSwitch = "on"
+    compaction_deleted_percent: float = DEFAULT_POLICY.deleted_percent
+    compaction_small_files: int = DEFAULT_POLICY.small_files
+    compaction_megabytes: float = DEFAULT_POLICY.megabytes
+    metrics: Metrics | None = None
 
     @property
     def copies(self) -> CopiesDestination:
@@ -255,6 +293,8 @@ class ReplicaRequest:
             self.take_over,
             ChunkLimit(self.load_seconds, self.load_rows),
             layouts,
+            make_policy(self),
+            self.metrics,
         )
         _ = settings.source
         return settings
@@ -294,7 +334,8 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     consumer = settings.source.consumer
     assert consumer is not None, "a request names the consumer"
     prepare_any_folder("to", settings.folder, request.create_folders)
-    copies = make_open_copy(spark, settings.format, settings.folder, consumer, request.merge)
+    place = (settings.format, settings.folder, consumer)
+    copies = make_open_copy(spark, *place, request.merge, settings.policy)
     register_source(spark)
     replica = SparkReplica(settings, copies)
     replica.check_copies(spark)

@@ -14,8 +14,9 @@ from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import COPY_ON_WRITE, Dropped
 from watcher.replica.cuts.modes import LATEST, Mode
-from watcher.replica.formats import FORMATS, check_merging
+from watcher.replica.formats import FORMATS, PARQUET, check_merging
 from watcher.replica.layout import Layout
+from watcher.replica.writing.compaction import DEFAULT_POLICY, CompactionSwitch
 from watcher.settings.destination_grammar import (
     ChangesDestination,
     CopiesDestination,
@@ -147,7 +148,7 @@ class PageConfig(Section):
 
 
 class ReplicaConfig(Section):
-    """Where ``spanner-watcher replicate`` keeps copies. Without Spark it compacts them, too."""
+    """Where ``spanner-watcher replicate`` keeps copies. It compacts them, too."""
 
     to: Annotated[Text, check_by(parse_copies_destination)]
     """The copies: ``delta:FOLDER``, ``iceberg:FOLDER`` or ``iceberg:CATALOG.NAMESPACE``; with Spark
@@ -171,16 +172,18 @@ class ReplicaConfig(Section):
     """Whether copies in Delta have the change data feed: beside each merge, a file says which rows
     it has changed, as they were and as they are. Copies that are there get it with the next
     merge."""
-    compaction: Literal["on", "off"] = "on"
-    """Whether this process compacts copies between windows, and removes data files that no cut
-    needs; ``off``: compaction and VACUUM are the owner's."""
-    compaction_deleted_percent: Annotated[float, Field(ge=0, le=100)] = 5.0
+    compaction: CompactionSwitch = "on"
+    """Whether copies are compacted between windows, and data files that no cut needs are removed;
+    ``off``: compaction and VACUUM are the owner's. Copies in Parquet are compacted by merges."""
+    compaction_deleted_percent: Annotated[float, Field(ge=0, le=100)] = (
+        DEFAULT_POLICY.deleted_percent
+    )
     """A data file of which more of the rows are deleted, and 10,000 at least, is written anew."""
-    compaction_small_files: Annotated[int, Field(ge=1)] = 8
+    compaction_small_files: Annotated[int, Field(ge=1)] = DEFAULT_POLICY.small_files
     """If a copy has more data files below 16 MB, some become one."""
-    compaction_megabytes: Annotated[float, Field(gt=0)] = 32.0
-    """How much of old data files is written anew between two windows; larger files take several.
-    ``--once`` writes all anew that has to be."""
+    compaction_megabytes: Annotated[float, Field(gt=0)] = DEFAULT_POLICY.megabytes
+    """How much of old data files is written anew between two windows; larger files take several;
+    of Iceberg by Spark, one. ``--once`` writes all anew that has to be."""
     load_seconds: Duration = 60.0
     """A load is made in chunks, each of which is read for so long at most, between two windows. It
     must be much shorter than the database's ``version_retention_period``."""
@@ -240,10 +243,10 @@ class ReplicaConfig(Section):
         except ConfigurationError as error:
             raise ValueError(str(error)) from error
         given = [name for name in self.model_fields_set if name.startswith("compaction")]
-        if self.engine == "spark" and given:
+        if self.format == PARQUET and given:
             raise ValueError(
-                f"'{min(given)}' is not for engine = 'spark': compaction and clean-up of its copies"
-                " are yours; remove one of them"
+                f"'{min(given)}' is not for copies in Parquet, whose merges put small files"
+                " together: remove it, or use another format"
             )
         if self.engine == "spark" and "load_parallelism" in self.model_fields_set:
             raise ValueError(

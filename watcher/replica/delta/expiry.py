@@ -22,7 +22,7 @@ from watcher.replica.delta.snapshot import LiveFile, Snapshot, SnapshotReader
 MARGIN = 86_400_000_000
 """A day in microseconds: clocks of machines, how late a cut may name the version of a table that is
 idle, and readers that have begun."""
-HERE, DATA_FILE = PurePosixPath(), ".parquet"
+HERE, DATA_FILE, SPARKS_VECTOR = PurePosixPath(), ".parquet", ".bin"
 LOG_CLEANUP, LOG_RETENTION = "delta.enableExpiredLogCleanup", "delta.logRetentionDuration"
 LOG_DAYS = 30.0
 """For how long Delta keeps entries of its log by default."""
@@ -54,6 +54,7 @@ class FileExpiry:
             here = kept | {PurePosixPath(unquote(path)) for path in unfinished}
             partitioned = bool(snapshot.metadata["partitionColumns"])
             self._files.remove_files(HERE, DATA_FILE, here, limit, partitioned)
+            self._files.remove_files(HERE, SPARKS_VECTOR, here, limit)
             self._files.remove_files(PurePosixPath(CHANGES), DATA_FILE, (), limit)
         self._remove_entries(snapshot, needed)
 

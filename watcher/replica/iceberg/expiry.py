@@ -10,6 +10,7 @@ from pyiceberg.table import Table
 
 from watcher.replica.copies import Needed
 from watcher.replica.iceberg.io import SafeFileIO
+from watcher.replica.iceberg.lineage import list_expired
 from watcher.replica.iceberg.manifests import Part, read_parts
 from watcher.replica.iceberg.stored_copy import list_ancestors
 
@@ -23,15 +24,8 @@ more may be there before they are removed."""
 def expire_snapshots(table: Table, consumer: str, needed: Needed) -> None:
     """Removes snapshots before the lowest version that a cut names, and so many that not more than
     ``SNAPSHOTS_MAX`` are left. The newest one of the consumer stays, and what has a name."""
-    listed = list_ancestors(table, consumer)
-    ends = [place for place, each in enumerate(listed) if each.end]
-    first = next((place for place in ends if listed[place].end >= needed.version), 0)
-    if not ends or not needed.version:
-        first = 0
-    first = max(first, len(listed) - SNAPSHOTS_MAX)
-    first = min(first, ends[-1] if ends else 0)
     named = {each.snapshot_id for each in table.metadata.refs.values()}
-    gone = [each.id for each in listed[:first] if each.id not in named]
+    gone = list_expired(list_ancestors(table, consumer), needed, named, SNAPSHOTS_MAX)
     if not gone:
         return
     try:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from watcher.replica.copies import OutsideCommit
+from watcher.replica.copies import Needed, OutsideCommit
 from watcher.replica.loads import CHUNK
 
 REWRITE = "replace"
@@ -99,3 +99,23 @@ def describe_outside(snapshot: Ancestor, version: int) -> list[OutsideCommit]:
         return []
     detail = f"{snapshot.operation} by somebody else, snapshot {snapshot.id}"
     return [OutsideCommit(version, detail)]
+
+
+def list_expired(
+    snapshots: Sequence[Ancestor],
+    needed: Needed,
+    named: Collection[int],
+    at_most: int | None = None,
+) -> list[int]:
+    """The IDs of the snapshots before the lowest version that a cut names, and of so many that not
+    more than ``at_most`` are left. The newest one of the consumer stays, and what is ``named``."""
+    ends = [place for place, each in enumerate(snapshots) if each.end]
+    if not ends:
+        return []
+    first = 0
+    if needed.version:
+        first = next((place for place in ends if snapshots[place].end >= needed.version), 0)
+    if at_most is not None:
+        first = max(first, len(snapshots) - at_most)
+    first = min(first, ends[-1])
+    return [each.id for each in snapshots[:first] if each.id not in named]

@@ -1,4 +1,5 @@
-"""What the copy of a table is called in Iceberg, whose catalogs take some names for themselves."""
+"""What the copy of a table, and its properties, are called in Iceberg. Its catalogs take some names
+for themselves."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ METADATA_TABLES = frozenset(
 """Iceberg's MetadataTableType, in lower case, and the changelog of Spark: a catalog takes such a
 name for what it shows of another table."""
 ESCAPE = "_"
+MERGE_MODE = "write.merge.mode"
+"""The property of a table that says how Spark merges rows."""
 
 
 def name_copy(table: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED
+from watcher.process.extras import require_extras
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
@@ -20,7 +22,7 @@ from watcher.replica.copies import (
     OutsideCommit,
     make_conflict,
 )
-from watcher.replica.cuts.cut import FORMAT
+from watcher.replica.cuts.cut import DELTA, FORMAT
 from watcher.replica.cuts.modes import LATEST, check_mode
 from watcher.replica.delta.log import LOAD, DeltaLog
 from watcher.replica.delta.log import METADATA as MARK
@@ -29,7 +31,8 @@ from watcher.replica.loads import CHUNK, ON
 from watcher.replica.merge_sql import SPARK
 from watcher.replica.spark.chunked_tables import ChunkCommit, ChunkedTable
 from watcher.replica.spark.delta_partitions import check_values, explain_values
-from watcher.replica.spark.frames import FramePlace, first_line
+from watcher.replica.spark.frames import CopyUpkeep, FramePlace, first_line
+from watcher.replica.writing.compaction import CompactionPolicy
 
 LOG = logging.getLogger("watcher.replica")
 LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
@@ -41,6 +44,8 @@ METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 NO_TABLE = frozenset(
     {"DELTA_TABLE_ONLY_OPERATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST"}
 )
+UPKEEP = "watcher.replica.spark.delta_upkeep:DeltaUpkeep"
+"""Loaded where copies are compacted: a query that only writes them does not need its libraries."""
 MORE_COMMITS = 10
 """How many commits of others may follow a write before it is looked up."""
 LIMITS = (20, 1000)
@@ -61,6 +66,8 @@ class SparkDeltaCopy(ChunkedTable):
         super().__init__(spark, f"delta.{SPARK.quote(self._path)}", place, layout, path)
         self._log = DeltaLog(path, self._consumer)
         self._has_vectors = False
+        if place.policy is not None:
+            self._upkeep = open_upkeep(path, place.policy)
 
     def _read_stored(self) -> CopyState | None:
         """The copy as it is, apart from its load."""
@@ -228,3 +235,10 @@ def has_hidden_name(rows: DataFrame) -> bool:
     """Whether a column has the name by which Delta asks Spark for the place of a row, which is
     ambiguous then: such a table cannot be merged on read by Spark."""
     return "_metadata" in {name.casefold() for name in rows.columns}
+
+
+def open_upkeep(path: str, policy: CompactionPolicy) -> CopyUpkeep:
+    """That of a copy, which this process does without Spark. Raises MissingExtraError."""
+    require_extras(DELTA)
+    opened: CopyUpkeep = resolve_name(UPKEEP)(path, policy)
+    return opened

@@ -14,10 +14,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from watcher.process.spark.arrow_schemas import convert_to_arrow_schema
-from watcher.replica.copies import CopyState, Merging, Needed, StoredCopy
+from watcher.replica.copies import CompactedCopy, CompactionRun, CopyState, Merging, Needed
 from watcher.replica.layout import PLAIN, Layout, check_partitions
 from watcher.replica.loads import LoadProgress
 from watcher.replica.merge_sql import SPARK, render_spark_merge
+from watcher.replica.writing.compaction import CompactionPolicy
 
 ROWS_VIEW = "spanner_watcher_rows"
 """The rows that a statement writes."""
@@ -35,18 +36,32 @@ class FrameChunk:
 class FramePlace:
     """Where the copies of a replica are, and whose. ``location`` is the folder as Spark names it.
     ``merging``: how rows are merged; None: as a copy was made, and a new one is made for
-    merge-on-read."""
+    merge-on-read. ``policy``: how they are compacted; None: that, and the removal of what no cut
+    needs, is the owner's."""
 
     folder: str
     location: str
     consumer: str
     merging: Merging | None = None
+    policy: CompactionPolicy | None = None
 
 
 WHOLE = FrameChunk()
 
 
-class FrameCopy(StoredCopy, Protocol):
+class CopyUpkeep(Protocol):
+    """Compaction and retention of a copy."""
+
+    def compact(self, whole: bool) -> CompactionRun:
+        """As ``CompactedCopy.compact``."""
+        ...
+
+    def remove_before(self, needed: Needed) -> None:
+        """As ``StoredCopy.remove_before``."""
+        ...
+
+
+class FrameCopy(CompactedCopy, Protocol):
     """A copy that Spark writes, from data frames. ``takes_chunks``: it can be loaded in chunks."""
 
     takes_chunks: bool
@@ -91,6 +106,8 @@ class SparkTable(ABC):
         self._stated = layout
         self._layout = layout or PLAIN
         self._is_settled = False
+        self._upkeep: CopyUpkeep | None = None
+        """None: it is the owner's."""
 
     @abstractmethod
     def read_frame(self, version: int) -> DataFrame:
@@ -120,8 +137,14 @@ class SparkTable(ABC):
         """As ``StoredCopy.scan``."""
         return scan_frame(self.read_frame(version), columns)
 
-    def remove_before(self, needed: Needed) -> None:  # noqa: B027 (nothing is done)
-        """As ``StoredCopy.remove_before``: the clean-up of the format is the owner's."""
+    def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:  # noqa: ARG002 (Spark finds rows itself)
+        """As ``FrameCopy.compact``."""
+        return CompactionRun() if self._upkeep is None else self._upkeep.compact(whole)
+
+    def remove_before(self, needed: Needed) -> None:
+        """As ``StoredCopy.remove_before``."""
+        if self._upkeep is not None:
+            self._upkeep.remove_before(needed)
 
     def _merge(self, rows: DataFrame, key: Sequence[str], settings: Mapping[str, str]) -> None:
         self._run(render_spark_merge(self._name, ROWS_VIEW, rows.columns, key), rows, settings)

@@ -24,7 +24,7 @@ from watcher.replica.copies import (
 )
 from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
 from watcher.replica.iceberg.lineage import LOAD, Ancestor, disown_stale, list_outside
-from watcher.replica.iceberg.names import name_copy
+from watcher.replica.iceberg.names import MERGE_MODE, name_copy
 from watcher.replica.layout import Layout
 from watcher.replica.loads import CHUNK, ON
 from watcher.replica.merge_sql import SPARK
@@ -42,6 +42,7 @@ from watcher.replica.spark.iceberg_layout import (
     render_order,
     render_table,
 )
+from watcher.replica.spark.iceberg_upkeep import IcebergUpkeep
 
 LOG = logging.getLogger("watcher.replica")
 CATALOG = "spark.sql.catalog"
@@ -51,7 +52,6 @@ TABLE_PROPERTIES = {
     # A MERGE is refused where another writer has added rows meanwhile.
     "write.merge.isolation-level": "serializable",
 }
-MERGE_MODE = "write.merge.mode"
 NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
 
 
@@ -80,6 +80,9 @@ class SparkIcebergCopy(ChunkedTable):
         super().__init__(spark, name, place, layout, folder)
         self._newest: IcebergCommit | None = None
         self._is_set = False
+        if place.policy is not None:
+            reads = (self._read_snapshots, lambda: self._layout)
+            self._upkeep = IcebergUpkeep(spark, self._catalog, self._copy, place.policy, *reads)
 
     def _read_stored(self) -> CopyState | None:
         if not self._exists():

@@ -7,12 +7,15 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+from watcher.model.errors import ConfigurationError
 
 if TYPE_CHECKING:
     # Settings have a policy where the libraries of copies are not installed.
     from watcher.replica.writing.live_files import F
 
+CompactionSwitch = Literal["on", "off"]
 SMALL_SHARE = 16
 """Files below such a part of the size of files are small: 16 MB by default."""
 FAN = 8
@@ -23,20 +26,32 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CompactionPolicy:
-    """``deleted_percent``: a file of which more rows are gone is written anew, if they are as many
-    as ``deleted_rows``: fewer are not worth a commit. ``small_files``: if
+    """How copies are compacted. ``deleted_percent``: a file of which more rows are gone is written
+    anew, if they are as many as ``deleted_rows``: fewer are not worth a commit. ``small_files``: if
     there are more, some become one. ``megabytes``: how much of old files is read in a run, between
-    two windows; a rewrite that needs more goes on in the next run."""
+    two windows; a rewrite that needs more goes on in the next run. Raises ConfigurationError."""
 
-    deleted_percent: float
-    small_files: int
-    megabytes: float
+    deleted_percent: float = 5.0
+    small_files: int = 8
+    megabytes: float = 32.0
     deleted_rows: int = 10_000
+
+    def __post_init__(self) -> None:
+        """Raises ConfigurationError for what no copy can have."""
+        if not 0 <= self.deleted_percent <= 100 or self.small_files < 1 or self.megabytes <= 0:
+            raise ConfigurationError(
+                f"invalid compaction: {self.deleted_percent} % deleted rows, {self.small_files}"
+                f" small files, {self.megabytes} MB between two windows; use 0 to 100, 1 or more,"
+                " more than 0"
+            )
 
     @property
     def bytes_a_run(self) -> float:
         """The budget of a run."""
         return self.megabytes * MEGABYTE
+
+
+DEFAULT_POLICY = CompactionPolicy()
 
 
 class Sized(Protocol):
