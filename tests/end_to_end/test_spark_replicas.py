@@ -33,6 +33,7 @@ from watcher.replica.cuts.cut import DELTA, Cut
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.formats import ICEBERG, PARQUET
 from watcher.replica.replica_window import CutReport
+from watcher.replica.spark.iceberg import add_catalog
 
 pytestmark = [
     pytest.mark.spark,
@@ -121,6 +122,11 @@ def test_damage_to_a_copy_by_spark_is_repaired_without_it(
     database = create_database(*watchable_ddl("A"))
     write_table(database, *range(8), table="A", Version=1)
     replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format)
+    if lake_format == ICEBERG:
+        # A cut names the snapshot of a window: the next window has what others have done before it.
+        name = f"`{add_catalog(spark, tmp_path.as_uri())}`.A"
+        spark.sql(f"DELETE FROM {name} WHERE Id = 3")
+        spark.sql(f"UPDATE {name} SET Version = 9 WHERE Id = 5")
     write_table(database, 2, table="A", Version=2)
     replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format)
     if lake_format == DELTA:
@@ -132,14 +138,10 @@ def test_damage_to_a_copy_by_spark_is_repaired_without_it(
             pq.write_table(rows.filter(pc.field("Id") != 3), file)
     target = ("--to", f"{lake_format}:{tmp_path}", "-d", str(address_of(database)))
     done = run_command("verify", *target, "--repair", "--json")
-    if lake_format == ICEBERG:
-        assert done.returncode == 6
-        assert "written by Spark alone" in done.stderr
-        return
     assert done.returncode == 0, done.stderr
     (table,) = json.loads(done.stdout)["tables"]
     assert table["repair"]["missing"] == 1
-    assert table["repair"]["changed"] == (1 if lake_format == DELTA else 0)
+    assert table["repair"]["changed"] == (0 if lake_format == PARQUET else 1)
     assert_equal(database, tmp_path)
     write_table(database, 5, 9, table="A", Version=3)
     (*_, last) = replicate_by_spark(spark, database, tmp_path, ("A",), format=lake_format)

@@ -6,12 +6,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
 from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import COPY_RENAMED, LOAD_PROGRESS_MISSING
 from watcher.replica.copies import (
+    COPY_ON_WRITE,
+    MERGE_ON_READ,
     CompactionRun,
     CopyState,
     Merging,
@@ -31,11 +34,18 @@ from watcher.replica.iceberg.expiry import (
     expire_snapshots,
     remove_files,
 )
+from watcher.replica.iceberg.folder_tables import FolderTables
 from watcher.replica.iceberg.lineage import LOAD
-from watcher.replica.iceberg.names import name_copy
+from watcher.replica.iceberg.names import MERGE_MODE, name_copy
 from watcher.replica.iceberg.partitions import list_partitions, list_sources
 from watcher.replica.iceberg.schemas import evolve_schema, plain_field
-from watcher.replica.iceberg.stored_copy import IcebergCopy, find_newest, open_read, read_marks
+from watcher.replica.iceberg.stored_copy import (
+    IcebergCopy,
+    find_newest,
+    open_folder,
+    open_read,
+    read_marks,
+)
 from watcher.replica.iceberg.table import PositionTable
 from watcher.replica.iceberg.versions import IcebergVersion
 from watcher.replica.layout import Layout, Layouts, check_partitions, find_layout
@@ -249,13 +259,43 @@ class IcebergTableCopy(IcebergCopy):
         return values | {PREFIX + name: value for name, value in self._load.mark.items()}
 
 
+class SparkWrittenCopy(IcebergCopy):
+    """A copy that Spark has written in a folder of this machine: this process can replace rows of
+    it."""
+
+    def __init__(self, folder: str, table: str, consumer: str) -> None:
+        self._written = IcebergTableCopy(FolderTables(folder), table, consumer)
+        path = f"{folder}/{name_copy(table)}"
+        super().__init__(path, consumer, partial(open_folder, path))
+
+    def explain_fixed(self) -> str:
+        """As ``ReplacingCopy.explain_fixed``."""
+        try:
+            state = self._written.read_state()
+        except ReplicaError as error:
+            return str(error)
+        if state is None or state.progress is not None:
+            return "its load is not finished: let 'replicate' finish it"
+        if self._open().properties.get(MERGE_MODE) != MERGE_ON_READ:
+            return (
+                f"its table is merged by {COPY_ON_WRITE}, and a repair would write position deletes"
+            )
+        return ""
+
+    def replace_rows(self, replacement: Replacement, end: int) -> CopyState:
+        """As ``ReplacingCopy.replace_rows``."""
+        return self._written.replace_rows(replacement, end)
+
+
 def open_iceberg_copies(folder: str, consumer: str) -> OpenCopy:
     """The copies of a replica, to read them: of this process, also in a namespace, or of Spark,
     each in a folder of its own: ``name_copy``."""
     base = folder.rstrip("/")
     if is_namespace(folder) or has_catalog(base):
         return open_written_copies(base, consumer)
-    return lambda table: open_read(f"{base}/{name_copy(table)}", consumer)
+    if "://" in base:
+        return lambda table: open_read(f"{base}/{name_copy(table)}", consumer)
+    return lambda table: SparkWrittenCopy(base, table, consumer)
 
 
 def open_written_copies(
