@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from google.cloud.spanner_v1 import COMMIT_TIMESTAMP, KeySet
 from google.cloud.spanner_v1.database import Database
@@ -16,12 +17,14 @@ from ddl.rules.dependents import list_dependents, name_dropped
 from ddl.rules.evolve import apply_step
 from ddl.rules.limits import TABLES_MAX
 from spanner_schema.model.errors import NameNotFoundError, PlanError, SchemaError
-from spanner_schema.model.names import TABLE_NAME_CHARACTERS_MAX
+from spanner_schema.model.names import TABLE_NAME_CHARACTERS_MAX, same_name
 from spanner_schema.model.schema import Dialect, Schema, Table
 from spanner_schema.model.steps import (
     AddColumn,
+    AlterChangeStream,
     CreateIndex,
     CreateTable,
+    DropChangeStream,
     DropColumn,
     DropIndex,
     DropTable,
@@ -30,6 +33,7 @@ from spanner_schema.model.steps import (
 )
 from spanner_schema.syntax.parse import parse_statement
 from spanner_schema.syntax.render import render_step
+from spanner_schema.watched.ownership import fold
 from spanner_schema.watched.records import (
     RECORDED_SCHEMA,
     RECORDS,
@@ -124,9 +128,15 @@ def select_rollback_statements(
     Raises PlanError if other objects depend on what would be dropped, with all of them.
     """
     statements, used = [], []
-    for table in tables:
-        for sql in records.get(table, Record()).down:
-            step = parse_statement(sql, schema.dialect)
+    recorded = [
+        (table, parse_statement(sql, schema.dialect))
+        for table in tables
+        for sql in records.get(table, Record()).down
+    ]
+    created = fold(step.name for _, step in recorded if isinstance(step, DropChangeStream))
+    for table, undo in recorded:
+        for step in leave_others_watched(undo, schema, table, created):
+            sql = render_step(step, schema.dialect)
             dependents = dict.fromkeys(list_dependents(step, schema))
             if dependents:
                 used.append(f"{name_dropped(step)} is used by {', '.join(dependents)}")
@@ -147,6 +157,27 @@ def select_rollback_statements(
             " changed"
         )
     return statements
+
+
+def leave_others_watched(
+    step: Step, schema: Schema, table: str, created: Collection[str]
+) -> tuple[Step, ...]:
+    """What undoes a step now. A change stream that was made, or extended, for one table may watch
+    others since: it only loses this one, and is dropped without any, if it is among the
+    ``created`` ones."""
+    if isinstance(step, DropChangeStream):
+        name = step.name
+    elif isinstance(step, AlterChangeStream) and "watches" in step.changes:
+        name = step.change_stream.name
+    else:
+        return (step,)
+    stream = schema.change_stream(name)
+    if stream is None or stream.for_all:
+        return ()
+    others = tuple(each for each in stream.watches if not same_name(each.table, table))
+    if not others and name.casefold() in created:
+        return (DropChangeStream(stream.name),)
+    return (AlterChangeStream(replace(stream, watches=others), frozenset({"watches"})),)
 
 
 def delete_records(database: Database, tables: Sequence[str], schema: Schema) -> None:

@@ -222,6 +222,24 @@ def test_a_table_of_change_sets_stays_once_it_has_columns_of_an_application(
 
 
 @pytest.mark.both_dialects
+@pytest.mark.parametrize("taken", [0, 1, 2])
+@pytest.mark.ddl(*(f"CREATE TABLE {name} (Id INT64) PRIMARY KEY (Id)" for name in "ABC"))
+def test_the_other_tables_of_a_change_stream_are_watched_on(database: Database, taken: int) -> None:
+    before = read_schema(database)
+    names = [table.name for table in before.tables]
+    for name in names:
+        options = WatchOptions(strategy=Strategy.CHANGE_STREAM)
+        apply_plan(database, make_plan(read_schema(database), [name], options))
+    roll_back(database, [names[taken]])
+    (stream,) = read_schema(database).change_streams
+    others = [name for name in names if name != names[taken]]
+    assert [watched.table for watched in stream.watches] == others
+    roll_back(database)
+    left = [each.watches for each in read_schema(database).change_streams]
+    assert left == ([()] if taken == 0 else []), "who made the stream is gone from the records"
+
+
+@pytest.mark.both_dialects
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.4])
 def test_apply_killed_at_any_moment_is_finished_by_the_next(
     create_database: Callable[..., Database], dialect: Dialect, delay: float
