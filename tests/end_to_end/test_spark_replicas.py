@@ -116,6 +116,32 @@ def test_columns_that_change_in_the_middle(
     assert_equal(database, tmp_path, first.cut)
 
 
+def test_a_new_column_that_is_null_needs_no_load(
+    spark: SparkSession, create_database: CreateDatabase, lake_format: str, tmp_path: Path
+) -> None:
+    """In a window with rows of the table, and in one without; earlier cuts stay as they are."""
+    tables = ("A", "B")
+    database = create_database(*watchable_ddl("A"), *watchable_ddl("B"))
+    write_table(database, 1, 2, table="A", Version=1)
+    (first, *_) = replicate_by_spark(spark, database, tmp_path, tables, format=lake_format)
+    change_schema(database, "ALTER TABLE A ADD COLUMN Name STRING(MAX)")
+    write_table(database, 2, 3, table="A", Version=2, Name="two")
+    reports = replicate_by_spark(spark, database, tmp_path, tables, format=lake_format)
+    names = {row["Id"]: row["Name"] for row in read_rows(tmp_path, "A")}
+    assert names == {1: None, 2: "two", 3: "two"}
+    assert_equal(database, tmp_path)
+    change_schema(database, "ALTER TABLE A ADD COLUMN Numbers ARRAY<INT64>")
+    write_table(database, 1, table="B", Version=1)
+    reports += replicate_by_spark(spark, database, tmp_path, tables, format=lake_format)
+    assert {row["Numbers"] for row in read_rows(tmp_path, "A")} == {None}
+    assert_equal(database, tmp_path)
+    assert any(report.loaded for report in reports) == (lake_format == PARQUET)
+    write_table(database, 1, table="A", Version=3, Numbers=[5])
+    replicate_by_spark(spark, database, tmp_path, tables, format=lake_format)
+    assert_equal(database, tmp_path)
+    assert_equal(database, tmp_path, first.cut)
+
+
 def test_damage_to_a_copy_by_spark_is_repaired_without_it(
     spark: SparkSession, create_database: CreateDatabase, lake_format: str, tmp_path: Path
 ) -> None:

@@ -256,10 +256,10 @@ class Replicator:
     ) -> ColumnPlan | None:
         """How a copy gets the columns that it lacks without a load; None: it cannot. ``start``:
         where the next window starts."""
-        if self._replica.engine == "spark":
-            return None
         end = capture.queries.fetch_read_timestamp()
-        return plan_columns(copy, capture, state, start, end, self._dropped)
+        plan = plan_columns(copy, capture, state, start, end, self._dropped)
+        by_spark = self._replica.engine == "spark"
+        return None if plan is not None and plan.has_values and by_spark else plan
 
 
 def prepare_config(config: WatchConfig) -> WatchConfig:

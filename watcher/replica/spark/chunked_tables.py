@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from watcher.model.log_events.copies import LOAD_PROGRESS_MISSING
-from watcher.replica.copies import CopyState, make_conflict
+from watcher.replica.copies import CopyState, NewColumns, make_conflict
 from watcher.replica.layout import Layout, check_kept
 from watcher.replica.loads import CHUNK, CopyLoad, name_chunk
 from watcher.replica.spark.frames import WHOLE, FrameChunk, FramePlace, SparkTable
@@ -64,6 +64,10 @@ class ChunkedTable(SparkTable):
     ) -> tuple[CopyState, int]:
         """Commits the rows of a chunk: the copy's state, and how many rows."""
 
+    @abstractmethod
+    def _commit_columns(self, before: CopyState, columns: NewColumns) -> CopyState:
+        """Gives the copy new columns, as ``change_columns``."""
+
     def read_state(self) -> CopyState | None:
         """As ``StoredCopy.read_state``; none where nothing says how far its load is."""
         self._known = None
@@ -79,6 +83,25 @@ class ChunkedTable(SparkTable):
             LOAD_PROGRESS_MISSING.log(LOG, path=self._folder)
             return None
         self._known = replace(before, progress=self._load.progress)
+        return self._known
+
+    def takes_columns(
+        self,
+        added: Sequence[str],  # noqa: ARG002 (no file has them)
+        gone: Sequence[str],
+        with_values: bool = False,
+    ) -> bool:
+        """As ``EvolvingCopy.takes_columns``: new ones that are NULL, in a copy that is loaded."""
+        return not gone and not with_values and self._load.progress is None
+
+    def change_columns(self, columns: NewColumns) -> CopyState | None:
+        """As ``EvolvingCopy.change_columns``."""
+        known = self._known
+        before = self.read_state()
+        if before is None or known is None or before.end != known.end:
+            self._known = None
+            raise make_conflict(self._folder, self._consumer, columns.end)
+        self._known = self._commit_columns(before, columns)
         return self._known
 
     def load_frame(

@@ -19,6 +19,7 @@ from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
     CopyState,
+    NewColumns,
     OutsideCommit,
     make_conflict,
 )
@@ -26,6 +27,7 @@ from watcher.replica.cuts.cut import DELTA, FORMAT
 from watcher.replica.cuts.modes import LATEST, check_mode
 from watcher.replica.delta.log import LOAD, DeltaLog
 from watcher.replica.delta.log import METADATA as MARK
+from watcher.replica.delta.snapshot import list_gone
 from watcher.replica.layout import Layout
 from watcher.replica.loads import CHUNK, ON
 from watcher.replica.merge_sql import SPARK
@@ -109,6 +111,21 @@ class SparkDeltaCopy(ChunkedTable):
             writer.options(txnVersion=number, userMetadata=described).save(self._path)
         state = self._check_committed(before, commit.end)
         return state, self._count_written(state.version)
+
+    def takes_columns(
+        self, added: Sequence[str], gone: Sequence[str], with_values: bool = False
+    ) -> bool:
+        """As ``EvolvingCopy.takes_columns``. Files may have columns that have left the schema."""
+        left = {name.casefold() for name in list_gone(self._read_detail()["properties"])}
+        there = any(name.casefold() in left for name in added)
+        return not there and super().takes_columns(added, gone, with_values)
+
+    def _commit_columns(self, before: CopyState, columns: NewColumns) -> CopyState:
+        self._spark.conf.unset(LAST_VERSION)
+        self._add_columns(
+            columns.schema, {METADATA: self._describe("columns", before.end, None, {})}
+        )
+        return self._check_committed(before, before.end)
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_type
 
 from watcher.process.spark.arrow_schemas import convert_to_arrow_schema
 from watcher.replica.copies import CompactedCopy, CompactionRun, CopyState, Merging, Needed
@@ -146,6 +147,15 @@ class SparkTable(ABC):
         if self._upkeep is not None:
             self._upkeep.remove_before(needed)
 
+    def _add_columns(self, schema: pa.Schema, settings: Mapping[str, str]) -> None:
+        """Gives the table the columns of a schema that it does not have, in their places, in a
+        commit of metadata."""
+        there = set(self._spark.table(self._name).columns)
+        added = ", ".join(render_columns(schema, there))
+        if added:
+            with session_settings(self._spark, settings):
+                self._spark.sql(f"ALTER TABLE {self._name} ADD COLUMNS ({added})")
+
     def _merge(self, rows: DataFrame, key: Sequence[str], settings: Mapping[str, str]) -> None:
         self._run(render_spark_merge(self._name, ROWS_VIEW, rows.columns, key), rows, settings)
 
@@ -156,6 +166,16 @@ class SparkTable(ABC):
         with session_settings(self._spark, settings):
             self._spark.sql(sql).collect()
         self._spark.catalog.dropTempView(ROWS_VIEW)
+
+
+def render_columns(schema: pa.Schema, there: Collection[str]) -> Iterator[str]:
+    """The columns of a schema that a table does not have, as Spark's DDL writes them."""
+    place = "FIRST"
+    for field in schema:
+        name = SPARK.quote(field.name)
+        if field.name not in there:
+            yield f"{name} {from_arrow_type(field.type).simpleString()} {place}"
+        place = f"AFTER {name}"
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:

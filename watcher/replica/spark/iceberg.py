@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
@@ -19,6 +19,7 @@ from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
     CopyState,
+    NewColumns,
     OutsideCommit,
     make_conflict,
 )
@@ -128,6 +129,16 @@ class SparkIcebergCopy(ChunkedTable):
         self._run(table, placed, {**described, **load_settings(self._layout)})
         self._is_set = False
         self._set_up(there)
+
+    def _commit_columns(self, before: CopyState, columns: NewColumns) -> CopyState:
+        """The table has them at once, and its snapshots from the next one on."""
+        self._add_columns(columns.schema, {})
+        if columns.merged:
+            return replace(before, schema=columns.schema)
+        nothing = self._spark.table(self._name).limit(0)
+        added = f"INSERT INTO {self._name} BY NAME SELECT * FROM {ROWS_VIEW}"  # noqa: S608 (names are quoted)
+        self._run(added, nothing, self._describe("columns", columns.end, {}))
+        return self._check_committed(before, columns.end, None)
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""
