@@ -220,7 +220,6 @@ def test_formats_that_delta_rs_does_not_write(format_: str) -> None:
         ({"to": "parquet:/lake"}, "this process does not write parquet: use engine = 'spark', or"),
         ({"to": "delta:/lake", "engine": "pyiceberg"}, "pyiceberg does not write delta"),
         ({"to": "iceberg:/lake", "merge": "copy-on-write"}, "remove merge = 'copy-on-write'"),
-        ({"to": "iceberg:/lake", "dropped_columns": "keep"}, "'keep' is not for iceberg"),
     ],
 )
 def test_what_this_process_does_not_write(replica: dict[str, str], message: str) -> None:
