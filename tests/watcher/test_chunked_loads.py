@@ -640,7 +640,7 @@ def test_columns_that_change_in_the_middle_of_a_load(
     write_table(database, 1, 9, table="A", Note="note")
     load_and_stop(database, tmp_path, 1, **more)
     assert modes_of(tmp_path, "A") == ["Append", "Append", "Overwrite"]
-    change_schema(database, "ALTER TABLE A ADD COLUMN Kind STRING(MAX) DEFAULT ('k')")
+    change_schema(database, "ALTER TABLE A ADD COLUMN IF NOT EXISTS Kind STRING(MAX) DEFAULT ('k')")
     replicate(database, tmp_path, **more)
     assert modes_of(tmp_path, "A").count("Overwrite") == 2
     assert_equal(database, tmp_path)
@@ -652,7 +652,9 @@ def test_a_reload_in_chunks_leaves_the_last_exact_cut_to_readers(
     write_singers(singers, range(6), "name")
     replicate(singers, tmp_path, **in_chunks(tmp_path, 9))
     before = last_cut(tmp_path)
-    change_schema(singers, "ALTER TABLE Singers ADD COLUMN Kind STRING(MAX) DEFAULT ('k')")
+    change_schema(
+        singers, "ALTER TABLE Singers ADD COLUMN IF NOT EXISTS Kind STRING(MAX) DEFAULT ('k')"
+    )
     load_a_part(singers, tmp_path, 1, **in_chunks(tmp_path, 4))
     assert last_cut(tmp_path) == before
     assert as_of(str(tmp_path)).read("Singers").num_rows == 6

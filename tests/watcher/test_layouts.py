@@ -269,7 +269,7 @@ def test_a_copy_keeps_its_layout_where_none_is_stated(
     unstated = {"replica": {"to": f"{format_}:{tmp_path}", "compaction": "off"}}
     write(singers, [(n, f"g{n % 2}", EASY[n % 2], None) for n in range(9, -1, -1)])
     replicate(singers, tmp_path, **unstated)
-    change_schema(singers, "ALTER TABLE Singers ADD COLUMN More INT64 DEFAULT (7)")
+    change_schema(singers, "ALTER TABLE Singers ADD COLUMN IF NOT EXISTS More INT64 DEFAULT (7)")
     write(singers, [(n, f"h{n % 2}", EASY[n % 2], None) for n in range(9, -1, -1)])
     replicate(singers, tmp_path, **unstated)
     assert_equal(singers, tmp_path)
