@@ -24,7 +24,7 @@ ISO = re.compile(
     r"P(?=.)(?P<date>(?:-?\d+[YMWD])*)(?:T(?P<time>(?:-?\d+[HM]|-?\d+(?:[.,]\d{1,9})?S)*))?\Z",
     re.A,
 )
-ISO_PART = re.compile(r"(-?)(\d+)(?:[.,](\d+))?([YMWDHS])", re.A)
+ISO_PART = re.compile(r"(-?)(?<!\d)(\d++)(?:[.,](\d++))?([YMWDHS])", re.A)
 
 
 @dataclass(frozen=True, slots=True)
