@@ -8,19 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from fixtures import iceberg_histories, replicas
 from fixtures.changing_schemas import change_schema
 from fixtures.listings import ALL
 from fixtures.replicas import (
     CONSUMER,
-    adopt_newest,
     assert_equal,
     last_cut,
     open_table,
-    read_delta,
     read_rows,
     replicate,
-    verify_folder,
 )
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of, await_expiry, make_watchable
@@ -29,10 +28,11 @@ from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import ConfigurationError, ReplicaError
+from watcher.replica.copies import KeepingCopy
 from watcher.replica.cuts.cut import FORMAT_OF_MODES
 from watcher.replica.cuts.manifest import Manifest
-from watcher.replica.cuts.modes import COLUMNS, HISTORY, KEEP_DELETED, MODES, Mode
-from watcher.replica.formats import open_copies
+from watcher.replica.cuts.modes import COLUMNS, ENDS, HISTORY, KEEP_DELETED, MODES, Mode
+from watcher.replica.formats import ICEBERG, open_copies
 from watcher.replica.reading import as_of
 from watcher.replica.verification.repairs import RepairOptions
 from watcher.runners.repair import LeasePlace, repair_replica
@@ -46,7 +46,7 @@ NAMES = ("Id", "Version", "Text")
 
 
 def to_copy(folder: Path | str, mode: Mode, **more: object) -> dict[str, Any]:
-    return {"replica": {"to": f"delta:{folder}", "mode": mode} | more}
+    return {"replica": {"to": f"{replicas.FORMAT}:{folder}", "mode": mode} | more}
 
 
 def copy_first(database: Database, folder: Path, count: int, options: Mapping[str, Any]) -> None:
@@ -65,7 +65,7 @@ def list_versions(folder: Path, since: int) -> Mapping[Row, list[Version]]:
     """The versions that a history has since a timestamp, as the test notes what it writes."""
     found: dict[Row, list[Version]] = {}
     for name in ("T", "U"):
-        rows = as_of(str(folder)).read(name, all_rows=True).to_pylist()
+        rows = as_of(f"{replicas.FORMAT}:{folder}").read(name, all_rows=True).to_pylist()
         newest: dict[object, int | None] = {}
         for row in sorted(rows, key=lambda each: each["_valid_from"]):
             before, key = newest.get(row["Id"]), row["Id"]
@@ -93,7 +93,7 @@ def rows_at(writes: Writes, table: str, at: int) -> Iterator[tuple[object, int]]
 
 
 def test_a_history_has_every_version_and_reads_as_of_any_time(
-    database: Database, tmp_path: Path
+    database: Database, tmp_path: Path, own_format: str
 ) -> None:
     seed = random.randrange(2**32)
     print("seed", seed)
@@ -109,17 +109,19 @@ def test_a_history_has_every_version_and_reads_as_of_any_time(
     end = last_cut(tmp_path).end
     moments = {v.at + d for listed in writes.truth.values() for v in listed for d in (-1, 0)}
     for at in random.Random(seed).sample(sorted(m for m in moments if since <= m <= end), 20):
-        replica = as_of(str(tmp_path), format_timestamp(at))
+        replica = as_of(f"{own_format}:{tmp_path}", format_timestamp(at))
         for name in ("T", "U"):
             rows = replica.read(name).to_pylist()
             assert sorted((row["Id"], row["Version"]) for row in rows) == sorted(
                 rows_at(writes, name, at)
             )
     with pytest.raises(ReplicaError, match="the history of T begins at"):
-        as_of(str(tmp_path), format_timestamp(since - 1)).read("T")
+        as_of(f"{own_format}:{tmp_path}", format_timestamp(since - 1)).read("T")
 
 
-def test_deleted_rows_stay_with_what_they_were(database: Database, tmp_path: Path) -> None:
+def test_deleted_rows_stay_with_what_they_were(
+    database: Database, tmp_path: Path, own_format: str
+) -> None:
     more = STREAMED | to_copy(tmp_path, KEEP_DELETED)
     copy_first(database, tmp_path, 3, more)
     with database.batch() as batch:
@@ -149,15 +151,73 @@ def test_deleted_rows_stay_with_what_they_were(database: Database, tmp_path: Pat
     assert marks[8] == ("short", gone), "new columns leave the marks"
 
 
+@pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
+def test_columns_come_and_stay_without_a_load(
+    database: Database, tmp_path: Path, mode: Mode, own_format: str
+) -> None:
+    """With rows of their window and without; one with values in old rows is refused."""
+    more = STREAMED | to_copy(tmp_path, mode)
+    copy_first(database, tmp_path, 4, more)
+    with database.batch() as batch:
+        batch.delete("T", KeySet(keys=[[0]]))
+    replicate(database, tmp_path, **more)
+    change_schema(database, "ALTER TABLE T ADD COLUMN More INT64")
+    with database.batch() as batch:
+        batch.update("T", ("Id", "More"), [(1, 5)])
+        batch.delete("T", KeySet(keys=[[2]]))
+    step(database, tmp_path, more)
+    change_schema(database, "ALTER TABLE T DROP COLUMN Text")
+    with database.batch() as batch:
+        batch.insert("T", ("Id", "Version", "More"), [(8, 8, 8)])
+    step(database, tmp_path, more)
+    change_schema(database, "ALTER TABLE T ADD COLUMN Last INT64")
+    step(database, tmp_path, more)
+    with database.batch() as batch:
+        batch.insert("T", ("Id", "Version", "Last"), [(9, 9, 9)])
+    step(database, tmp_path, more)
+    rows = list_ended(tmp_path, mode)
+    loaded: set[tuple[Any, ...]] = {(1, "a", 5, None, False), (3, "a", None, None, False)}
+    written = {(8, None, 8, None, False), (9, None, None, 9, False)}
+    ended: set[tuple[Any, ...]] = {(n, "a", None, None, True) for n in (0, 2)}
+    if mode == HISTORY:
+        ended |= {(1, "a", None, None, True), *((n, None, None, None, True) for n in (0, 2))}
+    assert sorted(rows, key=repr) == sorted(loaded | written | ended, key=repr)
+    before = last_cut(tmp_path)
+    change_schema(database, "ALTER TABLE T ADD COLUMN Kind STRING(MAX) DEFAULT ('k')")
+    with pytest.raises(ReplicaError, match="rename the folder of the copy"):
+        replicate(database, tmp_path, **more)
+    assert last_cut(tmp_path) == before
+    assert list_ended(tmp_path, mode) == rows
+
+
+def read_all(folder: Path) -> pa.Table:
+    """All rows of the copy of T, with all columns."""
+    return as_of(f"{replicas.FORMAT}:{folder}").read("T", all_rows=True)
+
+
+def step(database: Database, folder: Path, options: Mapping[str, Any]) -> None:
+    """Replicates up to now without a load, and compares."""
+    (report,) = replicate(database, folder, **options)
+    assert not report.loaded
+    assert_equal(database, folder)
+
+
+def list_ended(folder: Path, mode: Mode) -> list[tuple[Any, ...]]:
+    """All rows of T: some of their columns, and whether they have ended."""
+    rows = read_all(folder).to_pylist()
+    names = ("Id", "Text", "More", "Last")
+    return [(*(row[name] for name in names), row[ENDS[mode]] is not None) for row in rows]
+
+
 def read_marks(folder: Path) -> dict[int, tuple[str, Any]]:
-    rows = read_delta(open_table(folder, "T")).to_pylist()
+    rows = read_all(folder).to_pylist()
     assert len({row["Id"] for row in rows}) == len(rows)
     return {row["Id"]: (row["Text"], row["_deleted_at"]) for row in rows}
 
 
 @pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
 def test_marks_and_compared_keys_delete_polled_rows(
-    create_database: CreateDatabase, tmp_path: Path, mode: Mode
+    create_database: CreateDatabase, tmp_path: Path, mode: Mode, own_format: str
 ) -> None:
     database = create_database(
         "CREATE TABLE Singers (SingerId INT64, LastName STRING(MAX), Gone BOOL)"
@@ -176,7 +236,7 @@ def test_marks_and_compared_keys_delete_polled_rows(
     reports = replicate(database, tmp_path, **more)
     assert_equal(database, tmp_path)
     assert sorted(row["SingerId"] for row in read_rows(tmp_path, "Singers")) == [0, 3]
-    rows = as_of(str(tmp_path)).read("Singers", all_rows=True).to_pylist()
+    rows = as_of(f"{own_format}:{tmp_path}").read("Singers", all_rows=True).to_pylist()
     end = "_deleted_at" if mode == KEEP_DELETED else "_valid_to"
     ended = {row["SingerId"]: row[end] for row in rows if row[end] is not None}
     assert ended.keys() == {1, 2}
@@ -188,7 +248,7 @@ def test_marks_and_compared_keys_delete_polled_rows(
 
 @pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
 def test_a_load_that_would_lose_rows_is_refused(
-    database: Database, tmp_path: Path, mode: Mode
+    database: Database, tmp_path: Path, mode: Mode, own_format: str
 ) -> None:
     writes = Writes(database, 7)
     writes.write(10)
@@ -207,7 +267,7 @@ def test_a_load_that_would_lose_rows_is_refused(
 
 @pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
 def test_a_table_that_was_left_out_for_a_while_does_not_lose_rows(
-    database: Database, tmp_path: Path, mode: Mode
+    database: Database, tmp_path: Path, mode: Mode, own_format: str
 ) -> None:
     """Cuts of meanwhile do not list its copy, and changes may have been missed."""
     more = STREAMED | to_copy(tmp_path, mode)
@@ -221,11 +281,17 @@ def test_a_table_that_was_left_out_for_a_while_does_not_lose_rows(
         replicate(database, tmp_path, **more | {"tables": tables})
     with pytest.raises(ReplicaError, match="rename the folder of the copy"):
         replicate(database, tmp_path, **more)
-    gone = read_delta(open_table(tmp_path, "T")).column("Id").to_pylist()
-    assert 0 in gone, "only the copy has it"
+    copy = open_copies(own_format, str(tmp_path), CONSUMER)("T")
+    state = copy.read_state()
+    assert state is not None
+    assert isinstance(copy, KeepingCopy)
+    rows = pa.Table.from_batches(copy.scan_all(state.version))
+    assert 0 in rows.column("Id").to_pylist(), "only the copy has it"
 
 
-def test_another_mode_of_a_copy_is_refused(database: Database, tmp_path: Path) -> None:
+def test_another_mode_of_a_copy_is_refused(
+    database: Database, tmp_path: Path, own_format: str
+) -> None:
     for made in MODES:
         folder = tmp_path / made
         replicate(database, folder, **STREAMED, **to_copy(folder, made), create_folders=True)
@@ -235,8 +301,7 @@ def test_another_mode_of_a_copy_is_refused(database: Database, tmp_path: Path) -
                 with pytest.raises(ConfigurationError, match=f"use --mode {made}, or another"):
                     replicate(database, folder, **STREAMED, **to_copy(folder, other))
         assert last_cut(folder) == before
-        names = set(open_table(folder, "T").schema().to_arrow().names)
-        assert names.issuperset(COLUMNS[made])
+        assert set(read_all(folder).column_names).issuperset(COLUMNS[made])
 
 
 @pytest.mark.parametrize(
@@ -259,29 +324,45 @@ def test_what_has_no_modes_refuses_them(replica: Mapping[str, str], advice: str)
 
 
 @pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
-def test_repairs_keep_what_was(database: Database, tmp_path: Path, mode: Mode) -> None:
-    """Others have removed a row from the copy, and changed one."""
+def test_repairs_keep_what_was(
+    database: Database, tmp_path: Path, mode: Mode, own_format: str
+) -> None:
+    """Others have removed a row from the copy, and changed one; the replicator builds on that."""
     more = STREAMED | to_copy(tmp_path, mode)
     copy_first(database, tmp_path, 4, more)
     with database.batch() as batch:
         batch.delete("T", KeySet(keys=[[0]]))
     replicate(database, tmp_path, **more)
-    table = open_table(tmp_path, "T")
-    table.delete("Id = 1")
-    table.update({"Version": "77"}, predicate="Id = 2")
-    adopt_newest(tmp_path, "T")
-    assert not verify_folder(database, tmp_path).equal
-    copies = open_copies("delta", str(tmp_path), CONSUMER)
+    (spoil_iceberg if own_format == ICEBERG else spoil_delta)(tmp_path)
+    with database.batch() as batch:
+        batch.insert("T", NAMES, [(9, 9, "a")])
+    (report,) = replicate(database, tmp_path, **more)
+    assert not report.cut.exact
+    copies = open_copies(own_format, str(tmp_path), CONSUMER)
     lease = LeasePlace(address_of(database), "SpannerWatcherPositions")
     queries = QueryClient(address_of(database))
     repair_replica(queries, copies, Manifest(str(tmp_path)), RepairOptions(("T",)), lease)
     assert_equal(database, tmp_path)
-    assert sorted(row["Version"] for row in read_rows(tmp_path, "T")) == [1, 2, 3]
-    rows = as_of(str(tmp_path)).read("T", all_rows=True).to_pylist()
-    assert {row["Id"] for row in rows} == {0, 1, 2, 3}, "the deleted one is there"
+    assert sorted(row["Version"] for row in read_rows(tmp_path, "T")) == [1, 2, 3, 9]
+    rows = read_all(tmp_path).to_pylist()
+    assert {row["Id"] for row in rows} == {0, 1, 2, 3, 9}, "the deleted one is there"
     if mode == HISTORY:
         wrong = next(row for row in rows if row["Version"] == 77)
         assert to_micros(wrong["_valid_to"]) == last_cut(tmp_path).end
+
+
+def spoil_delta(folder: Path) -> None:
+    table = open_table(folder, "T")
+    table.delete("Id = 1")
+    table.update({"Version": "77"}, predicate="Id = 2")
+
+
+def spoil_iceberg(folder: Path) -> None:
+    table = iceberg_histories.open_table(folder, "T")
+    rows = table.scan(row_filter="Id == 2").to_arrow()
+    table.delete("Id == 1 or Id == 2")
+    place = rows.column_names.index("Version")
+    table.append(rows.set_column(place, rows.field(place), [[77]]))
 
 
 def test_the_listing_of_histories_reads_one(

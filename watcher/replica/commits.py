@@ -184,7 +184,8 @@ class ReplicaWriter(Generic[Copy]):
                 " have changed, it has no key, it is that of another table, or it is behind its"
                 " position; but it was"
                 f" made with mode = '{mode}', and a load has none of the rows that only the copy"
-                " has: rename the folder of the copy, which keeps them, and start again"
+                " has: rename the folder of the copy, which keeps them, and start again; in a"
+                " catalog, replicate into another namespace"
             )
 
     def _load_more(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:

@@ -46,8 +46,8 @@ class OwnWriter:
     """How this process writes a format: the ``engine`` that settings name, and what ``opens``
     copies, by the folder, the consumer, the ``Merging`` and the ``CompactionPolicy``:
     ``module:function``, loaded when it is used. ``merged``: how it can merge rows.
-    ``modes``: what copies can keep. ``feed``: they can have a change feed; ``opens`` takes the mode
-    and whether they have it, then. ``ties``: makes a namespace of a catalog and its folder the
+    ``modes``: what copies can keep. ``feed``: they can have a change feed; ``opens`` takes whether
+    they have it, then, behind the mode. ``ties``: makes a namespace of a catalog and its folder the
     replica's, by its place. ``layout``: how rows can lie in the files of copies that are merged on
     read."""
 
@@ -138,6 +138,7 @@ FORMATS: Mapping[str, CopyFormat] = {
             "watcher.replica.iceberg.copies:open_written_copies",
             (MERGE_ON_READ,),
             LayoutSupport("use another format", ALL, sorts=True, sizes=True),
+            modes=MODES,
             ties="watcher.replica.iceberg.namespaces:tie_folder",
         ),
         finds_folder="watcher.replica.iceberg.namespaces:find_folder",
@@ -231,9 +232,9 @@ def open_own_copies(
     assert chosen.own is not None, "settings allow no other"
     if chosen.extra is not None:
         require_extras(chosen.extra)
-    more = (mode, feed) if chosen.own.feed else ()
+    more = (feed,) if chosen.own.feed else ()
     opens = resolve_name(chosen.own.opens)
-    opened: OpenTableCopy = opens(folder, consumer, merging, policy, *more, layouts=layouts)
+    opened: OpenTableCopy = opens(folder, consumer, merging, policy, mode, *more, layouts=layouts)
     return opened
 
 

@@ -167,7 +167,7 @@ class ReplicaConfig(Section):
     """What copies keep: ``latest``, the rows that the table has; ``keep-deleted``, deleted rows,
     too, marked by ``_deleted_at``; ``history``, every version of a row, from ``_valid_from`` until
     before ``_valid_to``. It is fixed when a copy is made. Others than ``latest`` are for Delta
-    without Spark."""
+    and Iceberg without Spark."""
     change_feed: bool = False
     """Whether copies in Delta have the change data feed: beside each merge, a file says which rows
     it has changed, as they were and as they are. Copies that are there get it with the next
@@ -311,7 +311,8 @@ class ReplicaConfig(Section):
         own = FORMATS[self.format].own
         if own is None or self.mode not in own.modes:
             raise ValueError(
-                f"mode = '{self.mode}' is for copies in Delta: {self.format} has the latest rows"
+                f"mode = '{self.mode}' is for copies in Delta or Iceberg: {self.format} has the"
+                " latest rows"
             )
         if self.merge == "copy-on-write":
             raise ValueError(

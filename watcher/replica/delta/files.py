@@ -32,7 +32,7 @@ from watcher.replica.stores.stored_files import (
     scan_dataset,
     write_whole,
 )
-from watcher.replica.writing.live_files import mask_rows
+from watcher.replica.writing.live_files import RowPlaces, mask_rows
 
 
 class TableFiles:
@@ -69,13 +69,10 @@ class TableFiles:
         """Some rows of a data file, in their order: only the groups that have one are read."""
         dataset = ds.dataset([self._locate(file)], schema, PARQUET_FORMAT, self._files)
         (fragment,) = dataset.get_fragments()
-        starts = np.cumsum([0, *(group.num_rows for group in fragment.row_groups)])
-        groups = np.searchsorted(starts, rows, side="right") - 1
-        chosen, places = np.unique(groups, return_inverse=True)
-        before = np.cumsum([0, *np.diff(starts)[chosen]])[:-1]
+        where = RowPlaces.find([group.num_rows for group in fragment.row_groups], rows)
         with explain_store(file.path):
-            part = fragment.subset(row_group_ids=chosen.tolist()).to_table(schema=schema)
-        chosen_rows = part.take(pa.array(before[places] + rows - starts[groups]))
+            part = fragment.subset(row_group_ids=where.groups).to_table(schema=schema)
+        chosen_rows = part.take(pa.array(where.places))
         return pa.Table.from_batches(
             [fill_partition(each, file.add, schema) for each in chosen_rows.to_batches()], schema
         )

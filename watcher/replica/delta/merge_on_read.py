@@ -24,7 +24,6 @@ from pyroaring import BitMap
 
 from watcher.model.log_events.copies import CHECKPOINT_NOT_WRITTEN
 from watcher.process.failpoints import failpoint
-from watcher.replica.cuts.modes import LATEST, find_mode
 from watcher.replica.delta.actions import (
     add_vector,
     keep_rows,
@@ -35,7 +34,6 @@ from watcher.replica.delta.change_feed import enable_feed, write_changes
 from watcher.replica.delta.deletion_vectors import VectorFile, VectorPlace
 from watcher.replica.delta.features import NEW, OLD, PROPERTY, allows_vectors, enable_vectors
 from watcher.replica.delta.files import TableFiles
-from watcher.replica.delta.kept_rows import plan_kept_rows
 from watcher.replica.delta.log import LOG as LOG_FOLDER
 from watcher.replica.delta.log import name_entry
 from watcher.replica.delta.new_rows import add_new, write_rows
@@ -45,8 +43,9 @@ from watcher.replica.layout import PLAIN, Layout, check_kept
 from watcher.replica.stores.stored_files import create_new
 from watcher.replica.writing.arranged_rows import Arrangement
 from watcher.replica.writing.file_rewrites import FileRewrite
+from watcher.replica.writing.kept_rows import plan_rows
 from watcher.replica.writing.live_rows import LiveRows
-from watcher.replica.writing.merge_plan import cast_rows, plan_merge, take_columns
+from watcher.replica.writing.merge_plan import cast_rows
 from watcher.replica.writing.new_files import NewFiles
 from watcher.replica.writing.statistics import COMPACT
 
@@ -139,11 +138,8 @@ class VectorTable:
         it was done; not if somebody else has committed meanwhile."""
         snapshot = self._require()
         self.live.follow(snapshot, key)
-        if find_mode(snapshot.schema.names) == LATEST:
-            plan = plan_merge(self.live, snapshot.schema, rows, key, self.path)
-        else:
-            keys = take_columns(rows, snapshot.schema, key, self.path)
-            plan = plan_kept_rows(self.live, self.files, snapshot, rows, keys)
+        schema = snapshot.schema
+        plan = plan_rows(self.live, self.files, snapshot, schema, rows, key, self.path)
         if plan.is_empty:
             return True
         written = self.write_rows(plan.rows)

@@ -26,6 +26,7 @@ from watcher.replica.copies import (
     describe_key,
 )
 from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
+from watcher.replica.cuts.modes import LATEST, Mode, check_mode, find_mode
 from watcher.replica.fences import Fence
 from watcher.replica.iceberg.catalog import TableCatalog, has_catalog, open_catalog
 from watcher.replica.iceberg.expiry import (
@@ -38,8 +39,9 @@ from watcher.replica.iceberg.folder_tables import FolderTables
 from watcher.replica.iceberg.lineage import LOAD
 from watcher.replica.iceberg.names import MERGE_MODE, name_copy
 from watcher.replica.iceberg.partitions import list_partitions, list_sources
-from watcher.replica.iceberg.schemas import evolve_schema, plain_field
+from watcher.replica.iceberg.schemas import evolve_schema, list_columns
 from watcher.replica.iceberg.stored_copy import (
+    LOADED,
     IcebergCopy,
     find_newest,
     open_folder,
@@ -50,6 +52,11 @@ from watcher.replica.iceberg.table import PositionTable
 from watcher.replica.iceberg.versions import IcebergVersion
 from watcher.replica.layout import Layout, Layouts, check_partitions, find_layout
 from watcher.replica.loads import CHUNK, Chunk, CopyLoad, FirstError, WholeTable, name_chunk
+from watcher.replica.row_versions import (
+    complete_batch,
+    extend_schema,
+    make_changes,
+)
 from watcher.replica.stores.places import is_namespace
 from watcher.replica.stores.stored_files import explain_copy
 from watcher.replica.writing.compaction import CompactionPolicy
@@ -69,9 +76,12 @@ class IcebergTableCopy(IcebergCopy):
         consumer: str,
         policy: CompactionPolicy | None = None,
         layout: Layout | None = None,
+        mode: Mode | None = None,
     ) -> None:
         """``policy``: how ``compact`` compacts; None: not at all, and the removal of snapshots and
-        files is the owner's. ``layout``: how its rows lie in its files; None: as it was made."""
+        files is the owner's. ``layout``: how its rows lie in its files; None: as it was made.
+        ``mode``: what the copy keeps that is made or written; None: as it was made."""
+        self._mode = mode
         self._layout = layout
         self._table = PositionTable(catalog, table, layout)
         self._policy = policy
@@ -84,9 +94,12 @@ class IcebergTableCopy(IcebergCopy):
         self._fence = Fence(self._path, consumer, self._load)
 
     def read_state(self) -> CopyState | None:
-        """As ``TableCopy.read_state``; none where nothing says how far its load is."""
+        """As ``TableCopy.read_state``; none where nothing says how far its load is. Raises
+        ConfigurationError where the copy is of another mode."""
         self._columns = None
         version = self._table.read()
+        if version is not None and self._mode is not None:
+            check_mode(self._path, version.schema.names, self._mode)
         if version is not None and self._layout is not None:
             check_partitions(self._path, list_partitions(version.table), self._layout.partition_by)
         end = 0 if version is None else self._read_end(version)
@@ -107,15 +120,19 @@ class IcebergTableCopy(IcebergCopy):
     def load_chunk(self, schema: pa.Schema, chunk: Chunk, end: int) -> CopyState:
         """As ``TableCopy.load_chunk``."""
         self._columns = None
+        mode = self._mode or LATEST
+        schema = extend_schema(schema, mode)
         version = self._table.read() or self._create(schema)
         self._check(version)
         name = name_chunk()
         mark = self._describe_commit(LOAD if chunk.first else CHUNK, end) | {PREFIX + CHUNK: name}
-        source = FirstError(self._load.record(chunk, name))
+        batches = self._load.record(chunk, name)
+        source = FirstError(complete_batch(each, mode, end) for each in batches)
         try:
             with explain_copy(self._path):
-                columns, key = schema if chunk.first else None, describe_key(chunk.key)
-                done = self._table.load(version, source, columns, mark, key)
+                columns = schema if chunk.first else None
+                properties = {LOADED: str(end)} | (describe_key(chunk.key) if chunk.first else {})
+                done = self._table.load(version, source, columns, mark, properties)
         except ReplicaError:
             if source.error is not None:
                 raise source.error from None
@@ -151,9 +168,7 @@ class IcebergTableCopy(IcebergCopy):
         fresh = evolve_schema(version.table, columns)
         if columns.merged:
             self._columns = columns
-            return replace(
-                self._describe(version), schema=pa.schema(map(plain_field, fresh.as_arrow()))
-            )
+            return replace(self._describe(version), schema=list_columns(fresh))
         mark = self._describe_commit("columns", columns.end)
         with explain_copy(self._path):
             if not self._table.change_columns(version, fresh, mark):
@@ -178,12 +193,25 @@ class IcebergTableCopy(IcebergCopy):
         """As ``ReplacingCopy.replace_rows``."""
         version = self._check(self._require())
         mark = self._describe_commit(replacement.kind, end)
+        keeps = find_mode(version.schema.names) != LATEST
         known = self._read_end(version) == replacement.version
         with explain_copy(self._path):
-            if not known or not self._table.replace_rows(version, replacement, mark):
+            replace_rows = self._replace_kept if keeps else self._table.replace_rows
+            if not known or not replace_rows(version, replacement, mark):
                 raise self._fence.refuse_version(replacement.version)
         self._fence.known = end
         return self._describe(self._require())
+
+    def _replace_kept(
+        self, version: IcebergVersion, replacement: Replacement, mark: Mapping[str, str]
+    ) -> bool:
+        """The same in a copy that keeps more than the latest rows: what comes has changed at the
+        window's end, and what only goes was deleted then."""
+        keys = replacement.keys
+        there = self.scan(self._read_end(version), [*keys.columns])
+        gone = [batch.filter(pa.array(keys.find(batch))) for batch in there]
+        rows = make_changes(replacement.rows, gone, int(mark[END]))
+        return self._table.merge(version, rows, keys.columns, mark)
 
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:
         """As ``TableCopy.compact``. Without a policy only the index of keys is made."""
@@ -251,8 +279,7 @@ class IcebergTableCopy(IcebergCopy):
 
     def _describe(self, version: IcebergVersion) -> CopyState:
         end = self._read_end(version)
-        schema = pa.schema(map(plain_field, version.table.schema().as_arrow()))
-        return CopyState(end, end, schema, self._load.progress)
+        return CopyState(end, end, list_columns(version.table.schema()), self._load.progress)
 
     def _describe_commit(self, kind: str, end: int) -> dict[str, str]:
         values = {CONSUMER: self._consumer, END: str(end), KIND: kind}
@@ -303,10 +330,16 @@ def open_written_copies(
     consumer: str,
     merging: Merging | None = None,  # noqa: ARG001 (there is no other)
     policy: CompactionPolicy | None = None,
+    mode: Mode | None = None,
     layouts: Layouts | None = None,
 ) -> OpenTableCopy:
     """The copies of a replica, to write them."""
     catalog = open_catalog(folder.rstrip("/"))
     return lambda table: IcebergTableCopy(
-        catalog, table, consumer, policy, None if layouts is None else find_layout(layouts, table)
+        catalog,
+        table,
+        consumer,
+        policy,
+        None if layouts is None else find_layout(layouts, table),
+        mode,
     )

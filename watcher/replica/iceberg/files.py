@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestEntry
 from pyroaring import BitMap
@@ -16,6 +18,7 @@ from pyroaring import BitMap
 from watcher.replica.iceberg.position_deletes import DeletedRows, Gone, decode_deletes
 from watcher.replica.iceberg.schemas import FIELD_ID
 from watcher.replica.stores.stored_files import BATCH_ROWS, explain_store
+from watcher.replica.writing.live_files import RowPlaces
 from watcher.replica.writing.new_files import Partition
 
 
@@ -82,6 +85,18 @@ class IcebergFiles:
             for batch in parquet.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
                 yield start, arrange(batch, wanted, there)
                 start += batch.num_rows
+
+    def read_rows(self, file: IcebergFile, schema: pa.Schema, rows: NDArray[np.int64]) -> pa.Table:
+        """As ``SomeRows.read_rows``. Columns as in ``iterate_rows``."""
+        with explain_store(file.path), self.io.new_input(file.path).open() as stream:
+            parquet = pq.ParquetFile(stream)
+            groups = range(parquet.num_row_groups)
+            counts = [parquet.metadata.row_group(number).num_rows for number in groups]
+            where = RowPlaces.find(counts, rows)
+            there = {field.metadata[FIELD_ID]: field.name for field in parquet.schema_arrow}
+            part = parquet.read_row_groups(where.groups, use_threads=False)
+        batches = part.take(pa.array(where.places)).to_batches()
+        return pa.Table.from_batches([arrange(each, schema, there) for each in batches], schema)
 
     def read_vector(self, place: DeletedRows | None) -> BitMap:
         """As ``RowFiles.read_vector``."""

@@ -25,6 +25,8 @@ from pyiceberg.types import (
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import DROPPED, NewColumns
+from watcher.replica.cuts.modes import OWN_COLUMNS
+from watcher.replica.row_versions import strip_schema
 
 SIMPLE: dict[pa.DataType, IcebergType] = {
     pa.bool_(): BooleanType(),
@@ -68,15 +70,22 @@ def build_type(type_: pa.DataType, ids: Iterator[int]) -> IcebergType:
 def evolve_schema(table: Table, columns: NewColumns) -> Schema:
     """The columns that a table gets: those that are there keep their IDs, so that files are read by
     them, and new ones have IDs that no column had. Those that its source has lost are marked, or
-    gone."""
+    gone; its own of its mode stay."""
     known = {field.name: field for field in table.schema().fields}
     fresh = build_schema(columns.schema, table.metadata.last_column_id)
     fields = [known.get(field.name, field) for field in fresh.fields]
-    lost = [field for name, field in known.items() if name not in columns.schema.names]
+    names = {*columns.schema.names} | OWN_COLUMNS
+    lost = [field for name, field in known.items() if name not in names]
     marked = [field for field in lost if columns.keep_dropped or field.doc == DROPPED]
     kept = (field.model_copy(update={"doc": DROPPED}) for field in marked)
     number = 1 + max(each.schema_id for each in table.metadata.schemas)
-    return Schema(*fields, *kept, schema_id=number)
+    own = (field for name, field in known.items() if name in OWN_COLUMNS)
+    return Schema(*fields, *kept, *own, schema_id=number)
+
+
+def list_columns(schema: Schema) -> pa.Schema:
+    """The columns of a copy in Arrow, without those of its mode."""
+    return strip_schema(pa.schema(map(plain_field, schema.as_arrow())))
 
 
 def convert_schema(schema: Schema) -> pa.Schema:

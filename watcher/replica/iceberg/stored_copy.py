@@ -13,6 +13,7 @@ from pyiceberg.table.snapshots import Snapshot
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import CopyState, Needed, OutsideCommit, VersionRows
 from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
+from watcher.replica.cuts.modes import ENDS, LATEST, find_mode
 from watcher.replica.iceberg.files import IcebergFiles
 from watcher.replica.iceberg.lineage import (
     Ancestor,
@@ -24,7 +25,11 @@ from watcher.replica.iceberg.lineage import (
 from watcher.replica.iceberg.schemas import convert_schema, plain_field, plain_type
 from watcher.replica.iceberg.versions import VersionReader
 from watcher.replica.loads import CHUNK, ON
+from watcher.replica.row_versions import keep_current, strip_schema
 from watcher.replica.writing.live_files import compare_versions
+
+LOADED = f"{PREFIX}loaded"
+"""The property of a table that has the end of the newest chunk of its load."""
 
 
 class IcebergCopy:
@@ -66,22 +71,46 @@ class IcebergCopy:
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""
+        return strip_schema(self.read_all_columns(version))
+
+    def read_all_columns(self, version: int) -> pa.Schema:
+        """As ``KeepingCopy.read_all_columns``."""
         table = self._open()
         snapshot = self._find(table, version)
         schema = table.scan(snapshot_id=snapshot.snapshot_id).projection().as_arrow()
         return pa.schema(map(plain_field, schema))
 
     def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """As ``StoredCopy.scan``."""
-        schema = self.read_schema(version)
-        names = list(columns) if columns is not None else schema.names
+        """As ``StoredCopy.scan``: the rows that the table has at the version."""
+        schema = self.read_all_columns(version)
+        names = list(columns) if columns is not None else strip_schema(schema).names
+        mode = find_mode(schema.names)
+        if mode == LATEST:
+            yield from self._scan(version, schema, names)
+            return
+        for batch in self._scan(version, schema, [*names, ENDS[mode]]):
+            yield keep_current(batch, mode).select(names)
+
+    def scan_all(self, version: int) -> Iterator[pa.RecordBatch]:
+        """As ``KeepingCopy.scan_all``."""
+        schema = self.read_all_columns(version)
+        return self._scan(version, schema, schema.names)
+
+    def find_loaded(self, version: int) -> int:
+        """As ``KeepingCopy.find_loaded``."""
+        loaded = int(self._open().properties.get(LOADED, 0))
+        return loaded if loaded <= version else 0
+
+    def _scan(
+        self, version: int, schema: pa.Schema, names: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
         wanted = pa.schema([schema.field(name) for name in names])
         table = self._open()
         snapshot = self._find(table, version)
         scan = table.scan(snapshot_id=snapshot.snapshot_id, selected_fields=tuple(names))
         try:
             for batch in scan.to_arrow_batch_reader():
-                yield batch.select(names).cast(wanted)
+                yield batch.select(list(names)).cast(wanted)
         except OSError as error:
             raise self._unreadable(version, str(error)) from error
 
@@ -94,8 +123,12 @@ class IcebergCopy:
         schema = convert_schema(table.scan(snapshot_id=snapshots[1].snapshot_id).projection())
         try:
             old, new = (reader.read(table, snapshot) for snapshot in snapshots)
-            for rows in compare_versions(files, old, new, schema, names):
-                arrays = [column.cast(plain_type(column.type)) for column in rows.batch.columns]
+            mode = find_mode(schema.names)
+            read = list(names) if mode == LATEST else [*names, ENDS[mode]]
+            for rows in compare_versions(files, old, new, schema, read):
+                there = rows.batch if mode == LATEST else keep_current(rows.batch, mode)
+                columns = (there.column(name) for name in names)
+                arrays = [column.cast(plain_type(column.type)) for column in columns]
                 yield VersionRows(pa.RecordBatch.from_arrays(arrays, list(names)), rows.came)
         except OSError as error:
             raise self._unreadable(before, str(error)) from error

@@ -40,9 +40,10 @@ from watcher.replica.layout import PLAIN, Layout
 from watcher.replica.writing.arranged_rows import Arrangement
 from watcher.replica.writing.compaction import choose_small
 from watcher.replica.writing.file_rewrites import FileRewrite
+from watcher.replica.writing.kept_rows import plan_rows
 from watcher.replica.writing.live_files import find_rows
 from watcher.replica.writing.live_rows import LiveRows
-from watcher.replica.writing.merge_plan import cast_rows, plan_merge, take_columns
+from watcher.replica.writing.merge_plan import cast_rows, take_columns
 from watcher.replica.writing.new_files import GROUP_ROWS, Partition
 
 Summary = Mapping[str, str]
@@ -117,9 +118,9 @@ class PositionTable:
         self, version: IcebergVersion, rows: Iterable[pa.RecordBatch], replaces: pa.Schema | None,
         summary: Summary, properties: Mapping[str, str] = MappingProxyType({}),
     ) -> bool:  # fmt: skip
-        """Adds rows to a version; ``replaces``: in the place of all that it has, with these
-        columns, and properties, from then on. Returns whether nobody has committed meanwhile. What
-        the rows raise is raised, and nothing is changed."""
+        """Adds rows to a version; ``replaces``: in the place of all that it has, with these columns
+        from then on. The table has the ``properties`` then. Returns whether nobody has committed
+        meanwhile. What the rows raise is raised, and nothing is changed."""
         columns = None if replaces is None else choose_schema(version.table, replaces)
         schema = version.schema if columns is None else convert_schema(columns)
         new = self.arrangement.write(self.files, schema, cast_rows(rows, schema, self.path))
@@ -135,7 +136,7 @@ class PositionTable:
             ],
             removed=removed,
             schema=columns,
-            properties={} if replaces is None else properties,
+            properties=properties,
         )
         failpoint("after-replica-files")
         if self._commit(version, change, "after-replica-commit") is None:
@@ -156,7 +157,7 @@ class PositionTable:
         done; not if somebody else has committed meanwhile."""
         self.live.follow(version, key)
         schema = version.schema if columns is None else convert_schema(columns)
-        plan = plan_merge(self.live, schema, rows, key, self.path)
+        plan = plan_rows(self.live, self.files, version, schema, rows, key, self.path)
         if plan.is_empty and columns is None:
             return True
         written = self.write_rows(version, plan.rows, columns)

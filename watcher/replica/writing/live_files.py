@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -100,6 +101,32 @@ class RowFiles(Protocol[F_contra, M_contra]):
         """The rows that are gone. Raises OSError where they cannot be read any more, ReplicaError
         where they are torn."""
         ...
+
+
+class SomeRows(Protocol[F_contra]):
+    """Reads single rows of the files of a table."""
+
+    def read_rows(self, file: F_contra, schema: pa.Schema, rows: NDArray[np.int64]) -> pa.Table:
+        """Some rows of a data file, in their order: only the groups that have one are read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlaces:
+    """Where some rows of a Parquet file are: the ``groups`` that have one, and the numbers of the
+    rows in these."""
+
+    groups: list[int]
+    places: NDArray[np.int64]
+
+    @classmethod
+    def find(cls, counts: Sequence[int], rows: NDArray[np.int64]) -> RowPlaces:
+        """Those of rows, of a file whose groups have so many rows each."""
+        starts = np.cumsum([0, *counts])
+        groups = np.searchsorted(starts, rows, side="right") - 1
+        chosen, places = np.unique(groups, return_inverse=True)
+        before = np.cumsum([0, *np.diff(starts)[chosen]])[:-1]
+        return cls(chosen.tolist(), before[places] + rows - starts[groups])
 
 
 def find_rows(
