@@ -19,7 +19,7 @@ FOLDERS = ("consumers", "sinks", "runners/delivery", "runners/watcher_run", "run
 QUERIES = "runners/spark/consumer.py"
 OF_SETTINGS = (
     "settings|divisible|still_polled|future|erasable|change_sets|timestamp|positions_table"
-    "|spelling|is_ours"
+    "|spelling|is_ours|processed|deletion_policy|cascades"
 )
 """What refuses a table that cannot be read or cleared, a name, or a start in the future, whoever
 asks."""
