@@ -165,9 +165,23 @@ def read_as(type_: Token, value: Tokens, depth: int) -> Bounds | None:
     """A value as a whole number: one that is none, as MOD of a NUMERIC may be, is rounded."""
     inside = read(value, depth) if is_word(type_, *INTEGERS) else None
     written = all(token.text in ("(", ")") or read_literal(token) for token in value)
-    if inside is None or inside.empty or written:
+    if inside is None or inside.empty or written or is_remainder_of_hash(value):
         return inside
     return Bounds(inside.least - 1, inside.greatest + 1)
+
+
+def is_remainder_of_hash(value: Tokens) -> bool:
+    """Whether a value is MOD(FARM_FINGERPRINT(...), n), a whole number."""
+    depths = list_depths(value)
+    if value and value[0].text == "(" and is_enclosed(depths):
+        return is_remainder_of_hash(value[1:-1])
+    if len(value) < 4 or not is_word(value[0], "MOD") or not is_enclosed(depths[1:]):
+        return False
+    hashed = next(split(value[2:-1], ","), ())
+    start = next((n for n, token in enumerate(hashed) if token.text == "("), 0)
+    schema = all(token.text.lower() in {"spanner", "."} for token in hashed[: start - 1])
+    called = start > 0 and is_word(hashed[start - 1], "FARM_FINGERPRINT")
+    return called and schema and is_enclosed(list_depths(hashed[start:]))
 
 
 FUNCTIONS: dict[str, Callable[[Sequence[Tokens], int], Bounds | None]] = {
