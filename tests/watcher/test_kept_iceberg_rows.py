@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pytest
-from fixtures.copied_tables import CopiedTable, copied_tables, rows_of
+from fixtures.copied_tables import CopiedTable, copied_tables
 from fixtures.copy_histories import EAGER
 from fixtures.iceberg_histories import TABLE, read_by_others
-from fixtures.kept_copies import WINDOW, ExpectedRows, changes_of, make_changes
+from fixtures.kept_copies import WINDOW, ExpectedRows, merge_random_changes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -80,18 +80,14 @@ def test_random_histories_leave_what_plain_python_leaves(
     data: st.DataObject, mode: Mode, small_groups: None
 ) -> None:
     table = data.draw(copied_tables())
-    streamed = data.draw(st.booleans())
     expected = ExpectedRows(table, mode)
     with TemporaryDirectory() as folder:
-        copy = reopen(folder, mode)
-        loaded = data.draw(rows_of(table, 0))
-        expected.load(loaded, WINDOW)
-        copy.load(table.schema, table.make_rows(loaded).to_batches(), WINDOW)
-        for window in range(1, data.draw(st.integers(2, 4))):
-            changes = data.draw(changes_of(table, window, streamed))
-            if changes:
-                expected.merge(changes)
-                copy.merge(make_changes(table, changes), table.key, WINDOW * (window + 1))
-            copy = act(data.draw(st.sampled_from(ACTS)), copy, folder, table, mode)
+        copy = merge_random_changes(
+            data,
+            expected,
+            reopen(folder, mode),
+            lambda copy: act(data.draw(st.sampled_from(ACTS)), copy, folder, table, mode),
+            4,
+        )
         check(copy, folder, expected)
         assert copy.find_loaded(WINDOW) == WINDOW
