@@ -28,8 +28,8 @@ from watcher.replica.delta.log import parse_entry
 from watcher.replica.formats import ICEBERG, open_copies
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.layout import Layout
+from watcher.replica.spark.file_ranges import choose_share, choose_size
 from watcher.replica.spark.frames import FrameCopy
-from watcher.replica.spark.upkeep import choose_share, choose_size
 from watcher.replica.writing.compaction import CompactionPolicy
 from watcher.runners.metrics import Metrics
 

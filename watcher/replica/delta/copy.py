@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -34,7 +33,7 @@ from watcher.replica.delta.log import METADATA, USER_METADATA
 from watcher.replica.delta.merge_on_read import VectorTable
 from watcher.replica.delta.merges import DeltaMerges
 from watcher.replica.delta.replacement import replace_rows
-from watcher.replica.delta.snapshot import Snapshot, convert_schema
+from watcher.replica.delta.snapshot import Snapshot, convert_schema, describe_run
 from watcher.replica.delta.versions import DeltaVersions
 from watcher.replica.fences import TRIES_MAX
 from watcher.replica.layout import PLAIN, Layout, Layouts, check_partitions, find_layout
@@ -204,10 +203,7 @@ class DeltaCopy:
             elif self._compactor is not None:
                 # A merge by copy-on-write writes files anew that are not finished.
                 run = self._compactor.run(snapshot, key if on_read else (), whole or not on_read)
-        vectors = [file.vector for file in snapshot.files.values()]
-        deleted = sum(each.rows for each in vectors if each is not None)
-        number = snapshot.version if run.replaced else None
-        return replace(run, version=number, files=len(vectors), deleted=deleted)
+        return describe_run(run, snapshot)
 
     def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``. VACUUM of data files is the owner's where this product

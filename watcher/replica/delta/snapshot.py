@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,6 +21,7 @@ from deltalake import DeltaTable, Schema
 from pyarrow.fs import FileSelector, FileType
 
 from watcher.model.errors import ReplicaError
+from watcher.replica.copies import CompactionRun
 from watcher.replica.delta.deletion_vectors import VectorPlace
 from watcher.replica.delta.log import DIGITS, LOG, parse_entry, read_entry_text
 from watcher.replica.stores.stored_files import explain_store, list_names, open_file_system
@@ -247,3 +248,11 @@ def list_gone(properties: Mapping[str, str]) -> list[str]:
 def convert_schema(table: DeltaTable) -> pa.Schema:
     """The columns of a table."""
     return pa.schema(table.schema().to_arrow())
+
+
+def describe_run(run: CompactionRun, after: Snapshot) -> CompactionRun:
+    """A run of compaction with the version and the files that the table has after it."""
+    vectors = [file.vector for file in after.files.values()]
+    deleted = sum(each.rows for each in vectors if each is not None)
+    version = after.version if run.replaced else None
+    return replace(run, version=version, files=len(vectors), deleted=deleted)

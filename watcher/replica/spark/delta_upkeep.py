@@ -7,13 +7,13 @@ REORG has no budget, and VACUUM knows no cuts.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 from watcher.model.log_events.copies import COPY_NOT_COMPACTED
 from watcher.replica.copies import CompactionRun, Needed
 from watcher.replica.delta.expiry import FileExpiry
 from watcher.replica.delta.features import list_obstacles
 from watcher.replica.delta.merge_on_read import VectorTable
+from watcher.replica.delta.snapshot import describe_run
 from watcher.replica.stores.stored_files import explain_copy
 from watcher.replica.writing.compaction import CompactionPolicy
 from watcher.replica.writing.compactor import Compactor
@@ -39,11 +39,7 @@ class DeltaUpkeep:
                 self._refuse("; ".join(reasons))
                 return CompactionRun()
             run = self._compactor.run(snapshot, (), whole)
-            after = self._table.read()
-        vectors = [file.vector for file in after.files.values()]
-        deleted = sum(each.rows for each in vectors if each is not None)
-        version = after.version if run.replaced else None
-        return replace(run, version=version, files=len(vectors), deleted=deleted)
+            return describe_run(run, self._table.read())
 
     def remove_before(self, needed: Needed) -> None:
         """As ``StoredCopy.remove_before``."""

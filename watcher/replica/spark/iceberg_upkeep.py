@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as f
 
+from watcher.model.errors import ReplicaError
+from watcher.process.failpoints import failpoint
 from watcher.replica.copies import CompactionRun, Needed
 from watcher.replica.iceberg.lineage import Ancestor, list_expired
 from watcher.replica.layout import Layout
 from watcher.replica.merge_sql import SPARK
-from watcher.replica.spark.upkeep import FileRange, SparkUpkeep
+from watcher.replica.spark.file_ranges import FileRange, choose_range
 from watcher.replica.writing.compaction import CompactionPolicy
 
 DATA = 0
@@ -47,9 +53,9 @@ class ListedFile:
     vector: DeletedCount | None
 
 
-class IcebergUpkeep(SparkUpkeep[ListedFile]):
-    """That of one table: ``copy`` in a ``catalog``, which is quoted. ``read_snapshots``: the
-    snapshots as they are judged."""
+class IcebergUpkeep:
+    """The ``CopyUpkeep`` of one table: ``copy`` in a ``catalog``, which is quoted.
+    ``read_snapshots``: the snapshots as they are judged."""
 
     def __init__(
         self,
@@ -60,7 +66,9 @@ class IcebergUpkeep(SparkUpkeep[ListedFile]):
         read_snapshots: Callable[[], Sequence[Ancestor]],
         read_layout: Callable[[], Layout],
     ) -> None:
-        super().__init__(spark, policy, 0)
+        self._spark = spark
+        self._policy = policy
+        self._file_bytes = 0
         self._catalog = catalog
         self._copy = SPARK.quote(copy)
         self._name = f"{catalog}.{self._copy}"
@@ -80,13 +88,36 @@ class IcebergUpkeep(SparkUpkeep[ListedFile]):
             self._procedure("expire_snapshots", named)
 
     def compact(self, whole: bool) -> CompactionRun:
-        """As ``SparkUpkeep.compact``; files of deletes that are needless are rewritten, too."""
-        run = super().compact(whole)
+        """As ``CompactedCopy.compact``; files of deletes that are needless are rewritten, too.
+        Raises ReplicaError."""
+        run = self._rewrite_data(math.inf if whole else self._policy.bytes_a_run)
         if self._needless - self._left > self._policy.small_files:
             self._procedure("rewrite_position_delete_files", options={"rewrite-all": "true"})
             self._list_files()
             self._left = self._needless
         return run
+
+    def _rewrite_data(self, budget: float) -> CompactionRun:
+        """Data files, of at most so many bytes."""
+        before = self._list_files()
+        chosen = self._choose(before.values(), budget)
+        if chosen is None:
+            return describe_run(before)
+        failpoint("before-rewrite")
+        self._rewrite(chosen)
+        failpoint("after-rewrite-commit")
+        after = self._list_files()
+        old, new = before.keys() - after.keys(), after.keys() - before.keys()
+        return describe_run(
+            after,
+            read=sum(before[path].size for path in old),
+            written=sum(after[path].size for path in new),
+            replaced=len(old),
+            more=bool(old) and self._choose(after.values(), math.inf) is not None,
+        )
+
+    def _choose(self, files: Collection[ListedFile], budget: float) -> FileRange | None:
+        return choose_range(files, lambda file: file.rows, self._policy, self._file_bytes, budget)
 
     def _list_files(self) -> Mapping[str, ListedFile]:
         """A merge by Spark writes position deletes in a file for each data file."""
@@ -104,9 +135,6 @@ class IcebergUpkeep(SparkUpkeep[ListedFile]):
         self._needless = len(rows) - len(files) - len(gone.keys() & files.keys())
         return files
 
-    def _count(self, file: ListedFile) -> int:
-        return file.rows
-
     def _rewrite(self, chosen: FileRange) -> None:
         options = {
             "min-file-size-bytes": chosen.below_bytes,
@@ -118,18 +146,21 @@ class IcebergUpkeep(SparkUpkeep[ListedFile]):
         strategy = "sort" if self._read_layout().sort_by else "binpack"
         self._procedure("rewrite_data_files", f"strategy => '{strategy}'", options=options)
 
-    def _find_version(self) -> None:
-        return None
-
     def _procedure(
         self, name: str, *arguments: str, options: Mapping[str, object] | None = None
     ) -> None:
-        """Runs one of Iceberg's procedures for the table. Raises ReplicaError."""
+        """Runs one of Iceberg's procedures for the table. Raises ReplicaError where it fails: it is
+        tried again."""
         given = [f"table => '{self._copy}'", *arguments]
         if options is not None:
             pairs = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
             given.append(f"options => map({pairs})")
-        self._call(f"CALL {self._catalog}.system.{name}({', '.join(given)})")
+        statement = f"CALL {self._catalog}.system.{name}"
+        try:
+            self._spark.sql(f"{statement}({', '.join(given)})").collect()
+        except (PySparkException, Py4JError) as error:
+            text = str(error).partition("\n")[0]
+            raise ReplicaError(f"{statement} has failed: {text}") from error
 
 
 def describe_file(row: Row, gone: Mapping[str, int]) -> ListedFile:
@@ -142,3 +173,9 @@ def describe_file(row: Row, gone: Mapping[str, int]) -> ListedFile:
         tuple(row.partition or ()),
         None if deleted is None else DeletedCount(deleted),
     )
+
+
+def describe_run(files: Mapping[str, ListedFile], **done: Any) -> CompactionRun:
+    """What a run has done, and the files of the copy after it."""
+    deleted = sum(file.vector.rows for file in files.values() if file.vector is not None)
+    return CompactionRun(**done, files=len(files), deleted=deleted)
