@@ -34,6 +34,7 @@ pytest_plugins = [
     "fixtures.object_stores",
     "fixtures.iceberg_catalogs",
     "fixtures.copy_histories",
+    "fixtures.copy_views",
     "fixtures.duckdb_reader",
     "fixtures.own_formats",
     "fixtures.shifted_clock",

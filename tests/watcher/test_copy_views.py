@@ -3,37 +3,28 @@ what in place of their values. ``verify`` compares after each window."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
-import random
 import signal
 import subprocess
-from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fixtures.changing_schemas import change_schema
 from fixtures.consumers import expire_lease
+from fixtures.copy_views import CAPTURES, MASKS, STREAM, WHERE, People, check, compare, sign
 from fixtures.replicas import (
     CONSUMER,
     adopt_newest,
-    last_cut,
     make_replicator,
     open_table,
     read_delta,
-    read_rows,
     replicate,
 )
-from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
 from fixtures.warm_python import WARM_PYTHON
-from google.cloud.spanner_v1 import KeySet
-from google.cloud.spanner_v1.database import Database
 from typer.testing import CliRunner
 
 from watcher.cli import app
@@ -41,103 +32,7 @@ from watcher.model.errors import ConfigurationError, NotWatchableError, ReplicaE
 from watcher.process.failpoints import VARIABLE
 from watcher.replica.cuts.cut import FORMAT_OF_VIEWS
 from watcher.replica.cuts.modes import HISTORY, KEEP_DELETED, Mode
-from watcher.replica.formats import open_copies
 from watcher.replica.reading import as_of
-from watcher.replica.verification.replicas import VerifyOptions, verify
-from watcher.replica.verification.report import Report
-from watcher.spanner.queries import QueryClient
-from watcher.tables.masks import REDACTED, MaskKey
-
-KEY, OTHER_KEY = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
-TABLE = (
-    "CREATE TABLE People (Id INT64 NOT NULL, City STRING(MAX), Age INT64, Email STRING(MAX),"
-    " Name STRING(MAX), Phone INT64, Photo BYTES(MAX),"
-    " ShardId INT64 AS (MOD(Id, 2)) STORED, LastModified TIMESTAMP"
-    " DEFAULT (PENDING_COMMIT_TIMESTAMP()) ON UPDATE (PENDING_COMMIT_TIMESTAMP())"
-    " OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id)",
-    "CREATE NULL_FILTERED INDEX PeopleByTime ON People (ShardId, LastModified)",
-)
-STREAM = "CREATE CHANGE STREAM S FOR ALL OPTIONS (value_capture_type = '{}')"
-NAMES = ("Id", "City", "Age", "Email", "Name", "Phone", "Photo")
-WHERE = "City = 'Bern' AND Age >= 18"
-MASKS = {"Email": "hash", "Photo": "hash", "Name": "redact", "Phone": "null"}
-CAPTURES = ("poll", "NEW_ROW", "OLD_AND_NEW_VALUES")
-Row = dict[str, Any]
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MASK_KEY", KEY)
-    monkeypatch.setenv("OTHER_KEY", OTHER_KEY)
-
-
-def sign(value: bytes, key: str = KEY) -> bytes:
-    return hmac.digest(key.encode(), value, hashlib.sha256)
-
-
-@dataclass
-class People:
-    """Writes into the table, and the truth about its rows."""
-
-    database: Database
-    choice: random.Random
-    rows: dict[int, Row] = field(default_factory=dict)
-    number: int = 0
-
-    def put(self, key: int, **values: Any) -> None:
-        """Inserts or updates a row; what is not given is random, and often NULL."""
-        self.number += 1
-        row = {
-            "City": self.choice.choice(["Bern", "Bern", "Basel", None]),
-            "Age": self.choice.choice([17, 18, 40, None]),
-            "Email": self.choice.choice([f"p{self.number}@example.com", "same@example.com", None]),
-            "Name": self.choice.choice([f"Secret {self.number}", None]),
-            "Phone": self.number,
-            "Photo": self.choice.choice([b"photo", bytes([self.number % 256]), None]),
-        } | values
-        self.rows[key] = row
-        cells = [b64encode(v) if isinstance(v, bytes) else v for v in row.values()]
-        with self.database.batch() as batch:
-            batch.insert_or_update("People", ("Id", *row), [(key, *cells)])
-
-    def remove(self, key: int) -> None:
-        del self.rows[key]
-        with self.database.batch() as batch:
-            batch.delete("People", KeySet(keys=[[key]]))
-
-    def write(self, count: int) -> None:
-        for _ in range(count):
-            key = self.choice.randrange(25)
-            if key in self.rows and self.choice.random() < 0.2:
-                self.remove(key)
-            else:
-                self.put(key)
-
-    def expect(self, masked: bool = True) -> Mapping[int, Row]:
-        """The rows of the copy, without Age, which it does not have."""
-        return {
-            key: mask(row) if masked else row
-            for key, row in self.rows.items()
-            if row["City"] == "Bern" and (row["Age"] or 0) >= 18
-        }
-
-
-def mask(row: Row) -> Row:
-    email, photo = row["Email"], row["Photo"]
-    return {
-        "City": row["City"],
-        "Email": None if email is None else sign(email.encode()).hex(),
-        "Name": REDACTED,
-        "Phone": None,
-        "Photo": None if photo is None else sign(photo),
-    }
-
-
-@pytest.fixture
-def people(create_database: CreateDatabase) -> People:
-    seed = random.randrange(2**32)
-    print("seed", seed)
-    return People(create_database(*TABLE), random.Random(seed))
 
 
 def options(capture: str = "poll", **table: Any) -> dict[str, Any]:
@@ -154,29 +49,6 @@ def copy(
     deletes = {"deletes": "compare"} if capture == "poll" else {}
     to: dict[str, Any] = {"to": f"{format_}:{folder}"} | deletes | replica
     return replicate(people.database, folder, **options(capture), replica=to)
-
-
-def compare(people: People, folder: Path, **more: Any) -> Report:
-    cut = last_cut(folder)
-    copies = open_copies(cut.copies, str(folder), cut.consumer)
-    keys = VerifyOptions(mask_keys=(MaskKey(env="OTHER_KEY"), MaskKey(env="MASK_KEY")), **more)
-    return verify(QueryClient(address_of(people.database)), copies, cut, keys)
-
-
-def list_rows(folder: Path) -> Mapping[int, Row]:
-    """The rows of the copy, without what Spanner computes."""
-    rows = read_rows(folder, "People")
-    kept = {name for name in NAMES if name != "Id"}
-    return {row["Id"]: {n: v for n, v in row.items() if n in kept} for row in rows}
-
-
-def check(people: People, folder: Path) -> None:
-    assert list_rows(folder) == people.expect()
-    report = compare(people, folder)
-    assert report.equal, report.to_json()
-    (table,) = report.tables
-    assert table.rows == len(people.expect())
-    assert (table.view.where, dict(table.view.masks)) == (WHERE, MASKS)
 
 
 @pytest.mark.parametrize("capture", CAPTURES)

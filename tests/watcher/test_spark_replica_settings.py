@@ -75,7 +75,7 @@ def test_a_change_stream_is_read_with_whole_rows() -> None:
         {"transactions": True},
         {"positions": {"keep": "memory"}},
         {"capture": "change-set"},
-        {"table": {"Singers": {"columns": ["LastName"]}}},
+        {"capture": "change-set", "table": {"Singers": {"change_sets": "Sets"}}},
     ],
 )
 def test_settings_that_a_query_cannot_follow_are_refused(more: dict[str, Any]) -> None:

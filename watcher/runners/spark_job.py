@@ -58,12 +58,14 @@ READ = frozenset(
         *("positions.keep", "positions.table", "stream.name", "stream.placements"),
         "stream.whole_rows",  # a copy has whole rows in any case
         "log_format",  # of the command
+        "mask_key",
         "create_folders",
         "metrics",
     }
 )
 """The fields that a query of Spark takes besides ``OF_WATCHER``; others are refused."""
 SECTIONS = ("positions", "stream")
+KNOWN = TableSpec()
 
 
 def run_job(
@@ -229,45 +231,41 @@ def check_unused(config: WatchConfig) -> None:
         )
 
 
-POLLED = ("shard", "shard_column", "shard_values", "shard_interval", "timestamp_column", "index")
-"""What a query of Spark can be told of the polling of a table."""
-
-
 def list_deleted(specs: Mapping[str, TableSpec]) -> dict[str, str]:
-    """The soft-delete columns of tables. Raises ConfigurationError for settings of them that a
-    query does not have."""
-    known = TableSpec()
-    for name, spec in specs.items():
-        for each in fields(spec):
-            if each.name not in (*POLLED, "deleted") and getattr(spec, each.name) != getattr(
-                known, each.name
-            ):
-                raise ConfigurationError(
-                    f"[table.{name}] has {each.name}, which replica.engine = 'spark' does not have:"
-                    " remove it, or the engine"
-                )
+    """The soft-delete columns of tables."""
     return {name: spec.deleted for name, spec in specs.items() if spec.deleted is not None}
 
 
-def describe_polling(specs: Mapping[str, TableSpec]) -> dict[str, dict[str, object]]:
-    """How tables are polled, for the option ``tableOptions``."""
-    known = TableSpec()
-    described = {
-        name: {
-            to_camel(option): getattr(spec, option)
-            for option in POLLED
-            if getattr(spec, option) != getattr(known, option)
+def describe_tables(specs: Mapping[str, TableSpec]) -> dict[str, dict[str, object]]:
+    """How tables are read, for the option ``tableOptions``. Raises ConfigurationError for a setting
+    that a query does not have."""
+    described: dict[str, dict[str, object]] = {}
+    for name, spec in specs.items():
+        given = {
+            each.name: getattr(spec, each.name)
+            for each in fields(spec)
+            if getattr(spec, each.name) != getattr(KNOWN, each.name)
         }
-        for name, spec in specs.items()
-    }
-    return {name: options for name, options in described.items() if options}
+        if "change_sets" in given:
+            raise ConfigurationError(
+                f"[table.{name}] has change_sets, which replica.engine = 'spark' does not have:"
+                " remove it, or the engine"
+            )
+        if spec.mask_key is not None:
+            given["mask_key"] = spec.mask_key.describe()
+        given.pop("deleted", None)
+        if given:
+            described[name] = {to_camel(option): value for option, value in given.items()}
+    return described
 
 
 def make_options(config: WatchConfig) -> dict[str, object]:
     """The options of the source that the file sets."""
     options: dict[str, object] = {"positionsTable": config.positions.table}
-    if polling := describe_polling(config.table):
-        options["tableOptions"] = json.dumps(polling)
+    if tables := describe_tables(config.table):
+        options["tableOptions"] = json.dumps(tables)
+    if config.mask_key is not None:
+        options["maskKey"] = json.dumps(config.mask_key.describe())
     if config.stream.placements:
         options["placements"] = ",".join(config.stream.placements)
     given = {

@@ -22,6 +22,7 @@ from watcher.replica.copies import Merging
 from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.owner import Owner
+from watcher.replica.cuts.views import View
 from watcher.replica.formats import find_format, split_copies
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.layout import Layout, Layouts
@@ -107,6 +108,8 @@ class SparkReplica:
         self._scan = resolve_scan(settings.source)
         captures = {name: self._scan.capture(name) for name in self._scan.tables}
         require_complete([capture.table for capture in captures.values()])
+        for capture in captures.values():
+            View.of_table(capture.table)  # refuses conditions that no change tells of
         self._layouts = fit_layouts(settings.layouts, captures)
         self._epochs: Epochs[Scan] = Epochs(self._scan.queries.stream, self._resolve)
         self._session: SparkSession | None = None
@@ -354,4 +357,6 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
 
 def to_text(value: object) -> str:
     """A value as an option of Spark."""
+    if isinstance(value, Mapping):
+        return json.dumps(value)
     return str(value).lower() if isinstance(value, bool) else str(value)

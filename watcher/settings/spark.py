@@ -42,7 +42,6 @@ from watcher.settings.table_specs import (
 )
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.read_options import DirectedRead
-from watcher.tables.column_choice import ColumnChoice
 from watcher.tables.masks import MaskKey
 from watcher.tables.values import TableSpec
 
@@ -249,11 +248,6 @@ class SourceOptions(SharedSettings):
             )
             for name in names
         }
-
-    @property
-    def column_choices(self) -> Mapping[str, ColumnChoice]:
-        """Which columns of a change stream's tables are read, by their names in small letters."""
-        return {name.casefold(): spec.choice for name, spec in self.specs.items()}
 
     @property
     def _own_table(self) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from watcher.settings.table_specs import (
     check_named_once,
     check_table_spec,
     is_for_streams,
-    refuse_filters,
 )
 
 
@@ -119,16 +118,10 @@ def check_polling(options: SourceOptions) -> None:
             )
     check_named_once(options.table_options, "'tableOptions'")
     for table, spec in options.table_options.items():
-        if options.streamed and not is_for_streams(spec):
+        if options.streamed and not is_for_streams(spec, options.arrow_rows):
             raise ConfigurationError(
                 f"'tableOptions' of {table} is for polling: leave out 'capture', or use only"
                 f" {', '.join(map(to_camel, OF_STREAMS))} there"
-            )
-        if options.arrow_rows:
-            refuse_filters(
-                spec,
-                f"'tableOptions' of {table}",
-                "which copies by Spark do not take: leave it out, or replicate without Spark",
             )
     for table, spec in options.specs.items():
         check_table_spec(spec, f"the shard of {table}")

@@ -71,10 +71,3 @@ def check_named_once(tables: Iterable[str], place: str) -> None:
 def put_mask_key(spec: TableSpec, key: MaskKey | None) -> TableSpec:
     """How a table is read, with the key of hashes for all tables unless it has its own."""
     return replace(spec, mask_key=key) if spec.masks and spec.mask_key is None else spec
-
-
-def refuse_filters(spec: TableSpec, place: str, why: str) -> None:
-    """Raises ConfigurationError for a condition or masks, where they do not work."""
-    for name, given in (("where", spec.where is not None), ("masks", bool(spec.masks))):
-        if given:
-            raise ConfigurationError(f"{place} has {name}, {why}")

@@ -47,6 +47,10 @@ class MaskKey:
         """The key. Raises ConfigurationError that does not show it."""
         return read_key(self)
 
+    def describe(self) -> dict[str, str]:
+        """As settings have it."""
+        return {"env": self.env} if self.env is not None else {"file": str(self.file)}
+
     @classmethod
     def __get_pydantic_core_schema__(cls, _: object, __: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(

@@ -46,7 +46,14 @@ from watcher.spanner.queries import QueryClient
 from watcher.spanner.read_options import write_tag
 from watcher.tables.discovery import find_watched_table
 from watcher.tables.schema_reader import read_epoch
-from watcher.tables.selection import Selection, find_spec, find_table, select
+from watcher.tables.selection import (
+    Selection,
+    find_spec,
+    find_table,
+    list_filters,
+    read_filtered,
+    select,
+)
 from watcher.tables.shards import group_shards
 from watcher.tables.values import WatchedTable
 
@@ -129,20 +136,24 @@ def resolve_streamed_scan(
 ) -> Scan:
     """The tables of a change stream."""
     selection = make_scan_selection(options)
-    specs = options.specs
-    stream, tables = find_streamed_tables(schema, options.stream, selection, database, specs)
+    stream, tables = find_streamed_tables(
+        schema, options.stream, selection, database, options.specs
+    )
     stream = use_placements(queries.stream, stream, split_names(options.placements))
     backfill = options.starting_timestamp == EARLIEST
     known = Known("change-stream", stream.known_values(options.whole_rows), backfill)
     resolve_format(options).check(known)
     if not options.uniform:
         tables = tuple(keep_captured_columns(options, schema, stream, table) for table in tables)
+    specs = read_filtered(options.specs, tables)
+    choices = {name.casefold(): spec.choice for name, spec in specs.items()}
     change_filter = ChangeFilter(
         frozenset(table.name for table in tables),
         frozenset(options.operations),
         options.transaction_tag,
-        choose_recorded_columns(schema, tables, options.column_choices),
+        choose_recorded_columns(schema, tables, choices),
         selection if options.tables is not None else None,
+        list_filters(tables),
     )
     # Of batches of rows `watcher.replicate` makes copies.
     newest = options.arrow_rows

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, Changed, StreamRows
+from watcher.captures import Changed, StreamRows
 from watcher.captures.change_stream.rows import CHANGES
 from watcher.captures.poll import PollCapture
 from watcher.model.change import Operation, ValueCapture
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
-from watcher.replica.rows import copy_schema, describe_columns, find_deleted, has_columns
+from watcher.replica.rows import arrange_rows, copy_schema, describe_columns, has_columns
 from watcher.runners.spark.sent_columns import SentRows
 
 SEQUENCE_COLUMN = "$record_sequence"
@@ -32,7 +32,7 @@ TABLE_BATCHES = pa.schema(
         ("window", pa.string()),
     ]
 )
-"""``batch`` is an Arrow stream: rows as they were read, or of a change stream its changes as they
+"""``batch`` is an Arrow stream: rows as a copy has them, or of a change stream its changes as they
 were sent, with what ``describe_columns`` says of those that have a row afterwards. In the row of
 the window ``table`` and ``batch`` are NULL."""
 
@@ -65,8 +65,8 @@ class BatchWindow:
 def encode_rows(rows: Changed) -> pa.RecordBatch:
     """Rows of a capture as rows of ``TABLE_BATCHES``, one a table."""
     if not isinstance(rows, StreamRows):
-        batch = rows.batch.drop_columns([SHARD_ID_COLUMN])
-        return make_rows([(rows.table.name, batch, None)])
+        arranged = arrange_rows(rows)
+        return make_rows([(rows.table.name, each, None) for each in arranged.to_batches()])
     described = describe_changes(rows)
     keys = pc.binary_join_element_wise(rows.batch.column("table"), described, "\n")
     batches = []
@@ -139,10 +139,9 @@ class TableDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _read(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        schema = copy_schema(self.capture, COMMIT_TIMESTAMP_COLUMN)
-        columns = [batch.column(name) for name in schema.names]
-        deleted = find_deleted(batch, self.capture.table.deleted)
-        return [*columns, deleted, pa.nulls(batch.num_rows, pa.string())]
+        names = [*copy_schema(self.capture).names, DELETED_COLUMN]
+        columns = [batch.column(name) for name in names]
+        return [*columns, pa.nulls(batch.num_rows, pa.string())]
 
     def _decode_changes(self, batch: pa.RecordBatch) -> list[pa.Array]:
         deleted = pc.equal(batch.column("operation"), Operation.DELETE.value)
