@@ -133,7 +133,11 @@ def test_a_new_column_is_a_commit_without_files(
 @pytest.mark.parametrize("capture", ["poll", "change-stream"])
 @pytest.mark.parametrize("statements", CHANGES.values(), ids=CHANGES.keys())
 def test_new_columns_with_values_need_no_load(
-    create_database: CreateDatabase, tmp_path: Path, statements: Sequence[str], capture: str
+    create_database: CreateDatabase,
+    tmp_path: Path,
+    statements: Sequence[str],
+    capture: str,
+    own_format: str,
 ) -> None:
     """Rows that were there, rows that were written in the window before the statements and after
     them, and rows of later windows have Spanner's values."""
@@ -143,7 +147,7 @@ def test_new_columns_with_values_need_no_load(
 
 @pytest.mark.parametrize("capture", ["poll", "change-stream"])
 def test_what_spanner_makes_of_other_literals_is_read(
-    create_database: CreateDatabase, tmp_path: Path, capture: str
+    create_database: CreateDatabase, tmp_path: Path, capture: str, own_format: str
 ) -> None:
     database = create_database(*watchable_ddl("T"), STREAM_DDL)
     follow_new_columns(database, tmp_path, LITERALS, capture)

@@ -20,6 +20,7 @@ from watcher.spanner.timestamps import format_timestamp
 
 ADD = "ALTER TABLE T ADD COLUMN Name STRING(MAX)"
 DROP = "ALTER TABLE T DROP COLUMN Name"
+FIVE = "ALTER TABLE T ADD COLUMN Five INT64 DEFAULT (5)"
 
 
 @pytest.fixture
@@ -125,12 +126,41 @@ def test_a_dropped_column_is_kept(database: Database, tmp_path: Path) -> None:
     assert {row["Name"] for row in read_rows(tmp_path).values()} == {None}
 
 
+@pytest.mark.parametrize("with_rows", [True, False])
+@pytest.mark.parametrize("partitions", [[], ["Version"]])
+def test_values_are_written_into_any_files(
+    database: Database, tmp_path: Path, partitions: list[str], with_rows: bool
+) -> None:
+    """Of partitions, with deletes, in the snapshot of the window; earlier cuts lack the columns."""
+    replica: dict[str, Any] = {"layout": {"T": {"partition_by": partitions}}} if partitions else {}
+    write_table(database, *range(30), Version=1)
+    step(database, tmp_path, replica=replica)
+    write_table(database, *range(0, 30, 4), Version=2)
+    before = step(database, tmp_path, replica=replica)[1]
+    there = read_rows(tmp_path, before)
+    change_schema(database, FIVE, "ALTER TABLE T ADD COLUMN Twice INT64 AS (Version * 2) STORED")
+    if with_rows:
+        write_table(database, 5, 40, Version=3, Five=6)
+    assert step(database, tmp_path, replica=replica)[0] == []
+    assert list_summaries(tmp_path, "T")[0][KIND] == ("merge" if with_rows else "columns")
+    write_table(database, 6, Version=1, Five=7)
+    assert step(database, tmp_path, replica=replica)[0] == []
+    written = {key: 1 + (key % 4 == 0) for key in range(30)} | {6: 1}
+    fives = dict.fromkeys(range(30), 5) | {6: 7}
+    if with_rows:
+        written |= {5: 3, 40: 3}
+        fives |= {5: 6, 40: 6}
+    assert {
+        key: (row["Five"], row["Version"], row["Twice"]) for key, row in read_rows(tmp_path).items()
+    } == {key: (fives[key], version, 2 * version) for key, version in written.items()}
+    assert read_rows(tmp_path, before) == there
+
+
 def test_what_needs_a_load_is_loaded(database: Database, tmp_path: Path) -> None:
-    """Values in rows that are there; a column of the layout cannot go."""
+    """A column that goes; one of the layout cannot go."""
     write_table(database, *range(6), Version=1)
+    change_schema(database, FIVE)
     step(database, tmp_path)
-    change_schema(database, "ALTER TABLE T ADD COLUMN Five INT64 DEFAULT (5)")
-    assert step(database, tmp_path)[0] == ["T"]
     change_schema(database, "ALTER TABLE T DROP COLUMN Five")
     assert step(database, tmp_path)[0] == ["T"]
     layout = {"layout": {"T": {"partition_by": ["Version"]}}, "dropped_columns": "drop"}

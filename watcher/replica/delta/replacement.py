@@ -5,7 +5,7 @@ Where it has deletion vectors, these remove the rows; else files that have one a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from watcher.replica.delta.features import allows_vectors
 from watcher.replica.delta.merge_on_read import VectorTable
 from watcher.replica.delta.new_rows import add_new
 from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot
-from watcher.replica.writing.file_rewrites import FileRewrite, Source
+from watcher.replica.writing.file_rewrites import FileRewrite, Source, group_sources
 from watcher.replica.writing.live_files import find_rows
 from watcher.replica.writing.merge_plan import take_columns
 
@@ -67,16 +67,15 @@ def rewrite_files(
 ) -> Iterator[Action]:
     """Writes files anew without some rows: the actions that say so. ``schema``: with these columns,
     and these ``values`` in those that the files do not have."""
-    parts: dict[Hashable, list[Source[LiveFile]]] = {}
-    for path, rows in gone.items():
-        file = snapshot.files[path]
-        parts.setdefault(file.partition, []).append(Source(file, table.count(file), rows))
-    for sources in parts.values():
+    sources = (
+        Source(snapshot.files[path], table.count(snapshot.files[path]), rows)
+        for path, rows in gone.items()
+    )
+    columns = schema or snapshot.schema
+    for part in group_sources(sources):
         rewrite = FileRewrite[LiveFile, VectorPlace](
-            table.files, schema or snapshot.schema, sources, table.arrangement, values
+            table.files, columns, part, table.arrangement, values
         )
-        for _ in rewrite.steps():
-            pass
-        rewrite.check()
-        yield from (remove_file(source.file) for source in sources)
+        rewrite.run()
+        yield from (remove_file(source.file) for source in part)
         yield from (add_new(snapshot, new) for new in rewrite.new)

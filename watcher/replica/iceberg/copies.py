@@ -37,11 +37,10 @@ from watcher.replica.iceberg.expiry import (
 )
 from watcher.replica.iceberg.folder_tables import FolderTables
 from watcher.replica.iceberg.lineage import LOAD
-from watcher.replica.iceberg.names import MERGE_MODE, name_copy
+from watcher.replica.iceberg.names import LOADED, MERGE_MODE, name_copy
 from watcher.replica.iceberg.partitions import list_partitions, list_sources
 from watcher.replica.iceberg.schemas import evolve_schema, list_columns
 from watcher.replica.iceberg.stored_copy import (
-    LOADED,
     IcebergCopy,
     find_newest,
     open_folder,
@@ -158,7 +157,9 @@ class IcebergTableCopy(IcebergCopy):
     ) -> bool:
         """As ``EvolvingCopy.takes_columns``."""
         version = self._table.read()
-        if version is None or with_values or self._load.progress is not None:
+        if version is None or self._load.progress is not None:
+            return False
+        if with_values and find_mode(version.schema.names) != LATEST:
             return False
         return not list_sources(version.table) & set(gone)
 
@@ -171,7 +172,7 @@ class IcebergTableCopy(IcebergCopy):
             return replace(self._describe(version), schema=list_columns(fresh))
         mark = self._describe_commit("columns", columns.end)
         with explain_copy(self._path):
-            if not self._table.change_columns(version, fresh, mark):
+            if not self._table.change_columns(version, fresh, mark, columns.values):
                 raise self._fence.refuse(self._read_newest_end())
         self._fence.known = columns.end
         return self._describe(self._require())
@@ -179,9 +180,11 @@ class IcebergTableCopy(IcebergCopy):
     def _try_merge(self, rows: pa.Table, key: Sequence[str], end: int) -> CopyState | None:
         """Returns None where somebody else has committed meanwhile."""
         version, mark = self._check(self._require()), self._describe_commit("merge", end)
-        fresh = None if self._columns is None else evolve_schema(version.table, self._columns)
+        columns = self._columns
+        fresh = None if columns is None else evolve_schema(version.table, columns)
+        values = None if columns is None else columns.values
         with explain_copy(self._path):
-            if not self._table.merge(version, rows, key, mark, fresh):
+            if not self._table.merge(version, rows, key, mark, fresh, values):
                 return None
         return self._describe(self._require())
 

@@ -3,6 +3,8 @@ for themselves."""
 
 from __future__ import annotations
 
+from watcher.replica.cuts.cut import PREFIX
+
 METADATA_TABLES = frozenset(
     {
         *("entries", "files", "data_files", "delete_files", "history", "metadata_log_entries"),
@@ -14,6 +16,8 @@ METADATA_TABLES = frozenset(
 """Iceberg's MetadataTableType, in lower case, and the changelog of Spark: a catalog takes such a
 name for what it shows of another table."""
 ESCAPE = "_"
+LOADED = f"{PREFIX}loaded"
+"""The property of a table that has the end of the newest chunk of its load."""
 MERGE_MODE = "write.merge.mode"
 """The property of a table that says how Spark merges rows."""
 

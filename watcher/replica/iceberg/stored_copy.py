@@ -22,14 +22,12 @@ from watcher.replica.iceberg.lineage import (
     list_later,
     list_outside,
 )
+from watcher.replica.iceberg.names import LOADED
 from watcher.replica.iceberg.schemas import convert_schema, plain_field, plain_type
 from watcher.replica.iceberg.versions import VersionReader
 from watcher.replica.loads import CHUNK, ON
 from watcher.replica.row_versions import keep_current, strip_schema
 from watcher.replica.writing.live_files import compare_versions
-
-LOADED = f"{PREFIX}loaded"
-"""The property of a table that has the end of the newest chunk of its load."""
 
 
 class IcebergCopy:

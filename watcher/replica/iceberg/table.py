@@ -23,7 +23,7 @@ from pyroaring import BitMap
 
 from watcher.model.errors import StoreUnavailableError
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import Replacement, same_columns
+from watcher.replica.copies import NewValues, Replacement, same_columns
 from watcher.replica.iceberg.catalog import TableCatalog
 from watcher.replica.iceberg.files import IcebergFile, IcebergFiles
 from watcher.replica.iceberg.manifests import (
@@ -39,7 +39,7 @@ from watcher.replica.iceberg.versions import IcebergVersion, VersionReader, is_o
 from watcher.replica.layout import PLAIN, Layout
 from watcher.replica.writing.arranged_rows import Arrangement
 from watcher.replica.writing.compaction import choose_small
-from watcher.replica.writing.file_rewrites import FileRewrite
+from watcher.replica.writing.file_rewrites import FileRewrite, Source, group_sources
 from watcher.replica.writing.kept_rows import plan_rows
 from watcher.replica.writing.live_files import find_rows
 from watcher.replica.writing.live_rows import LiveRows
@@ -151,10 +151,12 @@ class PositionTable:
         key: Sequence[str],
         summary: Summary,
         columns: Schema | None = None,
+        values: NewValues | None = None,
     ) -> bool:
         """Merges rows into a version, as ``TableCopy.merge``, in one snapshot, or in none if
-        nothing changes. ``columns``: those that the table has from then on. Returns whether it was
-        done; not if somebody else has committed meanwhile."""
+        nothing changes. ``columns``: those that the table has from then on; ``values``: of new ones
+        in the rows that are there, whose files are written anew. Returns whether it was done; not
+        if somebody else has committed meanwhile."""
         self.live.follow(version, key)
         schema = version.schema if columns is None else convert_schema(columns)
         plan = plan_rows(self.live, self.files, version, schema, rows, key, self.path)
@@ -162,9 +164,12 @@ class PositionTable:
             return True
         written = self.write_rows(version, plan.rows, columns)
         failpoint("after-replica-rows")
-        deletes = self.write_deletes(version, plan.gone)
         added = [file for file, _ in written]
-        change = SnapshotChange(Operation.OVERWRITE, summary, added, deletes, schema=columns)
+        if columns is None or values is None:
+            deletes = self.write_deletes(version, plan.gone)
+            change = SnapshotChange(Operation.OVERWRITE, summary, added, deletes, schema=columns)
+        else:
+            change = fill_version(self, version, columns, values, summary, plan.gone, added)
         failpoint("after-replica-files")
         after = self._commit(version, change, "after-replica-commit")
         if after is None:
@@ -175,10 +180,16 @@ class PositionTable:
         self.live.settle(after)
         return True
 
-    def change_columns(self, version: IcebergVersion, columns: Schema, summary: Summary) -> bool:
-        """Gives a version other columns, in a snapshot with the same rows. Returns whether nobody
-        has committed meanwhile."""
+    def change_columns(
+        self, version: IcebergVersion, columns: Schema, summary: Summary,
+        values: NewValues | None = None,
+    ) -> bool:  # fmt: skip
+        """Gives a version other columns, in a snapshot with the same rows, which may have
+        ``values`` in new ones. Returns whether nobody has committed meanwhile."""
         change = SnapshotChange(Operation.APPEND, summary, schema=columns)
+        if values is not None:
+            change = fill_version(self, version, columns, values, summary)
+        failpoint("after-replica-files")
         return self._commit(version, change, "after-replica-commit") is not None
 
     def replace_rows(
@@ -235,7 +246,7 @@ class PositionTable:
         regrouped = {each.path for parts in listed for each in choose_small(parts, allowed)}
         if not chosen and not regrouped:
             return None
-        merged = self._merge_deletes(version, chosen)
+        merged = merge_deletes(self.files, version, chosen)
         change = SnapshotChange(
             Operation.REPLACE,
             {},
@@ -247,16 +258,6 @@ class PositionTable:
         if not commit_snapshot(version.table, version.parts, change):
             return None
         return self._read_after(version)
-
-    def _merge_deletes(self, version: IcebergVersion, chosen: Collection[str]) -> Gone:
-        """The rows that some files of deletes name, of data files that are there."""
-        merged: dict[str, BitMap] = {}
-        for name in chosen:
-            for path, rows in self.files.read_deletes(name).items():
-                file = version.files.get(path)
-                if file is not None and is_of(version.deletes[name], file.entry):
-                    merged[path] = merged.get(path, BitMap()) | rows
-        return merged
 
     def write_rows(
         self, version: IcebergVersion, rows: pa.Table, columns: Schema | None = None
@@ -298,6 +299,45 @@ class PositionTable:
         content = encode_deletes(gone)
         path = self.files.write("-deletes.parquet", content)
         return [describe_deletes(version.table, path, len(content), gone, partition)]
+
+
+def fill_version(
+    table: PositionTable,
+    version: IcebergVersion,
+    columns: Schema,
+    values: NewValues,
+    summary: Summary,
+    gone: Gone = MappingProxyType({}),
+    added: Sequence[DataFile] = (),
+) -> SnapshotChange:
+    """Writes all files of a version anew with values of new columns, without the rows that are
+    ``gone``: the change that has them, and what is ``added``."""
+    sources = (
+        Source(file, file.rows, table.files.read_vector(file.vector) | gone.get(path, BitMap()))
+        for path, file in version.files.items()
+    )
+    filled: list[DataFile] = []
+    for part in group_sources(sources):
+        rewrite = FileRewrite[IcebergFile, DeletedRows](
+            table.files, convert_schema(columns), part, table.arrangement, values
+        )
+        rewrite.run()
+        listed = ((new.path, new.partition) for new in rewrite.new)
+        filled += [describe_data(version.table, *each, columns) for each in listed]
+    removed = frozenset([*version.files, *version.deletes])
+    both = [*filled, *added]
+    return SnapshotChange(Operation.OVERWRITE, summary, both, removed=removed, schema=columns)
+
+
+def merge_deletes(files: IcebergFiles, version: IcebergVersion, chosen: Collection[str]) -> Gone:
+    """The rows that some files of deletes name, of data files that are there."""
+    merged: dict[str, BitMap] = {}
+    for name in chosen:
+        for path, rows in files.read_deletes(name).items():
+            file = version.files.get(path)
+            if file is not None and is_of(version.deletes[name], file.entry):
+                merged[path] = merged.get(path, BitMap()) | rows
+    return merged
 
 
 def is_same(table: Table, other: Table) -> bool:

@@ -7,7 +7,7 @@ found in it by counting, and is marked as gone there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol
 
@@ -94,6 +94,12 @@ class FileRewrite(Generic[F, M]):
             start += rows.num_rows
             yield rows.take(pa.array(order))
 
+    def run(self) -> None:
+        """Does all steps at once. Raises OSError, ReplicaError."""
+        for _ in self.steps():
+            pass
+        self.check()
+
     def check(self) -> None:
         """Raises ReplicaError unless every row that is there was written: steps that have failed do
         not go on, and a file may have other rows than its statistics say."""
@@ -139,6 +145,14 @@ class FileRewrite(Generic[F, M]):
                 self.read += source.file.size * batch.num_rows / source.rows
                 start += kept.num_rows
                 yield kept if self._values is None else self._values.fill(kept)
+
+
+def group_sources(sources: Iterable[Source[F]]) -> Iterable[Sequence[Source[F]]]:
+    """Files by their partitions: a new one has rows of one."""
+    parts: dict[Hashable, list[Source[F]]] = {}
+    for source in sources:
+        parts.setdefault(source.file.partition, []).append(source)
+    return parts.values()
 
 
 def to_array(rows: BitMap) -> NDArray[np.int64]:
