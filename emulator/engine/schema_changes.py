@@ -96,11 +96,11 @@ def change_schema(
         refuse_large_ddl(schema, writer.ddl_bytes + len(text.encode()))
         restarts = counters_to_restart(state.schema, step)
         change = DdlChange(writer, step, text, descriptors, schema, restarts)
-        micros = writer.commit_alone(change.execute, change.publish)
+        with writer.sequences.restored_on_error():
+            micros = writer.commit_alone(change.execute, change.publish)
         writer.capture.load()
         return micros
     finally:
-        writer.sequences.load(writer.state.schema)
         writer.turn.release()
 
 

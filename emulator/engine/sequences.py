@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import apsw
 
@@ -65,10 +66,21 @@ class Sequences:
         rows = self._connection.execute('SELECT name, counter FROM "$sequences"').fetchall()
         self._counters = {str(name): int(str(counter)) for name, counter in rows}
 
+    @contextmanager
+    def restored_on_error(self) -> Iterator[None]:
+        """Undoes what a failing schema change does here; values that were drawn stay drawn."""
+        rules, counters, drawn = self._rules, dict(self._counters), set(self._drawn)
+        try:
+            yield
+        except BaseException:
+            self._rules, self._counters, self._drawn = rules, counters, drawn
+            raise
+
     def change(self, schema: Schema, restarted: Mapping[str, int]) -> None:
         """Inside a schema change: forgets what was dropped, and moves counters that were used."""
         self._rules = counter_rules(schema)
         self._counters = {n: c for n, c in self._counters.items() if n in self._rules}
+        self._drawn.clear()  # every counter is written below
         for name, first in restarted.items():
             if name in self._counters:
                 self._counters[name] = first
