@@ -118,7 +118,9 @@ def read_datatype(node: exp.DataType, types: ProtoTypes) -> Type:
         )
     if kind == "USERDEFINED":
         return read_type_name(str(node.args.get("kind")), types)
-    if kind in BY_DTYPE and not node.expressions:
+    if kind in BY_DTYPE and node.expressions:
+        raise errors.invalid_argument("Parameterized types are not supported")
+    if kind in BY_DTYPE:
         return BY_DTYPE[kind]
     raise errors.unimplemented(f"the type {node.sql('bigquery')}")
 

@@ -21,6 +21,7 @@ from clients import (
     spring_data,
     sqlalchemy_dialect,
     sqlalchemy_postgresql,
+    sqlalchemy_suite,
     typeorm,
     wrench,
     yo,
@@ -35,6 +36,7 @@ ALL: dict[str, Suite] = {
         go_client.GOOGLESQL,
         go_client.POSTGRESQL,
         go_sql_driver.SUITE,
+        sqlalchemy_suite.SUITE,
         sqlalchemy_dialect.SUITE,
         sqlalchemy_postgresql.SUITE,
         gorm.SUITE,
@@ -59,3 +61,5 @@ ALL: dict[str, Suite] = {
         debezium.SUITE,
     )
 }
+SMALL = (sqlalchemy_suite.SUITE,)
+"""Those that need only what ``make setup`` installs, and less than half a minute of CPU time."""

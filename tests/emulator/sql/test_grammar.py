@@ -132,6 +132,16 @@ def test_a_type_of_another_database_is_not_found(database: Database, name: str) 
 
 
 @pytest.mark.ddl(*DDL)
+@pytest.mark.parametrize(
+    "name",
+    ["STRING(50)", "STRING(MAX)", "BYTES(3)", "NUMERIC(3, 2)", "INT64(3)", "ARRAY<STRING(3)>"],
+)
+def test_a_type_in_a_query_has_no_length(database: Database, name: str) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match="Parameterized types are not supported"):
+        ask(database, f"SELECT CAST(NULL AS {name})")
+
+
+@pytest.mark.ddl(*DDL)
 def test_insert_modes_need_no_or(database: Database) -> None:
     for mode in ("IGNORE", "UPDATE", "OR UPDATE"):
         sql = f"INSERT {mode} INTO S (Id, Name) VALUES (1, '{mode}')"
