@@ -83,6 +83,10 @@ FORMATS = {
     "to_char(-125.8, '999D99S')": "125.80-",
     "to_char(1234.5::float8, 'FM9,999.00')": "1,234.50",
     "to_char(12345, '999')": " ###",
+    "to_char(-12.5, '9999mi')": "  13-",
+    "to_char(1234.5, 'fm9g999d00')": "1,234.50",
+    "to_char(-12, 's9999Mi')": "  -12Mi",
+    "to_number('<12>', '99pr')": "-12",
     "to_char(timestamptz '2002-04-20 17:31:12.66-07', 'HH12:MI:SS MS, FMMonth FMDDth')": (
         "05:31:12 660, April 20th"
     ),
@@ -169,6 +173,24 @@ def test_the_documented_examples(create_postgres: CreatePostgres) -> None:
         assert values_of(database, expressions) == expressions
     for texts in (DOCUMENTS, INTERVALS, FORMATS):
         assert values_of(database, texts, "::text") == texts
+
+
+@pytest.mark.parametrize(
+    ("sql", "feature"),
+    [
+        ("SELECT to_char(1, 'SG9')", "the pattern SG of numbers"),
+        ("SELECT to_char(1, '9999rn')", "the pattern RN of numbers"),
+        ("SELECT to_number('1', '9v9')", "the pattern V of numbers"),
+        ("SELECT * FROM generate_series(1.5, 3)", "generate_series of numeric"),
+        ("SELECT array_agg(DISTINCT x) FROM unnest(ARRAY[1.5]) AS x", "array_agg.DISTINCT ...."),
+        ("CALL spanner.cancel_query('1')", "CALL"),
+    ],
+)
+def test_what_is_not_served_is_refused_by_its_name(
+    create_postgres: CreatePostgres, sql: str, feature: str
+) -> None:
+    with pytest.raises(MethodNotImplemented, match=f"{feature}.* is not supported by the embedded"):
+        query(create_postgres(), sql)
 
 
 def test_functions_in_from_give_rows(create_postgres: CreatePostgres) -> None:

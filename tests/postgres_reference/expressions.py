@@ -47,7 +47,7 @@ CLOCK_TEMPLATES = (
     *("YYYY-MM-DD HH24:MI:SS.US", "FMMonth FMDDth, YYYY", "Dy HH12:MI am", "IYYY-IW-ID"),
     *("DDD Q CC WW J", "MON day TZ OF"),
 )
-NUMBER_TEMPLATES = ("9999", "FM9,999.00", "S0999", "999PR", "99999MI", "9G999D9")
+NUMBER_TEMPLATES = ("9999", "FM9,999.00", "S0999", "999PR", "99999MI", "9G999D9", "9g999d9mi")
 PATHS = ("'{a}'", "'{c,d}'", "'{bb,1}'", "'{bb,-1}'", "'{0}'", "'{zz}'", "'{1,x}'")
 CLOCK_FIELDS = ("year", "month", "day", "hour", "minute", "second", "epoch", "milliseconds")
 FIELDS = (

@@ -35,8 +35,12 @@ TIME_PATTERN = re.compile(
     r"|OF|BC|AD|bc|ad)(?P<th>TH|th)?|(?P<other>.)",
     re.DOTALL,
 )
-NUMBER_PATTERN = re.compile(r'"[^"]*"|FM|9|0|\.|,|D|G|S|MI|PL|SG|PR|L|V|EEEE|RN|TH|th|.', re.DOTALL)
-SCIENTIFIC = re.compile(r"9\.(9+)EEEE")
+NUMBER_WORDS = ("FM", "D", "G", "SG", "S", "MI", "PL", "PR", "L", "V", "EEEE", "RN", "TH")
+NUMBER_PATTERN = re.compile(
+    "|".join(('"[^"]*"', *NUMBER_WORDS, *(word.lower() for word in NUMBER_WORDS), ".")), re.DOTALL
+)
+"""Words of templates of numbers are in capitals or in small letters, not in both."""
+SCIENTIFIC = re.compile(r"9\.(9+)(?:EEEE|eeee)")
 """The one template with an exponent that is supported: as C prints %e."""
 READ_FIELDS = {
     *("YYYY", "YYY", "YY", "Y", "MM", "DD", "DDD", "HH24", "HH12", "HH", "MI", "SS", "MS", "US"),
@@ -232,13 +236,18 @@ def char_interval(form: str, template: str) -> str:
     return show(Clock(*parts), template)
 
 
+def read_number_piece(piece: str) -> str:
+    """A piece of a template of numbers; words in capitals."""
+    return piece.upper() if piece.upper() in NUMBER_WORDS else piece
+
+
 class Template:
     """A template of numbers: its digits and signs."""
 
     def __init__(self, text: str) -> None:
-        self.pieces = NUMBER_PATTERN.findall(text)
+        self.pieces = [read_number_piece(each) for each in NUMBER_PATTERN.findall(text)]
         for each in self.pieces:
-            if each in {"V", "EEEE", "RN", "TH", "th", "PL", "SG", "L"}:
+            if each in {"V", "EEEE", "RN", "TH", "PL", "SG", "L"}:
                 raise unimplemented(f"the pattern {each} of numbers")
         self.filled = "FM" not in self.pieces
         self.pieces = [each for each in self.pieces if each != "FM"]

@@ -12,7 +12,7 @@ from emulator.sql.postgres.operator_trees import COMPARISONS, OPERATOR
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
-from emulator.values.types import BOOL, INT64, STRING, array
+from emulator.values.types import BOOL, INT64, PG_NUMERIC, STRING, array
 from spanner_schema.model.column_types import Type
 
 
@@ -118,6 +118,8 @@ def compile_series(
 ) -> Typed:
     """generate_series of bigint, as an array."""
     items = operands(compiler, node, scope, context)
+    if any(item.type == PG_NUMERIC for item in items):
+        raise errors.unimplemented("generate_series of numeric")
     numbers = casts.coerce_all(items, INT64, context)
     if numbers is None or len(items) not in {2, 3}:
         raise no_function("generate_series", items)

@@ -49,6 +49,8 @@ class QueryTrees:
     def statement(self, node: Node) -> Parsed:
         """A statement, with its hints."""
         read = self._readers.get(node.kind)
+        if node.kind == "CallStmt":
+            raise errors.unimplemented("CALL")
         if read is None:
             kind = node.kind.removesuffix("Stmt")
             raise errors.invalid_argument(f"Statement not supported: {kind}")
