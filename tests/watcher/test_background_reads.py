@@ -104,7 +104,7 @@ class Refusing(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in 
     def intercept_service(self, continuation: Any, details: Any) -> Any:
         """As gRPC's."""
         handler = continuation(details)
-        if not details.method.endswith("ExecuteStreamingSql"):
+        if not details.method.endswith(("ExecuteStreamingSql", "StreamingRead")):
             return handler
 
         def serve(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
@@ -136,6 +136,7 @@ class Refusing(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in 
 )
 def test_what_data_boost_needs_is_said(
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
     code: grpc.StatusCode,
     words: str,
     error: type[Exception],
@@ -162,6 +163,9 @@ def test_what_data_boost_needs_is_said(
         assert read(boost=False) == 2
         with pytest.raises(error, match=advice):
             read(boost=True)
+        copies = {"to": f"delta:{tmp_path}", "data_boost": True}
+        with pytest.raises(error, match=advice):
+            replicate(database, tmp_path, replica=copies)
 
 
 def test_changes_between_two_timestamps_cannot_be_read_by_data_boost() -> None:

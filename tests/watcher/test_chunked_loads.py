@@ -38,6 +38,7 @@ from fixtures.replicas import (
     read_rows,
     replicate,
 )
+from fixtures.sent_requests import SentRequests
 from fixtures.server import NUMBERS, CreateDatabase
 from fixtures.singers import (
     await_expiry,
@@ -212,6 +213,7 @@ class Killer:
     max_rows=st.sampled_from([2, 1_000]),
     merge=st.sampled_from(["merge-on-read", "copy-on-write"]),
     parallelism=st.sampled_from([1, 1, 3]),
+    boost=st.booleans(),
 )
 def test_the_first_exact_cut_of_random_histories_with_kills_equals_spanner(
     create_database: CreateDatabase,
@@ -222,6 +224,7 @@ def test_the_first_exact_cut_of_random_histories_with_kills_equals_spanner(
     max_rows: int,
     merge: str,
     parallelism: int,
+    boost: bool,
 ) -> None:
     folder = tmp_path_factory.mktemp("lake")
     database, capture = make_pairs(create_database, stream)
@@ -230,7 +233,8 @@ def test_the_first_exact_cut_of_random_histories_with_kills_equals_spanner(
     for _ in range(chosen.randint(0, 15)):
         pairs.write(chosen, deletes=stream)
     killer = Killer(chosen, share=0.15)
-    chunks = in_chunks(folder, rows, merge=merge, load_parallelism=parallelism)
+    reads = {"load_parallelism": parallelism, "data_boost": boost}
+    chunks = in_chunks(folder, rows, merge=merge, **reads)
     more = capture | chunks | {"max_rows": max_rows}
     reports: list[CutReport] = []
 
@@ -265,6 +269,7 @@ def test_the_first_exact_cut_of_random_histories_with_kills_equals_spanner(
     table=any_tables(key_columns_max=4),
     rows=st.integers(1, 5),
     parallelism=st.sampled_from([1, 3]),
+    boost=st.booleans(),
     data=st.data(),
 )
 def test_keys_of_any_type_are_loaded_in_chunks(
@@ -273,6 +278,7 @@ def test_keys_of_any_type_are_loaded_in_chunks(
     table: AnyTable,
     rows: int,
     parallelism: int,
+    boost: bool,
     data: st.DataObject,
 ) -> None:
     """In both dialects, with NULL, NaN, and columns that descend. Between two chunks a row goes,
@@ -297,7 +303,8 @@ def test_keys_of_any_type_are_loaded_in_chunks(
             again.write(database)
         there = not there
 
-    more = {"capture": "change-stream"} | in_chunks(folder, rows, load_parallelism=parallelism)
+    reads = {"load_parallelism": parallelism, "data_boost": boost}
+    more = {"capture": "change-stream"} | in_chunks(folder, rows, **reads)
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(parallel_reads, "RANGE_ROWS", 2)
@@ -812,3 +819,29 @@ def test_parallel_loads_are_for_the_engine_without_spark() -> None:
         parse_watch_config(
             {"database": "spanner://projects/p1/instances/i1/databases/d1", "replica": replica}
         )
+
+
+def test_loads_of_spark_have_data_boost_by_an_option_of_their_source() -> None:
+    replica = {"to": "delta:/lake/music", "engine": "spark", "data_boost": True}
+    with pytest.raises(ConfigurationError, match="'dataBoost': 'true'"):
+        parse_watch_config(
+            {"database": "spanner://projects/p1/instances/i1/databases/d1", "replica": replica}
+        )
+
+
+def test_a_load_by_data_boost_reads_partitions_of_ranges(
+    singers: Database, tmp_path: Path, sent_requests: SentRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows by partitioned reads with Data Boost alone; keys, and a sample of rows, without it."""
+    monkeypatch.setattr(parallel_reads, "RANGE_ROWS", 2)
+    write_singers(singers, range(30), "name")
+    replicate(singers, tmp_path, **in_chunks(tmp_path, 20, data_boost=True))
+    assert_equal(singers, tmp_path)
+    partitioned = [each for method, each in sent_requests if method == "PartitionRead"]
+    assert len(partitioned) == 5  # ranges of 8 rows at most, in chunks of 20 and 10
+    read = [each for method, each in sent_requests if method == "StreamingRead"]
+    boosted = [each for each in read if each.data_boost_enabled]
+    assert all(each.partition_token for each in boosted)
+    assert {"FirstName"} <= set(boosted[0].columns)
+    whole = [each for each in read if "FirstName" in each.columns and not each.limit]
+    assert whole == boosted

@@ -137,6 +137,12 @@ def command(
             metavar="READS", help="Read so many ranges of keys at once in a load (1 by default)."
         ),
     ] = None,
+    data_boost: Annotated[
+        bool,
+        typer.Option(
+            "--data-boost", help="Read loads by Data Boost, which Spanner charges separately."
+        ),
+    ] = False,
     dropped_columns: Annotated[
         str | None,
         typer.Option(
@@ -256,6 +262,7 @@ def command(
         "replica.load_seconds": load_seconds,
         "replica.load_rows": load_rows,
         "replica.load_parallelism": load_parallelism,
+        "replica.data_boost": data_boost,
         "replica.dropped_columns": dropped_columns,
         "partition_by": partition_by,
         "sort_by": sort_by,

@@ -185,11 +185,13 @@ def name_chunk() -> str:
 @dataclass(frozen=True, slots=True)
 class ChunkLimit:
     """A chunk ends after so many seconds, and has so many rows at most (0: as many as come).
-    ``parallelism``: how many ranges of its keys are read at once."""
+    ``parallelism``: how many ranges of its keys are read at once; ``data_boost``: on machines of
+    Spanner's own."""
 
     seconds: float = 60.0
     rows: int = 0
     parallelism: int = 1
+    data_boost: bool = False
 
 
 CHUNK_LIMIT = ChunkLimit()
@@ -232,6 +234,7 @@ class LoadBudget:
         self._seconds = min(limit.seconds, lag_seconds * BEHIND_SHARE) if behind else limit.seconds
         self.rows = limit.rows
         self.parallelism = limit.parallelism
+        self.data_boost = limit.data_boost
         self._ends_at: float | None = None
 
     def start(self) -> None:

@@ -68,8 +68,8 @@ class TableChunk:
         where = (self._at, after, budget.rows)
         pages = (
             table.read_after(*where)
-            if budget.parallelism == 1
-            else read_in_parallel(table, *where, budget.parallelism)
+            if budget.parallelism == 1 and not budget.data_boost
+            else read_in_parallel(table, *where, budget.parallelism, budget.data_boost)
         )
         budget.start()
         read = 0

@@ -141,7 +141,8 @@ class Replicator:
     def _make_sink(self, run: RunContact) -> ReplicaSink:
         path = self.config.address.path
         replica = self._replica
-        limit = ChunkLimit(replica.load_seconds, replica.load_rows or 0, replica.load_parallelism)
+        reads = (replica.load_parallelism, replica.data_boost)
+        limit = ChunkLimit(replica.load_seconds, replica.load_rows or 0, *reads)
         more = (limit, run.is_stopping, self._watch_load)
         return ReplicaSink(path, self.consumer, self._target, run.check, self._report, *more)
 

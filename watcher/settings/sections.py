@@ -192,6 +192,9 @@ class ReplicaConfig(Section):
     load_parallelism: Annotated[int, Field(ge=1, le=64)] = 1
     """So many ranges of a table's keys are read at once by a load. More than one reads the keys
     twice: to find where the ranges end."""
+    data_boost: bool = False
+    """Whether loads read rows by Data Boost, on machines of Spanner's own, for a price of its own.
+    The keys are read before, on the instance: to find where the ranges end."""
     dropped_columns: Dropped = "load"
     """What becomes of a column that is dropped in Spanner: ``load`` loads the table again, without
     it; ``keep`` leaves it in the copy, in a commit without data, and it is NULL in rows that are
@@ -252,6 +255,11 @@ class ReplicaConfig(Section):
             raise ValueError(
                 "'load_parallelism' is not for engine = 'spark', whose executors read as many"
                 " ranges at once as they have cores: remove one of them"
+            )
+        if self.engine == "spark" and self.data_boost:
+            raise ValueError(
+                "'data_boost' is not for engine = 'spark': remove one of them, or call"
+                " watcher.replicate(..., options={'dataBoost': 'true'})"
             )
         return self
 

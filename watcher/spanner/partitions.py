@@ -1,12 +1,18 @@
-"""One query read by many: Spanner partitions it, each partition is read at the same timestamp."""
+"""One query or read by many: Spanner partitions it, all partitions have one timestamp."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from google.api_core.exceptions import MethodNotImplemented, NotFound, PermissionDenied
-from google.cloud.spanner_v1 import PartitionQueryRequest, TransactionSelector
+from google.cloud.spanner_v1 import (
+    PartitionQueryRequest,
+    PartitionReadRequest,
+    ReadRequest,
+    TransactionSelector,
+)
 
 from watcher.model.errors import (
     AccessDeniedError,
@@ -14,9 +20,11 @@ from watcher.model.errors import (
     UnavailableError,
     WatcherError,
 )
+from watcher.spanner.keys import KeyRange
 from watcher.spanner.read_options import yield_to_others
-from watcher.spanner.requests import apply_options, build_read_only
+from watcher.spanner.requests import Request, apply_options, build_read_only
 from watcher.spanner.results.wire import ResultPart
+from watcher.spanner.sessions import StreamCall
 from watcher.spanner.sql import Statement
 from watcher.spanner.stream import QueryStream
 
@@ -34,7 +42,7 @@ class BatchTransaction:
 
 @dataclass(frozen=True, slots=True)
 class QueryPartition:
-    """A part of a query in a batch transaction; ``token`` is Spanner's own."""
+    """A part of a query or read in a batch transaction; ``token`` is Spanner's own."""
 
     transaction: BatchTransaction
     token: bytes
@@ -57,10 +65,20 @@ class PartitionedQuery(QueryStream):
             transaction={"begin": {"read_only": build_read_only(read_timestamp)}},
         )
         answer = self._call(self._session.api.partition_query, request, read_timestamp)
-        transaction = BatchTransaction(request.session, answer.transaction.id, read_timestamp)
-        return tuple(
-            QueryPartition(transaction, each.partition_token) for each in answer.partitions
+        return list_partitions(request, answer, read_timestamp)
+
+    def partition_range(
+        self, table: str, columns: Sequence[str], keys: KeyRange, read_timestamp: int
+    ) -> tuple[QueryPartition, ...]:
+        """As ``partition``, of the read of a key range."""
+        request = PartitionReadRequest(
+            table=table,
+            columns=list(columns),
+            key_set=keys.key_set,
+            transaction={"begin": {"read_only": build_read_only(read_timestamp)}},
         )
+        answer = self._call(self._session.api.partition_read, request, read_timestamp)
+        return list_partitions(request, answer, read_timestamp)
 
     def read_partition(
         self, statement: Statement, partition: QueryPartition, data_boost: bool
@@ -72,18 +90,31 @@ class PartitionedQuery(QueryStream):
         AccessDeniedError or ConfigurationError where there is no Data Boost.
         """
         request = self._build_request(statement, None)
+        return self._read_part(self._session.execute, request, partition, data_boost)
+
+    def read_range_partition(
+        self,
+        table: str,
+        columns: Sequence[str],
+        keys: KeyRange,
+        partition: QueryPartition,
+        data_boost: bool,
+    ) -> Iterator[ResultPart]:
+        """As ``read_partition``, of a key range that was partitioned."""
+        request = ReadRequest(table=table, columns=list(columns), key_set=keys.key_set)
+        return self._read_part(self._session.read, request, partition, data_boost)
+
+    def _read_part(
+        self, call: StreamCall, request: Request, partition: QueryPartition, data_boost: bool
+    ) -> Iterator[ResultPart]:
         apply_options(yield_to_others(self._options), request)
         request.transaction = TransactionSelector(id=partition.transaction.transaction_id)
         request.session = partition.transaction.session
         request.partition_token = partition.token
         request.data_boost_enabled = data_boost
         try:
-            yield from self._stream(
-                self._session.execute,
-                request,
-                partition.transaction.read_timestamp,
-                own_session=False,
-            )
+            at = partition.transaction.read_timestamp
+            yield from self._stream(call, request, at, own_session=False)
         except (PermissionDenied, MethodNotImplemented) as error:
             if not data_boost:
                 raise
@@ -92,6 +123,14 @@ class PartitionedQuery(QueryStream):
             raise UnavailableError(
                 f"Spanner no longer knows the partition ({error.message}); start the read again"
             ) from error
+
+
+def list_partitions(
+    request: PartitionQueryRequest | PartitionReadRequest, answer: Any, read_timestamp: int
+) -> tuple[QueryPartition, ...]:
+    """Those of an answer."""
+    transaction = BatchTransaction(request.session, answer.transaction.id, read_timestamp)
+    return tuple(QueryPartition(transaction, each.partition_token) for each in answer.partitions)
 
 
 def explain_data_boost(error: PermissionDenied | MethodNotImplemented) -> WatcherError:

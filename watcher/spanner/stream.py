@@ -10,6 +10,7 @@ from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud.spanner_v1 import (
     ExecuteSqlRequest,
     PartitionQueryRequest,
+    PartitionReadRequest,
     ReadRequest,
     ResultSet,
     ResultSetStats,
@@ -119,7 +120,7 @@ class QueryStream:
     def _call(
         self,
         method: Callable[..., Any],
-        request: ExecuteSqlRequest | PartitionQueryRequest,
+        request: ExecuteSqlRequest | PartitionQueryRequest | PartitionReadRequest,
         read_timestamp_micros: int | None,
     ) -> Any:
         """Makes a unary call in the session, again and again while nothing answers."""

@@ -99,8 +99,8 @@ READS = (
     ),
     Assumption(
         "partitions-cover-rows",
-        "The partitions that PartitionQuery returns, read at one timestamp, contain each row"
-        " exactly once.",
+        "The partitions that PartitionQuery and PartitionRead return, read at one timestamp,"
+        " contain each row exactly once.",
         "reads",
         Consequence.LOST,
         "whole tables that are read in partitions lack rows, or contain some twice",

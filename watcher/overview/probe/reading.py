@@ -10,6 +10,7 @@ from watcher.captures import statements
 from watcher.model.window import Window
 from watcher.overview.probe.context import CannotTryError, Observation, ProbeContext
 from watcher.overview.probe.tables import KEY, VALUE
+from watcher.spanner.keys import KeyRange
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.requests import build_read_only, build_statement
 from watcher.spanner.results.wire import ResultPart, join_chunks, parse_cell
@@ -60,7 +61,7 @@ def probe_exact_reads(context: ProbeContext) -> Observation:
 
 
 def probe_partitions(context: ProbeContext) -> Observation:
-    """Reads a table whole, by the partitions that Spanner makes of it."""
+    """Reads a table whole, by the partitions that Spanner makes of a query, and of a read."""
     statement = statements.select_table(context.marked, ())
     stream = context.queries.stream
     at = context.write(lambda b: b.insert(context.marked.name, (KEY, VALUE), wide_rows(context)))
@@ -76,8 +77,17 @@ def probe_partitions(context: ProbeContext) -> Observation:
         for partition in partitions
         for value in read_values(stream.read_partition(statement, partition, False))[place::width]
     )
+    what = (context.marked.name, (KEY,), KeyRange())
+    ranges = stream.partition_range(*what, at)
+    read = sorted(
+        int(parse_cell(value).text)
+        for partition in ranges
+        for value in read_values(stream.read_range_partition(*what, partition, False))
+    )
     return Observation(
-        found == expected, f"{len(found)} of {len(expected)} rows in {len(partitions)} partitions"
+        found == read == expected,
+        f"{len(found)} of {len(expected)} rows in {len(partitions)} partitions of a query,"
+        f" {len(read)} in {len(ranges)} of a read",
     )
 
 
