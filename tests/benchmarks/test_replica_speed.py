@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.conduct import conduct
 from benchmarks.merge_costs import MergeCost, measure_merges
+from benchmarks.position_costs import measure_all
 from benchmarks.replica_speed import (
     KEYS,
     ReplicaBench,
@@ -18,6 +19,7 @@ from benchmarks.replica_speed import (
 from benchmarks.scenario import number
 from benchmarks.scenarios import find_scenario
 from benchmarks.verify_costs import ENGINES, measure_verify
+from benchmarks.verify_scale import Scale
 
 ROWS = 200
 
@@ -48,6 +50,20 @@ def test_proofs_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to
         steps = list(measure_verify(bench, ROWS, 10))
     names = ("initial load", "verify", "verify --data-boost", *["verify --incremental"] * 3)
     assert [each.step for each in steps if each.step != "merge"] == list(names)
+
+
+def test_each_way_finds_the_same_rows(tmp_path: Path) -> None:
+    costs = list(measure_all(tmp_path, 1_000, [10]))
+    assert [each.by for each in costs] == ["index", "polars", "row groups"] * 3
+
+
+def test_passes_over_a_large_copy_do_not_grow_with_it(tmp_path: Path) -> None:
+    whole, killed, later = Scale(tmp_path, ranges=800, rows_a_range=3).steps()
+    assert all(each.equal for each in (whole, killed, later))
+    assert (whole.ranges, whole.passes) == (800, 1)
+    assert (killed.ranges, killed.passes) == (400, 20)  # ranges of the run that goes on
+    assert (later.ranges, later.passes) == (5, 1)  # an hour of seven days
+    assert later.proof_kb
 
 
 def test_changes_wait_for_the_first_cut_that_has_them() -> None:

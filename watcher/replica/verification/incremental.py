@@ -31,8 +31,9 @@ from watcher.spanner.queries import QueryClient
 from watcher.tables.masks import MaskKey
 
 LOG = logging.getLogger("watcher.verify")
-RANGES_A_BATCH = 20
-"""So many ranges are compared between two notes of what is proved."""
+RANGES_A_BATCH, BATCHES = 20, 20
+"""Between two notes of what is proved so many ranges are compared, or one of so many parts of a
+table's: each batch is a pass over the copy."""
 WITHIN_SECONDS = 7 * DAY
 WITH_DEFAULTS = Depth()
 
@@ -158,8 +159,9 @@ class TableProving:
 
     def _prove_due(self, table: OpenTable, proof: TableProof, due: Sequence[int]) -> TableProof:
         """Compares ranges, the last ones first, so that the numbers of the others stay."""
-        for place in range(len(due), 0, -RANGES_A_BATCH):
-            numbers = due[max(place - RANGES_A_BATCH, 0) : place]
+        count = count_batch(len(proof.ranges))
+        for place in range(len(due), 0, -count):
+            numbers = due[max(place - count, 0) : place]
             intervals = proof.list_intervals()
             found = table.comparison.find([intervals[number] for number in numbers])
             self._tally.add(table, found)
@@ -211,6 +213,11 @@ class TableProving:
                 proof.explain(proof.ran),
             ),
         )
+
+
+def count_batch(ranges: int) -> int:
+    """How many ranges are a batch, of a table with so many."""
+    return max(RANGES_A_BATCH, ranges // BATCHES)
 
 
 def name_columns(table: OpenTable) -> tuple[str, ...]:
