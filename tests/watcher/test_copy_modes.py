@@ -29,9 +29,9 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import ConfigurationError, ReplicaError
 from watcher.replica.copies import KeepingCopy
-from watcher.replica.cuts.cut import FORMAT_OF_MODES
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.modes import COLUMNS, ENDS, HISTORY, KEEP_DELETED, MODES, Mode
+from watcher.replica.cuts.stored import FORMAT_OF_MODES
 from watcher.replica.formats import ICEBERG, open_copies
 from watcher.replica.reading import as_of
 from watcher.replica.verification.repairs import RepairOptions
@@ -117,6 +117,35 @@ def test_a_history_has_every_version_and_reads_as_of_any_time(
             )
     with pytest.raises(ReplicaError, match="the history of T begins at"):
         as_of(f"{own_format}:{tmp_path}", format_timestamp(since - 1)).read("T")
+
+
+@pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
+def test_changes_from_before_a_new_column_are_kept_with_those_after_it(
+    database: Database, tmp_path: Path, mode: Mode, own_format: str
+) -> None:
+    """In one window; a load would have none of the rows that only the copy has."""
+    more = STREAMED | to_copy(tmp_path, mode)
+    copy_first(database, tmp_path, 6, more)
+    with database.batch() as batch:
+        batch.update("T", ["Id", "Version"], [(2, 20), (4, 40)])
+        batch.insert("T", NAMES, [(7, 70, "b"), (8, 80, "b")])
+        batch.delete("T", KeySet(keys=[[0]]))
+    change_schema(database, "ALTER TABLE T ADD COLUMN More INT64")
+    with database.batch() as batch:
+        batch.update("T", ["Id", "Version", "More"], [(4, 400, 1)])
+        batch.delete("T", KeySet(keys=[[8]]))
+    change_schema(database, "ALTER TABLE T ADD COLUMN Again INT64")
+    with database.batch() as batch:
+        batch.update("T", ["Id", "Version", "Again"], [(7, 700, 2)])
+    (report,) = replicate(database, tmp_path, **more)
+    assert (report.loaded, report.cut.exact) == ({}, True)
+    assert_equal(database, tmp_path)
+    rows = as_of(f"{own_format}:{tmp_path}").read("T", all_rows=True).to_pylist()
+    kept = {(row["Id"], row["Version"], row["More"], row["Again"]) for row in rows}
+    assert kept >= {(2, 20, None, None), (4, 400, 1, None), (7, 700, None, 2)}
+    if mode == HISTORY:
+        assert kept >= {(4, 40, None, None), (7, 70, None, None), (8, 80, None, None)}
+    assert {0, 8} <= {row["Id"] for row in rows}, "deleted ones"
 
 
 def test_deleted_rows_stay_with_what_they_were(

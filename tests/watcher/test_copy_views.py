@@ -30,8 +30,8 @@ from typer.testing import CliRunner
 from watcher.cli import app
 from watcher.model.errors import ConfigurationError, NotWatchableError, ReplicaError
 from watcher.process.failpoints import VARIABLE
-from watcher.replica.cuts.cut import FORMAT_OF_VIEWS
 from watcher.replica.cuts.modes import HISTORY, KEEP_DELETED, Mode
+from watcher.replica.cuts.stored import FORMAT_OF_VIEWS
 from watcher.replica.reading import as_of
 
 

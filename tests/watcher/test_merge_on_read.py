@@ -440,5 +440,5 @@ def test_a_vector_that_is_torn_is_not_read(copy: DeltaCopy, folder: Path) -> Non
     stored = bytearray(path.read_bytes())
     stored[20] ^= 1
     path.write_bytes(stored)
-    with pytest.raises(ReplicaError, match="torn"):
+    with pytest.raises(ReplicaError, match="is damaged"):
         content(folder)

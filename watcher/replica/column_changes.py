@@ -67,10 +67,12 @@ class ColumnChanges(Generic[Copy]):
             return
         schema = copy_schema(capture, find_stamp(before.schema.names))
         keep = self._target.dropped == "keep"
-        columns = NewColumns(schema, window.end, merged, values, keep)
+        filled = values if plan.has_values else None
+        columns = NewColumns(schema, window.end, merged, filled, keep)
         state = copy.change_columns(columns) if isinstance(copy, EvolvingCopy) else None
         if state is None:
             window.load_whole(name)
             return
+        window.values[name] = values
         self._known.adopt(name, before.version, state)
         failpoint("after-replica-columns")

@@ -24,7 +24,7 @@ from watcher.replica.cuts.owner import Owner
 from watcher.replica.known_copies import KnownCopies
 from watcher.replica.replaced_copies import ReplacedCopies
 from watcher.replica.replica_window import CutReport, ReplicaWindow, WindowRows
-from watcher.replica.rows import has_copy_columns
+from watcher.replica.rows import compare_columns, has_copy_columns
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Upkeep
 from watcher.replica.window_reads import whole_capture
@@ -88,11 +88,18 @@ class ReplicaWriter(Generic[Copy]):
             known.keep(captures)
         known.refresh()
         known.settle_verified()
-        alike = [n for n, each in captures.items() if self._views.fits(each.table, last)]
-        usable = {n for n in alike if known.is_usable(n, starts[n], self._replaced)}
-        changed = {name for name in usable if not self._has_columns(name, captures[name])}
-        widened = self._columns.plan({name: captures[name] for name in changed}, starts, end)
-        loads = frozenset(captures.keys() - usable | changed - widened.keys())
+        loads = dict[str, str]()
+        for name, capture in captures.items():
+            if not self._views.fits(capture.table, last):
+                loads[name] = "its columns, where or its masks have changed"
+            elif (obstacle := known.find_obstacle(name, starts[name], self._replaced)) is not None:
+                loads[name] = obstacle
+        usable = captures.keys() - loads.keys()
+        changed = {n: captures[n] for n in usable if not self._has_columns(n, captures[n])}
+        widened = self._columns.plan(changed, starts, end)
+        for name in changed.keys() - widened.keys():
+            differences = compare_columns(known.states[name].schema, captures[name])
+            loads[name] = f"its table has other columns: {differences.explain()}"
         return ReplicaWindow(end, captures, loads, forward, widened)
 
     def commit(self, window: ReplicaWindow, rows: WindowRows[Copy]) -> None:
@@ -152,7 +159,7 @@ class ReplicaWriter(Generic[Copy]):
         """Begins at the first key; as of now where the end cannot be read any more."""
         capture = whole_capture(window.captures[name])
         end = window.end
-        self._check_reload(name)
+        self._check_reload(name, window.loads[name])
         self._check()
         self._views.note(capture.table, self._cuts.last)
         try:
@@ -166,7 +173,7 @@ class ReplicaWriter(Generic[Copy]):
         self._known.adopt(name, None, state)
         self._note_loaded(window, name, count, end)
 
-    def _check_reload(self, name: str) -> None:
+    def _check_reload(self, name: str, reason: str) -> None:
         """A load has the rows that are there now. Raises ReplicaError where the copy has others,
         which it is to keep. The last cut may not list it: its table was left out for a while, or
         gone."""
@@ -180,11 +187,9 @@ class ReplicaWriter(Generic[Copy]):
             return
         if listed is not None or has_merges(copy, state):
             raise ReplicaError(
-                f"the copy of {name} would have to be loaded again: its columns, where or its masks"
-                " have changed, it has no key, it is that of another table, or it is behind its"
-                " position; but it was"
-                f" made with mode = '{mode}', and a load has none of the rows that only the copy"
-                " has: rename the folder of the copy, which keeps them, and start again; in a"
+                f"the copy of {name} would have to be loaded again ({reason}); but it was made"
+                f" with mode = '{mode}', and a load has none of the rows that only the copy has:"
+                " rename the folder of the copy, which keeps them, and start again; in a"
                 " catalog, replicate into another namespace"
             )
 
@@ -214,7 +219,7 @@ class ReplicaWriter(Generic[Copy]):
         """Merges the rows of a table. One without a key has one row at most, and is loaded."""
         capture = window.captures[name]
         if not capture.table.primary_key:
-            window.loads |= {name}
+            window.loads[name] = "it has no key"
             return
         if self._known.states[name].end >= window.end:
             events.COPY_AHEAD.log(LOG, table=name, end=self._known.states[name].end)

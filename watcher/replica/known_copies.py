@@ -14,9 +14,10 @@ from watcher.model.log_events.copies import (
 )
 from watcher.model.window import BEGINNING
 from watcher.replica.copies import CopyState, StoredCopy
-from watcher.replica.cuts.cut import Cause, Cut, Reason
+from watcher.replica.cuts.cut import Cause, Cut, Reason, TableCut
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.replaced_copies import ReplacedCopies
+from watcher.spanner.timestamps import format_timestamp
 
 LOG = logging.getLogger("watcher.replica")
 REFRESH_SECONDS = 300.0
@@ -90,23 +91,26 @@ class KnownCopies(Generic[Copy]):
                 self.adopt(name, before.version, state)
         self._refreshed_at = time.monotonic()
 
-    def is_usable(self, name: str, start: int, replaced: ReplacedCopies) -> bool:
-        """Whether a copy has everything up to the table's position: rule 1."""
+    def find_obstacle(self, name: str, start: int, replaced: ReplacedCopies) -> str | None:
+        """Why a copy does not have everything up to the table's position (rule 1); None where it
+        does."""
         if name in self.states:
-            return True
+            return None
         state = self.open(name).read_state()
-        if state is None or name in replaced:
-            return False
+        if state is None:
+            return "there is none"
+        if name in replaced:
+            return "it is that of another table, which had the name before"
         listed = self._last.tables.get(name) if self._last and self._last.end >= start else None
         covered = listed is not None and listed.version <= state.version
         # A table that was dropped and is back begins at the beginning; its copy is the old one's.
         if not (covered or (BEGINNING < start <= state.end and not self._foreign)):
-            return False
+            return describe_gap(start, state, listed)
         if self._lacks_progress(name, state):
             LOAD_PROGRESS_LOST.log(LOG, table=name)
-            return False
+            return "it is not known how far its load was"
         self.adopt(name, listed.version if listed is not None and covered else None, state)
-        return True
+        return None
 
     def adopt(self, name: str, after: int | None, state: CopyState) -> None:
         """Takes a copy as it is, and notes what others have done to it after a version."""
@@ -137,3 +141,12 @@ class KnownCopies(Generic[Copy]):
         if state.progress is not None or last is None or name not in last.tables:
             return False
         return state.end <= last.end and last.tables[name].loading
+
+
+def describe_gap(start: int, state: CopyState, listed: TableCut | None) -> str:
+    """Why a copy may lack something before a table's position."""
+    if start <= BEGINNING:
+        return "its table has no position yet"
+    at = f"its version {state.version} ends at {format_timestamp(state.end)}"
+    cut = "no cut up to there" if listed is None else f"the last cut has version {listed.version}"
+    return f"its table's position is {format_timestamp(start)}, {at}, and {cut} lists it"

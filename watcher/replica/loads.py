@@ -12,11 +12,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from watcher.process.failpoints import failpoint
-from watcher.replica.cuts.cut import FORMAT, parse_stored
+from watcher.replica.cuts.stored import FORMAT, read_stored
 from watcher.replica.stores.stored_files import (
+    LOAD_ADVICE,
     list_names,
     open_file_system,
-    read_whole,
     write_whole,
 )
 from watcher.spanner.keys import Key
@@ -108,6 +108,11 @@ class WholeTable:
         return iter(self.batches)
 
 
+def parse_progress(stored: dict[str, Any]) -> LoadProgress | None:
+    """As ``ProgressFiles.write`` has stored it."""
+    return None if stored["whole"] else LoadProgress.from_stored(stored)
+
+
 class ProgressFiles:
     """How far the load of one copy is, a file for each chunk, in its folder."""
 
@@ -124,8 +129,7 @@ class ProgressFiles:
     def read(self, chunk: str) -> LoadProgress | None:
         """What ``write`` was given. Raises FileNotFoundError."""
         path = str(self._folder / f"{chunk}{SUFFIX}")
-        stored = parse_stored(read_whole(self._files, path), path)
-        return None if stored["whole"] else LoadProgress.from_stored(stored)
+        return read_stored(self._files, path, parse_progress, f", or {LOAD_ADVICE}")
 
     def remove_others(self, chunk: str) -> None:
         """Removes what no commit names any more."""

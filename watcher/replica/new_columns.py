@@ -3,7 +3,7 @@ or what Spanner has at the end of the window, read with the keys alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from watcher.captures.key_ranges import KeyRangeCapture
 from watcher.captures.poll import PollCapture
-from watcher.replica.copies import CopyState, Dropped, EvolvingCopy, NewValues, StoredCopy
+from watcher.replica.copies import CopyState, Dropped, EvolvingCopy, StoredCopy
 from watcher.replica.keys.hashes import Words, draw_points, hash_keys
 from watcher.replica.rows import compare_columns, copy_schema
 from watcher.tables.added import read_column_steps
@@ -23,11 +23,18 @@ SCAN_BYTES_MAX = 512 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
-    """How a copy follows a table whose columns have changed. ``constants`` are the values of new
-    columns in the rows that the copy has, but for NULL; those of ``scanned`` are Spanner's."""
+    """How a copy follows a table whose columns have changed. ``added`` are the columns that it
+    gets. ``constants`` are their values in the rows that the copy has, but for NULL; those of
+    ``scanned`` are Spanner's."""
 
+    added: frozenset[str] = frozenset()
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
     scanned: tuple[str, ...] = ()
+
+    @property
+    def nulls(self) -> frozenset[str]:
+        """The new columns that are NULL in the rows that the copy has."""
+        return self.added - self.constants.keys() - frozenset(self.scanned)
 
     @property
     def has_values(self) -> bool:
@@ -83,7 +90,7 @@ def choose_values(capture: PollCapture, added: Mapping[str, Constant | None]) ->
             scanned.append(name)
         elif scalar.is_valid:
             constants[name] = scalar
-    return ColumnPlan(constants, tuple(scanned))
+    return ColumnPlan(frozenset(added), constants, tuple(scanned))
 
 
 def make_scalar(capture: PollCapture, name: str, value: object) -> pa.Scalar | None:
@@ -94,11 +101,9 @@ def make_scalar(capture: PollCapture, name: str, value: object) -> pa.Scalar | N
         return None
 
 
-def read_new_values(capture: PollCapture, plan: ColumnPlan, end: int) -> NewValues | None:
-    """The values of new columns at the end of a window; None where all are NULL. Raises
-    VersionExpiredError, TooManyValuesError."""
-    if not plan.has_values:
-        return None
+def read_new_values(capture: PollCapture, plan: ColumnPlan, end: int) -> FilledColumns:
+    """The values of new columns at the end of a window. Raises VersionExpiredError,
+    TooManyValuesError."""
     scan = scan_columns(capture, plan.scanned, end) if plan.scanned else None
     return FilledColumns(plan.constants, scan)
 
@@ -182,9 +187,9 @@ class FilledColumns:
         self._constants = constants
         self._scan = scan
 
-    def fill(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """As ``NewValues.fill``."""
-        values = dict(self._list_values(rows))
+    def fill(self, rows: pa.RecordBatch, names: Collection[str] | None = None) -> pa.RecordBatch:
+        """As ``NewValues.fill``; ``names``: only these columns."""
+        values = {n: v for n, v in self._list_values(rows) if names is None or n in names}
         columns = [
             rows.column(field.name)
             if field.name not in values

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,13 +28,14 @@ from watcher.replica.copies import (
     VersionRows,
     make_conflict,
 )
-from watcher.replica.cuts.cut import FORMAT, parse_stored
+from watcher.replica.cuts.stored import FORMAT, read_stored
 from watcher.replica.stores.stored_files import (
+    LOAD_ADVICE,
     PARQUET_FORMAT,
+    explain_damage,
     explain_store,
     list_names,
     open_file_system,
-    read_whole,
     scan_dataset,
     write_whole,
 )
@@ -80,9 +82,8 @@ class ParquetVersion:
         )
 
     @classmethod
-    def from_text(cls, text: str, path: str) -> ParquetVersion:
-        """As it was stored. Raises CheckpointError for what no release up to this one writes."""
-        stored = parse_stored(text, path)
+    def from_stored(cls, stored: dict[str, Any]) -> ParquetVersion:
+        """As it was stored."""
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored["schema"])))
         files = tuple(
             DataFile(each["path"], each["rows"], each.get("size")) for each in stored["files"]
@@ -107,7 +108,7 @@ class VersionStore:
         """A version. Raises ReplicaError where there is none."""
         path = str(self._base / VERSIONS / name_version(end))
         try:
-            return ParquetVersion.from_text(read_whole(self._files, path), path)
+            return read_stored(self._files, path, ParquetVersion.from_stored, f", or {LOAD_ADVICE}")
         except FileNotFoundError as error:
             raise self.unreadable(end, "it was removed") from error
 
@@ -126,7 +127,7 @@ class VersionStore:
 
     def read_file(self, file: DataFile, schema: pa.Schema) -> pa.Table:
         """The rows of a file. Raises ReplicaError."""
-        with explain_store(file.path):
+        with explain_store(file.path), explain_damage(file.path):
             rows = ds.dataset([str(self._base / file.path)], schema, PARQUET_FORMAT, self._files)
             return rows.to_table()
 

@@ -12,7 +12,7 @@ from watcher.model.log_events.copies import COPY_RELOADED
 from watcher.replica.copies import CopyState, StoredCopy
 from watcher.replica.cuts.cut import Cut
 from watcher.replica.loads import LoadProgress
-from watcher.replica.new_columns import ColumnPlan
+from watcher.replica.new_columns import ColumnPlan, FilledColumns
 
 LOG = logging.getLogger("watcher.replica")
 Written_contra = TypeVar("Written_contra", bound=StoredCopy, contravariant=True)
@@ -57,21 +57,37 @@ class ReplicaWindow:
 
     end: int
     captures: Mapping[str, PollCapture]
-    loads: frozenset[str]
+    loads: dict[str, str]
+    """Tables that are loaded, and why."""
     forward: bool
     """Not before the last cut: a table that joins late has windows of its own before that."""
     widened: Mapping[str, ColumnPlan] = field(default_factory=dict)
     """Tables whose copies get new columns, and are not loaded."""
+    values: dict[str, FilledColumns] = field(default_factory=dict)
+    """What the rows of these tables have in them that changed before they got the columns."""
     loaded: dict[str, int] = field(default_factory=dict)
     merged: dict[str, int] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
     """Tables for whose first chunk there was no time."""
 
+    def find_added(self, name: str) -> frozenset[str]:
+        """The columns that changes of the window may lack: the table has got them in the window.
+        Where a change stream leaves columns out, nobody can say which."""
+        plan = self.widened.get(name)
+        if plan is None or self.captures[name].table.gaps:
+            return frozenset()
+        return plan.added
+
+    def find_nulls(self, name: str) -> frozenset[str]:
+        """Those that are NULL in rows that changed before."""
+        plan = self.widened.get(name)
+        return frozenset() if plan is None else self.find_added(name) & plan.nulls
+
     def load_whole(self, name: str) -> None:
         """A table is loaded at the window's end, because changes in the window were made in another
         schema than the one that is valid there."""
         COPY_RELOADED.log(LOG, table=name)
-        self.loads |= {name}
+        self.loads[name] = "changes of one window were made in two schemas"
 
 
 class WindowRows(Protocol[Written_contra]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spanner_schema.model.column_types import Type
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows
 from watcher.captures.poll import PollCapture
 from watcher.model.change import Change, Operation, Shape
@@ -148,13 +149,15 @@ def drop_old(tables: Sequence[pa.Table], end: int) -> pa.Table:
     return rows.filter(pc.greater(rows.column(STAMP_COLUMN), moment))
 
 
-def fits_copy(change: Change, capture: PollCapture) -> bool:
-    """Whether a copy can take a change as it is: it has every column of the table, with the type
-    that the table has at the window's end. Columns that came later have values that no change
-    announces: then the table has to be loaded."""
+def find_lacking(change: Change, capture: PollCapture) -> frozenset[str] | None:
+    """The columns of a table that a change does not have: the table got them afterwards, and the
+    values that they have in such a row are announced by no change. None where a copy cannot take
+    the change at all: its values have other types, or it does not have every value."""
     if change.operation is Operation.DELETE:
-        return set(change.key) == set(capture.table.primary_key)
-    return change.captured.whole_row and has_columns(describe_columns(change.shape), capture)
+        return frozenset() if set(change.key) == set(capture.table.primary_key) else None
+    if not change.captured.whole_row:
+        return None
+    return find_missing(describe_columns(change.shape), capture.table.columns)
 
 
 @lru_cache(maxsize=256)
@@ -163,10 +166,16 @@ def describe_columns(shape: Shape) -> tuple[tuple[str, str], ...]:
     return tuple((name, name_type(type_)) for name, type_ in shape.columns)
 
 
-def has_columns(described: Iterable[tuple[str, str]], capture: PollCapture) -> bool:
-    """Whether changes with these columns have all those of a table, with the same types."""
-    there = dict(described)
-    return all(there.get(name) == name_type(type_) for name, type_ in capture.table.columns)
+@lru_cache(maxsize=256)
+def find_missing(
+    described: tuple[tuple[str, str], ...], columns: tuple[tuple[str, Type], ...]
+) -> frozenset[str] | None:
+    """The columns of a table that changes with these ones do not have; None where one has another
+    type."""
+    there, wanted = dict(described), {name: name_type(type_) for name, type_ in columns}
+    if any(there.get(name, type_) != type_ for name, type_ in wanted.items()):
+        return None
+    return frozenset(wanted.keys() - there.keys())
 
 
 def reduce_changes(tables: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as member
 
@@ -20,19 +20,23 @@ from watcher.replica.cuts.modes import LATEST, Mode
 from watcher.replica.keys.order import KeyOrder
 from watcher.replica.keys.ranges import NOWHERE, KeyInterval, RangeIndex
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, LoadBudget, LoadProgress
+from watcher.replica.new_columns import FilledColumns
 from watcher.replica.replica_window import CutReport, ReplicaWindow
 from watcher.replica.rows import (
     arrange_changes,
     arrange_rows,
     copy_schema,
     drop_old,
-    fits_copy,
+    find_lacking,
     reduce_changes,
 )
 from watcher.replica.table_chunks import TableChunk, WatchLoad
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.window_reads import measure_lag
 from watcher.tables.values import WatchedTable
+
+Held = tuple[frozenset[str], pa.Table]
+"""Rows, and the columns that they lack."""
 
 
 @dataclass
@@ -43,7 +47,13 @@ class HeldRows:
     budget: LoadBudget
     mode: Mode = LATEST
     watch: WatchLoad | None = None
-    tables: dict[str, list[pa.Table]] = member(default_factory=lambda: defaultdict(list))
+    values: Mapping[str, FilledColumns] = member(default_factory=dict)
+    """What rows have in columns that their table got after they had changed."""
+    tables: dict[str, list[Held]] = member(default_factory=lambda: defaultdict(list))
+
+    def hold(self, name: str, rows: pa.Table, lacking: frozenset[str] = frozenset()) -> None:
+        """Rows of a table; ``lacking``: the columns that it got afterwards."""
+        self.tables[name].append((lacking, rows))
 
     @property
     def changed(self) -> Collection[str]:
@@ -71,7 +81,8 @@ class HeldRows:
     ) -> tuple[CopyState, int]:
         """As ``WindowRows.merge``."""
         key = capture.table.primary_key
-        held = self.tables.pop(capture.table.name)
+        name = capture.table.name
+        held = [self._fill(name, *each) for each in self.tables.pop(name)]
         latest = self.mode == LATEST
         rows = reduce_changes(held, key) if latest else drop_old(held, before.end)
         if before.progress is not None:
@@ -85,6 +96,12 @@ class HeldRows:
                 rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
         self.check()
         return copy.merge(rows, key, end), rows.num_rows
+
+    def _fill(self, name: str, lacking: frozenset[str], rows: pa.Table) -> pa.Table:
+        if not lacking:
+            return rows
+        filled = (self.values[name].fill(each, lacking) for each in rows.to_batches())
+        return pa.Table.from_batches(filled, rows.schema)
 
 
 class ReplicaSink:
@@ -124,25 +141,27 @@ class ReplicaSink:
     ) -> None:
         """As ``WindowSink.begin_window``."""
         budget = LoadBudget(self._limit, measure_lag(captures, end), self._is_stopping)
-        self._rows = HeldRows(self._check, budget, self._mode, self._watch)
         self._window = self._writer.begin(end, starts, captures)
+        self._rows = HeldRows(self._check, budget, self._mode, self._watch, self._window.values)
 
     def write(self, rows: Changed) -> None:
         """As ``Sink.write``. Holds the window, which ``max_rows`` bounds."""
         window = self._require_window()
         if isinstance(rows, TableRows):
             if rows.table.name not in window.loads:
-                self._rows.tables[rows.table.name].append(arrange_rows(rows, self._mode))
+                self._rows.hold(rows.table.name, arrange_rows(rows, self._mode))
             return
         for name, changes in group_changes(rows, self._database).items():
             if name not in window.captures or name in window.loads:
                 continue
             capture = window.captures[name]
-            if all(fits_copy(change, capture) for change in changes):
-                self._rows.tables[name].append(arrange_changes(changes, capture, self._mode))
-            else:
+            groups = group_lacking(changes, capture, window.find_added(name))
+            if groups is None:
                 window.load_whole(name)
                 self._rows.tables.pop(name, None)
+                continue
+            for lacking, alike in groups.items():
+                self._rows.hold(name, arrange_changes(alike, capture, self._mode), lacking)
 
     def resolved(self, micros: int) -> None:
         """The window's end is known since ``begin_window``."""
@@ -162,6 +181,20 @@ class ReplicaSink:
     def _require_window(self) -> ReplicaWindow:
         assert self._window is not None, "begin_window comes before the rows of a window"
         return self._window
+
+
+def group_lacking(
+    changes: Sequence[Change], capture: PollCapture, added: frozenset[str]
+) -> dict[frozenset[str], list[Change]] | None:
+    """Changes by the columns that they lack, in their order; None where the copy cannot take one,
+    even if changes may lack the columns in ``added``."""
+    groups = defaultdict[frozenset[str], list[Change]](list)
+    for change in changes:
+        lacking = find_lacking(change, capture)
+        if lacking is None or not lacking <= added:
+            return None
+        groups[lacking].append(change)
+    return groups
 
 
 def group_changes(rows: StreamRows, database: str) -> dict[str, list[Change]]:

@@ -141,8 +141,8 @@ class SparkReplica:
                 return
             captures = self._resolve_captures(window)
             writing = self._writer.begin(window.end, window.starts, captures)
-            for name in columns.keys() & captures.keys() - writing.loads:
-                if not fit_copy(columns[name], captures[name]):
+            for name in columns.keys() & captures.keys() - writing.loads.keys():
+                if not fit_copy(columns[name], captures[name], writing.find_nulls(name)):
                     writing.load_whole(name)
             budget = self._make_budget(captures, window.end)
             options, source = self._settings.options, self._settings.source

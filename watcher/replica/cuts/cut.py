@@ -17,34 +17,24 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from watcher.model.errors import CheckpointError, ReplicaError
+from watcher.model.errors import ReplicaError
 from watcher.replica.cuts.modes import LATEST, Mode
+from watcher.replica.cuts.stored import (
+    FORMAT,
+    FORMAT_OF_MODES,
+    FORMAT_OF_VIEWS,
+    UNPROVED,
+    parse_stored,
+)
 from watcher.replica.cuts.views import WHOLE, View, list_cleared
 from watcher.spanner.timestamps import format_timestamp, to_datetime
 from watcher.tables.values import WatchedTable
 
-FORMAT = 1
-FORMAT_OF_MODES = 2
-"""Of cuts whose copies keep more than the rows that are there: earlier releases refuse them."""
-FORMAT_OF_VIEWS = 3
-"""Of cuts with a copy that does not show every row of its table as it is: likewise."""
-FORMATS = (FORMAT, FORMAT_OF_MODES, FORMAT_OF_VIEWS)
 DELTA = "delta"
 """The format of copies where a cut does not state it: version 1.0.0 had no other."""
 PREFIX = "spanner-watcher."
 CONSUMER, END, KIND = (f"{PREFIX}{name}" for name in ("consumer", "end", "kind"))
 """Properties of a snapshot of Iceberg: who has written it, the window's end, load or merge."""
-
-
-def parse_stored(text: str, path: str) -> dict[str, Any]:
-    """A file of a replica. Raises CheckpointError for what no release up to this one writes."""
-    stored: dict[str, Any] = json.loads(text)
-    if stored.get("format") not in FORMATS:
-        raise CheckpointError(
-            f"{path} has format {stored.get('format')}, and this release reads formats {FORMATS[0]}"
-            f" to {FORMATS[-1]}: install the release that wrote it, or a later one"
-        )
-    return stored
 
 
 class Cause(StrEnum):
@@ -261,7 +251,11 @@ class Cut:
     @classmethod
     def from_text(cls, text: str, path: str) -> Cut:
         """As it was stored. Raises CheckpointError for what no release up to this one writes."""
-        stored = parse_stored(text, path)
+        return parse_stored(text, path, cls.from_stored, UNPROVED)
+
+    @classmethod
+    def from_stored(cls, stored: dict[str, Any]) -> Cut:
+        """As it was stored."""
         tables = {name: TableCut.from_stored(each) for name, each in stored["tables"].items()}
         cut = cls(
             stored["database"],

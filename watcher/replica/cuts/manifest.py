@@ -10,13 +10,19 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from watcher.model.errors import ConfigurationError, ReplicaError
-from watcher.replica.cuts.cut import FORMAT, FORMAT_OF_VIEWS, Cut, parse_stored
+from watcher.replica.cuts.cut import Cut
 from watcher.replica.cuts.owner import Owner, OwnerFile
+from watcher.replica.cuts.stored import (
+    FORMAT,
+    FORMAT_OF_VIEWS,
+    UNPROVED,
+    read_stored,
+)
 from watcher.replica.cuts.views import View
 from watcher.replica.stores.stored_files import (
+    LOAD_ADVICE,
     list_names,
     open_file_system,
-    read_whole,
     write_whole,
 )
 from watcher.spanner.timestamps import format_timestamp, to_micros
@@ -24,6 +30,7 @@ from watcher.spanner.timestamps import format_timestamp, to_micros
 FOLDER, VERIFIED, VIEWS = "_cuts", "_verified", "_views"
 DIGITS = 20
 SUFFIX = ".json"
+LOADED_ANEW = f", or remove it and {LOAD_ADVICE}"
 
 
 class Manifest:
@@ -162,7 +169,7 @@ class Manifest:
         """The end of the cut at which a copy was noted as equal; 0 for none."""
         path = str(self._verified / f"{table}{SUFFIX}")
         try:
-            return int(parse_stored(read_whole(self._files, path), path)["end"])
+            return read_stored(self._files, path, lambda stored: int(stored["end"]), UNPROVED)
         except FileNotFoundError:
             return 0
 
@@ -175,7 +182,7 @@ class Manifest:
         """What ``note_view`` was given last; None where it never was."""
         path = str(self._views / f"{table}{SUFFIX}")
         try:
-            return View.from_stored(parse_stored(read_whole(self._files, path), path))
+            return read_stored(self._files, path, View.from_stored, LOADED_ANEW)
         except FileNotFoundError:
             return None
 
@@ -196,7 +203,7 @@ class Manifest:
 
     def _read(self, name: str) -> Cut:
         path = str(self._base / name)
-        return Cut.from_text(read_whole(self._files, path), path)
+        return read_stored(self._files, path, Cut.from_stored, UNPROVED)
 
 
 def name_of(end: int) -> str:

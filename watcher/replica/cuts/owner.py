@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from watcher.model.errors import ConfigurationError, CopyConflictError
-from watcher.replica.cuts.cut import FORMAT, Cut, parse_stored
+from watcher.replica.cuts.cut import Cut
+from watcher.replica.cuts.stored import FORMAT, UNPROVED, read_stored
 from watcher.replica.stores.stored_files import (
     create_new,
     open_file_system,
@@ -43,9 +44,8 @@ class Owner:
         return json.dumps(values | ({TAKEN: True} if taken else {}), indent=1)
 
     @classmethod
-    def from_text(cls, text: str, path: str) -> Owner:
-        """As it was stored. Raises CheckpointError for what no release up to this one writes."""
-        stored = parse_stored(text, path)
+    def from_stored(cls, stored: dict[str, Any]) -> Owner:
+        """As it was stored."""
         return cls(stored["database"], stored["consumer"], stored["copies"])
 
     def __str__(self) -> str:
@@ -66,14 +66,14 @@ class OwnerFile:
     def read(self) -> Owner | None:
         """The owner; None for a folder without one, as an earlier release has left it."""
         try:
-            return Owner.from_text(read_whole(self._files, self._path), self._path)
+            return read_stored(self._files, self._path, Owner.from_stored, UNPROVED)
         except FileNotFoundError:
             return None
 
     def was_taken(self) -> bool:
         """Whether the owner has taken it over: what is there may be of another database."""
         try:
-            return bool(parse_stored(read_whole(self._files, self._path), self._path).get(TAKEN))
+            return read_stored(self._files, self._path, lambda s: bool(s.get(TAKEN)), UNPROVED)
         except FileNotFoundError:
             return False
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from watcher.replica.cuts.cut import FORMAT, parse_stored
+from watcher.replica.cuts.stored import FORMAT, UNPROVED, read_stored
 from watcher.replica.keys.ranges import KeyInterval
 from watcher.replica.stores.stored_files import (
     list_names,
     open_file_system,
-    read_whole,
     write_whole,
 )
 from watcher.spanner.keys import Key
@@ -163,7 +162,7 @@ class ProofFiles:
         """What is proved of a copy; None where no run has begun."""
         path = str(self._folder / f"{table}{SUFFIX}")
         try:
-            return TableProof.from_stored(parse_stored(read_whole(self._files, path), path))
+            return read_stored(self._files, path, TableProof.from_stored, UNPROVED)
         except FileNotFoundError:
             return None
 

@@ -12,7 +12,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState
-from watcher.replica.cuts.cut import FORMAT
+from watcher.replica.cuts.stored import FORMAT
 from watcher.replica.delta.log import LOAD, METADATA, DeltaLog
 from watcher.replica.delta.snapshot import Snapshot, convert_schema
 from watcher.replica.fences import Fence

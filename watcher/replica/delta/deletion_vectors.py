@@ -18,6 +18,7 @@ from typing import Any
 from pyroaring import BitMap
 
 from watcher.model.errors import ReplicaError
+from watcher.replica.stores.stored_files import LOAD_ADVICE
 
 FOLDER = "_vectors"
 """Where those of this product are: VACUUM of delta-rs removes files that it does not know, and it
@@ -133,12 +134,15 @@ def decode_vector(data: bytes) -> BitMap:
         raise ReplicaError(f"a deletion vector is no roaring bitmap: {error}") from error
 
 
-def read_stored(stored: bytes, place: VectorPlace) -> BitMap:
+def read_stored(stored: bytes, place: VectorPlace, path: str) -> BitMap:
     """A vector out of what a file has at its place: size, vector, checksum. Raises ReplicaError
-    where they do not fit."""
+    where they do not fit; ``path``: the file."""
     data, rest = stored[SIZE.size : SIZE.size + place.size], stored[SIZE.size + place.size :]
     if stored[: SIZE.size] != SIZE.pack(place.size) or rest != SIZE.pack(zlib.crc32(data)):
-        raise ReplicaError(f"the deletion vector in {place.path} is torn: its checksum differs")
+        raise ReplicaError(
+            f"{path} is damaged (the checksum of a deletion vector differs): restore it from a"
+            f" backup, or {LOAD_ADVICE}"
+        )
     return check_rows(decode_vector(data), place)
 
 

@@ -27,6 +27,7 @@ from watcher.replica.delta.partitions import fill_partition
 from watcher.replica.delta.snapshot import LiveFile, Snapshot
 from watcher.replica.stores.stored_files import (
     PARQUET_FORMAT,
+    explain_damage,
     explain_store,
     open_file_system,
     scan_dataset,
@@ -70,7 +71,7 @@ class TableFiles:
         dataset = ds.dataset([self._locate(file)], schema, PARQUET_FORMAT, self._files)
         (fragment,) = dataset.get_fragments()
         where = RowPlaces.find([group.num_rows for group in fragment.row_groups], rows)
-        with explain_store(file.path):
+        with explain_store(file.path), explain_damage(file.path):
             part = fragment.subset(row_group_ids=where.groups).to_table(schema=schema)
         chosen_rows = part.take(pa.array(where.places))
         return pa.Table.from_batches(
@@ -91,7 +92,7 @@ class TableFiles:
             return read_inline(place)
         path = str(self._base / place.path)
         with explain_store(path), self._files.open_input_file(path) as stream:
-            return read_stored(stream.read_at(stored_size(place), place.offset), place)
+            return read_stored(stream.read_at(stored_size(place), place.offset), place, path)
 
     def write(self, path: PurePosixPath, content: bytes) -> None:
         """Writes a file, whole or not at all, into the table's folder or one in it."""

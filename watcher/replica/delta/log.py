@@ -11,7 +11,7 @@ from pyarrow.fs import FileSystem
 
 from watcher.replica.copies import OutsideCommit
 from watcher.replica.loads import CHUNK, ON
-from watcher.replica.stores.stored_files import open_file_system, read_whole
+from watcher.replica.stores.stored_files import explain_damage, open_file_system, read_whole
 
 LOG = "_delta_log"
 DIGITS = 20
@@ -92,7 +92,8 @@ class DeltaLog:
     def _read(self, version: int) -> Actions | None:
         """The actions of a commit; None where the clean-up of the log has removed it."""
         text = read_entry_text(self._files, self._folder, version)
-        return None if text is None else parse_entry(text)
+        with explain_damage(str(self._folder / name_entry(version))):
+            return None if text is None else parse_entry(text)
 
 
 def name_entry(version: int) -> str:
@@ -109,8 +110,11 @@ def read_entry_text(files: FileSystem, folder: PurePosixPath, version: int) -> s
 
 
 def parse_entry(text: str) -> list[Mapping[str, Any]]:
-    """The actions of an entry of the log."""
-    return [json.loads(line) for line in text.split("\n") if line]
+    """The actions of an entry of the log. Raises ValueError for a damaged one."""
+    actions = [json.loads(line) for line in text.split("\n") if line]
+    if not actions or not all(isinstance(action, dict) for action in actions):
+        raise ValueError("it has no actions")
+    return actions
 
 
 def read_mark(actions: Actions) -> dict[str, Any] | None:

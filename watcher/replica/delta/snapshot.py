@@ -23,8 +23,13 @@ from pyarrow.fs import FileSelector, FileType
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import CompactionRun
 from watcher.replica.delta.deletion_vectors import VectorPlace
-from watcher.replica.delta.log import DIGITS, LOG, parse_entry, read_entry_text
-from watcher.replica.stores.stored_files import explain_store, list_names, open_file_system
+from watcher.replica.delta.log import DIGITS, LOG, name_entry, parse_entry, read_entry_text
+from watcher.replica.stores.stored_files import (
+    explain_damage,
+    explain_store,
+    list_names,
+    open_file_system,
+)
 from watcher.replica.writing.statistics import read_rows
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
@@ -157,7 +162,7 @@ class SnapshotReader:
             text = self._read_text(snapshot.version + 1)
             if text is None:
                 return
-            snapshot.apply(parse_entry(text))
+            snapshot.apply(self._parse(text, snapshot.version + 1))
             snapshot.version += 1
             snapshot.entry = digest(text)
 
@@ -169,7 +174,8 @@ class SnapshotReader:
 
     def read_entry(self, version: int) -> list[Action]:
         """The actions of a commit; none where there is none."""
-        return parse_entry(self._read_text(version) or "")
+        text = self._read_text(version)
+        return [] if text is None else self._parse(text, version)
 
     def remove_entries(self, needed: int, before: int) -> None:
         """Removes what is older than a time, and of which no version from ``needed`` on has need:
@@ -183,6 +189,10 @@ class SnapshotReader:
                 continue
             if info.mtime_ns // 1_000 < before:
                 self._files.delete_file(info.path)
+
+    def _parse(self, text: str, version: int) -> list[Action]:
+        with explain_damage(str(self._folder / name_entry(version))):
+            return parse_entry(text)
 
     def _read_text(self, version: int) -> str | None:
         return read_entry_text(self._files, self._folder, version)
@@ -201,7 +211,11 @@ class SnapshotReader:
 
     def _read_actions(self, name: str) -> Iterator[Action]:
         path = str(self._folder / name)
-        with explain_store(path), self._files.open_input_file(path) as stream:
+        with (
+            explain_store(path),
+            explain_damage(path),
+            self._files.open_input_file(path) as stream,
+        ):
             file = pq.ParquetFile(stream)
             columns = [each for each in STATE if each in file.schema_arrow.names]
             for batch in file.iter_batches(columns=columns):

@@ -31,6 +31,7 @@ from watcher.replica.iceberg.partitions import FILE_SIZE, build_order, build_spe
 from watcher.replica.iceberg.schemas import build_schema
 from watcher.replica.layout import PLAIN, Layout
 from watcher.replica.stores.places import is_namespace
+from watcher.replica.stores.stored_files import explain_damage
 
 NAME, NAMESPACE = "spanner_watcher", "replica"
 """How other engines call the catalog in a folder, and the namespace of the copies in it."""
@@ -78,7 +79,7 @@ class TableCatalog(Protocol):
 
 def load_table(catalog: TableCatalog, table: str) -> Table | None:
     """As ``TableCatalog.load``."""
-    with explain_catalog(catalog.place):
+    with explain_catalog(catalog.place), explain_damage(f"the metadata of {catalog.locate(table)}"):
         try:
             return catalog.catalog.load_table((*catalog.namespace, name_copy(table)))
         except (NoSuchTableError, NoSuchNamespaceError, FileNotFoundError):

@@ -12,6 +12,7 @@ from pyiceberg.exceptions import (
     ServerError,
     ServiceUnavailableError,
     TooManyRequestsError,
+    ValidationError,
 )
 from requests import RequestException
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
@@ -29,7 +30,7 @@ AWAY = (
     OperationalError,
 )
 """What may go away by itself; after it nobody knows whether a commit was done."""
-FAILED = (RESTError, SQLAlchemyError)
+FAILED = (RESTError, SQLAlchemyError, ValidationError)
 
 
 @contextmanager

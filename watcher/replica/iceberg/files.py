@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, cast
 
@@ -17,7 +18,7 @@ from pyroaring import BitMap
 
 from watcher.replica.iceberg.position_deletes import DeletedRows, Gone, decode_deletes
 from watcher.replica.iceberg.schemas import FIELD_ID
-from watcher.replica.stores.stored_files import BATCH_ROWS, explain_store
+from watcher.replica.stores.stored_files import BATCH_ROWS, explain_damage, explain_store
 from watcher.replica.writing.live_files import RowPlaces
 from watcher.replica.writing.new_files import Partition
 
@@ -71,13 +72,19 @@ class IcebergFiles:
         assert self._io is not None, "use comes first"
         return self._io
 
+    @contextmanager
+    def _reading(self, path: str) -> Iterator[IO[bytes]]:
+        """A file of the table."""
+        with explain_store(path), explain_damage(path), self.io.new_input(path).open() as stream:
+            yield cast("IO[bytes]", stream)
+
     def iterate_rows(
         self, file: IcebergFile, schema: pa.Schema, names: Sequence[str]
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """As ``RowFiles.iterate_rows``. Columns are found by their IDs; one that the file does not
         have is NULL."""
         wanted = pa.schema([schema.field(name) for name in names])
-        with explain_store(file.path), self.io.new_input(file.path).open() as stream:
+        with self._reading(file.path) as stream:
             parquet = pq.ParquetFile(stream)
             there = {field.metadata[FIELD_ID]: field.name for field in parquet.schema_arrow}
             start = 0
@@ -88,7 +95,7 @@ class IcebergFiles:
 
     def read_rows(self, file: IcebergFile, schema: pa.Schema, rows: NDArray[np.int64]) -> pa.Table:
         """As ``SomeRows.read_rows``. Columns as in ``iterate_rows``."""
-        with explain_store(file.path), self.io.new_input(file.path).open() as stream:
+        with self._reading(file.path) as stream:
             parquet = pq.ParquetFile(stream)
             groups = range(parquet.num_row_groups)
             counts = [parquet.metadata.row_group(number).num_rows for number in groups]
@@ -109,8 +116,8 @@ class IcebergFiles:
     def read_deletes(self, path: str) -> Gone:
         """The rows that a file of deletes names."""
         if path not in self._deletes:
-            with explain_store(path), self.io.new_input(path).open() as stream:
-                self._deletes[path] = decode_deletes(cast("IO[bytes]", stream))
+            with self._reading(path) as stream:
+                self._deletes[path] = decode_deletes(stream)
         return self._deletes[path]
 
     def keep_deletes(self, paths: Iterable[str]) -> None:

@@ -49,6 +49,7 @@ from watcher.model.errors import StoreUnavailableError
 from watcher.replica.iceberg.catalog_errors import explain_catalog
 from watcher.replica.iceberg.partitions import hide_partitions
 from watcher.replica.iceberg.position_deletes import PATH, Gone
+from watcher.replica.stores.stored_files import explain_damage
 from watcher.replica.writing.new_files import Partition
 
 CODEC: Final = "deflate"
@@ -96,9 +97,16 @@ class SnapshotChange:
 
 def read_parts(io: FileIO, snapshot: Snapshot | None, known: Mapping[str, Part]) -> Iterator[Part]:
     """The manifests of a snapshot; those that are known are not read again."""
-    for manifest in snapshot.manifests(io) if snapshot is not None else ():
+    if snapshot is None:
+        return
+    with explain_damage(snapshot.manifest_list):
+        manifests = snapshot.manifests(io)
+    for manifest in manifests:
         part = known.get(manifest.manifest_path)
-        yield part or Part(manifest, tuple(manifest.fetch_manifest_entry(io)))
+        if part is None:
+            with explain_damage(manifest.manifest_path):
+                part = Part(manifest, tuple(manifest.fetch_manifest_entry(io)))
+        yield part
 
 
 def describe_data(

@@ -23,10 +23,11 @@ from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceErr
 from pyiceberg.utils.config import Config
 
 from watcher.model.errors import ConfigurationError, ReplicaError
-from watcher.replica.cuts.cut import FORMAT, PREFIX, parse_stored
+from watcher.replica.cuts.cut import PREFIX
+from watcher.replica.cuts.stored import FORMAT, read_stored
 from watcher.replica.iceberg.catalog_errors import explain_catalog
 from watcher.replica.iceberg.io import NAME as FILES
-from watcher.replica.stores.stored_files import create_new, open_file_system, read_whole
+from watcher.replica.stores.stored_files import create_new, open_file_system
 
 LOCATION, WAREHOUSE = "location", "warehouse"
 TIE = f"{PREFIX}replica"
@@ -196,7 +197,7 @@ def read_tie(folder: str) -> str | None:
     files, base = open_file_system(folder)
     path = str(PurePosixPath(base) / FILE)
     try:
-        return str(parse_stored(read_whole(files, path), path)["id"])
+        return read_stored(files, path, lambda stored: str(stored["id"]))
     except FileNotFoundError:
         return None
 

@@ -27,6 +27,7 @@ from watcher.replica.iceberg.schemas import convert_schema, plain_field, plain_t
 from watcher.replica.iceberg.versions import VersionReader
 from watcher.replica.loads import CHUNK, ON
 from watcher.replica.row_versions import keep_current, strip_schema
+from watcher.replica.stores.stored_files import explain_damage
 from watcher.replica.writing.live_files import compare_versions
 
 
@@ -107,8 +108,9 @@ class IcebergCopy:
         snapshot = self._find(table, version)
         scan = table.scan(snapshot_id=snapshot.snapshot_id, selected_fields=tuple(names))
         try:
-            for batch in scan.to_arrow_batch_reader():
-                yield batch.select(list(names)).cast(wanted)
+            with explain_damage(f"a file of {self._path}"):
+                for batch in scan.to_arrow_batch_reader():
+                    yield batch.select(list(names)).cast(wanted)
         except OSError as error:
             raise self._unreadable(version, str(error)) from error
 

@@ -23,8 +23,9 @@ from watcher.replica.copies import (
     OutsideCommit,
     make_conflict,
 )
-from watcher.replica.cuts.cut import DELTA, FORMAT
+from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.modes import LATEST, check_mode
+from watcher.replica.cuts.stored import FORMAT
 from watcher.replica.delta.log import LOAD, DeltaLog
 from watcher.replica.delta.log import METADATA as MARK
 from watcher.replica.delta.snapshot import list_gone

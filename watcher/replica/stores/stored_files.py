@@ -70,6 +70,9 @@ def find_bucket(files: FileSystem) -> ObjectFiles | None:
     return files.handler if isinstance(files, PyFileSystem) else None
 
 
+DAMAGE = (ValueError, EOFError, LookupError, TypeError, AttributeError, ArithmeticError)
+"""What readers of JSON, Parquet and Avro raise for a file that was cut off or overwritten."""
+LOAD_ADVICE = "remove the folder of its copy, and 'replicate' loads it again"
 AWAY = (*FULL, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EREMOTEIO)
 """Errors of the system that may go away by themselves, or once somebody has made room."""
 OS_ERROR = re.compile(r"\(os error (\d+)\)")
@@ -125,19 +128,34 @@ def explain_copy(path: str) -> Iterator[None]:
         raise explain_store_error(path, error) from error
 
 
+@contextmanager
+def explain_damage(path: str) -> Iterator[None]:
+    """What a reader says of a damaged file of a copy, as ReplicaError. Nothing but reading is done
+    meanwhile."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise ReplicaError(
+            f"{path} is damaged ({type(error).__name__}: {error}): restore it from a backup, or"
+            f" {LOAD_ADVICE}"
+        ) from error
+
+
 def scan_dataset(dataset: Dataset, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of Parquet files. Without limits Arrow reads ahead as fast as it can: a table would
-    be in memory before a slower reader has seen its first rows."""
+    be in memory before a slower reader has seen its first rows. Raises ReplicaError for a damaged
+    file."""
     files = getattr(dataset, "filesystem", None)
     by_pieces = files is None or isinstance(files, LocalFileSystem)
-    yield from dataset.to_batches(
-        columns=list(names),
-        batch_size=BATCH_ROWS,
-        batch_readahead=1,
-        fragment_readahead=1,
-        fragment_scan_options=READ_BY_PIECES if by_pieces else READ_BY_GROUPS,
-        use_threads=False,
-    )
+    with explain_damage("a file of the copy"):  # the error names it
+        yield from dataset.to_batches(
+            columns=list(names),
+            batch_size=BATCH_ROWS,
+            batch_readahead=1,
+            fragment_readahead=1,
+            fragment_scan_options=READ_BY_PIECES if by_pieces else READ_BY_GROUPS,
+            use_threads=False,
+        )
 
 
 def write_whole(files: FileSystem, folder: PurePosixPath, name: str, content: bytes) -> None:
@@ -199,10 +217,11 @@ def create_local(path: Path, content: bytes) -> bool:
 
 
 def read_whole(files: FileSystem, path: str) -> str:
-    """The text of a file. Raises FileNotFoundError where there is none."""
+    """The text of a file. Raises FileNotFoundError where there is none. What is no UTF-8 in a
+    damaged one is in it as U+FFFD: whoever parses it says so."""
     with explain_store(path), files.open_input_stream(path) as stream:
         content: bytes = stream.read()
-    return content.decode()
+    return content.decode(errors="replace")
 
 
 def remove_folder(folder: str, name: str) -> None:

@@ -15,6 +15,7 @@ from watcher.model.log_events.copies import COMPARISON_STARTED, COPY_REPAIRED
 from watcher.replica.copies import HeadedCopy, OpenCopy, Replacement, ReplacingCopy
 from watcher.replica.cuts.cut import Cut
 from watcher.replica.keys.sets import KeySet
+from watcher.replica.stores.stored_files import LOAD_ADVICE
 from watcher.replica.verification.comparison import Depth, Found
 from watcher.replica.verification.copied_rows import CopiedRows
 from watcher.replica.verification.replicas import (
@@ -36,7 +37,6 @@ ROWS_MAX = 1_000_000
 DEPTH = Depth(ranges_max=1_000, shown_max=ROWS_MAX)
 EXPLAINED_MAX = 10_000
 """Of so many changed rows it is said which columns differ."""
-LOAD_ADVICE = "remove the folder of its copy, and 'replicate' loads it again"
 KIND = "repair"
 
 

@@ -17,7 +17,7 @@ from watcher.captures.change_stream.rows import CHANGES
 from watcher.captures.poll import PollCapture
 from watcher.model.change import Operation, ValueCapture
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
-from watcher.replica.rows import arrange_rows, copy_schema, describe_columns, has_columns
+from watcher.replica.rows import arrange_rows, copy_schema, describe_columns, find_missing
 from watcher.runners.spark.sent_columns import SentRows
 
 SEQUENCE_COLUMN = "$record_sequence"
@@ -87,9 +87,14 @@ def describe_changes(rows: StreamRows) -> pa.Array:
     return pc.if_else(deleted, "", pc.if_else(partial, PARTIAL, described))
 
 
-def fit_copy(columns: Iterable[str | None], capture: PollCapture) -> bool:
-    """Whether a copy can take changes as they are: see ``watcher.replica.rows.fits_copy``."""
-    return all(has_columns(json.loads(each), capture) for each in columns if each)
+def fit_copy(
+    columns: Iterable[str | None], capture: PollCapture, nulls: frozenset[str] = frozenset()
+) -> bool:
+    """Whether a copy can take changes as they are: see ``watcher.replica.rows.find_lacking``.
+    ``nulls``: columns that the table has got with NULL in every row."""
+    described = [tuple(map(tuple, json.loads(each))) for each in columns if each]
+    lacking = [find_missing(each, capture.table.columns) for each in described]
+    return all(each is not None and each <= nulls for each in lacking)
 
 
 def make_rows(batches: list[tuple[str, pa.RecordBatch, str | None]]) -> pa.RecordBatch:
