@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fixtures.changing_schemas import change_schema
 from fixtures.commands import run_command
 from fixtures.replicas import make_replicator, read_rows, replicate, verify_folder
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of
+from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import NotWatchableError
@@ -73,8 +75,7 @@ def test_a_stream_that_begins_to_leave_changes_out_marks_the_cuts(
     def alter_then_stop(report: CutReport) -> None:
         cuts.append(report.cut)
         if len(cuts) == 1:
-            text = "ALTER CHANGE STREAM S SET OPTIONS (exclude_delete = true)"
-            database.update_ddl([text]).result(60)
+            change_schema(database, "ALTER CHANGE STREAM S SET OPTIONS (exclude_delete = true)")
         if not report.cut.exact or len(cuts) > CUTS_MAX:
             replicator.stop()
 
@@ -86,6 +87,37 @@ def test_a_stream_that_begins_to_leave_changes_out_marks_the_cuts(
     assert "leaves out deletes" in reason.detail
     with pytest.raises(NotWatchableError, match="exclude_delete"):
         replicate(database, tmp_path, **BY_STREAM)
+
+
+def test_a_table_that_is_left_out_for_a_while_is_still_marked(
+    create_database: CreateDatabase, tmp_path: Path
+) -> None:
+    """By runs of their own, after which the stream leaves nothing out any more."""
+    database = create_database(TABLE, TABLE.replace("TABLE A", "TABLE B"), STREAM.format("A, B"))
+    write(database, (1, "v", "w"), (2, "v", "w"))
+    cuts: list[Cut] = []
+
+    def alter_then_stop(report: CutReport) -> None:
+        cuts.append(report.cut)
+        if len(cuts) == 1:
+            change_schema(database, "ALTER CHANGE STREAM S SET OPTIONS (exclude_delete = true)")
+            write(database, (3, "v", "w"))  # its copy is as new as its position
+        if not report.cut.exact or len(cuts) > CUTS_MAX:
+            replicator.stop()
+
+    both = BY_STREAM | {"tables": ["A", "B"]}
+    replicator = make_replicator(database, tmp_path, alter_then_stop, **both)
+    replicator.run()
+    with database.batch() as batch:
+        batch.delete("A", KeySet(keys=[[1]]))
+    change_schema(database, "ALTER CHANGE STREAM S SET OPTIONS (exclude_delete = false)")
+    for _ in range(2):
+        replicate(database, tmp_path, **both | {"tables": ["B"]})
+    (report,) = replicate(database, tmp_path, **both)
+    assert report.loaded == {}
+    (reason,) = report.cut.tables["A"].reasons
+    assert (reason.cause, report.cut.absent) == (Cause.PARTIAL_STREAM, {})
+    assert not verify_folder(database, tmp_path, report.cut).equal
 
 
 def test_transactions_that_exclude_themselves_are_a_caveat_of_cut_and_report(

@@ -77,6 +77,7 @@ class CutWriter(Generic[Copy]):
             exact_from=exact_from,
             reasons=tuple(list_reasons(window, exact_from)),
             looked=looked,
+            absent={n: mark for n, mark in self._known.marks.items() if n not in described},
         )
         check()
         self._target.manifest.owner.check(self._owner)

@@ -45,12 +45,14 @@ class KnownCopies(Generic[Copy]):
     def begin(self, last: Cut | None) -> None:
         """What is known is that of the last cut."""
         self._foreign = last is None and self._manifest.owner.was_taken()
-        self.marks = {
-            name: reason
-            for name, each in (last.tables.items() if last is not None else ())
-            for reason in each.reasons
-            if reason.cause.stays
-        }
+        self.marks = {}
+        if last is not None:
+            self.marks = {
+                name: reason
+                for name, each in last.tables.items()
+                for reason in each.reasons
+                if reason.cause.stays
+            } | dict(last.absent)
 
     def enter(self, end: int, last: Cut | None) -> None:
         """A window begins, after the cut that is the last one now."""

@@ -195,6 +195,8 @@ class Cut:
     """Up to which timestamp it is known whether another table has the name of one of these."""
     mode: Mode = LATEST
     """What the copies keep."""
+    absent: Mapping[str, Reason] = field(default_factory=dict)
+    """Of tables that are left out for a while: why their copies are not known to equal Spanner."""
 
     @property
     def exact(self) -> bool:
@@ -225,6 +227,7 @@ class Cut:
     def to_text(self) -> str:
         """As it is stored."""
         tables = {name: each.to_stored() for name, each in sorted(self.tables.items())}
+        absent = {name: each.to_stored() for name, each in sorted(self.absent.items())}
         return json.dumps(
             {
                 "format": self._choose_format(),
@@ -239,6 +242,7 @@ class Cut:
                 **({} if self.mode == LATEST else {"mode": self.mode}),
                 "looked": self.looked,
                 "tables": tables,
+                **({"absent": absent} if absent else {}),
             },
             indent=1,
         )
@@ -267,6 +271,7 @@ class Cut:
             parse_reasons(stored),
             stored.get("looked", stored["end"]),
             stored.get("mode", LATEST),
+            {name: Reason.from_stored(each) for name, each in stored.get("absent", {}).items()},
         )
         return cut if stored["exact"] or not cut.exact else replace(cut, reasons=(EARLIER_RELEASE,))
 
