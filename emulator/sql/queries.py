@@ -237,7 +237,12 @@ class QueryCompiler:
 
 def refuse_without_from(node: exp.Select) -> None:
     """INVALID_ARGUMENT for what a SELECT without FROM cannot have."""
-    clauses = {"where": "a WHERE", "group": "a GROUP BY", "having": "a HAVING"}
+    clauses = {
+        "where": "a WHERE",
+        "group": "a GROUP BY",
+        "having": "a HAVING",
+        "order": "an ORDER BY",
+    }
     for clause, name in clauses.items():
         if node.args.get(clause) is not None:
             raise errors.invalid_argument(f"Query without FROM clause cannot have {name} clause")

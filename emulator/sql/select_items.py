@@ -71,22 +71,27 @@ def check_grouped(item: Typed, scope: Scope) -> Typed:
 def apply_star_clauses(
     expressions: Expressions, node: exp.Star, items: list[Typed], scope: Scope, context: Context
 ) -> list[Output]:
-    """The columns of a star after EXCEPT and REPLACE."""
+    """The columns of a star after EXCEPT, REPLACE, and RENAME, which pipe syntax becomes."""
     dropped = node.args.get("except_") or node.args.get("except") or []
     excluded = {each.name.casefold() for each in dropped}
     replaced = {
         each.alias.casefold(): expressions.compile(each.this, scope, context)
         for each in node.args.get("replace") or []
     }
+    renamed = {each.this.name.casefold(): each.alias for each in node.args.get("rename") or []}
     names = {item.column.casefold() for item in items}
-    missing = sorted((excluded | set(replaced)) - names)
+    missing = sorted((excluded | replaced.keys() | renamed.keys()) - names)
     if missing:
         raise errors.invalid_argument(f"Column {missing[0]} of * EXCEPT or REPLACE not found")
     kept = [item for item in items if item.column.casefold() not in excluded]
     if not kept:
         raise errors.invalid_argument("SELECT * expands to zero columns")
     return [
-        Output(item.column, replaced.get(item.column.casefold(), item), context.null_type)
+        Output(
+            renamed.get(item.column.casefold(), item.column),
+            replaced.get(item.column.casefold(), item),
+            context.null_type,
+        )
         for item in kept
     ]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reference.expressions import HOLE, make_expression
 from reference.leaves import COLUMNS
+from reference.pipelines import make_pipeline
 from reference.rarer_queries import RARER_QUERIES
 from reference.rarer_templates import items
 
@@ -285,7 +286,14 @@ def rarer(choice: random.Random) -> Query:
     return Query(text, "", "ORDER BY" in template.rsplit(")", maxsplit=1)[-1])
 
 
+def piped(choice: random.Random) -> Query:
+    """A query in pipe syntax."""
+    text, is_ordered = make_pipeline(choice)
+    return Query(text, "", is_ordered)
+
+
 MAKERS = (
+    *(piped, piped),
     *(plain, plain, joined, joined, grouped, grouped),
     *(combined, nested, unnested, common, rarer, rarer, rarer),
 )

@@ -9,14 +9,16 @@ from emulator.errors import SpannerError
 from emulator.sql.grammar.features import FEATURES, REFUSED, TYPED_ROWS, refuse_features
 from emulator.sql.grammar.hints import check_hints
 from emulator.sql.grammar.outline import FeatureError, parse
+from emulator.sql.grammar.pipe_parts import PIPED
+from emulator.sql.grammar.pipe_parts import WATCHED as PIPES
 from emulator.sql.grammar.places import mark_place
 from emulator.sql.grammar.rewrites import REWRITTEN, rewrite
 from emulator.sql.grammar.rules import RULES, WATCHED
 from emulator.sql.grammar.tokens import GrammarError
 from emulator.sql.grammar.types import check_types
 
-EVERY_WATCHED = (
-    WATCHED | FEATURES.keys() | {TYPED_ROWS} | REFUSED.keys() | REWRITTEN | {"hint_entry", "type"}
+EVERY_WATCHED = frozenset(
+    {*WATCHED, *FEATURES, *REFUSED, *REWRITTEN, TYPED_ROWS, PIPED, "hint_entry", "type"}
 )
 
 
@@ -45,6 +47,8 @@ def read(sql: str, start: str, names: Collection[str], locks: bool = True) -> st
     """Parses a text that is what ``start`` names in the grammar; ``locks`` allows FOR UPDATE."""
     try:
         outline = parse(sql, start, EVERY_WATCHED)
+        if outline.find(PIPED):
+            outline = parse(sql, start, EVERY_WATCHED | PIPES)
         for rule in RULES:
             rule(outline)
         refuse_features(outline)

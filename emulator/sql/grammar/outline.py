@@ -18,7 +18,6 @@ from emulator.sql.grammar.tokens import (
 from emulator.sql.grammar.words import Classifier
 
 ENDED_BY_NAME = {
-    "PIPE": "Pipe query syntax",
     "GRAPH_TABLE": "GRAPH_TABLE",
     "MATCH_RECOGNIZE": "MATCH_RECOGNIZE",
     "BRACE": "A braced constructor",

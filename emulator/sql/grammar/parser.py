@@ -30,9 +30,11 @@ class Parser:
     reductions: list[Reduction] = field(default_factory=list)
     stack: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
+    climbs: dict[tuple[int, int, str], int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.stack.append(self.table.starts[self.start])
+        self.climbs = self.table.climbs.setdefault(self.watched, {})
 
     def accepts(self, terminal: str) -> bool:
         """Whether the terminal may come next; the state stays as it is."""
@@ -82,7 +84,7 @@ class Parser:
         """The state after the reductions of one symbol to one symbol, such as a sum of one."""
         states, below = self.table.states, self.stack[-2]
         key = (below, self.stack[-1], terminal)
-        state = self.table.climbs.get(key)
+        state = self.climbs.get(key)
         if state is None:
             state = self.stack[-1]
             while True:
@@ -91,7 +93,7 @@ class Parser:
                 if rule is None or rule.length != 1 or rule.origin in self.watched:
                     break
                 state = states[below][rule.origin]
-            self.table.climbs[key] = state
+            self.climbs[key] = state
         return state
 
     def reduce(self, rule: Rule, number: int) -> None:

@@ -6,12 +6,13 @@ Each rewrite gives edits of the text; what they leave keeps its place in its lin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from emulator import errors
+from emulator.sql.grammar.edits import Edit
 from emulator.sql.grammar.hints import ENGINE
 from emulator.sql.grammar.outline import Outline
 from emulator.sql.grammar.parser import Reduction
+from emulator.sql.grammar.pipes import Writer
 from emulator.sql.grammar.tokens import Kind, Token
 from emulator.sql.grammar.types import named_types, spell_name
 from spanner_schema.syntax.dialect import NAMED_TYPE
@@ -29,16 +30,8 @@ NEW_FUNCTION = "$new"
 HINTED = {
     *("call", "exists", "from_items", "group_by", "in", "join", "order_by", "partition_by"),
     *("aggregate_group", "select", "set_operator", "table_function"),
+    *("pipe_select", "pipe_group", "pipe_join"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """The characters from ``start`` to ``end`` become ``text``."""
-
-    start: int
-    end: int
-    text: str
 
 
 Rewrite = Callable[[Outline], Iterator[Edit]]
@@ -46,14 +39,8 @@ Rewrite = Callable[[Outline], Iterator[Edit]]
 
 def rewrite(sql: str, outline: Outline) -> str:
     """The text with all rewrites."""
-    edits = sorted(
-        (edit for each in REWRITES for edit in each(outline)),
-        key=lambda edit: edit.start,
-        reverse=True,
-    )
-    for edit in edits:
-        sql = sql[: edit.start] + edit.text + sql[edit.end :]
-    return sql
+    edits = (edit for each in REWRITES for edit in each(outline))
+    return Writer(sql, outline, edits).write()
 
 
 def find_child(outline: Outline, part: Reduction, symbol: str) -> tuple[int, int] | None:

@@ -44,13 +44,6 @@ def is_of_path(token: Token) -> bool:
     return token.kind in {Kind.WORD, Kind.QUOTED, Kind.NAME} or token.text == "."
 
 
-def check_from_queries(outline: Outline) -> None:
-    """FROM without SELECT needs the pipe syntax."""
-    for part in outline.find("query"):
-        if part.rule.symbols[-1] == "from_clause":
-            raise GrammarError("Unexpected FROM", outline.tokens[part.starts[-1]].start)
-
-
 def check_qualify(outline: Outline) -> None:
     """QUALIFY needs a WHERE, GROUP BY or HAVING before it, so that it is no alias."""
     for part in outline.find("_select_tail"):
@@ -137,10 +130,9 @@ def refuse_condition(outline: Outline, listed: list[int], joins: int, has_comma:
 RULES: tuple[Rule, ...] = (
     check_set_operations,
     check_lambdas,
-    check_from_queries,
     check_qualify,
     check_joins,
 )
 WATCHED = frozenset(
-    {"set_operation", "lambda", "query", "_select_tail", "join_conditions", "from_items", "join"}
+    {"set_operation", "lambda", "_select_tail", "join_conditions", "from_items", "join"}
 )

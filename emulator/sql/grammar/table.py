@@ -42,8 +42,8 @@ class Table:
     names: dict[str, str]
     texts: dict[str, str]
     terminals: frozenset[str]
-    climbs: dict[tuple[int, int, str], int] = field(default_factory=dict)
-    """What the parser has worked out of the table."""
+    climbs: dict[frozenset[str], dict[tuple[int, int, str], int]] = field(default_factory=dict)
+    """What the parser has worked out of the table, by the rules that it watches."""
 
 
 def hash_grammar(text: str) -> str:

@@ -53,7 +53,9 @@ REFUSED = [
     ("WITH a AS (SELECT 1), SELECT * FROM a", "Unexpected keyword SELECT"),
     ("VALUES (1)", "Unexpected"),
     ("SELECT 1 FROM R FETCH FIRST 1 ROWS ONLY", "Expected"),
-    ("FROM R", "Unexpected FROM"),
+    ("FROM R |> FROM S", "Unexpected keyword FROM"),
+    ("FROM R |> WHERE", "Unexpected end of statement"),
+    ("|> WHERE TRUE", "Unexpected"),
     # DML.
     ("UPDATE S SET Name = 'a', WHERE TRUE", "keyword WHERE"),
     ("DELETE FROM S WHERE TRUE LIMIT 1", "keyword LIMIT"),
@@ -88,7 +90,6 @@ TAKEN = [
 LACKING = [
     ("SELECT * FROM S PIVOT(COUNT(Id) FOR Name IN ('a', 'b'))", "PIVOT"),
     ("SELECT * FROM S UNPIVOT(v FOR n IN (Id, Name))", "UNPIVOT"),
-    ("FROM S |> WHERE Id = 1", "Pipe query syntax"),
     ("SELECT * FROM R NATURAL JOIN S", "NATURAL JOIN"),
     ("SELECT Id FROM R FOR SYSTEM_TIME AS OF CURRENT_TIMESTAMP()", "FOR SYSTEM_TIME AS OF"),
     ("WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a", "WITH RECURSIVE"),

@@ -187,6 +187,7 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("SELECT x.Nope FROM Singers x", exceptions.InvalidArgument, "Nope"),
     ("SELECT * FROM Nope", exceptions.InvalidArgument, "Table not found: Nope"),
     ("SELECT *", exceptions.InvalidArgument, "FROM"),
+    ("SELECT 1 AS x ORDER BY x", exceptions.InvalidArgument, "cannot have an ORDER BY"),
     ("SELECT Id, COUNT(*) FROM Albums", exceptions.InvalidArgument, "neither grouped"),
     ("SELECT * FROM Albums GROUP BY Id", exceptions.InvalidArgument, "neither grouped"),
     ("SELECT Id FROM Albums WHERE COUNT(*) > 1", exceptions.InvalidArgument, "WHERE"),
