@@ -104,7 +104,7 @@ class QueryCompiler:
         scope = Scope(parent=outer)
         source = From(self.expressions, node, scope, context).compile()
         if not source:
-            refuse_without_from(node)
+            refuse_without_from(node, in_postgres=context.conversions is not None)
         where = self._where(node, scope, context)
         groups = grouping.group_keys(self.expressions, node, scope, context)
         if grouping.is_aggregating(node):
@@ -235,14 +235,11 @@ class QueryCompiler:
         return f"SELECT {', '.join(names)} FROM ({inner}) WHERE {test.sql}{tail}"
 
 
-def refuse_without_from(node: exp.Select) -> None:
+def refuse_without_from(node: exp.Select, in_postgres: bool) -> None:
     """INVALID_ARGUMENT for what a SELECT without FROM cannot have."""
-    clauses = {
-        "where": "a WHERE",
-        "group": "a GROUP BY",
-        "having": "a HAVING",
-        "order": "an ORDER BY",
-    }
+    clauses = {"where": "a WHERE", "group": "a GROUP BY", "having": "a HAVING"}
+    if not in_postgres:
+        clauses["order"] = "an ORDER BY"
     for clause, name in clauses.items():
         if node.args.get(clause) is not None:
             raise errors.invalid_argument(f"Query without FROM clause cannot have {name} clause")

@@ -270,6 +270,7 @@ def test_queries_join_group_and_nest(singers: Database) -> None:
     assert query(singers, sql) == [["Bo", 2, "5"], ["Ann", 2, "6"]]
     union = "SELECT id FROM singers EXCEPT SELECT 2 UNION ALL SELECT 9 ORDER BY id DESC LIMIT 2"
     assert query(singers, union) == [[9], [3]]
+    assert query(singers, "SELECT 1 AS x ORDER BY x") == [[1]]
 
 
 def test_an_index_is_forced_in_a_comment(singers: Database) -> None:
