@@ -12,6 +12,9 @@ from emulator.sql.literals import number_of_item
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 
+FORMS = {"rollup": "ROLLUP", "cube": "CUBE", "groupingsets": "GROUPING SETS", "totals": "TOTALS"}
+"""What the tree calls a form of GROUP BY that is not served, and SQL's words for it."""
+
 
 def is_aggregating(node: exp.Select) -> bool:
     """Whether a SELECT returns one row for each group."""
@@ -32,8 +35,9 @@ def group_keys(compiler: Compiler, node: exp.Select, scope: Scope, context: Cont
         raise errors.unimplemented("GROUP BY ALL")
     for each in [*group.expressions, *(n for n in group.args if group.args[n])]:
         word = each if isinstance(each, str) else type(each).__name__
-        if word.lower() in {"rollup", "cube", "groupingsets", "grouping_sets", "totals"}:
-            raise errors.unimplemented(f"GROUP BY {word.upper()}")
+        form = FORMS.get(word.lower().replace("_", ""))
+        if form is not None:
+            raise errors.unimplemented(f"GROUP BY {form}")
     refuse_other_clauses(group, "expressions", "all")
     return [group_key(compiler, each, node, scope, context) for each in group.expressions]
 

@@ -220,6 +220,12 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
      "FROM t",
      exceptions.MethodNotImplemented, "RECURSIVE"),
     ("SELECT Id FROM Albums GROUP BY ROLLUP (Id)", exceptions.MethodNotImplemented, "ROLLUP"),
+    (
+        "SELECT Id FROM Albums GROUP BY GROUPING SETS (Id)",
+        exceptions.MethodNotImplemented,
+        "GROUPING SETS",
+    ),
+    ("SELECT Id FROM Albums GROUP BY CUBE (Id)", exceptions.MethodNotImplemented, "CUBE"),
     ("SELECT Id FROM Albums GROUP BY CUBE (Id)", exceptions.MethodNotImplemented, "CUBE"),
     ("SELECT GET_NEXT_SEQUENCE_VALUE(SEQUENCE s)", exceptions.InvalidArgument,
      "Sequence not found: s"),
