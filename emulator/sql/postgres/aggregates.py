@@ -19,7 +19,7 @@ from emulator.sql.aggregates import (
 from emulator.sql.compiler import Compiler
 from emulator.sql.postgres import casts
 from emulator.sql.postgres.expression_trees import FILTER, POSTGRES_AGGREGATES
-from emulator.sql.postgres.operators import comparable
+from emulator.sql.postgres.matching import comparable
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed

@@ -7,7 +7,7 @@ from sqlglot import exp
 from emulator import errors
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.composites import elements
-from emulator.sql.postgres import casts, operators
+from emulator.sql.postgres import casts, matching, operators
 from emulator.sql.postgres.operator_trees import COMPARISONS, OPERATOR
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
@@ -47,10 +47,10 @@ def compile_quantified(
         values = casts.coerce(values, array(item.type or STRING), context) or values
     if values.type is None or values.type.element is None:
         raise errors.invalid_argument("op ANY/ALL (array) requires array on right side")
-    (left, right), type_ = operators.match(
+    (left, right), type_ = matching.match(
         [item, Typed('"value"', values.type.element)], sign, context
     )
-    test = operators.compare(left, sign, right, type_)
+    test = matching.compare(left, sign, right, type_)
     found, other, function = ("1", "0", "max") if word == "ANY" else ("0", "1", "min")
     chosen = (
         f'(SELECT CASE WHEN {function}("t") = {found} THEN {found}'
@@ -62,7 +62,7 @@ def compile_quantified(
 
 def compare_arrays(sign: str, items: list[Typed], context: Context) -> Typed:
     """@>, <@ and && of two arrays."""
-    both, type_ = operators.match(items, sign, context)
+    both, type_ = matching.match(items, sign, context)
     left, right = both if sign != "<@" else both[::-1]
     assert type_.element is not None
     function = "pg_array_overlaps" if sign == "&&" else "pg_array_contains"
@@ -132,7 +132,7 @@ def compile_overlap(
     """&&."""
     items = operands(compiler, node, scope, context)
     if not any(item.type is not None and item.type.element is not None for item in items):
-        raise operators.no_operator("&&", items)
+        raise matching.no_operator("&&", items)
     return compare_arrays("&&", items, context)
 
 

@@ -13,9 +13,10 @@ from sqlglot import exp
 from emulator.errors import SpannerError
 from emulator.sql.functions.postgres_casts import parse_value
 from emulator.sql.postgres import casts, functions
+from emulator.sql.postgres.arithmetic import ARITHMETIC, BITWISE
 from emulator.sql.postgres.expression_trees import TYPE, WRITTEN
 from emulator.sql.postgres.operator_trees import COMPARISONS, OPERATOR
-from emulator.sql.postgres.operators import ARITHMETIC, BITWISE, JSON_OPERATORS
+from emulator.sql.postgres.operators import JSON_OPERATORS
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context
 from emulator.sql.types import Typed, drop_length

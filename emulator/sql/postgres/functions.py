@@ -10,7 +10,7 @@ from emulator.sql.coercions import Reach, becomes
 from emulator.sql.compiler import Call, Compiler
 from emulator.sql.functions import GOOGLESQL, POSTGRESQL
 from emulator.sql.functions.served import Signature, merge_signatures
-from emulator.sql.postgres import array_calls, casts, json_calls, operators
+from emulator.sql.postgres import array_calls, casts, json_calls, matching, operators
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.token_calls import POSTGRES_CALLS as TOKEN_CALLS
@@ -116,8 +116,8 @@ def compile_nullif(
 ) -> Typed:
     """NULLIF: the first, unless both are equal."""
     items = [compiler.compile(each, scope, context) for each in node.expressions]
-    (left, right), type_ = operators.match(items, "=", context)
-    test = operators.compare(left, "=", right, type_)
+    (left, right), type_ = matching.match(items, "=", context)
+    test = matching.compare(left, "=", right, type_)
     first = items[0] if items[0].type is not None else left
     return Typed(f"CASE WHEN {test} THEN NULL ELSE {first.sql} END", first.type)
 
@@ -131,7 +131,7 @@ def compile_extreme(
     sign = ">=" if node.name == "GREATEST" else "<="
     result = unified[0]
     for item in unified[1:]:
-        test = operators.compare(result, sign, item, type_)
+        test = matching.compare(result, sign, item, type_)
         result = Typed(
             f"CASE WHEN {item.sql} IS NULL OR {test} THEN {result.sql} ELSE {item.sql} END", type_
         )

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.compiler import Call, Compiler
-from emulator.sql.postgres import casts, operators
+from emulator.sql.postgres import arithmetic, casts, matching
 from emulator.sql.postgres.array_calls import no_function, operands
 from emulator.sql.postgres.operator_trees import OPERATOR
 from emulator.sql.scope import Context, Scope
@@ -55,7 +55,7 @@ def compile_exists_some(
     document = casts.coerce(items[0], PG_JSONB, context)
     names = casts.coerce(items[1], TEXTS, context)
     if document is None or names is None:
-        raise operators.no_operator(sign, items)
+        raise matching.no_operator(sign, items)
     word = "any" if sign == "?|" else "all"
     return Typed(f"pg_jsonb_exists_{word}({document.sql}, {names.sql})", BOOL)
 
@@ -68,7 +68,7 @@ def compile_delete_path(
     document = casts.coerce(items[0], PG_JSONB, context)
     path = casts.coerce(items[1], TEXTS, context)
     if document is None or path is None:
-        raise operators.no_operator("#-", items)
+        raise matching.no_operator("#-", items)
     return Typed(f"pg_jsonb_delete_path({document.sql}, {path.sql})", PG_JSONB)
 
 
@@ -77,7 +77,7 @@ def delete_key(items: list[Typed], context: Context) -> Typed:
     document, key = items
     plain = key if key.type == INT64 else casts.coerce(key, STRING, context)
     if document.type != PG_JSONB or plain is None:
-        raise operators.no_operator("-", items)
+        raise matching.no_operator("-", items)
     return Typed(f"pg_jsonb_delete({document.sql}, {plain.sql})", PG_JSONB)
 
 
@@ -86,7 +86,7 @@ def compile_minus(compiler: Compiler, node: exp.Anonymous, scope: Scope, context
     items = operands(compiler, node, scope, context)
     if items[0].type == PG_JSONB:
         return delete_key(items, context)
-    return operators.arithmetic("-", items, context)
+    return arithmetic.arithmetic("-", items, context)
 
 
 CALLS: dict[str, Call] = {

@@ -12,7 +12,26 @@ from emulator.limits import IN_ITEMS_MAX
 from emulator.sql.compiler import Call, Compiler, Handler
 from emulator.sql.composites import element_value, elements, wrap_one_column
 from emulator.sql.postgres import casts
+from emulator.sql.postgres.arithmetic import (
+    ARITHMETIC,
+    BITWISE,
+    compile_arithmetic,
+    compile_bitwise,
+    compile_complement,
+    compile_negative_number,
+    compile_power,
+    compile_sign,
+    number_literal,
+)
 from emulator.sql.postgres.expression_trees import TYPE
+from emulator.sql.postgres.matching import (
+    comparable,
+    compare,
+    match,
+    match_type,
+    no_operator,
+    two,
+)
 from emulator.sql.postgres.operator_trees import COMPARISONS, OPERATOR
 from emulator.sql.postgres.type_names import show_type
 from emulator.sql.scope import Context, Scope
@@ -20,76 +39,14 @@ from emulator.sql.types import Typed
 from emulator.values.types import (
     BOOL,
     BYTES,
-    DATE,
-    FLOAT32,
-    FLOAT64,
     INT64,
-    INTERVAL,
     PG_JSONB,
-    PG_NUMERIC,
     STRING,
-    TIMESTAMP,
     array,
 )
-from spanner_schema.model.column_types import Type, TypeCode
 
 SIGNS = {kind: sign for sign, kind in COMPARISONS.items()}
-ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
-KINDS = {TypeCode.INT64: "int8", TypeCode.PG_NUMERIC: "numeric", TypeCode.FLOAT64: "float8"}
-BITWISE = {
-    "&": "({} & {})",
-    "|": "({} | {})",
-    "#": "pg_int8_xor({}, {})",
-    "<<": "pg_int8_shift_left({}, {})",
-    ">>": "pg_int8_shift_right({}, {})",
-}
 NUMBERS = casts.NUMBERS
-
-
-def no_operator(sign: str, items: list[Typed]) -> errors.SpannerError:
-    """PostgreSQL's words for operands that an operator does not take."""
-    shown = f" {sign} ".join(
-        "unknown" if casts.is_unknown(each) else show_type(each.type) for each in items
-    )
-    return errors.invalid_argument(f"operator does not exist: {shown}")
-
-
-def match(items: list[Typed], sign: str, context: Context) -> tuple[list[Typed], Type]:
-    """The operands as one type. Raises INVALID_ARGUMENT where they have none."""
-    target = casts.operand_type(items)
-    converted = casts.coerce_all(items, target, context)
-    if converted is None:
-        raise no_operator(sign, items)
-    return converted, target
-
-
-def match_type(items: list[Typed], type_: Type, sign: str, context: Context) -> list[str]:
-    """The operands as a type. Raises INVALID_ARGUMENT where one is of another."""
-    converted = casts.coerce_all(items, type_, context)
-    if converted is None:
-        raise no_operator(sign, items)
-    return [item.sql for item in converted]
-
-
-def comparable(item: Typed) -> str:
-    """What is compared: numerics by their keys, documents without the scale of numbers."""
-    if item.type == PG_NUMERIC:
-        return f"pg_numeric_key({item.sql})"
-    if item.type == PG_JSONB:
-        return f"pg_jsonb_key({item.sql})"
-    if item.type == INTERVAL:
-        return f"fn_interval_order({item.sql})"
-    return item.sql
-
-
-def compare(left: Typed, sign: str, right: Typed, type_: Type) -> str:
-    """A comparison of two of one type. NaN, a text in storage, is greater than every number."""
-    ordered = sign not in {"=", "<>"}
-    if ordered and type_.code in {TypeCode.ARRAY, TypeCode.PG_JSONB}:
-        raise errors.unimplemented(f"{sign} of the type {show_type(type_)}")
-    if type_.code is TypeCode.ARRAY and type_.element in {PG_NUMERIC, PG_JSONB}:
-        raise errors.unimplemented(f"{sign} of the type {show_type(type_)}")
-    return f"({comparable(left)} {sign} {comparable(right)})"
 
 
 def compile_comparison(
@@ -195,164 +152,12 @@ def compile_cast(compiler: Compiler, node: exp.Cast, scope: Scope, context: Cont
     return casts.cast(compiler.compile(node.this, scope, context), type_, modifiers, context)
 
 
-def compile_negative_number(
-    compiler: Compiler, node: exp.Neg, scope: Scope, context: Context
-) -> Typed:
-    """A number behind a minus."""
-    text = str(node.this.this)
-    node.this.args.get("is_string")
-    return number_literal(f"-{text}")
-
-
-def number_literal(text: str) -> Typed:
-    """A bigint where the digits fit one, else a numeric."""
-    if text.lstrip("-").isdigit() and -(2**63) <= int(text) < 2**63:
-        number = int(text)
-        sql = f"(-{2**63 - 1} - 1)" if number == -(2**63) else str(number)
-        return Typed(f"({sql})" if number < 0 else sql, INT64, literal=str(number))
-    plain = text if "x" not in text.lower() else str(int(text, 16))
-    return Typed(casts.literal_of(plain, PG_NUMERIC), PG_NUMERIC)
-
-
 def compile_literal(compiler: Compiler, node: exp.Literal, scope: Scope, context: Context) -> Typed:
     """A number, or a text that is of no type yet."""
     text = str(node.this)
     if node.is_string:
         return Typed(casts.write_stored(text), STRING, literal=text)
     return number_literal(text)
-
-
-def two(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> list[Typed]:
-    """The operands."""
-    return [compiler.compile(each, scope, context) for each in node.expressions]
-
-
-def compile_arithmetic(
-    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
-) -> Typed:
-    """+ - * / % of numbers, + and - of a date and days."""
-    return arithmetic(
-        node.name.removeprefix(OPERATOR), two(compiler, node, scope, context), context
-    )
-
-
-def arithmetic(sign: str, items: list[Typed], context: Context) -> Typed:
-    """An operation by the types of its operands."""
-    known = [item.type for item in items if item.type is not None and not casts.is_unknown(item)]
-    if DATE in known:
-        return date_arithmetic(sign, items, context)
-    if not known:
-        raise errors.invalid_argument(f"operator is not unique: unknown {sign} unknown")
-    if INTERVAL in known or TIMESTAMP in known:
-        return time_arithmetic(sign, items, context)
-    if any(type_.code not in NUMBERS for type_ in known):
-        raise no_operator(sign, items)
-    return number_arithmetic(sign, items, context)
-
-
-def number_arithmetic(sign: str, items: list[Typed], context: Context) -> Typed:
-    """The operation in the type of both."""
-    operands, type_ = match(items, sign, context)
-    listed = ", ".join(each.sql for each in operands)
-    if type_ == FLOAT32 and sign != "%":
-        return Typed(f"pg_to_float4(pg_float8_{ARITHMETIC[sign]}({listed}))", FLOAT32)
-    if sign == "%" and type_.code not in {TypeCode.INT64, TypeCode.PG_NUMERIC}:
-        raise no_operator(sign, items)
-    return Typed(f"pg_{KINDS[type_.code]}_{ARITHMETIC[sign]}({listed})", type_)
-
-
-def time_arithmetic(sign: str, items: list[Typed], context: Context) -> Typed:
-    """+ and - of times and intervals, * and / of an interval and a number."""
-    left, right = items
-    if sign in {"*", "/"}:
-        if sign == "*" and right.type == INTERVAL and left.type != INTERVAL:
-            left, right = right, left
-        factor = casts.coerce(right, FLOAT64, context)
-        if left.type != INTERVAL or factor is None:
-            raise no_operator(sign, items)
-        word = "mul" if sign == "*" else "div"
-        return Typed(f"pg_interval_{word}({left.sql}, {factor.sql})", INTERVAL)
-    if sign == "+" and right.type == TIMESTAMP and left.type != TIMESTAMP:
-        left, right = right, left
-    if sign == "-" and left.type != INTERVAL and right.type == TIMESTAMP:
-        moment = casts.coerce(left, TIMESTAMP, context)
-        if moment is None:
-            raise no_operator(sign, items)
-        return Typed(f"pg_timestamptz_between({moment.sql}, {right.sql})", INTERVAL)
-    if left.type == TIMESTAMP and sign == "-" and casts.is_unknown(right):
-        moment = casts.coerce(right, TIMESTAMP, context)
-        return Typed(
-            f"pg_timestamptz_between({left.sql}, {moment.sql if moment else ''})", INTERVAL
-        )
-    amount = casts.coerce(right, INTERVAL, context)
-    if sign not in {"+", "-"} or amount is None:
-        raise no_operator(sign, items)
-    word = "add" if sign == "+" else "sub"
-    if left.type == TIMESTAMP:
-        return Typed(f"pg_timestamptz_{word}({left.sql}, {amount.sql})", TIMESTAMP)
-    first = casts.coerce(left, INTERVAL, context)
-    if first is None:
-        raise no_operator(sign, items)
-    return Typed(f"fn_interval_{word}({first.sql}, {amount.sql})", INTERVAL)
-
-
-def date_arithmetic(sign: str, items: list[Typed], context: Context) -> Typed:
-    """date + bigint, date - bigint, date - date."""
-    left, right = items
-    if sign == "-" and left.type == DATE and right.type == DATE:
-        return Typed(f"pg_days_between({left.sql}, {right.sql})", INT64)
-    if sign == "+" and left.type == INT64 and right.type == DATE:
-        left, right = right, left
-    if sign in {"+", "-"} and left.type == DATE and right.type == INT64:
-        days = right.sql if sign == "+" else f"pg_int8_neg({right.sql})"
-        return Typed(f"pg_add_days({left.sql}, {days})", DATE)
-    if any(each.type is None or casts.is_unknown(each) for each in items):
-        raise errors.unimplemented(f"{sign} of a date and a value without a type")
-    raise no_operator(sign, items)
-
-
-def compile_sign(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """-x and +x."""
-    sign = node.name.removeprefix(OPERATOR + "unary ")
-    (item,) = two(compiler, node, scope, context)
-    if sign == "-" and item.type == INTERVAL:
-        return Typed(f"pg_interval_neg({item.sql})", INTERVAL)
-    if item.type is None or casts.is_unknown(item):
-        item = casts.coerce(item, FLOAT64, context) or item
-    if item.type is None or item.type.code not in NUMBERS:
-        raise errors.invalid_argument(f"operator does not exist: {sign} {show_type(item.type)}")
-    if sign == "+":
-        return replace(item, literal=None, column="")
-    kind = KINDS.get(item.type.code, "float8")
-    return Typed(f"pg_{kind}_neg({item.sql})", item.type)
-
-
-def compile_complement(
-    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
-) -> Typed:
-    """~x."""
-    (item,) = two(compiler, node, scope, context)
-    converted = casts.coerce(item, INT64, context)
-    if converted is None:
-        raise errors.invalid_argument(f"operator does not exist: ~ {show_type(item.type)}")
-    return Typed(f"(~{converted.sql})", INT64)
-
-
-def compile_bitwise(
-    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
-) -> Typed:
-    """& | # << >> of bigint."""
-    sign = node.name.removeprefix(OPERATOR)
-    items = two(compiler, node, scope, context)
-    operands = match_type(items, INT64, sign, context)
-    return Typed(BITWISE[sign].format(*operands), INT64)
-
-
-def compile_power(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
-    """^, which is of double precision as power is."""
-    items = two(compiler, node, scope, context)
-    operands = match_type(items, FLOAT64, "^", context)
-    return Typed(f"pg_float8_power({', '.join(operands)})", FLOAT64)
 
 
 def compile_concatenation(
