@@ -16,6 +16,7 @@ from benchmarks.replica_speed import (
     measure_changes,
     start_server,
 )
+from benchmarks.scan_costs import READERS, measure_scans
 from benchmarks.scenario import number
 from benchmarks.scenarios import find_scenario
 from benchmarks.verify_costs import ENGINES, measure_verify
@@ -55,6 +56,11 @@ def test_proofs_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to
 def test_each_way_finds_the_same_rows(tmp_path: Path) -> None:
     costs = list(measure_all(tmp_path, 1_000, [10]))
     assert [each.by for each in costs] == ["index", "polars", "row groups"] * 3
+
+
+def test_scans_are_measured_with_more_and_more_deleted_rows(tmp_path: Path) -> None:
+    costs = list(measure_scans(tmp_path, 1_000))
+    assert [each.deleted for each in costs] == [n for n in (0, 30, 80) for _ in READERS]
 
 
 def test_passes_over_a_large_copy_do_not_grow_with_it(tmp_path: Path) -> None:
