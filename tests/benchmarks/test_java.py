@@ -14,7 +14,7 @@ from benchmarks.java_watcher import build
 from benchmarks.pages.report import report
 from benchmarks.result import ScenarioResult
 from benchmarks.scenarios import find_scenario, java
-from benchmarks.scenarios.equal_cost import INTERVAL_MIN, PollCost, choose_equal_interval
+from benchmarks.scenarios.java import INTERVAL_MIN, PollCost, choose_equal_interval
 from benchmarks.screen import print_result
 
 TINY = (

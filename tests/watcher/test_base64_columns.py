@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watcher.spanner.json_columns.base64_texts import encode_base64
+from watcher.spanner.json_columns.scalars import encode_base64
 from watcher.spanner.results import base64_column
 from watcher.spanner.results.base64_column import decode_base64
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher.envelopes.lines import JsonLines
-from watcher.envelopes.table_keys import TABLE_FIELD, TableKeys, add_table
+from watcher.envelopes.wrapped import TABLE_FIELD, TableKeys, add_table
 from watcher.model.change import Change, Operation
 from watcher.model.errors import ConfigurationError
 from watcher.model.outputs import SINKS

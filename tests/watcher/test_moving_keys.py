@@ -20,7 +20,7 @@ from watcher.captures.change_stream.record_values import (
     PartitionMove,
     PartitionStart,
 )
-from watcher.captures.change_stream.spans import SPAN_MICROS_MIN, SPANS_MAX, divide_window
+from watcher.captures.change_stream.windows import SPAN_MICROS_MIN, SPANS_MAX, divide_window
 from watcher.model.change import Operation, Shape, ValueCapture
 from watcher.model.window import Window
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from spanner_schema.model.selection import is_glob
 from watcher.consumers.leases import LEASE_SECONDS
 from watcher.envelopes import Envelope, EnvelopeOptions, Known, make_envelope
-from watcher.envelopes.table_keys import TableKeys
+from watcher.envelopes.wrapped import TableKeys
 from watcher.model.errors import ConfigurationError
 from watcher.planning.limits import WindowLimit
 from watcher.settings.destinations import TABLE_FIELD

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import cast
 
 from watcher.captures import StreamRows
@@ -30,7 +31,6 @@ from watcher.captures.change_stream.record_values import (
 from watcher.captures.change_stream.repeats import Records
 from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer, order_key
 from watcher.captures.change_stream.sizes import RecordSize
-from watcher.captures.change_stream.spans import divide_window
 from watcher.captures.change_stream.started_queries import (
     Reach,
 )
@@ -47,6 +47,9 @@ from watcher.spanner.queries import QueryClient
 
 BATCH_CHARACTERS = 16 * 1024 * 1024
 """A batch of wide rows ends with the record that makes it longer."""
+SPAN_MICROS_MIN = 10_000_000
+"""A shorter window is read whole: each part costs a call, and one for each of its partitions."""
+SPANS_MAX = 8
 
 EVERYTHING = ChangeFilter()
 
@@ -315,3 +318,13 @@ def choose_records(
             if len(taken.shape.primary_key) > 1:
                 taken = replace(taken, shape=order_key(taken.shape, keys))
             yield token, taken
+
+
+def divide_window(window: Window) -> Sequence[Window]:
+    """Windows of the same length, one after the other, that hold what the window holds, for readers
+    side by side: what lies in each follows from nothing but its ends, whichever partitions begin,
+    end, or exchange keys meanwhile."""
+    length = window.end - window.start
+    count = max(1, min(SPANS_MAX, length // SPAN_MICROS_MIN))
+    ends = [window.start + length * number // count for number in range(count + 1)]
+    return [Window(start, end) for start, end in pairwise(ends)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from watcher.consumers.positions.content import MemoryPositions
 from watcher.consumers.positions.file import FilePositions
-from watcher.consumers.positions.memory import MemoryPositions
 from watcher.consumers.positions.own_names import (
     backfills_table,
     cleared_table,

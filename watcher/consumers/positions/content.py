@@ -1,9 +1,10 @@
-"""Positions that one process keeps as a whole: what a file and memory have in common."""
+"""Positions that one process keeps as a whole: in memory, and what a file has in common with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from watcher.captures.progress import BackfillProgress
@@ -141,3 +142,25 @@ class WholePositions(Positions):
     def list_all(self) -> tuple[Position, ...]:
         """As ``Positions.list_all``."""
         return tuple(Position(c, t, micros) for (c, t), micros in self._read().positions.items())
+
+
+class MemoryPositions(WholePositions):
+    """Positions that end with the process; for tests and for reading without being remembered.
+
+    Clearing does not see them, so nothing is ever cleared behind them.
+    """
+
+    def __init__(self) -> None:
+        self._content = Content()
+        self._lock = threading.Lock()
+
+    def _read(self) -> Content:
+        with self._lock:
+            return self._content.copy()
+
+    @contextmanager
+    def _change(self) -> Iterator[Content]:
+        with self._lock:
+            content = self._content.copy()
+            yield content
+            self._content = content

@@ -19,9 +19,7 @@ from watcher.model.errors import ConfigurationError, NotStartedError
 from watcher.model.log_events.running import MEMBER_NOT_REMOVED, MEMBERS_UNKNOWN
 from watcher.overview.page.service import WatcherPage
 from watcher.runners.metrics import Metrics
-from watcher.runners.shared_run.dividing import Dividing
-from watcher.runners.shared_run.part_run import PartRun
-from watcher.runners.shared_run.turns import Turns
+from watcher.runners.shared_run.part_run import Dividing, PartRun, Turns
 from watcher.runners.sources import make_selection
 from watcher.runners.watcher_run.connection import Connection
 from watcher.runners.watcher_run.lifecycle import Lifecycle

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 
 from watcher.captures.streamed_tables import StreamedTables
 from watcher.consumers.holding import RENEWALS_PER_LEASE
-from watcher.consumers.states import State
-from watcher.model.errors import DeliveryError, OutputClosedError
+from watcher.consumers.states import Command, State
+from watcher.model.errors import (
+    ConfigurationError,
+    DeliveryError,
+    FileInUseError,
+    OutputClosedError,
+)
+from watcher.model.log_events.delivery import DEAD_LETTERS_NOT_REPLAYED, DEAD_LETTERS_REPLAYED
 from watcher.model.log_events.running import WATCHED_TABLES_CHANGED
 from watcher.runners.delivery.backfill import BackfillDelivery
 from watcher.runners.delivery.push import PushDelivery
@@ -22,7 +28,6 @@ from watcher.runners.watcher_run.lease_keeper import LeaseKeeper
 from watcher.runners.watcher_run.lifecycle import CAUGHT_UP, READER_GONE
 from watcher.runners.watcher_run.recovery import Recovery
 from watcher.runners.watcher_run.registration import Registrar
-from watcher.runners.watcher_run.replaying import obey_replay
 from watcher.runners.watcher_run.settings import RunContact, RunSettings
 from watcher.runners.watcher_run.table_resolver import Tables
 from watcher.sinks.contract import Sink
@@ -300,3 +305,20 @@ class WatcherRun:
         self._backfill.resume()
         self._windows.replace_source(tables.source)
         self._tables = tables
+
+
+def obey_replay(settings: RunSettings, lease: LeaseKeeper, contact: RunContact) -> None:
+    """Between windows, where the sink has nothing else in hand; then the command is taken back.
+    Raises what the sink raises: the command stays."""
+    try:
+        replay = settings.replay(contact)
+    except (ConfigurationError, FileInUseError) as error:
+        DEAD_LETTERS_NOT_REPLAYED.log(LOG, consumer=lease.consumer, error=error)
+        lease.store_error(error)
+    else:
+        settings.totals.note_dead_letters(replay.left)
+        DEAD_LETTERS_REPLAYED.log(
+            LOG, consumer=lease.consumer, letters=replay.read, left=replay.left
+        )
+    settings.lifecycle.done = Command.REPLAY
+    lease.keep()

@@ -9,10 +9,9 @@ from typing import Literal, Self
 
 from pydantic import field_validator
 
-from watcher.envelopes.described_messages import DescribedMessages
 from watcher.envelopes.message import Envelope
 from watcher.envelopes.record_schemas import Part, RecordSchema
-from watcher.envelopes.text_keys import TextKeys
+from watcher.envelopes.wrapped import DescribedMessages, TextKeys
 from watcher.model.errors import ConfigurationError
 from watcher.settings.destinations.destination import (
     BROKER,
