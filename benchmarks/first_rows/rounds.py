@@ -20,7 +20,7 @@ from watcher.process.spark.class_archive import (
     USE,
     add_option,
     make_archive,
-    require_place,
+    require_archive_path,
 )
 
 SystemName = Literal[
@@ -85,7 +85,7 @@ def make_environment(system: SystemName, empty: str) -> dict[str, str]:
 @cache
 def require_archive() -> Path:
     """The archive of this machine; made, where there is none yet."""
-    path = require_place()
+    path = require_archive_path()
     return path if path.is_file() else make_archive().path
 
 

@@ -27,7 +27,7 @@ from watcher.model.change import Change
 from watcher.runners.watcher import Watcher
 from watcher.settings.destinations import DuckDbDestination
 from watcher.settings.watcher import parse_watch_config
-from watcher.sinks.table_store import quote_place
+from watcher.sinks.table_store import quote_target
 
 
 class SinkKind(StrEnum):
@@ -90,10 +90,10 @@ def compare_tables(
         for table in tables:
             changed = apply_changes(table, {}, changes)
             expected = {key: truncate_row(table, row) for key, row in changed.items()}
-            place = quote_place(queue.place(table.name))
+            target = quote_target(queue.name_target(table.name))
             names = {name for each in changes if each.table == table.name for name in each.cells}
             rows = (
-                connection.sql(f"SELECT * FROM {place}").to_arrow_table().to_pylist()
+                connection.sql(f"SELECT * FROM {target}").to_arrow_table().to_pylist()
                 if names
                 else []
             )

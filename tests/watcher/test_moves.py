@@ -31,7 +31,7 @@ from watcher.consumers import moving
 from watcher.consumers.leases import Lease
 from watcher.consumers.moving import End, move_consumer
 from watcher.consumers.positions import TABLE, SpannerPositions
-from watcher.consumers.positions.fences import Place
+from watcher.consumers.positions.fences import Location
 from watcher.consumers.positions.tables import create_own_tables
 from watcher.consumers.states import Command, ConsumerProgress, State
 from watcher.model.errors import (
@@ -53,7 +53,7 @@ def move(database: Database, old: str, new: str, *more: str) -> Any:
 
 
 def end_of(database: Database, consumer: str) -> End:
-    return End(database, Place(consumer, str(address_of(database)), TABLE))
+    return End(database, Location(consumer, str(address_of(database)), TABLE))
 
 
 def deliver(database: Database, consumer: str) -> list[Change]:

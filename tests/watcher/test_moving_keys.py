@@ -284,9 +284,9 @@ def test_the_next_partition_is_found_without_looking_at_all_of_them() -> None:
         moving.announce("S", PartitionStart(at, "1", (f"p{number}",)))
     CountedTimestamp.compared = 0
     taken = []
-    while (place := moving.take_next()) is not None:
-        taken.append(int(place.at))
-        moving.finish(place)
+    while (progress := moving.take_next()) is not None:
+        taken.append(int(progress.at))
+        moving.finish(progress)
     assert taken == sorted(taken)
     assert len(taken) == count
     assert CountedTimestamp.compared < 100 * count

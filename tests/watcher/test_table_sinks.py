@@ -244,8 +244,8 @@ def test_rows_of_two_tables_never_share_one(table_target: TableTarget) -> None:
 
 def test_names_are_mapped_and_named_schemas_stay(table_target: TableTarget) -> None:
     destination = replace(table_target.destination, topic="copy_{table}")
-    assert destination.place("Singers") == (table_target.schema, "copy_Singers")
-    assert destination.place("music.Singers") == ("music", "copy_Singers")
+    assert destination.name_target("Singers") == (table_target.schema, "copy_Singers")
+    assert destination.name_target("music.Singers") == ("music", "copy_Singers")
     shape = Shape(f"own_{table_target.schema}.T", (("Id", Type(TypeCode.INT64)),), ("Id",))
     with closing(table_target.open_sink()) as sink:
         write(sink, change_of(shape, 1, {"Id": 1}, {}))
@@ -371,7 +371,7 @@ def test_a_name_that_postgresql_would_cut_off_is_refused(postgres_target: Postgr
         with pytest.raises(DeliveryError, match=r"longer name than PostgreSQL allows \(63 bytes\)"):
             sink.flush()
     with pytest.raises(ConfigurationError, match="does not allow the name"):
-        postgres_target.destination.place("x" * 64)
+        postgres_target.destination.name_target("x" * 64)
 
 
 def test_a_server_that_does_not_answer_is_named_with_exit_code_3() -> None:

@@ -121,9 +121,9 @@ def pack_loads(loads: Sequence[ShardLoad], count: int) -> list[list[ShardLoad]]:
     groups: list[list[ShardLoad]] = [[] for _ in range(count)]
     sizes = [0] * count
     for load in sorted(loads, key=lambda each: -each.rows):
-        place = sizes.index(min(sizes))
-        groups[place].append(load)
-        sizes[place] += load.rows
+        smallest = sizes.index(min(sizes))
+        groups[smallest].append(load)
+        sizes[smallest] += load.rows
     return [group for group in groups if group]
 
 

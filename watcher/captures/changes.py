@@ -83,9 +83,9 @@ def stamp_rows(rows: TableRows) -> TableRows:
     if not commits.null_count:
         return rows
     unstamped = pa.scalar(rows.window.end, pa.int64()).cast(commits.type)
-    place = rows.batch.schema.get_field_index(COMMIT_TIMESTAMP_COLUMN)
+    index = rows.batch.schema.get_field_index(COMMIT_TIMESTAMP_COLUMN)
     stamped = pc.fill_null(commits, unstamped)
-    return replace(rows, batch=rows.batch.set_column(place, COMMIT_TIMESTAMP_COLUMN, stamped))
+    return replace(rows, batch=rows.batch.set_column(index, COMMIT_TIMESTAMP_COLUMN, stamped))
 
 
 def list_commits(rows: TableRows) -> list[int]:

@@ -19,8 +19,8 @@ def hash_texts(texts: pa.Array) -> pa.Array:
     if not len(texts) or content is None:
         return pa.array([hash_text(b"")] * len(texts), pa.string())
     bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    data, places = memoryview(content), pairwise(bounds.tolist())
-    digests = b"".join([digest_text(data[a:b]) for a, b in places])
+    data, spans = memoryview(content), pairwise(bounds.tolist())
+    digests = b"".join([digest_text(data[a:b]) for a, b in spans])
     ends = np.arange(len(texts) + 1, dtype=np.int32) * (2 * DIGEST_BYTES)
     return pa.StringArray.from_buffers(
         len(texts), pa.py_buffer(ends), pa.py_buffer(digests.hex().encode())

@@ -199,11 +199,11 @@ class KeyRangeCapture:
         schema = build_schema(columns, nanoseconds, key)
         decoders = [choose_decoder(type_, nanoseconds, name in key) for name, type_ in columns]
         width = len(decoders)
-        places = [names.index(name) for name in key]
+        indexes = [names.index(name) for name in key]
         for values in collect_rows(check_types(results, names, types), width):
             batch = self.poll.arrange(self._keep_rows(decode_batch(values, schema, decoders)))
             rows = TableRows(self.table, window, batch, backfill=True)
-            last = read_key([values[place - width] for place in places])
+            last = read_key([values[index - width] for index in indexes])
             yield rows, len(values) // width, last
 
     def _keep_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -31,11 +31,11 @@ def mask_column(mask: Mask, column: pa.Array | None, type_: pa.DataType, rows: i
 def mask_batch(batch: pa.RecordBatch, masks: Iterable[Mask]) -> pa.RecordBatch:
     """Rows with some of their columns masked."""
     for mask in masks:
-        place = batch.schema.get_field_index(mask.column)
-        if place >= 0:
-            field = batch.schema.field(place)
-            column = mask_column(mask, batch.column(place), field.type, batch.num_rows)
-            batch = batch.set_column(place, field, column)
+        index = batch.schema.get_field_index(mask.column)
+        if index >= 0:
+            field = batch.schema.field(index)
+            column = mask_column(mask, batch.column(index), field.type, batch.num_rows)
+            batch = batch.set_column(index, field, column)
     return batch
 
 

@@ -192,8 +192,8 @@ class PollCapture:
     def arrange(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The columns of a result in the order of ``schema``, with the masks of the table."""
         arrays = [
-            None if place is None else convert_column(batch.column(place), field.type)
-            for place, field in zip(self._places, self.schema, strict=True)
+            None if index is None else convert_column(batch.column(index), field.type)
+            for index, field in zip(self._indexes, self.schema, strict=True)
         ]
         masks = {mask.column: mask for mask in self.table.masks}
         for number, (field, array) in enumerate(zip(self.schema, arrays, strict=True)):
@@ -204,7 +204,7 @@ class PollCapture:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     @cached_property
-    def _places(self) -> list[int | None]:
+    def _indexes(self) -> list[int | None]:
         """The place of each column of ``schema`` in the result; two are sent once, shown twice.
 
         None for the commit timestamp and the shard of a table without one, and for a column that a

@@ -25,9 +25,9 @@ from watcher.tables.predicates import (
     IsNull,
     Literal,
     Matches,
+    MatchKind,
     Negation,
     OtherColumn,
-    Place,
     Predicate,
     RowFilter,
 )
@@ -41,10 +41,10 @@ COMPARISONS: Mapping[str, Comparison] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-SEARCHES: Mapping[Place, Callable[..., pa.Array]] = {
-    Place.START: pc.starts_with,
-    Place.END: pc.ends_with,
-    Place.ANYWHERE: pc.match_substring,
+SEARCHES: Mapping[MatchKind, Callable[..., pa.Array]] = {
+    MatchKind.START: pc.starts_with,
+    MatchKind.END: pc.ends_with,
+    MatchKind.ANYWHERE: pc.match_substring,
 }
 
 
@@ -67,8 +67,8 @@ class FilterText:
             case Among(column, values):
                 listed = ", ".join(self._bind(column, value) for value in values)
                 return f"{self.sql.quote_column(column)} IN ({listed})"
-            case Matches(column, place, text):
-                return self._search(self.sql.quote_column(column), place, self._bind(column, text))
+            case Matches(column, kind, text):
+                return self._search(self.sql.quote_column(column), kind, self._bind(column, text))
             case Negation(operand):
                 return f"NOT ({self.render(operand)})"
             case Every(operands):
@@ -76,13 +76,13 @@ class FilterText:
             case Either(operands):
                 return any_of(map(self.render, operands))
 
-    def _search(self, name: str, place: Place, text: str) -> str:
-        match place:
-            case Place.START:
+    def _search(self, name: str, kind: MatchKind, text: str) -> str:
+        match kind:
+            case MatchKind.START:
                 return f"STARTS_WITH({name}, {text})"
-            case Place.END:
+            case MatchKind.END:
                 return self.sql.ends_with(name, text)
-            case Place.ANYWHERE:
+            case MatchKind.ANYWHERE:
                 return f"STRPOS({name}, {text}) > 0"
 
     def _write(self, column: str, value: Literal | OtherColumn) -> str:
@@ -144,8 +144,8 @@ def evaluate(predicate: Predicate, columns: Mapping[str, pa.Array]) -> pa.Array:
             values = columns[column]
             each = [COMPARISONS["="](values, convert(value, values.type)) for value in literals]
             return join(pc.or_kleene, each)
-        case Matches(column, place, text):
-            return SEARCHES[place](columns[column], pattern=str(text))
+        case Matches(column, kind, text):
+            return SEARCHES[kind](columns[column], pattern=str(text))
         case Negation(operand):
             return pc.invert(evaluate(operand, columns))
         case Every(operands):

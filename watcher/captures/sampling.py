@@ -103,7 +103,7 @@ class SampledCuts:
         """The shards whose turn it is: an odd count, so that one of their answers is the middle."""
         count = min(len(self._shards), -(-SAMPLE_MIN // number) // 2 * 2 + 1)
         first, self._turn = self._turn, (self._turn + count) % len(self._shards)
-        return [self._shards[(first + place) % len(self._shards)] for place in range(count)]
+        return [self._shards[(first + number) % len(self._shards)] for number in range(count)]
 
     def _estimate(self, window: Window, shards: list[int], number: int) -> int | None:
         """About where a window has all the rows that it may have: the middle of what the shards
@@ -114,12 +114,13 @@ class SampledCuts:
 
 
 def find_middle(low: int, high: int) -> int:
-    """A place between two ends; the later one where there is none."""
+    """A timestamp between two ends; the later one where there is none."""
     return high if high - low < 2 else (low + high) // 2
 
 
 def halve_window(window: Window, end: int) -> int:
-    """A place between a window's start, or the oldest version that can be, and an earlier end."""
+    """A timestamp between a window's start, or the oldest version that can be, and an earlier
+    end."""
     oldest = window.end - OLDEST_MICROSECONDS
     low = oldest if window.start < oldest < end else window.start
     return low + max(1, (end - low) // 2)

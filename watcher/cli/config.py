@@ -28,7 +28,7 @@ OF_LAYOUTS = {
 """The same, of the layout of a copy."""
 COMMAS = re.compile(r",(?![^(]*\))")
 """Those that are in no parentheses."""
-PLACES = ("env", "file")
+KEY_SOURCES = ("env", "file")
 
 
 def load_config(path: Path | None, flags: Mapping[str, object]) -> WatchConfig:
@@ -146,13 +146,13 @@ def set_of_layouts(values: dict[str, object], flag: str, given: object) -> None:
 
 def read_mask_key(text: str) -> dict[str, str]:
     """Where the key of hashes is: env:NAME or file:PATH. Raises ConfigurationError."""
-    place, _, name = text.partition(":")
-    if place not in PLACES or not name:
+    source, _, name = text.partition(":")
+    if source not in KEY_SOURCES or not name:
         raise ConfigurationError(
             "invalid --mask-key: say where the key is, as env:NAME or file:PATH; it is not written"
             " on the command line, which others can see"
         )
-    return {place: name}
+    return {source: name}
 
 
 def read_shard_values(given: object) -> object:

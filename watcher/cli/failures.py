@@ -67,6 +67,6 @@ def explain_answer(error: GoogleAPICallError | RetryError) -> WatcherError:
         return DatabaseNotFoundError(message)
     if isinstance(error, ServiceUnavailable | DeadlineExceeded | RetryError):
         where = os.environ.get(EMULATOR_HOST)
-        place = f"{EMULATOR_HOST}={where}" if where else "Cloud Spanner"
-        return UnavailableError(f"{place} does not answer any more: {message}")
+        server = f"{EMULATOR_HOST}={where}" if where else "Cloud Spanner"
+        return UnavailableError(f"{server} does not answer any more: {message}")
     return WatcherError(message)

@@ -13,7 +13,7 @@ from watcher.cli.output import CONSOLE, ERRORS, print_json
 from watcher.process.terminal.loading import to_run
 
 if to_run(__name__):
-    from watcher.process.spark.class_archive import make_archive, require_place
+    from watcher.process.spark.class_archive import make_archive, require_archive_path
 
 EXTRAS = ("spark",)
 MEGABYTE = 1_000_000
@@ -33,7 +33,7 @@ def command(
     as Java and PySpark are the same: run this again after an upgrade, and in the build of an image.
     """
     if dry_run:
-        show_place(require_place(), json_output)
+        show_path(require_archive_path(), json_output)
         return
     with ERRORS.status("running a session of Spark"):
         made = make_archive()
@@ -44,7 +44,7 @@ def command(
     CONSOLE.print("Sessions take it that begin with watcher.prestart(), or that our commands make.")
 
 
-def show_place(path: Path, json_output: bool) -> None:
+def show_path(path: Path, json_output: bool) -> None:
     """Where the archive is, or would be."""
     there = path.is_file()
     if json_output:

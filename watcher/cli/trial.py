@@ -171,8 +171,8 @@ def write_rows(began: threading.Event) -> Iterator[None]:
 
 def write_row(database: Database, number: int) -> None:
     """The write of this number: two new singers, then a new name for the first of them."""
-    group, place = divmod(number - 1, 3)
-    key = 2 * group + (place % 2) + 1
+    group, within = divmod(number - 1, 3)
+    key = 2 * group + (within % 2) + 1
     name = NAMES[number % len(NAMES)]
     with database.batch() as batch:
         batch.insert_or_update(TABLE, ("SingerId", "FirstName"), [(key, name)])

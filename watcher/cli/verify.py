@@ -40,7 +40,7 @@ if to_run(__name__):
     from watcher.spanner.queries import QueryClient
     from watcher.spanner.read_options import Priority, ReadOptions, write_tag
     from watcher.spanner.timestamps import format_timestamp
-    from watcher.tables.masks import read_place
+    from watcher.tables.masks import read_key_source
 
 EXIT_DIFFERS = 10
 
@@ -157,7 +157,7 @@ def command(
         open_copies(cut.copies, copies.place, cut.consumer),
         tuple(table or EVERY_TABLE),
     )
-    keys = tuple(read_place(read_mask_key(each)) for each in mask_key or ())
+    keys = tuple(read_key_source(read_mask_key(each)) for each in mask_key or ())
     if incremental:
         chosen = IncrementalOptions(tables, within_seconds, mask_keys=keys)
         report = verify_changes(queries, opened, cut, ProofFiles(folder), chosen)

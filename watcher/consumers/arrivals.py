@@ -6,7 +6,7 @@ from __future__ import annotations
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.consumers.positions.fences import ARRIVING, MOVED, NameFence, Place
+from watcher.consumers.positions.fences import ARRIVING, MOVED, Location, NameFence
 from watcher.consumers.positions.rows import MovedRows, StoredConsumer, StoredRows
 from watcher.spanner.address import DatabaseAddress
 from watcher.spanner.database import connect
@@ -27,25 +27,25 @@ def finish_arrival(database: Database, positions_table: str, consumer: str) -> b
     here = read_consumer(database, positions_table, consumer)
     if here.fence is None or here.fence.kind != ARRIVING:
         return False
-    origin = here.fence.place
+    origin = here.fence.location
     there = read_consumer(
         connect(DatabaseAddress.parse(origin.address)), origin.positions_table, origin.consumer
     )
     part = parse_part_name(consumer)
-    moved = Place(consumer if part is None else part[0], "", positions_table)
+    moved = Location(consumer if part is None else part[0], "", positions_table)
     if not has_left(there.fence, database, moved):
         return False
     open_name(database, positions_table, moved.consumer)
     return True
 
 
-def has_left(fence: NameFence | None, database: Database, here: Place) -> bool:
+def has_left(fence: NameFence | None, database: Database, here: Location) -> bool:
     """Whether a fence says that its consumer was moved here."""
     if fence is None or fence.kind != MOVED:
         return False
-    place = fence.place
-    same = (place.consumer, place.positions_table) == (here.consumer, here.positions_table)
-    return same and DatabaseAddress.parse(place.address).path == database.name
+    location = fence.location
+    same = (location.consumer, location.positions_table) == (here.consumer, here.positions_table)
+    return same and DatabaseAddress.parse(location.address).path == database.name
 
 
 def open_name(database: Database, positions_table: str, consumer: str) -> None:

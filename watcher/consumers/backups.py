@@ -156,13 +156,13 @@ def back_up(end: End, path: Path) -> Backup:
     """Writes the state of a consumer, which may run, as of now. Raises ConsumerNotFoundError, and
     LeaseHeldError while a backfill is not done: what it has delivered could not be told later."""
     with end.open_snapshot() as (snapshot, rows):
-        whole = read_whole(rows, end.place.consumer)
+        whole = read_whole(rows, end.location.consumer)
         for each in whole.members:
             rows.check_filled(each)
         taken_at = read_now(snapshot)
     members = tuple(replace(each, alive=False) for each in whole.members)
     consumer = WholeConsumer(whole.name, members, whole.divisions)
-    backup = Backup(end.database.name, end.place.positions_table, taken_at, consumer)
+    backup = Backup(end.database.name, end.location.positions_table, taken_at, consumer)
     replace_file(path, format_backup(backup))
     return backup
 
@@ -215,7 +215,7 @@ def restore(
     if dry_run:
         with end.open_snapshot() as (snapshot, rows):
             return look(snapshot, rows)
-    create_own_tables(end.database, end.place.positions_table)
+    create_own_tables(end.database, end.location.positions_table)
     return run_optimistically(end.database, write)
 
 
@@ -238,8 +238,8 @@ def raise_ends(whole: WholeConsumer, now: int) -> WholeConsumer:
         replace(
             each,
             positions={
-                table: StoredPosition(place.position, max(now, place.position))
-                for table, place in each.positions.items()
+                table: StoredPosition(stored.position, max(now, stored.position))
+                for table, stored in each.positions.items()
             },
         )
         for each in whole.members

@@ -134,9 +134,9 @@ class Divisions:
     ) -> Registered:
         """Every part begins there; None is now, or where something later was cleared, there."""
         floating = frozenset(name for name, at in starts.items() if at is None)
-        places = {name: now if at is None else at for name, at in starts.items()}
+        begins = {name: now if at is None else at for name, at in starts.items()}
         registered = [
-            self._positions.register_in(transaction, Registration(name, places, floating))
+            self._positions.register_in(transaction, Registration(name, begins, floating))
             for name in self._names
         ]
         return registered[0]

@@ -13,7 +13,7 @@ from google.cloud.spanner_v1.transaction import Transaction
 from watcher.consumers.arrivals import has_left, open_name
 from watcher.consumers.leases import not_found
 from watcher.consumers.positions.cleared import read_cleared
-from watcher.consumers.positions.fences import ARRIVING, MOVED, NameFence, Place, check_name
+from watcher.consumers.positions.fences import ARRIVING, MOVED, Location, NameFence, check_name
 from watcher.consumers.positions.own_names import cleared_table
 from watcher.consumers.positions.reader import RowReader
 from watcher.consumers.positions.rows import MovedConsumer, MovedRows, StoredConsumer, StoredRows
@@ -43,16 +43,16 @@ class End:
     """One end of a move: where a consumer is stored, or will be."""
 
     database: Database
-    place: Place
+    location: Location
 
     def open_rows(self, transaction: Transaction) -> MovedRows:
         """The rows, to be changed."""
-        return MovedRows(transaction, self.place.positions_table, self.sql)
+        return MovedRows(transaction, self.location.positions_table, self.sql)
 
     @cached_property
     def columns(self) -> Columns:
         """Those of the own tables that were there at first: none where nobody has watched."""
-        return read_own_columns(self.database, self.place.positions_table)
+        return read_own_columns(self.database, self.location.positions_table)
 
     @property
     def sql(self) -> SqlDialect:
@@ -64,7 +64,7 @@ class End:
         """The rows as they are now, to be read alone; makes no table."""
         columns = self.columns
         with self.database.snapshot(multi_use=True) as snapshot:
-            yield snapshot, StoredRows(snapshot, self.place.positions_table, self.sql, columns)
+            yield snapshot, StoredRows(snapshot, self.location.positions_table, self.sql, columns)
 
 
 def read_whole(rows: StoredRows, consumer: str) -> WholeConsumer:
@@ -112,21 +112,21 @@ def move_consumer(source: End, target: End, dry_run: bool = False) -> WholeConsu
     Raises ConsumerNotFoundError, LeaseHeldError while an instance runs, ConfigurationError for a
     name that is taken, and ConsumerMovedError for a consumer that went somewhere else.
     """
-    if source.place == target.place:
-        raise ConfigurationError(f"{source.place.describe()} is there already")
+    if source.location == target.location:
+        raise ConfigurationError(f"{source.location.describe()} is there already")
     if has_gone(source, target):
         if not dry_run:
-            open_name(target.database, target.place.positions_table, target.place.consumer)
-        return WholeConsumer(source.place.consumer, (), {})
+            open_name(target.database, target.location.positions_table, target.location.consumer)
+        return WholeConsumer(source.location.consumer, (), {})
     with source.open_snapshot() as (_, rows):
-        whole = read_movable(rows, source.place.consumer)
+        whole = read_movable(rows, source.location.consumer)
     with target.open_snapshot() as (snapshot, rows):
-        check_room(rows, target.place, source.place)
+        check_room(rows, target.location, source.location)
         check_kept(snapshot, target, whole)
     if dry_run:
         return whole
     for end in (source, target):
-        create_own_tables(end.database, end.place.positions_table)
+        create_own_tables(end.database, end.location.positions_table)
     target = replace(target)  # its columns are read again: somebody may have cleared meanwhile
     if source.database.name == target.database.name:
         return move_within(source, target)
@@ -137,8 +137,8 @@ def move_consumer(source: End, target: End, dry_run: bool = False) -> WholeConsu
 def has_gone(source: End, target: End) -> bool:
     """Whether the consumer has left for the target already: a process died before it said so."""
     with source.open_snapshot() as (_, rows):
-        fence = rows.read(source.place.consumer).fence
-    return has_left(fence, target.database, target.place)
+        fence = rows.read(source.location.consumer).fence
+    return has_left(fence, target.database, target.location)
 
 
 def move_within(source: End, target: End) -> WholeConsumer:
@@ -146,11 +146,11 @@ def move_within(source: End, target: End) -> WholeConsumer:
 
     def move(transaction: Transaction) -> WholeConsumer:
         old, new = source.open_rows(transaction), target.open_rows(transaction)
-        whole = read_movable(old, source.place.consumer)
-        check_room(new, target.place, None)
+        whole = read_movable(old, source.location.consumer)
+        check_room(new, target.location, None)
         check_kept(transaction, target, whole)
-        leave(old, whole, target.place)
-        write_arrived(new, whole, target.place)
+        leave(old, whole, target.location)
+        write_arrived(new, whole, target.location)
         return whole
 
     return run_optimistically(source.database, move)
@@ -161,27 +161,27 @@ def move_across(source: End, target: End, whole: WholeConsumer) -> None:
 
     def arrive(transaction: Transaction) -> None:
         rows = target.open_rows(transaction)
-        check_room(rows, target.place, source.place)
+        check_room(rows, target.location, source.location)
         check_kept(transaction, target, whole)
-        write_arrived(rows, whole, target.place)
+        write_arrived(rows, whole, target.location)
         for each in whole.members:
-            name = whole.rename(each.name, target.place.consumer)
-            rows.fence(name, NameFence(ARRIVING, source.place))
+            name = whole.rename(each.name, target.location.consumer)
+            rows.fence(name, NameFence(ARRIVING, source.location))
 
     def switch(transaction: Transaction) -> None:
         rows = source.open_rows(transaction)
-        if read_movable(rows, source.place.consumer) != whole:
+        if read_movable(rows, source.location.consumer) != whole:
             raise ConfigurationError(
-                f"consumer '{source.place.consumer}' has run while it was moved: stop all its"
+                f"consumer '{source.location.consumer}' has run while it was moved: stop all its"
                 " instances and run the same command again"
             )
-        leave(rows, whole, target.place)
+        leave(rows, whole, target.location)
 
     run_optimistically(target.database, arrive)
     failpoint("after-arrival-before-move")
     run_optimistically(source.database, switch)
     failpoint("after-move-before-opening")
-    open_name(target.database, target.place.positions_table, target.place.consumer)
+    open_name(target.database, target.location.positions_table, target.location.consumer)
 
 
 def check_kept(reader: RowReader, end: End, whole: WholeConsumer) -> None:
@@ -191,18 +191,18 @@ def check_kept(reader: RowReader, end: End, whole: WholeConsumer) -> None:
         shown = describe_lost(lost)
         raise ClearedError(
             f"rows that consumer '{whole.name}' has not delivered may have been cleared in"
-            f" {end.place.address} ({shown}): start a new consumer there, with a backfill"
+            f" {end.location.address} ({shown}): start a new consumer there, with a backfill"
         )
 
 
 def find_lost(reader: RowReader, end: End, whole: WholeConsumer) -> dict[str, int]:
     """Up to where rows above the positions of a polling consumer may have left the index, by
     table."""
-    if (cleared_table(end.place.positions_table), "ClearedTo") not in end.columns:
+    if (cleared_table(end.location.positions_table), "ClearedTo") not in end.columns:
         return {}
     polled = [each for each in whole.members if not is_streamed(each)]
     tables = sorted({table for each in polled for table in each.positions})
-    cleared = read_cleared(reader, end.place.positions_table, tables, end.sql)
+    cleared = read_cleared(reader, end.location.positions_table, tables, end.sql)
     return {
         table: at
         for table, at in cleared.items()
@@ -221,20 +221,20 @@ def describe_lost(lost: Mapping[str, int]) -> str:
     return ", ".join(f"{table} up to {format_timestamp(at)}" for table, at in sorted(lost.items()))
 
 
-def write_arrived(rows: MovedRows, whole: WholeConsumer, place: Place) -> None:
-    """The consumer in its new place, where a fence or a move that was not finished may have
+def write_arrived(rows: MovedRows, whole: WholeConsumer, location: Location) -> None:
+    """The consumer at its new location, where a fence or a move that was not finished may have
     left something."""
-    remove_whole(rows, WholeConsumer(place.consumer, rows.read_group(place.consumer), {}))
-    write_whole(rows, whole, place.consumer)
+    remove_whole(rows, WholeConsumer(location.consumer, rows.read_group(location.consumer), {}))
+    write_whole(rows, whole, location.consumer)
 
 
-def leave(rows: MovedRows, whole: WholeConsumer, target: Place) -> None:
+def leave(rows: MovedRows, whole: WholeConsumer, target: Location) -> None:
     """The old name has nothing any more, and nobody can take it."""
     remove_whole(rows, whole)
     rows.fence(whole.name, NameFence(MOVED, target))
 
 
-def check_room(rows: StoredRows, target: Place, origin: Place | None) -> None:
+def check_room(rows: StoredRows, target: Location, origin: Location | None) -> None:
     """Raises ConfigurationError for a name that another consumer has, or will have. The name of one
     that was moved away is free again, and that of a move that was not finished is its own."""
     group = rows.read_group(target.consumer)

@@ -28,7 +28,7 @@ def count_share(parts: int, members: Sequence[str], member: str) -> int:
 
 def plan_shift(held: Collection[Part], free: Collection[Part], share: int, first: int = 0) -> Shift:
     """What brings an instance nearer to its share. ``free`` are parts that nobody holds; instances
-    begin at different places of them, ``first``, so that few of them ask for the same one."""
+    begin at different ones of them, ``first``, so that few of them ask for the same one."""
     if len(held) >= share:
         return Shift(give_back=tuple(sorted(held)[share:]))
     ordered = sorted(free)

@@ -50,8 +50,8 @@ def encode_rows(
 ) -> tuple[pa.Array, pa.Array]:
     """The keys and the values of the changes of a batch that are alike: rows that were polled, none
     of which has old values. Raises EnvelopeError."""
-    places, shape = changes.places, changes.shape
-    batch = rows.batch if places is None else rows.batch.take(pa.array(places))
+    indexes, shape = changes.indexes, changes.shape
+    batch = rows.batch if indexes is None else rows.batch.take(pa.array(indexes))
     chosen.describe_schemas(database, shape)  # refuses names
     absent = pa.nulls(batch.num_rows, pa.bool_())
     cells = {

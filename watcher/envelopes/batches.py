@@ -139,12 +139,12 @@ def add_tombstones(events: pa.RecordBatch) -> pa.RecordBatch:
     batch = events.drop_columns([FOLLOWED])
     if not followed.any():
         return batch
-    places = np.repeat(np.arange(len(followed)), 1 + followed)
-    again = np.concatenate(([False], places[1:] == places[:-1]))
-    longer = batch.take(pa.array(places))
-    place = MESSAGE.get_field_index("value")
-    values = pc.if_else(pa.array(again), None, longer.column(place))
-    return longer.set_column(place, MESSAGE.field(place), values)
+    indexes = np.repeat(np.arange(len(followed)), 1 + followed)
+    again = np.concatenate(([False], indexes[1:] == indexes[:-1]))
+    longer = batch.take(pa.array(indexes))
+    index = MESSAGE.get_field_index("value")
+    values = pc.if_else(pa.array(again), None, longer.column(index))
+    return longer.set_column(index, MESSAGE.field(index), values)
 
 
 def encode_by_change(changes: Iterable[Change], chosen: Envelope) -> pa.RecordBatch:

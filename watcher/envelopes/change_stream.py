@@ -106,7 +106,7 @@ class ChangeStreamEnvelope(JsonEnvelope):
 
 
 def describe_columns(shape: Shape) -> ByNames:
-    """The columns that the record has, with their places in the table, from 1."""
+    """The columns that the record has, with their positions in the table, from 1."""
     positions = shape.positions or range(1, len(shape.columns) + 1)
     described: dict[str, Json] = {
         name: {

@@ -251,7 +251,7 @@ def compute_uuids(database: str, ids: pa.Array) -> pa.Array:
     octets[:, 8] = (octets[:, 8] & 0x3F) | 0x80
     digits = np.frombuffer(octets.tobytes().hex().encode(), np.uint8).reshape(-1, 2 * UUID_BYTES)
     texts = np.full((len(octets), len(UUID_TEXT)), ord("-"), np.uint8)
-    texts[:, [place for place, sign in enumerate(UUID_TEXT) if sign == "x"]] = digits
+    texts[:, [index for index, sign in enumerate(UUID_TEXT) if sign == "x"]] = digits
     offsets = np.arange(len(octets) + 1, dtype=np.int32) * len(UUID_TEXT)
     return pa.StringArray.from_buffers(
         len(octets), pa.py_buffer(offsets), pa.py_buffer(texts.reshape(-1))

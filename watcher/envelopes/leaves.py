@@ -249,8 +249,8 @@ def group_names(
 ) -> tuple[Sequence[frozenset[str]], pa.Array]:
     """The distinct sets of names whose masks are true in a row, and which of them each row has."""
     flags = np.zeros((rows, len(masks)), np.bool_)
-    for place, mask in enumerate(masks.values()):
-        flags[:, place] = mask.to_numpy(zero_copy_only=False)
+    for index, mask in enumerate(masks.values()):
+        flags[:, index] = mask.to_numpy(zero_copy_only=False)
     if (flags == flags[:1]).all():
         distinct, which = flags[:1], np.zeros(rows, np.int64)
     else:

@@ -99,14 +99,14 @@ class Measuring:
             table = self._tables.get(position.table)
             if table is None or position.table in self._notes:
                 continue
-            place = (position.table, position.micros)
+            counted = (position.table, position.micros)
             try:
-                if place not in counts:
-                    counts[place] = count_behind(self._reader, table, position.micros)
+                if counted not in counts:
+                    counts[counted] = count_behind(self._reader, table, position.micros)
             except REFUSED as error:
                 self._notes[position.table] = f"not counted: {error.message}"
             else:
-                behind[position.consumer, position.table] = counts[place]
+                behind[position.consumer, position.table] = counts[counted]
         return behind
 
     def _count_left(self) -> dict[tuple[str, str], Count]:

@@ -146,8 +146,8 @@ def receive_command(launcher: socket.socket, accept: Callable[[Command], bool]) 
 
 def take_files(files: Sequence[int]) -> None:
     """The files of a launcher in place of the template's."""
-    for place, file in zip(STANDARD_FILES, files, strict=True):
-        os.dup2(file, place)
+    for descriptor, file in zip(STANDARD_FILES, files, strict=True):
+        os.dup2(file, descriptor)
         os.close(file)
 
 

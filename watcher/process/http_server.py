@@ -124,9 +124,9 @@ class HttpServer:
             )
             listeners = [
                 Listener(
-                    app, self._map, dispatcher=tasks, adj=settings, sockinfo=place, probes=probes
+                    app, self._map, dispatcher=tasks, adj=settings, sockinfo=address, probes=probes
                 )
-                for place in settings.listen
+                for address in settings.listen
             ]
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)

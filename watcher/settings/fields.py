@@ -247,8 +247,8 @@ def describe_problem(found: ErrorDetails) -> str:
     """One thing that pydantic found."""
     kind, context = found["type"], found.get("ctx", {})
     # A value of a list is shown itself: its place says nothing more.
-    places = found["loc"][:-1] if isinstance(found["loc"][-1], int) else found["loc"]
-    option = ".".join(str(place) for place in places)
+    path = found["loc"][:-1] if isinstance(found["loc"][-1], int) else found["loc"]
+    option = ".".join(str(part) for part in path)
     if kind == "missing":
         return f"option '{option}' is missing"
     if kind in UNKNOWN_OPTION:

@@ -41,7 +41,7 @@ def parse_source_options(texts: Mapping[str, str]) -> SourceOptions:
 
 def check_combinations(options: SourceOptions) -> None:
     """Checks what single fields cannot. Raises ConfigurationError."""
-    check_place(options)
+    check_database(options)
     if (options.table is None) == (options.tables is None):
         raise ConfigurationError(
             "use either the option 'table' (one table with its own columns) or 'tables' (several"
@@ -74,7 +74,7 @@ def check_combinations(options: SourceOptions) -> None:
                 )
 
 
-def check_place(options: SourceOptions) -> None:
+def check_database(options: SourceOptions) -> None:
     """Checks that a database is named once. Raises ConfigurationError, AddressError."""
     apart = ("project", "instance", "database_role")
     given = [to_camel(name) for name in apart if getattr(options, name) is not None]

@@ -36,26 +36,26 @@ def check_table_specs(specs: Mapping[str, TableSpec]) -> None:
         check_table_spec(spec, f"table.{name}.shard")
 
 
-def check_table_spec(spec: TableSpec, place: str) -> None:
+def check_table_spec(spec: TableSpec, option: str) -> None:
     """Checks how one table is polled; ``place`` is where its shard is set. Raises
     ConfigurationError."""
     if spec.shard == "fixed" and not spec.shard_values:
-        raise ConfigurationError(f"{place} = 'fixed' needs shard_values")
+        raise ConfigurationError(f"{option} = 'fixed' needs shard_values")
     if spec.shard in ("fixed", "time", "not-null") and spec.shard_column is None:
-        raise ConfigurationError(f"{place} = '{spec.shard}' needs shard_column")
+        raise ConfigurationError(f"{option} = '{spec.shard}' needs shard_column")
     if spec.where is not None:
         check_predicate(spec.where)
     if MaskKind.HASH in spec.masks.values():
         if spec.mask_key is None:
             raise ConfigurationError(
-                f"{place.removesuffix('.shard')} has a column that is masked by '{MaskKind.HASH}',"
+                f"{option.removesuffix('.shard')} has a column that is masked by '{MaskKind.HASH}',"
                 ' which needs mask_key = { file = "PATH" } or { env = "NAME" }: a hash without a'
                 " key can be guessed"
             )
         spec.mask_key.read()
 
 
-def check_named_once(tables: Iterable[str], place: str) -> None:
+def check_named_once(tables: Iterable[str], option: str) -> None:
     """Raises ConfigurationError for a table that is there in two spellings, of which one would
     count."""
     seen: dict[str, str] = {}
@@ -63,7 +63,7 @@ def check_named_once(tables: Iterable[str], place: str) -> None:
         other = seen.setdefault(name.casefold(), name)
         if other != name:
             raise ConfigurationError(
-                f"{place} has the table {name} also as {other}: names of tables ignore case, so"
+                f"{option} has the table {name} also as {other}: names of tables ignore case, so"
                 " write all of its options in one place"
             )
 

@@ -141,8 +141,8 @@ class WatchConfig(SharedSettings):
     def mixes_tables(self) -> bool:
         """Whether rows of several tables are in one place where equal keys would be one row's."""
         queue = self.delivery.queue
-        one_place = queue is None or (queue.compacted and TABLE_FIELD not in queue.topic)
-        return one_place and self.names_several_tables
+        one_target = queue is None or (queue.compacted and TABLE_FIELD not in queue.topic)
+        return one_target and self.names_several_tables
 
     def check_known(self, known: Known) -> None:
         """Checks that a capture can fill the envelope, and has one schema for the records of a

@@ -26,11 +26,11 @@ from watcher.settings.watcher import WatchConfig
 from watcher.sinks.table_sink import TableSink
 from watcher.sinks.table_store import (
     Columns,
-    Place,
     TableStore,
+    Target,
     list_names,
     quote,
-    quote_place,
+    quote_target,
 )
 
 if TYPE_CHECKING:
@@ -91,35 +91,35 @@ class DuckDbStore(TableStore):
         except self._library.Error as error:
             self._explain(error)
 
-    def make_state(self, place: Place) -> None:
+    def make_state(self, target: Target) -> None:
         """As ``TableStore.make_state``."""
-        self.run(f"CREATE SCHEMA IF NOT EXISTS {quote(place[0])}")
+        self.run(f"CREATE SCHEMA IF NOT EXISTS {quote(target[0])}")
         self.run(
-            f"CREATE TABLE IF NOT EXISTS {quote_place(place)} (source VARCHAR, consumer VARCHAR,"
+            f"CREATE TABLE IF NOT EXISTS {quote_target(target)} (source VARCHAR, consumer VARCHAR,"
             " epoch BIGINT, position TIMESTAMP WITH TIME ZONE, PRIMARY KEY (source, consumer))"
         )
 
-    def read_columns(self, place: Place) -> Mapping[str, str] | None:
+    def read_columns(self, target: Target) -> Mapping[str, str] | None:
         """As ``TableStore.read_columns``."""
         rows = self.run(
             "SELECT column_name, data_type FROM duckdb_columns()"
             " WHERE database_name = current_database()"
             " AND lower(schema_name) = lower(?) AND lower(table_name) = lower(?)",
-            *place,
+            *target,
         )
         return dict(rows) or None
 
     def create(self, columns: Columns) -> None:
         """As ``TableStore.create``: without an index, which DuckDB would keep in memory, and whose
         keys may not be NULL."""
-        self.run(f"CREATE SCHEMA IF NOT EXISTS {quote(columns.place[0])}")
+        self.run(f"CREATE SCHEMA IF NOT EXISTS {quote(columns.target[0])}")
         written = ", ".join(f"{quote(name)} {type_}" for name, type_ in columns.types.items())
-        self.run(f"CREATE TABLE {quote_place(columns.place)} ({written})")
+        self.run(f"CREATE TABLE {quote_target(columns.target)} ({written})")
 
-    def add_columns(self, place: Place, types: Mapping[str, str]) -> None:
+    def add_columns(self, target: Target, types: Mapping[str, str]) -> None:
         """As ``TableStore.add_columns``."""
         for name, type_ in types.items():
-            self.run(f"ALTER TABLE {quote_place(place)} ADD COLUMN {quote(name)} {type_}")
+            self.run(f"ALTER TABLE {quote_target(target)} ADD COLUMN {quote(name)} {type_}")
 
     def merge(self, columns: Columns, rows: pa.Table) -> None:
         """As ``TableStore.merge``."""
@@ -130,7 +130,7 @@ class DuckDbStore(TableStore):
         connection = self._require()
         connection.register(STAGE, rows)  # in place of what a window that failed has left
         self.run(
-            f"MERGE INTO {quote_place(columns.place)} AS t USING {STAGE} AS s"  # noqa: S608 (quoted)
+            f"MERGE INTO {quote_target(columns.target)} AS t USING {STAGE} AS s"  # noqa: S608 (quoted)
             f" ON {' AND '.join(same) or 'true'}"
             f" WHEN MATCHED AND t.{stamp} > s.{stamp} THEN DO NOTHING"
             f" WHEN MATCHED AND s.{deleted} THEN DELETE"

@@ -44,13 +44,13 @@ class LineFiles(TimedFiles[CompressedLines]):
     def write_change(self, change: Change) -> None:
         """As ``ChangeSink.write_change``."""
         lines = [f"{line}\n" for line in self.lines.encode(change)]
-        if (following := self._find_place(change, self._backfill)) is not None:
+        if (following := self._find_file(change, self._backfill)) is not None:
             following.content.append("".join(lines).encode())
 
     def write_messages(self, messages: pa.RecordBatch) -> None:
         """As ``FileSink.write_messages``."""
         tables, commits = messages.column("table"), messages.column(COMMIT_TIMESTAMP_COLUMN)
-        for following, inside in self._find_places(tables, commits, self._backfill):
+        for following, inside in self._find_files(tables, commits, self._backfill):
             following.content.append(self.lines.join(messages.filter(inside)))
 
     def _begin(self) -> CompressedLines:

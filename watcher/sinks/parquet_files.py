@@ -115,7 +115,7 @@ class ParquetFiles(TimedFiles[Rows]):
         own = [types, commits.cast(TIMESTAMP), compute_change_ids(rows), unknown, unknown]
         described = put_before(own, pa.Table.from_batches([cells]))
         names = pa.repeat(pa.scalar(table), described.num_rows)
-        for following, inside in self._find_places(names, commits, rows.backfill):
+        for following, inside in self._find_files(names, commits, rows.backfill):
             following.content.add_rows(described.filter(inside))
         return True
 
@@ -123,7 +123,7 @@ class ParquetFiles(TimedFiles[Rows]):
         """As ``ChangeSink.write_change``. Raises DeliveryError for a table with a column that has
         the name of one of the own fields."""
         self._refuse_own_names(change.table, change.shape.columns)
-        if (following := self._find_place(change)) is not None:
+        if (following := self._find_file(change)) is not None:
             following.content.add_change(change)
 
     def _refuse_own_names(self, table: str, columns: Iterable[tuple[str, Type]]) -> None:

@@ -35,11 +35,11 @@ from watcher.sinks.postgresql_csv import write_csv
 from watcher.sinks.table_sink import TableSink
 from watcher.sinks.table_store import (
     Columns,
-    Place,
     TableStore,
+    Target,
     list_names,
     quote,
-    quote_place,
+    quote_target,
 )
 
 if TYPE_CHECKING:
@@ -119,31 +119,31 @@ class PostgresStore(TableStore):
         except self._client.Error as error:
             self._explain(error)
 
-    def make_state(self, place: Place) -> None:
+    def make_state(self, target: Target) -> None:
         """As ``TableStore.make_state``; instances take turns."""
         self.run("SELECT pg_advisory_xact_lock(hashtext('spanner_watcher'))")
-        self._create_schema(place[0])
-        if self.read_columns(place) is None:
+        self._create_schema(target[0])
+        if self.read_columns(target) is None:
             self.run(
-                f"CREATE TABLE {quote_place(place)} (source text NOT NULL, consumer text NOT NULL,"
-                " epoch bigint NOT NULL, position timestamp with time zone,"
+                f"CREATE TABLE {quote_target(target)} (source text NOT NULL,"
+                " consumer text NOT NULL, epoch bigint NOT NULL, position timestamp with time zone,"
                 " PRIMARY KEY (source, consumer))"
             )
 
-    def read_columns(self, place: Place) -> Mapping[str, str] | None:
+    def read_columns(self, target: Target) -> Mapping[str, str] | None:
         """As ``TableStore.read_columns``."""
         rows = self.run(
             "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute"
             " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
-            quote_place(place),
+            quote_target(target),
         )
         return dict(rows) or None
 
     def create(self, columns: Columns) -> None:
         """As ``TableStore.create``: the key is unique, and may be NULL. A table without a key has
         one row at most."""
-        self._create_schema(columns.place[0])
-        table = quote_place(columns.place)
+        self._create_schema(columns.target[0])
+        table = quote_target(columns.target)
         written = [f"{quote(name)} {type_}" for name, type_ in columns.types.items()]
         if columns.key:
             written.append(f"UNIQUE NULLS NOT DISTINCT ({list_names(columns.key)})")
@@ -151,15 +151,15 @@ class PostgresStore(TableStore):
         if not columns.key:
             self.run(f"CREATE UNIQUE INDEX ON {table} ((true))")
 
-    def add_columns(self, place: Place, types: Mapping[str, str]) -> None:
+    def add_columns(self, target: Target, types: Mapping[str, str]) -> None:
         """As ``TableStore.add_columns``."""
         added = [f"ADD COLUMN {quote(name)} {type_}" for name, type_ in types.items()]
-        self.run(f"ALTER TABLE {quote_place(place)} {', '.join(added)}")
+        self.run(f"ALTER TABLE {quote_target(target)} {', '.join(added)}")
 
     def merge(self, columns: Columns, rows: pa.Table) -> None:
         """As ``TableStore.merge``."""
         names = [name for name in rows.column_names if name != DELETED_COLUMN]
-        table, listed = quote_place(columns.place), list_names(names)
+        table, listed = quote_target(columns.target), list_names(names)
         self.run(
             f"CREATE TEMPORARY TABLE {STAGE} ON COMMIT DROP AS SELECT {listed},"  # noqa: S608 (quoted)
             f" true AS {quote(DELETED_COLUMN)} FROM {table} WITH NO DATA"

@@ -48,8 +48,8 @@ def encode_bytes(column: pa.Array) -> pa.Array:
     _, ends, data = filled.buffers()
     offsets = np.frombuffer(ends, np.int32)[filled.offset : filled.offset + len(filled) + 1]
     digits = HEX[np.frombuffer(data or b"", np.uint8)[offsets[0] : offsets[-1]]]
-    places = ((offsets - offsets[0]) * 2).astype(np.int32)
-    texts = pa.StringArray.from_buffers(len(filled), pa.py_buffer(places), pa.py_buffer(digits))
+    starts = ((offsets - offsets[0]) * 2).astype(np.int32)
+    texts = pa.StringArray.from_buffers(len(filled), pa.py_buffer(starts), pa.py_buffer(digits))
     marked = pc.binary_join_element_wise("\\x", texts, "")
     return pc.if_else(column.is_valid(), marked, pa.scalar(None, pa.string()))
 

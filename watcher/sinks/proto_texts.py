@@ -55,10 +55,10 @@ class ProtoTexts:
         table, batch = rows.table, rows.batch
         shown = self._find_shown(table.name, table.columns, table.primary_key)
         for name, how in shown.items():
-            place = batch.schema.get_field_index(name)
-            cells = batch.column(place).to_pylist()
+            index = batch.schema.get_field_index(name)
+            cells = batch.column(index).to_pylist()
             values = [None if cell is None else how.convert(cell) for cell in cells]
-            batch = batch.set_column(place, name, pa.array(values, arrow_type(how.type)))
+            batch = batch.set_column(index, name, pa.array(values, arrow_type(how.type)))
         table = replace(table, columns=retype(table.columns, shown))
         return replace(rows, table=table, batch=batch)
 

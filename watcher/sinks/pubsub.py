@@ -154,11 +154,11 @@ class PubSubSink:
         types, endpoint = self._library.types, self._options.endpoint
         self._retries = Retries(self._outages)
         retry = Retry(self._retries.should_retry, initial=0.1, maximum=5.0)
-        places = {"client_options": {"api_endpoint": endpoint}} if endpoint else {}
+        endpoints = {"client_options": {"api_endpoint": endpoint}} if endpoint else {}
         publisher: PublisherClient = self._library.PublisherClient(
             types.BatchSettings(BATCH_BYTES_MAX, BATCH_SECONDS, BATCH_MESSAGES_MAX),
             publisher_options=types.PublisherOptions(enable_message_ordering=True, retry=retry),
-            **places,
+            **endpoints,
         )
         return publisher
 

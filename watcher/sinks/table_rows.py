@@ -165,7 +165,7 @@ def fill(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def normalize_keys(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """The rows with one form of each key: -0.0 is 0.0."""
     for name in key:
-        place = rows.schema.get_field_index(name)
-        column = rows.column(place)
-        rows = rows.set_column(place, rows.schema.field(place), identify_column(column))
+        index = rows.schema.get_field_index(name)
+        column = rows.column(index)
+        rows = rows.set_column(index, rows.schema.field(index), identify_column(column))
     return rows

@@ -23,7 +23,7 @@ from watcher.settings.destinations import TableDestination
 from watcher.settings.watcher import WatchConfig
 from watcher.sinks.refusals import Refusal, RefusedChangesError
 from watcher.sinks.table_rows import HeldWindow, NewestRows
-from watcher.sinks.table_store import Columns, Place, TableStore
+from watcher.sinks.table_store import Columns, TableStore, Target
 from watcher.spanner.outages import Outages
 
 STATE_TABLE = "spanner_watcher_consumers"
@@ -50,7 +50,7 @@ class TableSink:
         self._held = HeldWindow(config.nanoseconds)
         self._resolved: int | None = None
         self._epoch = 0
-        self._known: dict[Place, dict[str, str]] = {}
+        self._known: dict[Target, dict[str, str]] = {}
         """The columns of each table and their types, until something fails."""
         self._outages = Outages(str(destination))
 
@@ -142,7 +142,7 @@ class TableSink:
             for name, type_ in newest.types.items()
         }
         stamp = self.store.name_type(TIMESTAMP, newest.rows.schema.field(STAMP_COLUMN).type)
-        place = self._find_place(newest.table)
+        target = self._find_target(newest.table)
         for name in types:
             if len(name.encode()) > self._destination.name_bytes_max:
                 raise DeliveryError(
@@ -150,44 +150,44 @@ class TableSink:
                     f" {self._destination.service} allows ({self._destination.name_bytes_max}"
                     " bytes): leave it out, with exclude_columns"
                 )
-        return Columns(place, newest.key, types | {STAMP_COLUMN: stamp})
+        return Columns(target, newest.key, types | {STAMP_COLUMN: stamp})
 
-    def _find_place(self, table: str) -> Place:
+    def _find_target(self, table: str) -> Target:
         """The table that has the rows of one of Spanner's. Raises DeliveryError where it could be
         that of others."""
-        place, fold = self._destination.place(table), self.store.fold
+        target, fold = self._destination.name_target(table), self.store.fold
         named, _ = split_name(table)
         shared = named != "" and fold(named) == fold(self._destination.schema)
         if shared and self._takes_unnamed:
             raise DeliveryError(
                 f"the rows of {table} would be in one table with those of the table of this name in"
-                f" no named schema: let delivery.to have another schema than '{place[0]}' for those"
-                " (?schema=NAME)"
+                f" no named schema: let delivery.to have another schema than '{target[0]}' for"
+                " those (?schema=NAME)"
             )
-        if tuple(map(fold, place)) == tuple(map(fold, self._state)):
+        if tuple(map(fold, target)) == tuple(map(fold, self._state)):
             raise DeliveryError(
-                f"{'.'.join(place)} is where the positions of consumers are: let delivery.to have"
+                f"{'.'.join(target)} is where the positions of consumers are: let delivery.to have"
                 " another schema or name for the table (?schema=NAME, ?table=copy_{table})"
             )
-        return place
+        return target
 
     def _prepare(self, columns: Columns) -> None:
         """Creates the table where there is none, and adds the columns that it lacks."""
-        place, fold = columns.place, self.store.fold
-        known = self._known.get(place)
+        target, fold = columns.target, self.store.fold
+        known = self._known.get(target)
         if known is None:
-            there = self.store.read_columns(place)
+            there = self.store.read_columns(target)
             if there is None:
                 self.store.create(columns)
                 there = columns.types
-            known = self._known[place] = {fold(name): type_ for name, type_ in there.items()}
+            known = self._known[target] = {fold(name): type_ for name, type_ in there.items()}
         missing = {n: type_ for n, type_ in columns.types.items() if fold(n) not in known}
         if missing:
-            self.store.add_columns(place, missing)
+            self.store.add_columns(target, missing)
             known |= {fold(name): type_ for name, type_ in missing.items()}
         for name, type_ in columns.types.items():
             if (type_ in self.store.binary) != (known[fold(name)] in self.store.binary):
                 raise DeliveryError(
-                    f"column {name} of {'.'.join(place)} has the type {known[fold(name)]}, and its"
+                    f"column {name} of {'.'.join(target)} has the type {known[fold(name)]}, and its"
                     f" values are {type_} now: drop the column there, or change its type"
                 )

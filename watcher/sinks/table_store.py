@@ -14,15 +14,15 @@ from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import TableRows
 from watcher.model.change import Change
 
-Place = tuple[str, str]
-"""A schema and a table."""
+Target = tuple[str, str]
+"""A table that takes rows: its schema and its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """A table as it is to be: the type of each column there, and its key."""
 
-    place: Place
+    target: Target
     key: tuple[str, ...]
     types: Mapping[str, str]
 
@@ -51,14 +51,14 @@ class TableStore(ABC):
         """The rows of a statement, in a transaction."""
 
     @abstractmethod
-    def make_state(self, place: Place) -> None:
+    def make_state(self, target: Target) -> None:
         """Makes the table of epochs, where it is missing."""
 
-    def claim(self, place: Place, source: str, consumer: str) -> int:
+    def claim(self, target: Target, source: str, consumer: str) -> int:
         """Raises the epoch of a consumer; the new one."""
-        self.make_state(place)
+        self.make_state(target)
         ((epoch,),) = self.run(
-            f"INSERT INTO {quote_place(place)} AS t (source, consumer, epoch)"  # noqa: S608 (quoted)
+            f"INSERT INTO {quote_target(target)} AS t (source, consumer, epoch)"  # noqa: S608 (quoted)
             f" VALUES ({self.mark}, {self.mark}, 1)"
             " ON CONFLICT (source, consumer) DO UPDATE SET epoch = t.epoch + 1 RETURNING epoch",
             source,
@@ -67,12 +67,12 @@ class TableStore(ABC):
         return int(epoch)
 
     def advance(
-        self, place: Place, source: str, consumer: str, epoch: int, micros: int | None
+        self, target: Target, source: str, consumer: str, epoch: int, micros: int | None
     ) -> bool:
         """Moves the position of a consumer, and keeps others from its row until the transaction
         ends; False where it has another epoch."""
         moved = self.run(
-            f"UPDATE {quote_place(place)} SET position = coalesce({self.from_micros}, position)"  # noqa: S608 (quoted)
+            f"UPDATE {quote_target(target)} SET position = coalesce({self.from_micros}, position)"  # noqa: S608 (quoted)
             f" WHERE source = {self.mark} AND consumer = {self.mark} AND epoch = {self.mark}"
             " RETURNING epoch",
             micros,
@@ -83,7 +83,7 @@ class TableStore(ABC):
         return bool(moved)
 
     @abstractmethod
-    def read_columns(self, place: Place) -> Mapping[str, str] | None:
+    def read_columns(self, target: Target) -> Mapping[str, str] | None:
         """The types of a table's columns, by name; None where there is none."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class TableStore(ABC):
         """Creates a table."""
 
     @abstractmethod
-    def add_columns(self, place: Place, types: Mapping[str, str]) -> None:
+    def add_columns(self, target: Target, types: Mapping[str, str]) -> None:
         """Adds columns to a table."""
 
     @abstractmethod
@@ -127,9 +127,9 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def quote_place(place: Place) -> str:
+def quote_target(target: Target) -> str:
     """The name of a table with its schema."""
-    return ".".join(map(quote, place))
+    return ".".join(map(quote, target))
 
 
 def list_names(names: Sequence[str], of: str = "") -> str:

@@ -138,7 +138,7 @@ class TimedFiles(ABC, Generic[AnyContent]):
 
     # Folders.
 
-    def _find_place(self, change: Change, backfill: bool = False) -> NextFile[AnyContent] | None:
+    def _find_file(self, change: Change, backfill: bool = False) -> NextFile[AnyContent] | None:
         """The file that a change goes into; None where it is in one already."""
         at, backfill = change.commit_timestamp, backfill or change.operation is Operation.READ
         following = self._find_next(self._name_folder(change.table, at, backfill))
@@ -147,7 +147,7 @@ class TimedFiles(ABC, Generic[AnyContent]):
         following.newest = max(following.newest, at)
         return following
 
-    def _find_places(
+    def _find_files(
         self, tables: pa.Array, commits: pa.Array, backfill: bool
     ) -> Iterator[tuple[NextFile[AnyContent], pa.Array]]:
         """The files that the rows of a batch go into, and which rows of it, as a mask: those that

@@ -130,12 +130,12 @@ class Row(NamedTuple):
     """A ``Taken`` that is a row of a batch."""
 
     rows: Changed
-    place: int
+    row: int
     database: str
 
     def decode(self) -> Change:
         """As ``Taken.decode``."""
-        alone = replace(self.rows, batch=self.rows.batch.slice(self.place, 1))
+        alone = replace(self.rows, batch=self.rows.batch.slice(self.row, 1))
         (change,) = iterate_changes(alone, self.database)
         return change
 
@@ -213,7 +213,7 @@ def list_encoded(
     ``others`` are the headers of the envelope."""
     names = ("table", "key", "value", CHANGE_ID_COLUMN)
     tables, keys, values, ids = (messages.column(name).to_pylist() for name in names)
-    place, count = 0, len(ids)
+    index, count = 0, len(ids)
     for at in range(count):
         if values[at] is None:
             continue
@@ -222,8 +222,8 @@ def list_encoded(
         both: tuple[Message, ...] = (message,)
         if at + 1 < count and values[at + 1] is None:
             both = (message, Message(keys[at], None, headers))
-        yield Encoded(ids[at], tables[at], both, Row(rows, place, database))
-        place += 1
+        yield Encoded(ids[at], tables[at], both, Row(rows, index, database))
+        index += 1
 
 
 def choose_each(retrying: RetryingSink, sink: ChangeSink, database: str) -> EachChange:

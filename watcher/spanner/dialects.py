@@ -297,15 +297,15 @@ class PostgreSql(SqlDialect):
 
     def place_parameters(self, sql: str) -> tuple[str, dict[str, str]]:
         """As ``SqlDialect.place_parameters``: ``$1`` is sent under the name ``p1``."""
-        places: dict[str, int] = {}
+        numbers: dict[str, int] = {}
 
         def number(match: re.Match[str]) -> str:
             if match[1] is None:
                 return match[0]
-            return f"${places.setdefault(match[1], len(places) + 1)}"
+            return f"${numbers.setdefault(match[1], len(numbers) + 1)}"
 
         text = POSTGRESQL_PARAMETER.sub(number, sql)
-        return text, {name: f"p{place}" for name, place in places.items()}
+        return text, {name: f"p{number}" for name, number in numbers.items()}
 
 
 GOOGLESQL, POSTGRESQL = GoogleSql(), PostgreSql()

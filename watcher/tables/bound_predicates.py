@@ -23,9 +23,9 @@ from watcher.tables.predicates import (
     IsNull,
     Literal,
     Matches,
+    MatchKind,
     Negation,
     OtherColumn,
-    Place,
     Predicate,
 )
 
@@ -96,12 +96,12 @@ class Lookup:
             return Negation(Compare(column, GREATER[sign], literal))
         return Compare(column, sign, literal)
 
-    def match(self, name: str, place: Place, text: Literal) -> Predicate:
+    def match(self, name: str, kind: MatchKind, text: Literal) -> Predicate:
         """A search in a text. Raises ConfigurationError."""
         column = self.find(name)
         if self._found[column].code is not TypeCode.STRING:
             raise self._refuse(column, "STARTS_WITH and LIKE are for a STRING")
-        return Matches(column, place, self._convert(column, "=", text))
+        return Matches(column, kind, self._convert(column, "=", text))
 
     def match_any(self, name: str, values: tuple[Literal, ...]) -> Predicate:
         """One of some values. Raises ConfigurationError."""
@@ -160,8 +160,8 @@ def bind(predicate: Predicate, lookup: Lookup) -> Predicate:
             return lookup.compare(name, sign, value)
         case Among(name, values):
             return lookup.match_any(name, values)
-        case Matches(name, place, text):
-            return lookup.match(name, place, text)
+        case Matches(name, kind, text):
+            return lookup.match(name, kind, text)
         case Negation(operand):
             return Negation(bind(operand, lookup))
         case Every(operands):

@@ -54,14 +54,14 @@ class MaskKey:
     @classmethod
     def __get_pydantic_core_schema__(cls, _: object, __: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            read_place, serialization=core_schema.plain_serializer_function_ser_schema(str)
+            read_key_source, serialization=core_schema.plain_serializer_function_ser_schema(str)
         )
 
     def __str__(self) -> str:
         return f"env:{self.env}" if self.env is not None else f"file:{self.file}"
 
 
-def read_place(given: object) -> MaskKey:
+def read_key_source(given: object) -> MaskKey:
     """Where a key is, from settings. Raises ValueError, for pydantic, that does not show what was
     given: it may be the key."""
     if isinstance(given, MaskKey):
@@ -93,15 +93,15 @@ class Mask:
 
 
 @lru_cache(maxsize=16)
-def read_key(place: MaskKey) -> bytes:
+def read_key(source: MaskKey) -> bytes:
     """As ``MaskKey.read``, once a process."""
-    if place.env is not None:
-        if place.env not in os.environ:
-            raise ConfigurationError(f"mask_key: the environment variable {place.env} is not set")
-        key, where = os.environ[place.env], f"the environment variable {place.env}"
+    if source.env is not None:
+        if source.env not in os.environ:
+            raise ConfigurationError(f"mask_key: the environment variable {source.env} is not set")
+        key, where = os.environ[source.env], f"the environment variable {source.env}"
     else:
-        assert place.file is not None, "a place is one of the two"
-        key, where = read_text_file(place.file).removesuffix("\n"), f"the file {place.file}"
+        assert source.file is not None, "a source is one of the two"
+        key, where = read_text_file(source.file).removesuffix("\n"), f"the file {source.file}"
     if len(key) < KEY_CHARACTERS_MIN:
         raise ConfigurationError(
             f"mask_key: {where} has fewer than {KEY_CHARACTERS_MIN} characters, so that hashes"

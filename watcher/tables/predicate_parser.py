@@ -19,9 +19,9 @@ from watcher.tables.predicates import (
     IsNull,
     Literal,
     Matches,
+    MatchKind,
     Negation,
     OtherColumn,
-    Place,
     Predicate,
     RowFilter,
 )
@@ -80,8 +80,8 @@ class Parser:
 
     def _refuse_token(self, expected: str) -> ConfigurationError:
         found = repr(self._token.text) if self._token.text else "the end"
-        place = f"at column {self._token.start + 1}: expected {expected}, found {found}"
-        return refuse(self._text, f"is not a condition {place}")
+        why = f"at column {self._token.start + 1}: expected {expected}, found {found}"
+        return refuse(self._text, f"is not a condition {why}")
 
     def _read_either(self) -> Predicate:
         self._depth += 1
@@ -142,7 +142,7 @@ class Parser:
         self._expect(",")
         text = self._read_value()
         self._expect(")")
-        return Matches(column, Place.START, text)
+        return Matches(column, MatchKind.START, text)
 
     def _read_pattern(self, column: str) -> Predicate:
         """A pattern of LIKE with % at its ends only."""
@@ -157,8 +157,8 @@ class Parser:
         before, after = pattern.startswith("%"), pattern.endswith("%")
         if not before and not after:
             return Compare(column, "=", pattern)
-        place = Place.START if not before else Place.ANYWHERE if after else Place.END
-        return Matches(column, place, inside)
+        kind = MatchKind.START if not before else MatchKind.ANYWHERE if after else MatchKind.END
+        return Matches(column, kind, inside)
 
     def _read_column(self) -> str:
         quoted = self._token.kind is TokenKind.QUOTED

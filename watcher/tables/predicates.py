@@ -19,8 +19,8 @@ Literal = str | int | bool | float | Decimal | date | bytes
 filters alone."""
 
 
-class Place(Enum):
-    """Where in a text another one is."""
+class MatchKind(Enum):
+    """Which part of a text another one is."""
 
     START = "STARTS_WITH"
     END = "ENDS_WITH"
@@ -60,10 +60,10 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The text of the column has another one at a place."""
+    """The text of the column begins or ends with another one, or contains it."""
 
     column: str
-    place: Place
+    kind: MatchKind
     text: Literal
 
 

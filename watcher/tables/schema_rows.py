@@ -55,16 +55,16 @@ def build_schema(texts: Iterable[str], dialect: Dialect = Dialect.GOOGLESQL) -> 
 def parse_fields(text: str) -> Row:
     """The values of a row: ``-`` is NULL, any other begins with its length and a colon."""
     values: list[str | None] = []
-    place = 0
-    while place < len(text):
-        if text[place] == "-":
+    offset = 0
+    while offset < len(text):
+        if text[offset] == "-":
             values.append(None)
-            place += 1
+            offset += 1
             continue
-        colon = text.index(":", place)
-        end = colon + 1 + int(text[place:colon])
+        colon = text.index(":", offset)
+        end = colon + 1 + int(text[offset:colon])
         values.append(text[colon + 1 : end])
-        place = end
+        offset = end
     return tuple(values)
 
 

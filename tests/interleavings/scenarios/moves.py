@@ -23,7 +23,7 @@ from watcher.consumers.leases import Consumers
 from watcher.consumers.merging import merge_parts
 from watcher.consumers.moving import End, move_consumer
 from watcher.consumers.positions import Position, SpannerPositions
-from watcher.consumers.positions.fences import Place
+from watcher.consumers.positions.fences import Location
 from watcher.consumers.positions.unregister import unregister
 from watcher.consumers.positions.values import TABLE as POSITIONS
 from watcher.consumers.states import ConsumerProgress, State
@@ -238,7 +238,7 @@ def run_twice(run: Run) -> None:
 def rename(run: Run) -> None:
     """An operator gives A the name B. Raises as ``move_consumer``."""
     address = run.world.address.path
-    old, new = (End(run.database, Place(name, address, POSITIONS)) for name in ("a", "b"))
+    old, new = (End(run.database, Location(name, address, POSITIONS)) for name in ("a", "b"))
     move_consumer(old, new)
 
 

@@ -29,7 +29,7 @@ class Lineage:
         """Those that had other parents when they were announced."""
         self._missing: dict[str, int] = {}
         """How many parents of those are not read."""
-        self._places: dict[str, tuple[int, int, str]] = {}
+        self._turns: dict[str, tuple[int, int, str]] = {}
         self._children: dict[str, list[str]] = {}
         """Those that wait for a partition."""
 
@@ -44,9 +44,9 @@ class Lineage:
         self._missing[token] = len(unread)
         for parent in unread:
             self._children.setdefault(parent, []).append(token)
-        place = (child.start, len(self._read) + len(self._waiting), token)
-        heappush(self._blocked if unread else self._ready, place)
-        self._places[token] = place
+        turn = (child.start, len(self._read) + len(self._waiting), token)
+        heappush(self._blocked if unread else self._ready, turn)
+        self._turns[token] = turn
         return True
 
     def take_next(self) -> ChildPartition | None:
@@ -64,7 +64,7 @@ class Lineage:
         for token in self._children.pop(child.token, ()):
             self._missing[token] -= 1
             if not self._missing[token] and token in self._waiting:
-                heappush(self._ready, self._places[token])
+                heappush(self._ready, self._turns[token])
         return child
 
     def _pop(self, queue: Queue) -> ChildPartition | None:

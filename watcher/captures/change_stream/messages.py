@@ -84,7 +84,7 @@ def decode_mod(
 
 
 def encode_values(values: Iterable[Message], names: Sequence[str]) -> str:
-    """An object of JSON. A value names its column by its place in the record."""
+    """An object of JSON. A value names its column by its index in the record."""
     return DUMP({names[each.column_metadata_index]: convert_value(each.value) for each in values})
 
 

@@ -39,7 +39,7 @@ Identity = tuple[str, str, str]
 
 
 @dataclass(slots=True)
-class Place:
+class PartitionProgress:
     """How far a partition was read: everything below ``at``, and ``taken`` at it.
 
     ``sources`` are the partitions that it waits for, at a record of the timestamp ``at``. Its
@@ -86,7 +86,7 @@ class MovingKeys:
     """The partitions of one window: which are to be read, which wait for others."""
 
     def __init__(self) -> None:
-        self._unfinished: dict[Partition, Place] = {}
+        self._unfinished: dict[Partition, PartitionProgress] = {}
         self._untouched: list[tuple[int, int, Partition]] = []
         """A heap of those that were not taken yet, by where they begin, then as announced."""
         self._taken: dict[Partition, int] = {}
@@ -102,19 +102,19 @@ class MovingKeys:
             partition = (function, token)
             if partition in self._finished or partition in self._unfinished:
                 continue
-            place = Place(partition, started.timestamp, at or started.timestamp)
-            self._unfinished[partition] = place
+            progress = PartitionProgress(partition, started.timestamp, at or started.timestamp)
+            self._unfinished[partition] = progress
             self._count += 1
-            heappush(self._untouched, (place.at, self._count, partition))
+            heappush(self._untouched, (progress.at, self._count, partition))
 
-    def finish(self, place: Place) -> None:
+    def finish(self, progress: PartitionProgress) -> None:
         """A partition has been read to its end, or to the window's."""
-        del self._unfinished[place.partition]
-        del self._taken[place.partition]
-        self._finished.add(place.partition)
-        self._finished_tokens.add(place.token)
+        del self._unfinished[progress.partition]
+        del self._taken[progress.partition]
+        self._finished.add(progress.partition)
+        self._finished_tokens.add(progress.token)
 
-    def take_next(self) -> Place | None:
+    def take_next(self) -> PartitionProgress | None:
         """The partition to be read now; None when all were read.
 
         Where each waits for another one (two that exchange keys at one timestamp), the one that
@@ -132,29 +132,29 @@ class MovingKeys:
         if self._untouched[:1] == [first]:
             heappop(self._untouched)
             self._taken[first[2]] = first[1]
-        place = self._unfinished[first[2]]
-        place.sources = ()
-        return place
+        progress = self._unfinished[first[2]]
+        progress.sources = ()
+        return progress
 
-    def may_go_on(self, place: Place) -> bool:
+    def may_go_on(self, progress: PartitionProgress) -> bool:
         """True when every partition that keys came from was read up to the move."""
-        return all(self._is_past(source, place) for source in place.sources)
+        return all(self._is_past(source, progress) for source in progress.sources)
 
-    def _is_past(self, source: str, place: Place) -> bool:
-        """Whether a source was read up to the move. A source that the place's own function does not
-        have is in another one; one that nobody has announced yet is still to be: until then all
-        others are read. That of a placement which is not read at all never is."""
-        own = (place.partition[0], source)
-        if own in self._finished or own == place.partition:
+    def _is_past(self, source: str, progress: PartitionProgress) -> bool:
+        """Whether a source was read up to the move. A source that the function of the
+        partition does not have is in another one; one that nobody has announced yet is still to be:
+        until then all others are read. That of a placement which is not read at all never is."""
+        own = (progress.partition[0], source)
+        if own in self._finished or own == progress.partition:
             return True
         known = self._unfinished.get(own)
         if known is not None:
-            return known.at > place.at
+            return known.at > progress.at
         if source in self._finished_tokens:
             return True
-        others = [p for p in self._unfinished.values() if p.partition != place.partition]
+        others = [p for p in self._unfinished.values() if p.partition != progress.partition]
         elsewhere = [each for each in others if each.token == source]
-        return all(each.at > place.at for each in elsewhere or others)
+        return all(each.at > progress.at for each in elsewhere or others)
 
 
 def read_moving_keys(
@@ -172,30 +172,30 @@ def read_moving_keys(
         for record in query(function, None, start, end):
             if isinstance(record, PartitionStart):
                 moving.announce(function, record, max(record.timestamp, start + 1))
-    while (place := moving.take_next()) is not None:
-        with closing(query(*place.partition, place.opens_at, end)) as records:
-            for change in read_on(moving, place, records):
-                yield place.token, change
+    while (progress := moving.take_next()) is not None:
+        with closing(query(*progress.partition, progress.opens_at, end)) as records:
+            for change in read_on(moving, progress, records):
+                yield progress.token, change
 
 
 def read_on(
-    moving: MovingKeys, place: Place, records: Iterable[MovingRecord]
+    moving: MovingKeys, progress: PartitionProgress, records: Iterable[MovingRecord]
 ) -> Iterator[DataRecord]:
     """The changes of a partition, until it ends, the window ends, or it has to wait."""
     for record in records:
-        if not place.take(record):
+        if not progress.take(record):
             continue
         if isinstance(record, DataRecord):
             yield record
         elif isinstance(record, PartitionStart):
-            moving.announce(place.partition[0], record)
+            moving.announce(progress.partition[0], record)
         elif isinstance(record, PartitionEnd):
             break
         elif isinstance(record, PartitionMove):
-            place.sources = record.sources
-            if not moving.may_go_on(place):
+            progress.sources = record.sources
+            if not moving.may_go_on(progress):
                 return
-    moving.finish(place)
+    moving.finish(progress)
 
 
 def identify(

@@ -28,27 +28,27 @@ def walk_partitions(
     lineage = Lineage(part.window.end)
     ahead = StartedQueries(query, reach)
     start = max(part.window.start + 1, part.began)
-    place: ChildPartition | None = ChildPartition(part.token or "", (), start)
-    while place is not None:
-        if place.start <= reach.end:
-            yield from walk_partition(part, place, ahead, reach, lineage)
-        place = lineage.take_next()
+    child: ChildPartition | None = ChildPartition(part.token or "", (), start)
+    while child is not None:
+        if child.start <= reach.end:
+            yield from walk_partition(part, child, ahead, reach, lineage)
+        child = lineage.take_next()
 
 
 def walk_partition(
     part: PartitionSlice,
-    place: ChildPartition,
+    child: ChildPartition,
     ahead: StartedQueries[Sized],
     reach: Reach,
     lineage: Lineage,
 ) -> Iterator[tuple[str, Sized]]:
     """The records of one partition; its children are announced, and asked for."""
-    for record in ahead.take(place):
+    for record in ahead.take(child):
         if isinstance(record, ChildPartition):
-            announced = part.with_partitions or is_child_reader(place.token, record)
+            announced = part.with_partitions or is_child_reader(child.token, record)
             if announced and lineage.announce(record):
                 ahead.start(record)
         elif not isinstance(record, Heartbeat):
             if isinstance(record, RecordSize) and record.commit_timestamp > reach.end:
                 return
-            yield place.token, record
+            yield child.token, record

@@ -81,14 +81,14 @@ TEXT_FIELDS = {
 FLAG_FIELDS = {"last_in_transaction_in_partition": 3, "system_transaction": 12}
 NUMBER_FIELDS = {"records_in_transaction": 9, "partitions_in_transaction": 10}
 COMMIT_FIELD, COLUMNS_FIELD, MODS_FIELD = 0, 5, 6
-"""The places of ``FIELDS`` by the names of ``rows.CHANGES``."""
+"""The indexes of ``FIELDS`` by the names of ``rows.CHANGES``."""
 
 
 @dataclass(frozen=True)
 class RecordColumns:
     """Data change records and their mods by column, named as those of ``rows.CHANGES``.
 
-    ``fields`` have a row a record, ``mods`` a row a mod; ``records`` are the places of the records
+    ``fields`` have a row a record, ``mods`` a row a mod; ``records`` are the indexes of the records
     that the mods belong to.
     """
 
@@ -184,24 +184,24 @@ def decode_chunk(values: Sequence[CompletedValues]) -> list[Record | RecordColum
 
 
 def split_members(members: Sequence[bytes], width: int) -> list[Sequence[bytes]]:
-    """The members of structs, all of one place together. Raises UnexpectedValueError where structs
+    """The members of structs, all of one index together. Raises UnexpectedValueError where structs
     have more or fewer."""
     if len(members) % width:
         raise UnexpectedValueError(f"Spanner sent structs that have not {width} members")
-    return [members[place::width] for place in range(width)]
+    return [members[index::width] for index in range(width)]
 
 
 def decode_columns(members: Sequence[Sequence[bytes]]) -> RecordColumns:
-    """Data change records from their fields, by place. Raises UnexpectedValueError or pyarrow's
+    """Data change records from their fields, by index. Raises UnexpectedValueError or pyarrow's
     ArrowInvalid for what is not as Spanner documents it."""
     commits = decode_timestamps(members[COMMIT_FIELD])
     if commits.null_count:
         raise UnexpectedValueError("Spanner sent a record without a commit timestamp")
     fields = {
         "commit_timestamp": commits,
-        **{name: decode_texts(members[place]) for name, place in TEXT_FIELDS.items()},
-        **{name: decode_flags(members[place]) for name, place in FLAG_FIELDS.items()},
-        **{name: decode_numbers(members[place]) for name, place in NUMBER_FIELDS.items()},
+        **{name: decode_texts(members[index]) for name, index in TEXT_FIELDS.items()},
+        **{name: decode_flags(members[index]) for name, index in FLAG_FIELDS.items()},
+        **{name: decode_numbers(members[index]) for name, index in NUMBER_FIELDS.items()},
     }
     check_words(fields["operation"], Operation)
     check_words(fields["captured"], ValueCapture)
@@ -244,14 +244,14 @@ def check_words(column: pa.Array, words: type[StrEnum]) -> None:
 
 
 def decode_shapes(tables: pa.Array, columns: Sequence[bytes]) -> tuple[pa.Array, tuple[Shape, ...]]:
-    """The place of each record's shape among the shapes that there are."""
+    """The index of each record's shape among the shapes that there are."""
     of_table = tables.dictionary_encode()
     of_columns = pa.array(columns, pa.binary()).dictionary_encode()
     kinds = len(of_columns.dictionary)
     codes = of_table.indices.to_numpy().astype(np.int64) * kinds + of_columns.indices.to_numpy()
     distinct, which = np.unique(codes, return_inverse=True)
     shapes: dict[Shape, int] = {}
-    places = [
+    indexes = [
         shapes.setdefault(
             decode_shape(
                 of_table.dictionary[code // kinds].as_py(),
@@ -261,7 +261,7 @@ def decode_shapes(tables: pa.Array, columns: Sequence[bytes]) -> tuple[pa.Array,
         )
         for code in distinct.tolist()
     ]
-    return pa.array(np.array(places, np.int32)[which], pa.int32()), tuple(shapes)
+    return pa.array(np.array(indexes, np.int32)[which], pa.int32()), tuple(shapes)
 
 
 def decode_mods(
@@ -312,10 +312,10 @@ def make_stream_rows(
     if not len(records):
         return None
     of_mods = fields.take(pa.array(records))
-    places, shapes = drop_unused(of_mods.column("shape"), columns.shapes)
+    indexes, shapes = drop_unused(of_mods.column("shape"), columns.shapes)
     arrays = {name: of_mods.column(name) for name in of_mods.schema.names}
     arrays |= {name: mods.column(name) for name in mods.schema.names}
-    arrays["shape"] = places
+    arrays["shape"] = indexes
     arrays["partition_token"] = pa.repeat(token, len(records))
     arrays["id"] = compute_change_ids(fields, mods, records)
     batch = pa.RecordBatch.from_arrays([arrays[name] for name in CHANGES.names], schema=CHANGES)
@@ -340,10 +340,10 @@ def accept_records(fields: pa.RecordBatch, change_filter: ChangeFilter) -> NDArr
     return None if all(verdicts) else np.array(verdicts)[which]
 
 
-def drop_unused(places: pa.Array, shapes: tuple[Shape, ...]) -> tuple[pa.Array, tuple[Shape, ...]]:
-    """The shapes that changes have, and the place of each change's among them."""
-    used, which = np.unique(places.to_numpy(), return_inverse=True)
-    return pa.array(which, pa.int32()), tuple(shapes[place] for place in used.tolist())
+def drop_unused(indexes: pa.Array, shapes: tuple[Shape, ...]) -> tuple[pa.Array, tuple[Shape, ...]]:
+    """The shapes that changes have, and the index of each change's among them."""
+    used, which = np.unique(indexes.to_numpy(), return_inverse=True)
+    return pa.array(which, pa.int32()), tuple(shapes[index] for index in used.tolist())
 
 
 def compute_change_ids(

@@ -102,12 +102,12 @@ def decode_shape(table: str, columns: bytes) -> Shape:
     """The columns of a record. Most records of a table have the same ones."""
     names: list[tuple[str, Type]] = []
     key: list[str] = []
-    places: list[int] = []
+    positions: list[int] = []
     for each in parse_list(columns):
-        name, type_, of_key, place = parse_list(each)
+        name, type_, of_key, position = parse_list(each)
         text = parse_cell(name).text
         names.append((text, decode_type(json.loads(parse_cell(type_).text))))
-        places.append(int(parse_cell(place).text))
+        positions.append(int(parse_cell(position).text))
         if parse_cell(of_key).boolean:
             key.append(text)
-    return Shape(table, tuple(names), tuple(key), tuple(places))
+    return Shape(table, tuple(names), tuple(key), tuple(positions))

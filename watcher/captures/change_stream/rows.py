@@ -44,7 +44,7 @@ CHANGES = pa.schema(
     ]
 )
 """A row a change. ``key``, ``new_values`` and ``old_values`` are JSON as Spanner sends it;
-``shape`` is the place in ``StreamRows.shapes``."""
+``shape`` is the index in ``StreamRows.shapes``."""
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ def order_key(shape: Shape, keys: Mapping[str, tuple[str, ...]]) -> Shape:
 
 
 def compute_change_ids(record: DataRecord) -> Iterator[str]:
-    """Digests of table, key, commit timestamp and place in the transaction: the same on every
+    """Digests of table, key, commit timestamp and number in the transaction: the same on every
     delivery."""
     stamp = format_timestamp(record.commit_timestamp)
     head = f"{record.shape.table}\n{stamp}\n{record.transaction_id}\n{record.sequence}\n"

@@ -35,15 +35,15 @@ class StartedQueries(Generic[Sized]):
         self._reach = reach
         self._started: dict[str, Iterator[Sized | Heartbeat | ChildPartition]] = {}
 
-    def start(self, place: ChildPartition) -> None:
+    def start(self, child: ChildPartition) -> None:
         """A partition is going to be read."""
-        if len(self._started) < AHEAD and place.start <= self._reach.end:
-            self._started[place.token] = self._ask(place)
+        if len(self._started) < AHEAD and child.start <= self._reach.end:
+            self._started[child.token] = self._ask(child)
 
-    def take(self, place: ChildPartition) -> Iterator[Sized | Heartbeat | ChildPartition]:
+    def take(self, child: ChildPartition) -> Iterator[Sized | Heartbeat | ChildPartition]:
         """The records of a partition whose turn it is."""
-        started = self._started.pop(place.token, None)
-        return started if started is not None else self._ask(place)
+        started = self._started.pop(child.token, None)
+        return started if started is not None else self._ask(child)
 
-    def _ask(self, place: ChildPartition) -> Iterator[Sized | Heartbeat | ChildPartition]:
-        return self._query(place.token or None, place.start, self._reach.end)
+    def _ask(self, child: ChildPartition) -> Iterator[Sized | Heartbeat | ChildPartition]:
+        return self._query(child.token or None, child.start, self._reach.end)

@@ -22,7 +22,7 @@ if to_run(__name__):
     from watcher.consumers import backups
     from watcher.consumers.audit import Audit
     from watcher.consumers.moving import End
-    from watcher.consumers.positions.fences import Place
+    from watcher.consumers.positions.fences import Location
     from watcher.model.errors import ConfigurationError
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect
@@ -47,7 +47,7 @@ def backup(
     """
     address = DatabaseAddress.parse(database)
     backups.prove_writable(file)
-    end = End(connect(address), Place(consumer, str(address), positions_table))
+    end = End(connect(address), Location(consumer, str(address), positions_table))
     saved = backups.back_up(end, file)
     report = describe(saved, file)
     if json_output:
@@ -93,7 +93,7 @@ def restore(
             f" in {address.path} unless it was restored from there: use --other-database then"
         )
     client, name = connect(address), saved.consumer.name
-    end = End(client, Place(name, str(address), positions_table))
+    end = End(client, Location(name, str(address), positions_table))
     audit = Audit(client, positions_table)
     with nullcontext() if dry_run else audit.record("restore", name, file=file):
         lost = backups.restore(end, saved, replace, accept_loss, dry_run)

@@ -20,7 +20,7 @@ from watcher.process.terminal.loading import to_run
 if to_run(__name__):
     from watcher.consumers.audit import Audit
     from watcher.consumers.moving import End, move_consumer
-    from watcher.consumers.positions.fences import Place
+    from watcher.consumers.positions.fences import Location
     from watcher.spanner.address import DatabaseAddress
     from watcher.spanner.database import connect
 
@@ -47,8 +47,8 @@ def command(
     """
     address = DatabaseAddress.parse_for_writes(database)
     other = address if to_database is None else DatabaseAddress.parse_for_writes(to_database)
-    source = End(connect(address), Place(name, str(address), positions_table))
-    target = End(connect(other), Place(new_name, str(other), positions_table))
+    source = End(connect(address), Location(name, str(address), positions_table))
+    target = End(connect(other), Location(new_name, str(other), positions_table))
     audit = Audit(source.database, positions_table)
     entry = audit.record("move", name, to=new_name, database=str(other))
     with nullcontext() if dry_run else entry:
@@ -66,4 +66,4 @@ def command(
         )
         return
     done = "would be" if dry_run else "is"
-    CONSOLE.print(f"{name}: it {done} {target.place.describe()}")
+    CONSOLE.print(f"{name}: it {done} {target.location.describe()}")

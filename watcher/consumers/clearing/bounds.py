@@ -186,17 +186,17 @@ def list_awaited(
     positions = [each for each in positions if each.consumer not in streamed]
     if table.change_sets is not None:
         least = find_least_positions(positions)
-        places = {consumer: Slowest(consumer, micros) for consumer, micros in least.items()}
+        slowest = {consumer: Slowest(consumer, micros) for consumer, micros in least.items()}
         polling = list(selections)
     else:
-        places = {
+        slowest = {
             each.consumer: Slowest(each.consumer, each.micros)
             for each in positions
             if each.table == table.name
         }
         polling = [name for name, each in selections.items() if each.includes(table.name)]
     unregistered = {name: Slowest(name, BEGINNING, registered=False) for name in polling}
-    return list((unregistered | places).values())
+    return list((unregistered | slowest).values())
 
 
 def find_least_positions(positions: Sequence[Position]) -> dict[str, int]:

@@ -31,7 +31,7 @@ def is_alive(sql: SqlDialect, now: str = "CURRENT_TIMESTAMP") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A consumer: its name, the address of its database, its table of positions."""
 
     consumer: str
@@ -45,22 +45,22 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NameFence:
-    """What keeps instances from a name; ``kind`` is its owner, ``place`` where the consumer went,
-    or whence it comes."""
+    """What keeps instances from a name; ``kind`` is its owner, ``location`` where the consumer
+    went, or whence it comes."""
 
     kind: str
-    place: Place
+    location: Location
 
     def to_text(self) -> str:
         """The reason that is stored."""
-        return WORDS[self.kind] + json.dumps(astuple(self.place), ensure_ascii=False)
+        return WORDS[self.kind] + json.dumps(astuple(self.location), ensure_ascii=False)
 
     @classmethod
     def parse(cls, owner: str | None, reason: str | None) -> NameFence | None:
         """The fence that a row of the table of leases is; None for one of an instance."""
         if owner is None or reason is None or owner not in WORDS:
             return None
-        return cls(owner, Place(*json.loads(reason.removeprefix(WORDS[owner]))))
+        return cls(owner, Location(*json.loads(reason.removeprefix(WORDS[owner]))))
 
 
 def check_name(consumer: str, fence: NameFence | None) -> None:
@@ -69,10 +69,10 @@ def check_name(consumer: str, fence: NameFence | None) -> None:
         return
     if fence.kind == MOVED:
         raise ConsumerMovedError(
-            f"consumer '{consumer}' was moved to {fence.place.describe()}, and this name cannot"
+            f"consumer '{consumer}' was moved to {fence.location.describe()}, and this name cannot"
             " deliver any more: use that one"
         )
     raise ConsumerMovedError(
-        f"consumer '{consumer}' is being moved here from {fence.place.describe()}, and that is not"
-        " done: run the same 'spanner-watcher ctl move' again, or go on there"
+        f"consumer '{consumer}' is being moved here from {fence.location.describe()}, and that is"
+        " not done: run the same 'spanner-watcher ctl move' again, or go on there"
     )

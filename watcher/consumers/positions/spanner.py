@@ -1,4 +1,4 @@
-"""Positions in tables of a Spanner database: the place that several machines share."""
+"""Positions in tables of a Spanner database: which several machines share."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TABLE = "SpannerWatcherPositions"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A consumer's place in the changes of one table; ``micros`` is the end of its last window."""
+    """How far a consumer is in one table; ``micros`` is the end of its last window."""
 
     consumer: str
     table: str

@@ -36,9 +36,9 @@ def encode_longs(column: pa.Array) -> pa.Array:
     groups = zigzag[:, None] >> shifts
     lengths = np.maximum((groups != 0).sum(axis=1), 1)
     octets = (groups & np.uint64(GROUP_MASK)).astype(np.uint8)
-    places = np.arange(GROUPS)
-    octets[places < lengths[:, None] - 1] |= MORE
-    return build_column(lengths, octets[places < lengths[:, None]])
+    indexes = np.arange(GROUPS)
+    octets[indexes < lengths[:, None] - 1] |= MORE
+    return build_column(lengths, octets[indexes < lengths[:, None]])
 
 
 def encode_texts(column: pa.Array) -> pa.Array:

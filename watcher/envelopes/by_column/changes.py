@@ -23,7 +23,7 @@ CellColumns = dict[str, pa.Array]
 @dataclass(frozen=True)
 class ChangeColumns:
     """Changes of one shape and kind. ``commits`` are in microseconds since 1970; ``origin`` has the
-    columns that only a change stream fills. ``places`` says where they are in their batch; None if
+    columns that only a change stream fills. ``indexes`` says where they are in their batch; None if
     they are all of it. What costs much is made when it is asked for: ids, and the cells of the
     layers KEY, in the order of the primary key, NEW, and OLD, in that of the capture."""
 
@@ -33,7 +33,7 @@ class ChangeColumns:
     commits: pa.Array
     shards: pa.Array
     origin: pa.RecordBatch | None
-    places: NDArray[np.int64] | None
+    indexes: NDArray[np.int64] | None
     make_ids: Callable[[], pa.Array]
     render: Callable[[Layer], CellColumns]
 

@@ -30,9 +30,9 @@ def render_parts(
         return pa.RecordBatch.from_pylist([], schema)
     if len(parts) == 1 or not len(schema):
         return batches[0]
-    places = np.concatenate([part.places for part in parts if part.places is not None])
+    indexes = np.concatenate([part.indexes for part in parts if part.indexes is not None])
     (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return batch.take(pa.array(np.argsort(places, kind="stable")))
+    return batch.take(pa.array(np.argsort(indexes, kind="stable")))
 
 
 def split_by_kind(rows: Changed, style: CellStyle) -> Iterator[ChangeColumns]:
@@ -41,12 +41,12 @@ def split_by_kind(rows: Changed, style: CellStyle) -> Iterator[ChangeColumns]:
         return
     groups = group_rows(list_distinctions(rows))
     for group in groups:
-        places = group if len(groups) > 1 else None
-        batch = rows.batch if places is None else rows.batch.take(pa.array(places))
+        indexes = group if len(groups) > 1 else None
+        batch = rows.batch if indexes is None else rows.batch.take(pa.array(indexes))
         if isinstance(rows, TableRows):
-            yield list_polled(replace(rows, batch=batch), style, places)
+            yield list_polled(replace(rows, batch=batch), style, indexes)
         else:
-            yield list_sent(replace(rows, batch=batch), style, places)
+            yield list_sent(replace(rows, batch=batch), style, indexes)
 
 
 def list_distinctions(rows: Changed) -> Sequence[pa.Array]:
@@ -58,7 +58,7 @@ def list_distinctions(rows: Changed) -> Sequence[pa.Array]:
 
 
 def group_rows(columns: Sequence[pa.Array]) -> list[NDArray[np.int64]]:
-    """The places of the rows that are the same in all columns."""
+    """The indexes of the rows that are the same in all columns."""
     codes = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         encoded = column.dictionary_encode()

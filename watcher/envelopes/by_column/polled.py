@@ -19,7 +19,7 @@ from watcher.model.change import Shape, ValueCapture
 
 
 def list_polled(
-    rows: TableRows, style: CellStyle, places: NDArray[np.int64] | None
+    rows: TableRows, style: CellStyle, indexes: NDArray[np.int64] | None
 ) -> ChangeColumns:
     """Rows that are all deleted, or all not: ``captures.changes.iterate_row_changes`` by column."""
     table, batch = rows.table, rows.batch
@@ -34,7 +34,7 @@ def list_polled(
         commits=pc.fill_null(commits, rows.window.end),
         shards=shards if pa.types.is_integer(shards.type) else pa.nulls(len(shards), pa.int64()),
         origin=None,
-        places=places,
+        indexes=indexes,
         make_ids=partial(compute_change_ids, rows),
         render=partial(render_layer, batch, shape, style),
     )

@@ -26,7 +26,7 @@ KINDS = ("shape", "operation", "captured", "new_values", "old_values")
 
 
 def list_sent(
-    rows: StreamRows, style: CellStyle, places: NDArray[np.int64] | None
+    rows: StreamRows, style: CellStyle, indexes: NDArray[np.int64] | None
 ) -> ChangeColumns:
     """Changes of one shape and kind: ``iterate_stream_changes`` by column."""
     (first,) = rows.batch.slice(0, 1).select(KINDS).to_pylist()
@@ -45,7 +45,7 @@ def list_sent(
         commits=rows.batch.column("commit_timestamp").cast(pa.int64()),
         shards=pa.nulls(rows.batch.num_rows, pa.int64()),
         origin=rows.batch,
-        places=places,
+        indexes=indexes,
         make_ids=partial(rows.batch.column, "id"),
         render=partial(render_layer, rows.batch, shape, style),
     )

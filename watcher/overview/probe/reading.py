@@ -70,12 +70,12 @@ def probe_partitions(context: ProbeContext) -> Observation:
             row[0] for row in snapshot.read(context.marked.name, (KEY,), KeySet(all_=True))
         )
     partitions = stream.partition(statement, at)
-    place = [name for name, _ in statements.list_selected_columns(context.marked, ())].index(KEY)
+    index = [name for name, _ in statements.list_selected_columns(context.marked, ())].index(KEY)
     width = len(statements.list_selected_columns(context.marked, ()))
     found = sorted(
         int(parse_cell(value).text)
         for partition in partitions
-        for value in read_values(stream.read_partition(statement, partition, False))[place::width]
+        for value in read_values(stream.read_partition(statement, partition, False))[index::width]
     )
     what = (context.marked.name, (KEY,), KeyRange())
     ranges = stream.partition_range(*what, at)

@@ -54,12 +54,12 @@ def read_stream(context: ProbeContext, start: int, end: int) -> Iterator[tuple[s
     for record in query_stream(context, None, start, end):
         if isinstance(record, ChildPartition):
             lineage.announce(record)
-    while (place := lineage.take_next()) is not None:
-        for record in query_stream(context, place.token, max(place.start, start), end):
+    while (child := lineage.take_next()) is not None:
+        for record in query_stream(context, child.token, max(child.start, start), end):
             if isinstance(record, ChildPartition):
                 lineage.announce(record)
             elif isinstance(record, DataRecord):
-                yield place.token, record
+                yield child.token, record
 
 
 def list_changes(context: ProbeContext, start: int, end: int) -> list[Key]:

@@ -87,7 +87,7 @@ def add_option(name: str, path: Path) -> str:
     return f'{os.environ.get(SUBMIT_OPTIONS, "")} {SILENT} "{name}={quoted}"'.lstrip()
 
 
-def require_place() -> Path:
+def require_archive_path() -> Path:
     """As ``name_archive``. Raises JavaNotFoundError, ConfigurationError, and WatcherError where
     there is no Spark."""
     ensure_java()
@@ -103,7 +103,7 @@ def make_archive() -> ClassArchive:
     Raises JavaNotFoundError, ConfigurationError, FileWriteError, and WatcherError where Java writes
     no archive.
     """
-    path, began = require_place(), time.monotonic()
+    path, began = require_archive_path(), time.monotonic()
     make_folder(path.parent)
     with explain(path), tempfile.TemporaryDirectory(dir=path.parent) as folder:
         unfinished = Path(folder, path.name)

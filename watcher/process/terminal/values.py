@@ -50,25 +50,25 @@ def to_file(path: Path | None) -> Path | None:
     """The callback of an option that names a file to be written. Raises BadParameter before there
     is anything to write into it, instead of after it."""
     if path is not None:
-        check_place(path, path.parent, os.path.isdir, "is a folder: name a file in it")
+        check_path(path, path.parent, os.path.isdir, "is a folder: name a file in it")
     return path
 
 
 def to_folder(path: Path | None) -> Path | None:
     """As ``to_file``, for a folder, which is made where it is missing."""
     if path is not None:
-        check_place(path, path, lambda each: os.path.lexists(each) and not os.path.isdir(each))
+        check_path(path, path, lambda each: os.path.lexists(each) and not os.path.isdir(each))
     return path
 
 
 def to_new_folder(path: Path | None) -> Path | None:
     """As ``to_folder``, for one that must not be there yet."""
     if path is not None:
-        check_place(path, path, os.path.lexists, "exists: name a new folder")
+        check_path(path, path, os.path.lexists, "exists: name a new folder")
     return path
 
 
-def check_place(
+def check_path(
     path: Path,
     folder: Path,
     is_wrong: Callable[[Path], bool],

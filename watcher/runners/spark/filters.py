@@ -39,8 +39,8 @@ from watcher.tables.predicates import (
     Every,
     Literal,
     Matches,
+    MatchKind,
     Negation,
-    Place,
     Predicate,
 )
 
@@ -51,10 +51,10 @@ COMPARISONS: Mapping[type[Filter], str] = {
     LessThan: "<",
     LessThanOrEqual: "<=",
 }
-SEARCHES: Mapping[type[Filter], Place] = {
-    StringStartsWith: Place.START,
-    StringEndsWith: Place.END,
-    StringContains: Place.ANYWHERE,
+SEARCHES: Mapping[type[Filter], MatchKind] = {
+    StringStartsWith: MatchKind.START,
+    StringEndsWith: MatchKind.END,
+    StringContains: MatchKind.ANYWHERE,
 }
 VALUES_MAX = 500
 """More values of an IN are left to Spark: a statement has a bounded number of parameters."""

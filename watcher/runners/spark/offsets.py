@@ -33,7 +33,7 @@ Offset = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetPlace:
+class OffsetContent:
     """What an offset says. ``position`` is None for the very first one; ``began`` is None but in
     the first end, where None of ``began_at`` is a backfill. ``tables`` is None where the options
     name one table, and in offsets of earlier releases."""
@@ -73,11 +73,11 @@ class Offsets:
             offset["backfill"] = {"table": table, "after": key}
         return offset | {"from": began} if began is not None else offset
 
-    def parse(self, offset: Mapping[str, Any]) -> OffsetPlace:
+    def parse(self, offset: Mapping[str, Any]) -> OffsetContent:
         """What an offset says. Raises CheckpointError for another query's, or a later release's."""
         self._check(offset)
         if "position" not in offset:
-            return OffsetPlace(None)
+            return OffsetContent(None)
         stored = offset.get("backfill")
         backfill = None
         if stored is not None:
@@ -86,7 +86,7 @@ class Offsets:
         began = offset.get("from")
         at = parse_micros(began) if began not in (None, EARLIEST) else None
         tables = tuple(offset["tables"]) if "tables" in offset else None
-        return OffsetPlace(
+        return OffsetContent(
             parse_micros(offset["position"]), backfill, began is not None, at, tables
         )
 

@@ -11,7 +11,7 @@ from watcher.planning.limits import WindowLimit
 from watcher.runners.spark.scan import Scan
 from watcher.spanner.keys import Key
 
-BackfillPlace = tuple[str, Key | None]
+BackfillPoint = tuple[str, Key | None]
 """The table in progress, and its last key that was delivered."""
 
 
@@ -25,16 +25,16 @@ class Pages:
         self._known: tuple[str, list[Slice]] | None = None
 
     @property
-    def first(self) -> BackfillPlace:
+    def first(self) -> BackfillPoint:
         """Before anything is delivered."""
         return self._tables[0], None
 
-    def plan(self, at: int, place: BackfillPlace, limit: WindowLimit) -> BackfillPlace | None:
-        """Plans the next page of about as much as a limit says; the place after it, None at the
+    def plan(self, at: int, point: BackfillPoint, limit: WindowLimit) -> BackfillPoint | None:
+        """Plans the next page of about as much as a limit says; the point after it, None at the
         end."""
         self._planned = []
-        names = self._remaining_tables(place[0])
-        after, rows, size = place[1], limit.rows, float(limit.bytes)
+        names = self._remaining_tables(point[0])
+        after, rows, size = point[1], limit.rows, float(limit.bytes)
         for number, name in enumerate(names):
             average = self._capture(name).measure_row(at, after) if limit.bytes else 0.0
             most = WindowLimit(rows, max(1, round(size)) if limit.bytes else 0)
@@ -50,7 +50,7 @@ class Pages:
             after = None
         return None
 
-    def plan_between(self, at: int, start: BackfillPlace, end: BackfillPlace | None) -> list[Slice]:
+    def plan_between(self, at: int, start: BackfillPoint, end: BackfillPoint | None) -> list[Slice]:
         """The slices of a page that was planned by another process."""
         slices: list[Slice] = []
         after = start[1]

@@ -27,8 +27,8 @@ from watcher.planning.windows import (
 from watcher.runners.spark.ahead import SlicesAhead
 from watcher.runners.spark.backlog import Backlog
 from watcher.runners.spark.consumer import QueryConsumer
-from watcher.runners.spark.offsets import Offset, OffsetPlace, Offsets
-from watcher.runners.spark.pages import BackfillPlace
+from watcher.runners.spark.offsets import Offset, OffsetContent, Offsets
+from watcher.runners.spark.pages import BackfillPoint
 from watcher.runners.spark.query_tables import QueryTables
 from watcher.runners.spark.resolution import make_scan_selection
 from watcher.runners.spark.resolved_scan import QueryAnswers, ResolvedScan
@@ -81,21 +81,22 @@ class BatchPlanner:
 
     def plan_end(self, start: Offset, limit: ReadLimit) -> Offset:
         """Where the next batch ends."""
-        place = self.offsets.parse(start)
-        if place.position is not None:
+        content = self.offsets.parse(start)
+        if content.position is not None:
             self._register(
-                self._tables.list_starts(place.tables or self._tables.latest.scan.tables, place)
+                self._tables.list_starts(content.tables or self._tables.latest.scan.tables, content)
             )
         if self._consumer is not None and self._consumer.is_paused():
             return start
-        if place.backfill is not None:
-            assert place.position is not None
+        if content.backfill is not None:
+            assert content.position is not None
             if isinstance(limit, ReadEverything):
-                return self._plan_rest_end(place)
-            return self._plan_page_end(place.position, place.backfill, place.tables, limit, None)
-        if place.position is None and start["start"] == EARLIEST:
+                return self._plan_rest_end(content)
+            at, tables = content.position, content.tables
+            return self._plan_page_end(at, content.backfill, tables, limit, None)
+        if content.position is None and start["start"] == EARLIEST:
             return self._plan_first_page_end(limit)
-        return self._plan_window_end(start, place, limit)
+        return self._plan_window_end(start, content, limit)
 
     def _plan_first_page_end(self, limit: ReadLimit) -> Offset:
         """A backfill is of the tables as they are where it is registered."""
@@ -105,29 +106,29 @@ class BatchPlanner:
         first = self._tables.open_pages(at, tables).first
         return self._plan_page_end(at, first, tables, limit, EARLIEST)
 
-    def _plan_rest_end(self, place: OffsetPlace) -> Offset:
+    def _plan_rest_end(self, content: OffsetContent) -> Offset:
         """The end of what is left of a backfill, with the window that comes after it."""
         end = self._scan.queries.fetch_read_timestamp()
         current = self._tables.resolve_at(end)
-        current.check_tables(place.tables or ())
+        current.check_tables(content.tables or ())
         return self.offsets.make(end, tables=self._tables.list_names(current.scan))
 
-    def _plan_window_end(self, start: Offset, place: OffsetPlace, limit: ReadLimit) -> Offset:
+    def _plan_window_end(self, start: Offset, content: OffsetContent, limit: ReadLimit) -> Offset:
         """An idle table's position advances every ``idleSeconds`` too, so that lag is honest and
         clearing does not wait for it."""
-        first = place.position is None
-        begin = self._resolve_begin(start) if place.position is None else place.position
-        place = replace(place, position=begin)
+        first = content.position is None
+        begin = self._resolve_begin(start) if content.position is None else content.position
+        content = replace(content, position=begin)
         ends = self._until is not None or isinstance(limit, ReadEverything)
         advances = first or not (ends or self._advanced_recently())
         try:
-            plan = self._plan(place, limit, advances)
+            plan = self._plan(content, limit, advances)
         except (InvalidArgument, NotFound) as error:
             # The tables are not what they were.
             if classify_error(error) not in (FailureKind.SCHEMA, FailureKind.INDEX):
                 raise
-            self._tables.look_again(place.tables or ())
-            plan = self._plan(place, limit, advances)
+            self._tables.look_again(content.tables or ())
+            plan = self._plan(content, limit, advances)
         if plan is None:
             self._found_nothing = True
             return start
@@ -140,17 +141,17 @@ class BatchPlanner:
         return end
 
     def _plan(
-        self, place: OffsetPlace, limit: ReadLimit, advances: bool
+        self, content: OffsetContent, limit: ReadLimit, advances: bool
     ) -> WindowPlan[ResolvedScan] | None:
-        """The next window after a place; None where there is nothing to do."""
-        answers = QueryAnswers(place, self._tables.resolve_at, self._tables.list_starts)
+        """The next window after an offset; None where there is nothing to do."""
+        answers = QueryAnswers(content, self._tables.resolve_at, self._tables.list_starts)
         watched = answers.watch(self._tables.latest)
         look = self._tables.latest.windows.look(watched.positions)
         self._seen = look.end
         request = Request(watched, self._limit_window(limit), self._until, advances)
         if not needs_window(request, look):
-            assert place.position is not None
-            self._backlog = self._leave(self._tables.latest, look, place.position)
+            assert content.position is not None
+            self._backlog = self._leave(self._tables.latest, look, content.position)
             return None
         plan = answer(plan_window(request, look), answers)
         self._tables.latest = plan.latest.schema
@@ -180,7 +181,7 @@ class BatchPlanner:
     def _plan_page_end(
         self,
         at: int,
-        place: BackfillPlace,
+        point: BackfillPoint,
         tables: Sequence[str] | None,
         limit: ReadLimit,
         began: str | None,
@@ -192,7 +193,7 @@ class BatchPlanner:
         page = replace(most, rows=min(rows, most.rows or rows))
         self._advanced_at = time.monotonic()
         pages = self._tables.open_pages(at, tables)
-        end = self.offsets.make(at, pages.plan(at, place, page), began, tables)
+        end = self.offsets.make(at, pages.plan(at, point, page), began, tables)
         pages.remember(json.dumps(end, sort_keys=True))
         return end
 
@@ -213,7 +214,7 @@ class BatchPlanner:
         return plan(before, after, after.position, end)
 
     def _plan_page(
-        self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
+        self, before: OffsetContent, after: OffsetContent, position: int, end: Offset
     ) -> list[PlannedSlice]:
         """The slices of a page of a backfill; known where this process has planned its end."""
         scan = self._tables.resolve_at(position).scan.select_tables(after.tables)
@@ -224,15 +225,15 @@ class BatchPlanner:
         return attach_captures(scan, known or pages.plan_between(position, first, after.backfill))
 
     def _plan_window(
-        self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
+        self, before: OffsetContent, after: OffsetContent, position: int, end: Offset
     ) -> list[PlannedSlice]:
         """The slices of a window."""
         scan = self._tables.resolve_at(position).scan.select_tables(after.tables)
         begin = after.began_at if after.first_end else before.position
         if begin is None:
             raise CheckpointError(f"the offset {end} does not say where its window begins")
-        place = replace(before, position=begin)
-        starts = self._tables.list_starts(scan.tables, place)
+        content = replace(before, position=begin)
+        starts = self._tables.list_starts(scan.tables, content)
         self._register(starts)
         windows = list_windows(starts, position, frozenset(starts))
         return (
@@ -240,11 +241,11 @@ class BatchPlanner:
         )
 
     def _plan_rest(
-        self, before: OffsetPlace, after: OffsetPlace, position: int, end: Offset
+        self, before: OffsetContent, after: OffsetContent, position: int, end: Offset
     ) -> list[PlannedSlice]:
         """The slices of what is left of a backfill, and of the window that comes after it."""
         assert before.position is not None
-        rest = OffsetPlace(before.position, tables=before.tables)
+        rest = OffsetContent(before.position, tables=before.tables)
         pages = self._plan_page(before, rest, before.position, end)
         return pages + self._plan_window(replace(before, backfill=None), after, position, end)
 
@@ -260,11 +261,11 @@ class BatchPlanner:
 
     def commit(self, end: Offset) -> None:
         """Everything up to ``end`` is in the sink."""
-        place = self.offsets.parse(end)
-        if self._consumer is not None and place.position is not None:
-            tables = place.tables or self._scan.tables
-            self._register(dict.fromkeys(tables, place.position))
-            self._consumer.advance(place.position, tables)
+        content = self.offsets.parse(end)
+        if self._consumer is not None and content.position is not None:
+            tables = content.tables or self._scan.tables
+            self._register(dict.fromkeys(tables, content.position))
+            self._consumer.advance(content.position, tables)
 
     def stop(self) -> None:
         """Gives the consumer's name back."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from watcher.model.errors import VersionExpiredError
 from watcher.model.window import BEGINNING
-from watcher.runners.spark.offsets import OffsetPlace
+from watcher.runners.spark.offsets import OffsetContent
 from watcher.runners.spark.pages import Pages
 from watcher.runners.spark.resolved_scan import ResolvedScan
 from watcher.runners.spark.scan import Scan
@@ -46,15 +46,15 @@ class QueryTables:
         """The tables as an offset names them, where the options may mean several."""
         return scan.tables if self._scan.options.tables is not None else None
 
-    def list_starts(self, tables: Iterable[str], place: OffsetPlace) -> dict[str, int]:
+    def list_starts(self, tables: Iterable[str], content: OffsetContent) -> dict[str, int]:
         """Where tables begin. One that is not in the start is new: all that lies in its index came
         after it was made watchable. Of a change stream it came after the start."""
-        assert place.position is not None
+        assert content.position is not None
         polled = self._scan.stream is None
         return {
             name: BEGINNING
-            if polled and place.tables is not None and name not in place.tables
-            else place.position
+            if polled and content.tables is not None and name not in content.tables
+            else content.position
             for name in tables
         }
 

@@ -9,7 +9,7 @@ from spanner_schema.model.schema import Schema
 from watcher.model.errors import NotWatchableError, TableNotFoundError
 from watcher.planning.sources import SourceAnswers
 from watcher.planning.windows import ReadSchema, Watched
-from watcher.runners.spark.offsets import OffsetPlace
+from watcher.runners.spark.offsets import OffsetContent
 from watcher.runners.spark.resolution import resolve_scan_again
 from watcher.runners.spark.scan import Scan
 from watcher.runners.spark.window_sources import WindowSource, make_window_source
@@ -46,15 +46,15 @@ class ResolvedScan:
 
 @dataclass(frozen=True)
 class QueryAnswers(SourceAnswers[ResolvedScan]):
-    """Answers the questions of a plan, for a query at a ``place``."""
+    """Answers the questions of a plan, for a query at an offset."""
 
-    place: OffsetPlace
+    content: OffsetContent
     resolve_at: Callable[[int], ResolvedScan]
-    list_starts: Callable[[Iterable[str], OffsetPlace], dict[str, int]]
+    list_starts: Callable[[Iterable[str], OffsetContent], dict[str, int]]
 
     def watch(self, resolved: ResolvedScan) -> Watched[ResolvedScan]:
         """The tables of a schema, and where each begins."""
-        return Watched(resolved, self.list_starts(resolved.scan.tables, self.place))
+        return Watched(resolved, self.list_starts(resolved.scan.tables, self.content))
 
     def find_source(self, schema: ResolvedScan) -> WindowSource:
         """As ``SourceAnswers.find_source``."""
@@ -64,7 +64,7 @@ class QueryAnswers(SourceAnswers[ResolvedScan]):
         """As ``Answers.read_schema``."""
         try:
             resolved = self.resolve_at(question.at)
-            resolved.check_tables(self.place.tables or ())
+            resolved.check_tables(self.content.tables or ())
         except (NotWatchableError, TableNotFoundError):
             if question.required:
                 raise

@@ -28,8 +28,8 @@ def decode_own_columns(
     columns = [use_recorded_types(table.columns, shape) for shape in rows.shapes]
     if all(each == table.columns for each in columns):
         return decode_columns(rows.batch, table, table.columns, fields, nanoseconds)
-    places = rows.batch.column("shape").to_numpy()
-    parts = [np.flatnonzero(places == number) for number in range(len(columns))]
+    which = rows.batch.column("shape").to_numpy()
+    parts = [np.flatnonzero(which == number) for number in range(len(columns))]
     decoded = [
         decode_columns(rows.batch.take(pa.array(part)), table, each, fields, nanoseconds)
         for part, each in zip(parts, columns, strict=True)

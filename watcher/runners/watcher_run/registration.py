@@ -108,8 +108,8 @@ class Registrar:
         self.unread |= frozenset(new)
         if not new and not selects_anew:
             return
-        places = {name: at for name, at in known.items() if name in watched}
-        starts = self._choose_starts(tables, new, Standing(places, selection))
+        positions = {name: at for name, at in known.items() if name in watched}
+        starts = self._choose_starts(tables, new, Standing(positions, selection))
         self._check_future(starts)
         starts |= dict.fromkeys(void.keys() - tables.backfills.keys(), BEGINNING)
         registration = replace(self._plan(tables, new, starts), replaced=void)

@@ -68,14 +68,14 @@ class Destination(ABC):
         it is not written so. Raises ConfigurationError that says more."""
         if not rest.startswith("//"):
             return None
-        place, _, topic = rest[2:].partition("/")
-        return cls.parse(place, topic or TABLE_FIELD)
+        authority, _, topic = rest[2:].partition("/")
+        return cls.parse(authority, topic or TABLE_FIELD)
 
     @classmethod
     @abstractmethod
-    def parse(cls, place: str, topic: str) -> Self | None:
-        """The queue at a place, which stands between the scheme and the topic; None if that is not
-        how a place is written."""
+    def parse(cls, authority: str, topic: str) -> Self | None:
+        """The queue of an authority, which stands between the scheme and the topic; None if that is
+        not how one is written."""
 
     @abstractmethod
     def name_topic(self, table: str) -> str:

@@ -9,11 +9,11 @@ from typing import Self
 
 from watcher.settings.destinations.destination import TABLE_FIELD
 from watcher.settings.destinations.tables import (
-    PLACES,
+    TARGET_PARAMETERS,
     TableDestination,
     TableOptions,
     read_parameters,
-    read_places,
+    read_target,
 )
 from watcher.settings.secret_values import Secret
 
@@ -53,5 +53,5 @@ class DuckDbDestination(TableDestination):
             path = path[2:]
         if not path or path.startswith(("//", *NO_FILES)) or "\0" in path or path.endswith("/"):
             return None
-        schema, table = read_places(read_parameters(query, PLACES), "main")
+        schema, table = read_target(read_parameters(query, TARGET_PARAMETERS), "main")
         return cls(Path(path), schema, table)

@@ -51,9 +51,9 @@ class FilesDestination(Destination):
         return cls(rest) if rest.strip("/ ") else None
 
     @classmethod
-    def parse(cls, place: str, topic: str) -> Self | None:
+    def parse(cls, authority: str, topic: str) -> Self | None:
         """As ``Destination.parse``."""
-        return cls.read(f"//{place}/{topic}")
+        return cls.read(f"//{authority}/{topic}")
 
     def name_topic(self, table: str) -> str:
         """As ``Destination.name_topic``: the table's folder. What not every store takes in a name

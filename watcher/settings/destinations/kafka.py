@@ -150,9 +150,9 @@ class KafkaDestination(Destination):
         return f"kafka://{','.join(self.brokers)}"
 
     @classmethod
-    def parse(cls, place: str, topic: str) -> Self | None:
+    def parse(cls, authority: str, topic: str) -> Self | None:
         """As ``Destination.parse``."""
-        brokers = tuple(each.strip() for each in place.split(","))
+        brokers = tuple(each.strip() for each in authority.split(","))
         return cls(brokers, topic) if all(BROKER.match(each) for each in brokers) else None
 
     def name_topic(self, table: str) -> str:

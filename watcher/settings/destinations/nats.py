@@ -67,9 +67,9 @@ class NatsDestination(Destination):
         return f"nats://{','.join(self.servers)}"
 
     @classmethod
-    def parse(cls, place: str, topic: str) -> Self | None:
+    def parse(cls, authority: str, topic: str) -> Self | None:
         """As ``Destination.parse``."""
-        user, _, rest = place.rpartition("@")
+        user, _, rest = authority.rpartition("@")
         if ":" in user:
             raise refuse_password('delivery.nats.password = { file = "PATH" }')
         servers = tuple(each.strip() for each in rest.split(","))

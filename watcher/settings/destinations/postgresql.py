@@ -9,18 +9,18 @@ from typing import Self
 
 from watcher.settings.destinations.destination import TABLE_FIELD, refuse_password
 from watcher.settings.destinations.tables import (
-    PLACES,
+    TARGET_PARAMETERS,
     TableDestination,
     TableOptions,
     read_parameters,
-    read_places,
+    read_target,
 )
 from watcher.settings.secret_values import Secret
 
 HOST = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?"
-PLACE = re.compile(rf"(?:(?P<user>[^:@/\s]+)@)?(?P<hosts>{HOST}(?:,{HOST})*)?\Z")
+AUTHORITY = re.compile(rf"(?:(?P<user>[^:@/\s]+)@)?(?P<hosts>{HOST}(?:,{HOST})*)?\Z")
 DATABASE = re.compile(r"[^/?#\s]+\Z")
-PARAMETERS = PLACES | {
+PARAMETERS = TARGET_PARAMETERS | {
     "host": "the folder of a socket",
     "sslmode": "as libpq's",
     "sslrootcert": "as libpq's",
@@ -72,13 +72,15 @@ class PostgresDestination(TableDestination):
             raise refuse_password(
                 'PGPASSWORD, ~/.pgpass, or delivery.postgresql.password = { file = "PATH" }'
             )
-        place, _, database = address[2:].partition("/")
+        authority, _, database = address[2:].partition("/")
         given = read_parameters(query, PARAMETERS)
-        match = PLACE.match(place)
+        match = AUTHORITY.match(authority)
         if match is None or DATABASE.match(database) is None:
             return None
-        schema, table = read_places(given, "public")
-        others = tuple((name, value) for name, value in given.items() if name not in PLACES)
+        schema, table = read_target(given, "public")
+        others = tuple(
+            (name, value) for name, value in given.items() if name not in TARGET_PARAMETERS
+        )
         return cls(match["user"], match["hosts"] or "", database, schema, table, others)
 
     @property

@@ -53,9 +53,9 @@ class PubSubDestination(Destination):
         return f"pubsub://{self.project}"
 
     @classmethod
-    def parse(cls, place: str, topic: str) -> Self | None:
+    def parse(cls, authority: str, topic: str) -> Self | None:
         """As ``Destination.parse``."""
-        return cls(place, topic) if PROJECT.match(place) else None
+        return cls(authority, topic) if PROJECT.match(authority) else None
 
     def name_topic(self, table: str) -> str:
         """As ``Destination.name_topic``: the topic's path."""

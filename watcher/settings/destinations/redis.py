@@ -19,7 +19,7 @@ from watcher.settings.destinations.tables import read_parameters
 from watcher.settings.fields import Duration, Text
 from watcher.settings.secret_values import Secret
 
-PLACE = re.compile(
+AUTHORITY = re.compile(
     r"(?:(?P<user>[^:@/\s]+)@)?(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])"
     r"(?::(?P<port>\d{1,5}))?(?:/(?P<database>\d{1,4}))?/?\Z"
 )
@@ -76,9 +76,9 @@ class RedisDestination(Destination):
         return cls.parse(address[2:], given.get("stream", TABLE_FIELD))
 
     @classmethod
-    def parse(cls, place: str, topic: str) -> Self | None:
+    def parse(cls, authority: str, topic: str) -> Self | None:
         """As ``Destination.parse``."""
-        match = PLACE.match(place)
+        match = AUTHORITY.match(authority)
         if match is None:
             return None
         port, database = int(match["port"] or PORT), int(match["database"] or 0)

@@ -39,11 +39,11 @@ class TableDestination(Destination):
     schema: str
 
     @classmethod
-    def parse(cls, place: str, topic: str) -> Self | None:
+    def parse(cls, authority: str, topic: str) -> Self | None:
         """As ``Destination.parse``."""
-        return cls.read(f"//{place}/{topic}")
+        return cls.read(f"//{authority}/{topic}")
 
-    def place(self, table: str) -> tuple[str, str]:
+    def name_target(self, table: str) -> tuple[str, str]:
         """The schema and the name of the table that has the rows of one of Spanner's. Raises
         ConfigurationError for a name that the database does not have."""
         named, name = split_name(table)
@@ -58,7 +58,7 @@ class TableDestination(Destination):
 
     def name_topic(self, table: str) -> str:
         """As ``Destination.name_topic``: the table's name with its schema."""
-        return ".".join(self.place(table))
+        return ".".join(self.name_target(table))
 
 
 def read_parameters(query: str, known: Mapping[str, str]) -> dict[str, str]:
@@ -79,25 +79,25 @@ def read_parameters(query: str, known: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-PLACES = {
+TARGET_PARAMETERS = {
     "schema": "the schema of tables that are in none",
     "table": f"the name of each table, with {TABLE_FIELD} for Spanner's",
 }
 
 
-def read_places(given: Mapping[str, str], schema: str) -> tuple[str, str]:
+def read_target(given: Mapping[str, str], schema: str) -> tuple[str, str]:
     """The schema of tables that are in none, and the template of names. Raises ConfigurationError
     for names that cannot be, and for a template that would be one table for all."""
-    places = (given.get("schema", schema), given.get("table", TABLE_FIELD))
-    for name, text in zip(PLACES, places, strict=True):
+    target = (given.get("schema", schema), given.get("table", TABLE_FIELD))
+    for name, text in zip(TARGET_PARAMETERS, target, strict=True):
         if WRITTEN.match(text.replace(TABLE_FIELD, "t") if name == "table" else text) is None:
             raise ConfigurationError(
                 f"'{name}' in delivery.to cannot be '{text}': use a name without quotes, % and"
                 f" braces, but for {TABLE_FIELD} in 'table'"
             )
-    if TABLE_FIELD not in places[1]:
+    if TABLE_FIELD not in target[1]:
         raise ConfigurationError(
-            f"'table' in delivery.to would put the rows of all tables into '{places[1]}': write"
+            f"'table' in delivery.to would put the rows of all tables into '{target[1]}': write"
             f" {TABLE_FIELD} in it, such as table=copy_{TABLE_FIELD}"
         )
-    return places
+    return target

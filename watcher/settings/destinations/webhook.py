@@ -62,9 +62,9 @@ class WebhookDestination(Destination):
         return f"webhook://{self.host}"
 
     @classmethod
-    def parse(cls, place: str, topic: str) -> Self | None:
+    def parse(cls, authority: str, topic: str) -> Self | None:
         """As ``Destination.parse``."""
-        return cls(place, topic) if BROKER.match(place) else None
+        return cls(authority, topic) if BROKER.match(authority) else None
 
     def name_topic(self, table: str) -> str:
         """As ``Destination.name_topic``: the path of the requests, with the table's name quoted."""

@@ -61,14 +61,14 @@ class SentValues(Sequence[bytes]):
     kinds: Bytes
 
     @overload
-    def __getitem__(self, place: int) -> bytes: ...
+    def __getitem__(self, index: int) -> bytes: ...
     @overload
-    def __getitem__(self, place: slice) -> SentValues: ...
-    def __getitem__(self, place: int | slice) -> bytes | SentValues:
-        if isinstance(place, slice):
-            return SentValues(self.data, self.starts[place], self.lengths[place], self.kinds[place])
-        start = int(self.starts[place])
-        return self.data[start : start + int(self.lengths[place])].tobytes()
+    def __getitem__(self, index: slice) -> SentValues: ...
+    def __getitem__(self, index: int | slice) -> bytes | SentValues:
+        if isinstance(index, slice):
+            return SentValues(self.data, self.starts[index], self.lengths[index], self.kinds[index])
+        start = int(self.starts[index])
+        return self.data[start : start + int(self.lengths[index])].tobytes()
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -109,8 +109,8 @@ class SentValues(Sequence[bytes]):
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.data)]
         everything = pa.Array.from_buffers(pa.binary(), 2 * count - 1, buffers)
         nulls = self.nulls
-        places = np.arange(0, 2 * count - 1, 2)
-        return everything.take(pa.array(places, mask=nulls if nulls.any() else None))
+        indexes = np.arange(0, 2 * count - 1, 2)
+        return everything.take(pa.array(indexes, mask=nulls if nulls.any() else None))
 
 
 def find_values(data: Bytes, tag: int) -> SentValues | None:
@@ -171,21 +171,21 @@ def check_long_encoding(data: Bytes, starts: Lengths, lengths: Lengths) -> Mask:
     content = lengths - heads
     usual = np.ones(len(starts), bool)
     longer = np.arange(len(starts))
-    for place in range(VARINT_BYTES_MAX):
-        right = data[starts[longer] + 1 + place] == encode_varint_byte(
-            content[longer], heads[longer], place
+    for index in range(VARINT_BYTES_MAX):
+        right = data[starts[longer] + 1 + index] == encode_varint_byte(
+            content[longer], heads[longer], index
         )
         usual[longer[~right]] = False
-        longer = longer[right & (heads[longer] > 2 + place)]
+        longer = longer[right & (heads[longer] > 2 + index)]
         if not len(longer):
             break
     return usual
 
 
-def encode_varint_byte(content: Lengths, heads: Lengths, place: int) -> Lengths:
+def encode_varint_byte(content: Lengths, heads: Lengths, index: int) -> Lengths:
     """One byte of the lengths of contents, of heads that are so long."""
-    bits = (content >> 7 * place) & 0x7F
-    return bits + ((heads > 2 + place) * np.int64(0x80))
+    bits = (content >> 7 * index) & 0x7F
+    return bits + ((heads > 2 + index) * np.int64(0x80))
 
 
 def header_lengths(lengths: Lengths) -> Lengths:
@@ -215,14 +215,14 @@ def chain_fields(heads: Lengths, ends: Lengths, end: int) -> Lengths | None:
         return None
     kept = np.ones(len(heads), bool)
     reached = 0
-    for place in breaks.tolist():
-        if place < reached:
+    for index in breaks.tolist():
+        if index < reached:
             continue
-        reached = int(np.searchsorted(heads, ends[place]))
-        kept[place + 1 : reached] = False
+        reached = int(np.searchsorted(heads, ends[index]))
+        kept[index + 1 : reached] = False
         if reached == len(heads):
             break
-        if heads[reached] != ends[place]:
+        if heads[reached] != ends[index]:
             return None
-    places = np.flatnonzero(kept)
-    return places if ends[places[-1]] == end else None
+    indexes = np.flatnonzero(kept)
+    return indexes if ends[indexes[-1]] == end else None

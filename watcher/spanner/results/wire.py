@@ -195,11 +195,11 @@ class CompletedValues(Sequence[bytes]):
         self._values: list[bytes] | None = None
 
     @overload
-    def __getitem__(self, place: int) -> bytes: ...
+    def __getitem__(self, index: int) -> bytes: ...
     @overload
-    def __getitem__(self, place: slice) -> list[bytes]: ...
-    def __getitem__(self, place: int | slice) -> bytes | list[bytes]:
-        return self._parse()[place]
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        return self._parse()[index]
 
     def __len__(self) -> int:
         return self._count
