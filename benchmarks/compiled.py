@@ -23,19 +23,19 @@ class MissingToolsError(Exception):
 def built(program: str, sources: Path, files: Sequence[str], build: Callable[[Path], None]) -> Path:
     """The folder with a program built from this state of its sources; builds it where needed.
 
-    ``build`` works in a folder beside, a copy of the sources, which becomes the place as a whole.
+    ``build`` works in a folder beside, a copy of the sources, which becomes the folder as a whole.
     """
-    place = cached(program, sources, files)
-    if not place.exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent) as name:
+    folder = cached(program, sources, files)
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
             work = Path(name) / "build"
             for each in files:
                 (work / each).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(sources / each, work / each)
             build(work)
-            put(work, place)
-    return place
+            put(work, folder)
+    return folder
 
 
 def cached(program: str, sources: Path, files: Sequence[str]) -> Path:
@@ -44,12 +44,12 @@ def cached(program: str, sources: Path, files: Sequence[str]) -> Path:
     return find_cache_folder() / program / content.hexdigest()[:16]
 
 
-def put(work: Path, place: Path) -> None:
+def put(work: Path, folder: Path) -> None:
     """Renames, unless another process was faster: what it built is the same."""
     try:
-        work.rename(place)
+        work.rename(folder)
     except OSError:
-        if not place.exists():
+        if not folder.exists():
             raise
 
 

@@ -235,7 +235,7 @@ class LoadRun:
         # What is read from now on is kept for as long as verify needs it.
         self._server.set_faults(Faults())
         runner.end()
-        first = next(place for place, cut in enumerate(cuts) if cut["exact"])
+        first = next(index for index, cut in enumerate(cuts) if cut["exact"])
         return cuts[: first + 1]
 
     def compare(self, cut: dict[str, Any]) -> tuple[int, bool]:

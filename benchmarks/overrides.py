@@ -26,17 +26,17 @@ def settings_of(kind: type[Settings], overrides: Iterable[str]) -> Settings:
 def change_settings(settings: Settings, overrides: Iterable[str]) -> Settings:
     """These settings, with some of them replaced. Raises ConfigurationError."""
     values = settings.model_dump()
-    places = list_paths(settings)
+    paths = list_paths(settings)
     for each in overrides:
         key, equals, text = each.partition("=")
         if not equals:
             raise ConfigurationError(f"invalid setting '{each}': use --set key=value")
-        place = place_of(key.strip(), places)
+        path = find_path(key.strip(), paths)
         inner: dict[str, Any] = values
-        for name in place[:-1]:
+        for name in path[:-1]:
             inner = inner[name]
-        is_list = isinstance(places[place], tuple)
-        inner[place[-1]] = tuple(text.split(",") if text else ()) if is_list else text
+        is_list = isinstance(paths[path], tuple)
+        inner[path[-1]] = tuple(text.split(",") if text else ()) if is_list else text
     try:
         return type(settings).model_validate(values)
     except ValidationError as error:
@@ -55,21 +55,21 @@ def list_paths(settings: BaseModel, before: Path = ()) -> dict[Path, object]:
     return values_by_path
 
 
-def place_of(key: str, places: Mapping[Path, object]) -> Path:
+def find_path(key: str, paths: Mapping[Path, object]) -> Path:
     """The one setting whose path ends with a key; an outer one before those further in."""
     parts = tuple(key.split("."))
-    fitting = sorted((p for p in places if p[-len(parts) :] == parts), key=len)
+    fitting = sorted((p for p in paths if p[-len(parts) :] == parts), key=len)
     if not fitting:
-        raise unknown_option(key, (place[-1] for place in places))
+        raise unknown_option(key, (path[-1] for path in paths))
     if len(fitting) > 1 and len(fitting[0]) == len(fitting[1]):
-        names = " or ".join(".".join(place) for place in fitting)
+        names = " or ".join(".".join(path) for path in fitting)
         raise ConfigurationError(f"ambiguous setting '{key}': use {names}")
     return fitting[0]
 
 
 def flat(settings: BaseModel) -> dict[str, object]:
     """Every setting by its whole name, for people."""
-    return {".".join(place): value for place, value in list_paths(settings).items()}
+    return {".".join(path): value for path, value in list_paths(settings).items()}
 
 
 def list_settings(settings: BaseModel) -> dict[str, object]:

@@ -175,8 +175,16 @@ class ReplicaBench:
         return measure_files(self._lake / TABLE)
 
     def _replicate(self, *flags: str) -> list[str]:
-        place = ("-c", str(self._config), "-d", address_of(self._database), "-t", TABLE, "--json")
-        return ["replicate", *place, *self._target, "--engine", self._engine, *self._merge, *flags]
+        given = ("-c", str(self._config), "-d", address_of(self._database), "-t", TABLE, "--json")
+        return [
+            "replicate",
+            *given,
+            *self._target,
+            "--engine",
+            self._engine,
+            *self._merge,
+            *flags,
+        ]
 
     def _start(self, name: str, arguments: Sequence[str]) -> BenchProcess:
         log = self._folder / f"{name.replace(' ', '-')}.log"
@@ -241,9 +249,9 @@ def measure_changes(
     ends = np.array([end for end, _ in cuts], np.int64)
     ready = ends + np.array([round(lag * 1_000_000) for _, lag in cuts], np.int64)
     stamps = np.repeat(*np.array(written, np.int64).T)
-    places = np.searchsorted(ends, stamps, "left")
-    there = places < len(ends)
-    waited = ready[places[there]] - stamps[there]
+    following = np.searchsorted(ends, stamps, "left")
+    there = following < len(ends)
+    waited = ready[following[there]] - stamps[there]
     return ChangeLatencies(waited, int(np.sum(~there)), len(cuts), seconds)
 
 

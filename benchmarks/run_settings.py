@@ -177,7 +177,7 @@ class Run(RunPlan):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of the tables; a record's ``table`` is the place in this list."""
+        """The names of the tables; a record's ``table`` is the index in this list."""
         return tuple(f"{PREFIX}Load{number}" for number in range(self.workload.tables))
 
     def tables_of(self, watcher: int) -> tuple[str, ...]:

@@ -89,8 +89,8 @@ def children(row: Row, known: list[Row]) -> list[Row]:
 
 def state_at(versions: list[State], at: int) -> State | None:
     """The version that holds at a timestamp; None before the first one."""
-    place = bisect_right([state.at for state in versions], at)
-    return versions[place - 1] if place else None
+    later = bisect_right([state.at for state in versions], at)
+    return versions[later - 1] if later else None
 
 
 def live_rows(history: History, at: int) -> dict[Row, State]:

@@ -204,8 +204,8 @@ class Writers:
 def plan_transaction(habits: Habits, randomness: random.Random, name: str) -> list[Write]:
     """The writes of a transaction: rows of several tables, each once."""
     writes: dict[tuple[str, Key], str | None] = {}
-    for place in range(randomness.choice([1, 1, 2, 3, 6])):
-        version = f"{name}/{place}"
+    for number in range(randomness.choice([1, 1, 2, 3, 6])):
+        version = f"{name}/{number}"
         key = randomness.randrange(habits.keys)
         table = randomness.choice(WATCHED)
         if table == "Accounts":
@@ -247,8 +247,8 @@ def execute(
         f" VALUES (@name, {sql.commit_timestamp})"
     )
     transaction.execute_update(*sql.bind(text, {"name": (name, param_types.STRING)}))
-    for place, write in enumerate(writes):
-        if mixed and place % 2 and write.row[0] == "Events":
+    for number, write in enumerate(writes):
+        if mixed and number % 2 and write.row[0] == "Events":
             buffer(transaction, write)
         else:
             statement(transaction, write, sql)

@@ -72,19 +72,19 @@ def command(
     With --database, tables Bench... are made in it, filled, and dropped at the end: take a database
     that nobody else uses, and mind what it costs.
     """
-    place = None if database == EMBEDDED else database.removeprefix("spanner://")
+    address = None if database == EMBEDDED else database.removeprefix("spanner://")
     chosen = [find_scenario(name) for name in names or ()]
     if short and not chosen:
-        chosen = short_set(embedded=place is None)
+        chosen = short_set(embedded=address is None)
     if not chosen:
         raise typer.BadParameter("name a scenario (see `bench list`), or use --short")
     plans = [(each, [*(each.short or () if short else ()), *(settings or ())]) for each in chosen]
     for each, overrides in plans:
-        check_settings(each, overrides, place)
+        check_settings(each, overrides, address)
     results = []
     for each, overrides in plans:
         with Screen(ERRORS if json_output else CONSOLE) as screen:
-            result = conduct(each, overrides, place, screen)
+            result = conduct(each, overrides, address, screen)
         if json_output:
             print_json(result.model_dump(mode="json"))
         else:

@@ -25,6 +25,6 @@ def command() -> list[str]:
     Raises MissingToolsError, and RunError with Maven's last words.
     """
     chosen = tools()
-    place = built(PROGRAM, SOURCES, FILES, lambda work: run_maven(chosen, work, NAMES))
+    folder = built(PROGRAM, SOURCES, FILES, lambda work: run_maven(chosen, work, NAMES))
     quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-    return [str(chosen.java), quiet, "-cp", str(place / "target" / "lib" / "*")]
+    return [str(chosen.java), quiet, "-cp", str(folder / "target" / "lib" / "*")]

@@ -60,7 +60,7 @@ def type_pb(type_: Type) -> TypePb:
 def messages(columns: Columns, rows: int) -> list[bytes]:
     """A result as a server sends it; the first message carries the names and types."""
     values = [
-        value(type_, row + place) for row in range(rows) for place, (_, type_) in enumerate(columns)
+        value(type_, row + index) for row in range(rows) for index, (_, type_) in enumerate(columns)
     ]
     return record_values(columns, values)
 

@@ -115,8 +115,8 @@ def run_in_turns(jobs: Sequence[Job], rounds: int) -> list[list[Phases]]:
     """The phases of each job in each round."""
     found: list[list[Phases]] = [[] for _ in jobs]
     for _ in range(rounds):
-        for place, job in enumerate(jobs):
-            found[place].append(job.run())
+        for index, job in enumerate(jobs):
+            found[index].append(job.run())
     return found
 
 

@@ -22,5 +22,5 @@ def command() -> list[str]:
         raise MissingToolsError("go not found on PATH: install Go 1.26 or newer for client=go")
     compiler = [go, "build", "-buildvcs=false", "-o", PROGRAM, "."]
     what = "Go could not build the client"
-    place = built(PROGRAM, SOURCES, FILES, lambda work: compile_in(work, compiler, what))
-    return [str(place / PROGRAM)]
+    folder = built(PROGRAM, SOURCES, FILES, lambda work: compile_in(work, compiler, what))
+    return [str(folder / PROGRAM)]

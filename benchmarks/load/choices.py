@@ -56,15 +56,15 @@ class Choices:
         """The rows of a burst, or some of those of the latest."""
         load = self._workload
         latest, after = divmod(number, load.burst_every)
-        places = latest * load.burst + np.arange(load.burst)
+        numbers = latest * load.burst + np.arange(load.burst)
         if after:
-            places = np.unique(self._random.choice(places, min(load.mutations, load.burst)))
-        return places % self._own * load.writers + self._writer
+            numbers = np.unique(self._random.choice(numbers, min(load.mutations, load.burst)))
+        return numbers % self._own * load.writers + self._writer
 
     def _insert(self) -> Keys:
-        places = self._inserted + np.arange(self._workload.mutations)
+        inserted = self._inserted + np.arange(self._workload.mutations)
         self._inserted += self._workload.mutations
-        numbers = places * self._workload.writers + self._writer + FIRST_INSERTED
+        numbers = inserted * self._workload.writers + self._writer + FIRST_INSERTED
         if self._workload.keys == "sequential":
             return numbers
         return spread(numbers)
@@ -72,13 +72,13 @@ class Choices:
     def _update(self) -> Keys:
         load, count = self._workload, min(self._workload.mutations, self._own)
         if load.keys == "sequential":
-            places = (self._updated + np.arange(count)) % self._own
+            numbers = (self._updated + np.arange(count)) % self._own
             self._updated += count
         elif load.keys == "zipf":
-            places = (self._random.zipf(ZIPF_EXPONENT, count) - 1) % self._own
+            numbers = (self._random.zipf(ZIPF_EXPONENT, count) - 1) % self._own
         else:
-            places = self._random.integers(0, self._own, count)
-        return np.unique(places) * load.writers + self._writer
+            numbers = self._random.integers(0, self._own, count)
+        return np.unique(numbers) * load.writers + self._writer
 
 
 def spread(numbers: Keys) -> Keys:

@@ -28,7 +28,7 @@ def read_client_times(run: Run) -> ClientTimes | None:
     logs = [read([path], CPU) for path in run.all_records("cpu")]
     if not logs or any(len(log) < 3 for log in logs):
         return None
-    began, runs, ended = (np.array([log[place] for log in logs], CPU) for place in (0, 1, -1))
+    began, runs, ended = (np.array([log[index] for log in logs], CPU) for index in (0, 1, -1))
     delivered = read(run.all_records("delivered"), DELIVERED)
     ready = int(runs["at"].max())
     last = int(delivered["at"].max()) if len(delivered) else ready

@@ -65,7 +65,7 @@ def round_micros(micros: Micros) -> Micros:
 
 def curve(histogram: HdrHistogram) -> tuple[tuple[float, float], ...]:
     """Percentiles ever closer to 100, ten to each factor of ten, up to what the sample can tell."""
-    places = [100 * (1 - 10 ** (-step / 10)) for step in range(61)]
-    kept = [p for p in places if (100 - p) / 100 * histogram.get_total_count() >= 1]
+    percentiles = [100 * (1 - 10 ** (-step / 10)) for step in range(61)]
+    kept = [p for p in percentiles if (100 - p) / 100 * histogram.get_total_count() >= 1]
     values = histogram.get_percentile_to_value_dict(kept)
     return tuple((p, values[p] / 1_000_000) for p in kept)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from benchmarks.load.latency import latency
 from benchmarks.load.records import ATTEMPTS, DELIVERED, WINDOWS, WRITTEN, Records, read
-from benchmarks.load.truth import find_places, verify
+from benchmarks.load.truth import find_indexes, verify
 from benchmarks.result import Measured, Series
 from benchmarks.run_settings import Run
 
@@ -46,9 +46,9 @@ def measure(
     counts in no latency.
     """
     written, delivered = logs.written, logs.delivered
-    places = find_places(delivered, written)
-    known = delivered[places >= 0]
-    intended = written["intended"][places[places >= 0]]
+    indexes = find_indexes(delivered, written)
+    known = delivered[indexes >= 0]
+    intended = written["intended"][indexes[indexes >= 0]]
     _, commits = np.unique(written["commit"], return_index=True)
     counted = beginning + warm_up * MICROS if warm_up else 0
     took = written[commits][written[commits]["intended"] >= counted]

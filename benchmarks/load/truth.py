@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from benchmarks.load.records import Records
 
-Places = npt.NDArray[np.int64]
+Indexes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class RunVerdict:
         return self.lost_nothing and not (self.duplicates or self.reordered)
 
 
-def find_places(delivered: Records, written: Records) -> Places:
-    """For each delivered row its place in ``written``; -1 for one that was never written."""
+def find_indexes(delivered: Records, written: Records) -> Indexes:
+    """For each delivered row its index in ``written``; -1 for one that was never written."""
     columns = [
         np.concatenate([written[name], delivered[name]]) for name in ("commit", "key", "table")
     ]
@@ -51,9 +51,9 @@ def find_places(delivered: Records, written: Records) -> Places:
     differs = np.any([column[1:] != column[:-1] for column in ordered], axis=0)
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.concatenate([[0], np.cumsum(differs)])[: len(order)]
-    place = np.full(len(order) + 1, -1, np.int64)
-    place[numbers[: len(written)]] = np.arange(len(written))
-    return np.asarray(place[numbers[len(written) :]], np.int64)
+    index = np.full(len(order) + 1, -1, np.int64)
+    index[numbers[: len(written)]] = np.arange(len(written))
+    return np.asarray(index[numbers[len(written) :]], np.int64)
 
 
 def verify(
@@ -65,9 +65,9 @@ def verify(
     any older one may have been superseded: less strict, because nobody can tell.
     With ``every_version`` (change streams) nothing is superseded.
     """
-    places = find_places(delivered, written)
-    known = places >= 0
-    got = np.unique(places[known])
+    indexes = find_indexes(delivered, written)
+    known = indexes >= 0
+    got = np.unique(indexes[known])
     expected = (
         np.ones(len(written), bool) if every_version else find_newest_in_windows(written, windows)
     )
@@ -81,7 +81,7 @@ def verify(
         missing=missing,
         invented=int(np.count_nonzero(~known)),
         wrong=int(
-            np.count_nonzero(delivered["version"][known] != written["version"][places[known]])
+            np.count_nonzero(delivered["version"][known] != written["version"][indexes[known]])
         ),
         duplicates=int(np.count_nonzero(known)) - len(got),
         reordered=count_reordered(delivered[known]),
@@ -103,7 +103,7 @@ def find_newest_in_windows(written: Records, windows: Records) -> npt.NDArray[np
     return expected
 
 
-def number_windows(written: Records, windows: Records) -> Places:
+def number_windows(written: Records, windows: Records) -> Indexes:
     """A number for each version's window: 0 for all of them where a system has no windows; those
     in none of the windows have a negative number each."""
     if not len(windows):

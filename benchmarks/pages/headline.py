@@ -120,11 +120,11 @@ def count_words(count: int, noun: str) -> str:
 
 def list_facts(results: Sequence[ScenarioResult]) -> list[tuple[str, str]]:
     """Date, commit and machine of the results; all of them where they differ."""
-    places = [result.environment for result in results]
+    environments = [result.environment for result in results]
     return [
-        ("Date", describe_dates(places)),
-        ("Commit", join_distinct(map(describe_commit, places))),
-        ("Machine", join_distinct(map(describe_machine, places))),
+        ("Date", describe_dates(environments)),
+        ("Commit", join_distinct(map(describe_commit, environments))),
+        ("Machine", join_distinct(map(describe_machine, environments))),
         ("Load", describe_load(results)),
     ]
 
@@ -134,9 +134,9 @@ def join_distinct(texts: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(texts))
 
 
-def describe_dates(places: Sequence[Environment]) -> str:
+def describe_dates(environments: Sequence[Environment]) -> str:
     """When the first began, and when the last did, in UTC."""
-    moments = sorted(datetime.fromisoformat(each.started).astimezone(UTC) for each in places)
+    moments = sorted(datetime.fromisoformat(each.started).astimezone(UTC) for each in environments)
     if not moments:
         return NOT_MEASURED
     first, last = (f"{each.day} {each:%B %Y, %H:%M}" for each in (moments[0], moments[-1]))

@@ -88,11 +88,11 @@ def name_charts(charts: Sequence[Chart], names: Iterator[str]) -> list[tuple[str
 
 
 def keep_telling_charts(charts: Sequence[Chart]) -> list[Chart]:
-    """Without those of a single place: the table says as much."""
-    return [chart for chart in charts if count_places(chart) > 1]
+    """Without those of a single point: the table says as much."""
+    return [chart for chart in charts if count_points(chart) > 1]
 
 
-def count_places(chart: Chart) -> int:
+def count_points(chart: Chart) -> int:
     """Bars, or the points of the longest line."""
     if chart.bars:
         return len(chart.lines)

@@ -25,7 +25,11 @@ from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress
 from watcher.spanner.database import connect, create_on_emulator
 
 ADDRESS = DatabaseAddress("benchmark", "benchmark", "forms")
-PLACE = {"project": ADDRESS.project, "instance": ADDRESS.instance, "database": ADDRESS.database}
+DATABASE_OPTIONS = {
+    "project": ADDRESS.project,
+    "instance": ADDRESS.instance,
+    "database": ADDRESS.database,
+}
 POLLED, STREAMED, STREAM = "Polled", "Streamed", "Changes"
 POLLED_COMMIT_ROWS = 1_000
 THREADS = 4
@@ -184,7 +188,7 @@ def run_side_by_side(work: Callable[[int, int], None], rows: int, step: int) -> 
 
 def resolve_form(form: str) -> Scan:
     """The query of a form."""
-    return resolve_scan(parse_source_options({**PLACE, **FORMS[form]}))
+    return resolve_scan(parse_source_options({**DATABASE_OPTIONS, **FORMS[form]}))
 
 
 def plan_form(form: str, window: Window) -> FormReader:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from benchmarks.processes import RunError
-from benchmarks.reads.form_tables import PLACE
+from benchmarks.reads.form_tables import DATABASE_OPTIONS
 from benchmarks.reads.spark_processes import PeakMemory
 from benchmarks.scenario import Figure
 from watcher import register
@@ -30,7 +30,7 @@ def main() -> None:
     register(spark)
     began = time.perf_counter()
     with PeakMemory() as peak:
-        frame = spark.read.format("spanner-changes").options(**PLACE, table=table).load()
+        frame = spark.read.format("spanner-changes").options(**DATABASE_OPTIONS, table=table).load()
         found = frame.count()
     if found != rows:
         raise RunError(f"read {found:,} of {rows:,} rows")

@@ -25,7 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from benchmarks.first_rows.python_source import FORMAT as NUMBERS
 from benchmarks.first_rows.python_source import Numbers
 from benchmarks.processes import RunError
-from benchmarks.reads.form_tables import PLACE, POLLED, name_polled
+from benchmarks.reads.form_tables import DATABASE_OPTIONS, POLLED, name_polled
 from benchmarks.reads.spark_processes import count_cpu_seconds
 from benchmarks.scenario import Figure
 from watcher import register
@@ -122,7 +122,7 @@ def load(
         options |= {"consumer": f"micro-batches-{number}"}
     if source == "tables":
         options = {"tables": ",".join(map(name_polled, range(settings.tables)))}
-    return read.format("spanner-changes").options(**PLACE, **options).load()
+    return read.format("spanner-changes").options(**DATABASE_OPTIONS, **options).load()
 
 
 def start(frame: DataFrame, settings: MicroBatchSettings, folder: str) -> StreamingQuery:

@@ -21,7 +21,7 @@ from benchmarks.processes import RunError
 from benchmarks.reads.form_tables import (
     ADDRESS,
     COUNTED_ROWS,
-    PLACE,
+    DATABASE_OPTIONS,
     POLLED,
     create_database,
     fill_polled,
@@ -33,7 +33,7 @@ from watcher.spanner.address import EMULATOR_HOST
 
 DRIVERS = {"adbc-driver-spanner": "adbc_driver_spanner", "spanner-adbc": "spanner_adbc"}
 """Distributions, and what they are imported as."""
-OPTIONS = PLACE | {"table": POLLED}
+OPTIONS = DATABASE_OPTIONS | {"table": POLLED}
 """The options of the source for the table."""
 URI = f"spanner:///{ADDRESS.path}"
 

@@ -85,7 +85,7 @@ def make_polled_rows(count: int) -> TableRows:
     rows = [make_row(number) for number in range(count)]
     schema = build_schema(COLUMNS)
     arrays = [
-        pa.array([row[place] for row in rows], field.type) for place, field in enumerate(schema)
+        pa.array([row[index] for row in rows], field.type) for index, field in enumerate(schema)
     ]
     commits = pa.array(range(START_MICROS, START_MICROS + count), pa.int64()).cast(TIMESTAMP)
     stamps = [(COMMIT_TIMESTAMP_COLUMN, TIMESTAMP), (SHARD_ID_COLUMN, pa.int64())]

@@ -79,15 +79,15 @@ def run(settings: ServerSettings, bench: Bench) -> None:
         stack.callback(restore_environment, os.environ.get("SPANNER_EMULATOR_HOST"))
         for storage in settings.storages:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="spanner-watcher-"))
-            places = [
+            databases = [
                 Path(folder) / name if storage == "disk" else None for name in ("a", "b", "c")
             ]
             bench.show(RunProgress(f"server, {storage}", "commits", 0, 0, 0))
-            figure: Figure = {"storage": storage, **measure_commits(settings, places[0])}
+            figure: Figure = {"storage": storage, **measure_commits(settings, databases[0])}
             bench.show(RunProgress(f"server, {storage}", "large requests", 0, 0, 0))
-            figure |= measure_large_requests(places[1])
+            figure |= measure_large_requests(databases[1])
             bench.show(RunProgress(f"server, {storage}", "a large table", 0, 0, 0))
-            bench.add(figure | measure_large_table(settings, places[2]))
+            bench.add(figure | measure_large_table(settings, databases[2]))
 
 
 def measure_commits(settings: ServerSettings, data_dir: Path | None) -> Figure:

@@ -176,9 +176,9 @@ def count_messages(address: str, topic: str) -> int:
         )
         total = 0
         for partition in partitions:
-            place = client.TopicPartition(topic, partition)
+            whole = client.TopicPartition(topic, partition)
             # The mock brokers soon drop messages, but count on.
-            _, high = consumer.get_watermark_offsets(place, timeout=ANSWER_SECONDS_MAX)
+            _, high = consumer.get_watermark_offsets(whole, timeout=ANSWER_SECONDS_MAX)
             total += high
         return total
     finally:

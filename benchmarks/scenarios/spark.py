@@ -38,7 +38,7 @@ class SparkSettings(RunPlan):
 
 
 def run(settings: SparkSettings, bench: Bench) -> None:
-    """A run for each place of the knobs, then the backlogs."""
+    """A run for each setting of the knobs, then the backlogs."""
     for partitions, trigger, sink in product(
         settings.partitions, settings.triggers, settings.sinks
     ):

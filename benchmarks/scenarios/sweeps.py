@@ -1,4 +1,4 @@
-"""One knob at several places, everything else alike: what latency, scans and CPU make of it."""
+"""One knob at several settings, everything else alike: what latency, scans and CPU make of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Change = Callable[[RunPlan, float], RunPlan]
 
 
 class SweepSettings(RunPlan):
-    """``values`` are the places of the knob; a run each. ``workload.transactions`` times
+    """``values`` are the settings of the knob; a run each. ``workload.transactions`` times
     ``workload.mutations`` rows a second are written throughout."""
 
     workload: Workload = LOAD
@@ -116,7 +116,7 @@ def set_clearing(plan: RunPlan, value: float) -> RunPlan:
 
 
 def run(settings: SweepSettings, bench: Bench, column: str, change: Change) -> None:
-    """A run at each place of the knob, and what became of the latencies."""
+    """A run at each setting of the knob, and what became of the latencies."""
     for value in settings.values:
         result = bench.run(f"{column} {value:g}", change(settings, value))
         bench.add({column: value, **delivery(result)})

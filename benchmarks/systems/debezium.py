@@ -85,7 +85,7 @@ class Reader:
 
     def __init__(self, run: Run, ports: Ports) -> None:
         self._run = run
-        self._places = {f"{NAME}.{table}": place for place, table in enumerate(run.tables)}
+        self._table_numbers = {f"{NAME}.{table}": number for number, table in enumerate(run.tables)}
         self._log = Appender(run.records("delivered", PROCESS), DELIVERED)
         self._consumer = Consumer(
             {
@@ -97,7 +97,7 @@ class Reader:
                 "log_level": 2,
             }
         )
-        self._consumer.subscribe(list(self._places))
+        self._consumer.subscribe(list(self._table_numbers))
         self.rows = 0
 
     def read(self) -> int:
@@ -105,7 +105,7 @@ class Reader:
         messages = self._consumer.consume(MESSAGES_MAX, POLL_SECONDS)
         at = time.time_ns() // 1_000
         changes = [
-            (self._places[topic], *parse_change(value))
+            (self._table_numbers[topic], *parse_change(value))
             for message in messages
             if message.error() is None
             and (value := message.value()) is not None

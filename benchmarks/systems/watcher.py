@@ -37,7 +37,7 @@ class Receiver:
         self._faults = run.disturbance
         self._rows = 0
         self._parted = bool(run.consumer.parts)
-        self._places = {name: place for place, name in enumerate(run.tables)}
+        self._table_numbers = {name: number for number, name in enumerate(run.tables)}
         self._delivered = Appender(run.records("delivered", process), DELIVERED)
         self._windows = Appender(run.records("windows", process), WINDOWS)
 
@@ -47,9 +47,9 @@ class Receiver:
             time.sleep(self._faults.late)
         at = time.time_ns() // 1_000
         if isinstance(rows, StreamRows):
-            columns = extract_changed_columns(rows.batch, self._places)
+            columns = extract_changed_columns(rows.batch, self._table_numbers)
         else:
-            table = self._places[rows.table.name]
+            table = self._table_numbers[rows.table.name]
             columns = extract_polled_columns(rows.batch, table)
             # A window of a part has the rows of that part alone: nothing can be told of its rest.
             if not self._parted:
@@ -80,10 +80,10 @@ def extract_polled_columns(batch: pa.RecordBatch, table: int) -> list[Counts]:
     ]
 
 
-def extract_changed_columns(batch: pa.RecordBatch, places: Mapping[str, int]) -> list[Counts]:
+def extract_changed_columns(batch: pa.RecordBatch, tables: Mapping[str, int]) -> list[Counts]:
     """The same of changes of a change stream, whose values are JSON as Spanner sends it."""
     names = batch.column("table").dictionary_encode()
-    numbers = np.array([places[name] for name in names.dictionary.to_pylist()], np.int64)
+    numbers = np.array([tables[name] for name in names.dictionary.to_pylist()], np.int64)
     return [
         numbers[names.indices.to_numpy()],
         extract_number(batch.column("key"), "Id"),

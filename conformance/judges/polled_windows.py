@@ -233,9 +233,9 @@ def find_torn(windows: Sequence[Delivery], truth: Truth) -> Iterator[str]:
     ends = {version: w.end for w in windows if w.complete for version in w.versions}
     for commit in truth.commits:
         versions = [(write.row, commit.at) for write in commit.writes]
-        places = {ends[version] for version in versions if version in ends}
-        if len(places) > 1:
-            yield f"the transaction at {commit.at} is in windows that end at {sorted(places)}"
+        reached = {ends[version] for version in versions if version in ends}
+        if len(reached) > 1:
+            yield f"the transaction at {commit.at} is in windows that end at {sorted(reached)}"
 
 
 def find_scattered(windows: Sequence[Delivery]) -> Iterator[str]:

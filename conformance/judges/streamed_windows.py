@@ -136,8 +136,8 @@ def find_incomplete(windows: Sequence[Delivery], mods: Mods) -> Iterator[str]:
         counts = Counter((line.row, line.at) for line in last_delivery(window, mods))
         for row, at in sorted(mods_in_window(mods, window.start, window.end), key=repr):
             if counts[row, at] != 1:
-                place = f"({window.start}, {window.end}]"
-                yield f"{row} at {at} came {counts[row, at]} times in the window {place}"
+                window_name = f"({window.start}, {window.end}]"
+                yield f"{row} at {at} came {counts[row, at]} times in the window {window_name}"
 
 
 def find_disordered(windows: Sequence[Delivery], mods: Mods) -> Iterator[str]:

@@ -121,10 +121,10 @@ them apart, so that such a column may be either."""
 
 def check_column(table: Table, column: Column, dialect: Dialect) -> None:
     """Checks one column of a table. Raises SchemaError."""
-    place = f"{table.name}.{column.name}"
+    path = f"{table.name}.{column.name}"
     if column.allow_commit_timestamp and column.type.code is not TypeCode.TIMESTAMP:
         raise SchemaError(
-            f"Column {place} has invalid allow_commit_timestamp option. Option only allowed on"
+            f"Column {path} has invalid allow_commit_timestamp option. Option only allowed on"
             " TIMESTAMP columns."
         )
     if column.on_update is not None:

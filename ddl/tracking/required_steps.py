@@ -89,20 +89,20 @@ def add_timestamp(
 
 def check_timestamp(schema: Schema, table: Table, column: Column) -> None:
     """Raises PlanError for an existing column that cannot hold our commit timestamps."""
-    place, other = f"{table.name}.{column.name}", choose_other(table, column, "timestamp")
+    path, other = f"{table.name}.{column.name}", choose_other(table, column, "timestamp")
     if column.type.code is not TypeCode.TIMESTAMP or column.generated is not None:
         raise PlanError(
-            f"{place} exists and is not a plain {name_type(TypeCode.TIMESTAMP, schema)} column:"
+            f"{path} exists and is not a plain {name_type(TypeCode.TIMESTAMP, schema)} column:"
             f" {other}"
         )
     if not column.allow_commit_timestamp and schema.dialect is Dialect.POSTGRESQL:
         raise PlanError(
-            f"{place} is a plain timestamp, which the PostgreSQL dialect cannot turn into a"
+            f"{path} is a plain timestamp, which the PostgreSQL dialect cannot turn into a"
             f" SPANNER.COMMIT_TIMESTAMP column: {other}"
         )
     if any(part.column.casefold() == column.name.casefold() for part in table.primary_key):
         raise PlanError(
-            f"{place} is part of the primary key, where Spanner does not allow ON UPDATE: {other}"
+            f"{path} is part of the primary key, where Spanner does not allow ON UPDATE: {other}"
         )
 
 
@@ -110,21 +110,21 @@ def check_owned_timestamp(
     schema: Schema, table: Table, column: Column, options: WatchOptions, ownership: Ownership
 ) -> None:
     """Raises PlanError for a column whose values nobody gave up."""
-    place = f"{table.name}.{column.name}"
+    path = f"{table.name}.{column.name}"
     effect = TIMESTAMP_EFFECTS[options.strategy]
     if not ownership.allows(column.name):
         why = "Spanner does not fill it by DEFAULT and ON UPDATE"
         other = choose_other(table, column, "timestamp")
-        raise refuse_take_over(place, why, effect, column.name, other)
+        raise refuse_take_over(path, why, effect, column.name, other)
     pending = SPELLINGS[schema.dialect].commit_timestamp
     if column.default is not None and normalize(column.default) != normalize(pending):
         raise PlanError(
-            f"{place} has the default {column.default}: drop it, or choose another column with"
+            f"{path} has the default {column.default}: drop it, or choose another column with"
             " --timestamp-column"
         )
     if column.not_null and options.strategy is Strategy.AUTOMATIC:
         raise PlanError(
-            f"{place} is NOT NULL, so that clearing cannot set it to NULL: drop NOT NULL, use"
+            f"{path} is NOT NULL, so that clearing cannot set it to NULL: drop NOT NULL, use"
             " --strategy processed, or choose another column with --timestamp-column"
         )
 
@@ -177,15 +177,15 @@ def add_processed(
         new = Column(options.processed_column, Type(TypeCode.BOOL), hidden=options.hidden)
         reason = "is TRUE once a change is delivered; applications reset it when they update a row"
         return [RequiredStep(AddColumn(table.name, new), reason, backfill=False)]
-    place, other = f"{table.name}.{column.name}", choose_other(table, column, "processed")
+    path, other = f"{table.name}.{column.name}", choose_other(table, column, "processed")
     if column.type.code is not TypeCode.BOOL or column.generated is not None:
         raise PlanError(
-            f"{place} exists and is not a plain {name_type(TypeCode.BOOL, schema)} column: {other}"
+            f"{path} exists and is not a plain {name_type(TypeCode.BOOL, schema)} column: {other}"
         )
     used = (find_processed(table, each, schema.dialect) for each in table.columns)
     if column.name not in used and not ownership.allows(column.name):
         why = "no computed shard depends on it"
-        raise refuse_take_over(place, why, PROCESSED_EFFECT, column.name, other)
+        raise refuse_take_over(path, why, PROCESSED_EFFECT, column.name, other)
     return []
 
 
@@ -234,14 +234,14 @@ def choose_other(table: Table, column: Column, kind: str) -> str:
 def check_shard(schema: Schema, table: Table, column: Column, options: WatchOptions) -> None:
     """Raises PlanError for an existing column that is not the shard of this strategy: what an
     application writes there spreads nothing, and may be NULL."""
-    place, other = f"{table.name}.{column.name}", choose_other(table, column, "shard")
+    path, other = f"{table.name}.{column.name}", choose_other(table, column, "shard")
     if column.type.code is not TypeCode.INT64:
         raise PlanError(
-            f"{place} exists and is not of type {name_type(TypeCode.INT64, schema)}: {other}"
+            f"{path} exists and is not of type {name_type(TypeCode.INT64, schema)}: {other}"
         )
     if column.generated is None or shard_values(column.generated) is None:
         raise PlanError(
-            f"{place} exists and is not a computed shard, such as MOD(..., number): {other}, or, if"
+            f"{path} exists and is not a computed shard, such as MOD(..., number): {other}, or, if"
             " applications write the shard of every row there, poll by it with --shard not-null"
             f" --shard-column {column.name}: a row without one is not delivered"
         )
@@ -250,11 +250,11 @@ def check_shard(schema: Schema, table: Table, column: Column, options: WatchOpti
     if (processed or "").casefold() != (wanted or "").casefold():
         depends = f"depends on {processed}" if processed else "depends on no Processed column"
         raise PlanError(
-            f"{place} exists and {depends}, which does not fit the strategy {options.strategy}:"
+            f"{path} exists and {depends}, which does not fit the strategy {options.strategy}:"
             f" {other}"
         )
     for each in list_shard_differences(describe_shard(table, column, schema.dialect), options):
-        raise PlanError(f"{place} exists with {each}: {other}, or leave {each.flag} out")
+        raise PlanError(f"{path} exists with {each}: {other}, or leave {each.flag} out")
 
 
 def add_index(schema: Schema, table: Table, options: WatchOptions) -> list[RequiredStep]:
@@ -319,13 +319,13 @@ def name_index(schema: Schema, table: Table, chosen: str | None, suffix: str) ->
     chosen, else a free one with the suffix. Raises PlanError."""
     if chosen is None:
         return choose_free_name(schema, table.name, suffix)
-    (place, _), (written, last) = split_name(table.name), split_name(chosen)
-    if written and not same_name(written, place):
+    (named_schema, _), (written, last) = split_name(table.name), split_name(chosen)
+    if written and not same_name(written, named_schema):
         raise PlanError(
             f"the index {chosen} would not be in the schema of table {table.name}, which Spanner"
-            f" refuses: write --index {join_name(place, last)}"
+            f" refuses: write --index {join_name(named_schema, last)}"
         )
-    return join_name(place, last)
+    return join_name(named_schema, last)
 
 
 def find_name(table: Table, name: str) -> str:

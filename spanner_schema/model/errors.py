@@ -55,8 +55,8 @@ class NameNotFoundError(SchemaError):
     """The statement names an object that does not exist."""
 
     def __init__(self, kind: str, name: str, table: str | None = None) -> None:
-        place = "" if table is None else f" in table {table}"
-        super().__init__(f"{kind} not found{place}: {name}")
+        inside = "" if table is None else f" in table {table}"
+        super().__init__(f"{kind} not found{inside}: {name}")
         self.kind = kind
         self.name = name
 

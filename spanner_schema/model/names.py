@@ -113,12 +113,12 @@ def choose_free_column(table: Table, name: str) -> str:
 def choose_free_name(schema: Schema, owner: str, suffix: str) -> str:
     """The name of a new object of the table ``owner``: that name and the suffix, else with the
     first number that makes it free. It stands in the same named schema, and is never too long."""
-    place, last = split_name(owner)
+    named_schema, last = split_name(owner)
     length_max = NAME_LENGTH_MAX[schema.dialect]
     numbers = (str(number) if number > 1 else "" for number in count(1))
     for end in (suffix + number for number in numbers):
         short = last.encode()[: length_max - len(end)].decode(errors="ignore")
-        name = join_name(place, short + end)
+        name = join_name(named_schema, short + end)
         if not is_taken(schema, name):
             break
     return name

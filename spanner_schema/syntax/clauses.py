@@ -249,11 +249,11 @@ def starts_constraint(reader: TokenReader) -> bool:
 def read_interleave(reader: TokenReader) -> Interleave:
     """INTERLEAVE IN [PARENT] p [ON DELETE ...]."""
     reader.expect("INTERLEAVE", "IN")
-    place = reader.mark()
+    mark = reader.mark()
     enforced = reader.accept("PARENT")
     if enforced and reader.dialect is Dialect.POSTGRESQL and reader.token.kind is TokenKind.END:
         # The table is called parent: there the word is no keyword.
-        reader.reset(place)
+        reader.reset(mark)
         enforced = False
     parent = reader.read_path("a table name")
     if not enforced and reader.peek("ON", "DELETE"):

@@ -351,8 +351,8 @@ def cut_hints(text: str, tokens: list[Token]) -> tuple[str, dict[str, str], Keyw
             end = position
             while tokens[end].text != "}":
                 if tokens[end].kind is TokenKind.END:
-                    place = locate(text, tokens[end].start)
-                    raise DdlSyntaxError(*place, "}", "the end of the statement")
+                    missing_at = locate(text, tokens[end].start)
+                    raise DdlSyntaxError(*missing_at, "}", "the end of the statement")
                 end += 1
             before = tokens[position - 1].text.upper() if position else ""
             if before in {"", "JOIN", "GROUP", "BY", "SELECT", ")"}:

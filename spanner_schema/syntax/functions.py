@@ -143,9 +143,9 @@ def read_default(reader: TokenReader) -> str:
 
 def read_value_type(reader: TokenReader) -> ValueType:
     """The type of an argument or a result, in which STRING and BYTES need no length."""
-    start, place = reader.token.start, reader.mark()
+    start, mark = reader.token.start, reader.mark()
     type_, sized = read_unsized(reader)
-    if reader.mark() == place:
+    if reader.mark() == mark:
         reader.fail("a type")
     return ValueType(type_, reader.text[start : reader.token.start].strip(), sized)
 
@@ -162,11 +162,11 @@ def read_unsized(reader: TokenReader) -> tuple[Type, bool]:
     word = reader.token.text.upper()
     if word not in SIZED:
         return read_type(reader), False
-    place = reader.mark()
+    mark = reader.mark()
     reader.advance()
     if not reader.peek("("):
         return Type(TypeCode(word)), False
-    reader.reset(place)
+    reader.reset(mark)
     return read_type(reader), True
 
 
@@ -180,10 +180,10 @@ def read_struct(reader: TokenReader) -> tuple[Type, bool]:
     while not reader.accept(">"):
         if fields:
             reader.expect(",")
-        place = reader.mark()
+        mark = reader.mark()
         reader.advance()
         name = "" if reader.peek(",") or reader.peek(">") or reader.peek("<") else None
-        reader.reset(place)
+        reader.reset(mark)
         named = reader.read_name("the name of a field") if name is None else name
         type_, part_sized = read_unsized(reader)
         sized |= part_sized

@@ -42,8 +42,8 @@ def parse_statement(
     if not statements:
         raise DdlSyntaxError(1, 1, "a statement", "nothing")
     if len(statements) > 1:
-        place = locate(text, statements[1][1])
-        raise DdlSyntaxError(*place, "the end of the statement", "another one")
+        position = locate(text, statements[1][1])
+        raise DdlSyntaxError(*position, "the end of the statement", "another one")
     reserved = RESERVED if strict and dialect is Dialect.GOOGLESQL else ()
     reader = TokenReader(statements[0][0], dialect, type_names, reserved)
     step = read_statement(reader, dialect)

@@ -35,8 +35,8 @@ def needed_by(tables: Sequence[Table]) -> dict[str, list[str]]:
 
 def has_later(tables: Sequence[Table], names: Mapping[str, Sequence[str]]) -> bool:
     """Whether a table names one that comes behind it."""
-    places = {table.name.casefold(): place for place, table in enumerate(tables)}
-    return any(places.get(each, -1) > places[name] for name in names for each in names[name])
+    numbers = {table.name.casefold(): number for number, table in enumerate(tables)}
+    return any(numbers.get(each, -1) > numbers[name] for name in names for each in names[name])
 
 
 def reach(name: str, names: Mapping[str, Sequence[str]]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Splits Spanner's SQL text into tokens, with their places in the text."""
+"""Splits Spanner's SQL text into tokens, with their positions in the text."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def tokenize(text: str, dialect: Dialect = Dialect.GOOGLESQL) -> Iterator[Token]
     while offset < len(text):
         match = pattern.match(text, offset)
         if match is None:
-            place = locate(text, offset)
-            raise DdlSyntaxError(*place, "a token", repr(text[offset : offset + 10]))
+            position = locate(text, offset)
+            raise DdlSyntaxError(*position, "a token", repr(text[offset : offset + 10]))
         offset = match.end()
         if match.lastgroup in KINDS_BY_GROUP:
             kind = KINDS_BY_GROUP[match.lastgroup]

@@ -44,11 +44,11 @@ def cut_mode(text: str, tokens: list[Token]) -> tuple[str, str]:
 
 def cut_asserted_rows(text: str, tokens: list[Token]) -> tuple[str, int | None]:
     """Blanks out ASSERT_ROWS_MODIFIED n, also among the tokens; returns the number."""
-    for place, (first, second) in enumerate(pairwise(tokens)):
+    for index, (first, second) in enumerate(pairwise(tokens)):
         if first.kind is TokenKind.WORD and first.text.upper() == "ASSERT_ROWS_MODIFIED":
             if second.kind is not TokenKind.NUMBER or not second.text.isdigit():
                 raise DdlSyntaxError(*locate(text, second.start), "a number", second.text)
-            del tokens[place : place + 2]
+            del tokens[index : index + 2]
             return blank_out(text, first.start, second.end), int(second.text)
     return text, None
 
@@ -58,11 +58,11 @@ def cut_returning(text: str, tokens: list[Token]) -> tuple[str, str | None, str 
 
     The list of expressions is None where there is no such clause, and so is the action's name.
     """
-    for place, (first, second) in enumerate(pairwise(tokens)):
+    for index, (first, second) in enumerate(pairwise(tokens)):
         words = (first.text.upper(), second.text.upper())
         if first.kind is not TokenKind.WORD or words != ("THEN", "RETURN"):
             continue
-        rest = tokens[place + 2 :]
+        rest = tokens[index + 2 :]
         end, action = second.end, None
         if [each.text.upper() for each in rest[:2]] == ["WITH", "ACTION"]:
             end, action = rest[1].end, "ACTION"
@@ -75,9 +75,9 @@ def cut_returning(text: str, tokens: list[Token]) -> tuple[str, str | None, str 
 def cut_on_conflict(text: str, tokens: list[Token]) -> tuple[str, ConflictClause | None]:
     """Splits the text at ON CONFLICT ...; what is behind it has been cut off already."""
     tokens = [each for each in tokens if each.start < len(text) and each.kind is not TokenKind.END]
-    for place, (first, second) in enumerate(pairwise(tokens)):
+    for index, (first, second) in enumerate(pairwise(tokens)):
         if (first.text.upper(), second.text.upper()) == ("ON", "CONFLICT"):
-            clause = read_conflict(text, tokens[place + 2 :])
+            clause = read_conflict(text, tokens[index + 2 :])
             return text[: first.start], clause
     return text, None
 
@@ -97,7 +97,7 @@ def read_conflict(text: str, tokens: list[Token]) -> ConflictClause:
     if words[rest : rest + 3] == ["DO", "UPDATE", "SET"]:
         return ConflictClause(columns, constraint, text[tokens[rest + 2].start :])
     at = tokens[rest] if rest < len(tokens) else None
-    place = locate(text, at.start if at else len(text) - 1)
+    position = locate(text, at.start if at else len(text) - 1)
     raise DdlSyntaxError(
-        *place, "DO NOTHING or DO UPDATE SET", at.text if at else "the end of the statement"
+        *position, "DO NOTHING or DO UPDATE SET", at.text if at else "the end of the statement"
     )

@@ -73,9 +73,9 @@ def is_change_sets_table(table: Table, id_column: str) -> bool:
     )
 
 
-def refuse_take_over(place: str, why: str, effect: str, name: str, other: str) -> PlanError:
+def refuse_take_over(column: str, why: str, effect: str, name: str, other: str) -> PlanError:
     """The error for what is not ours; ``other`` says what else to do."""
     return PlanError(
-        f"{place} exists and is not ours ({why}): {effect}; {other}, or,"
+        f"{column} exists and is not ours ({why}): {effect}; {other}, or,"
         f" if its values may be lost, allow it with --take-over {name}"
     )

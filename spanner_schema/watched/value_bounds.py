@@ -60,12 +60,12 @@ def read(tokens: Tokens, depth: int) -> Bounds | None:
     depths = list_depths(tokens)
     if tokens[0].text == "(" and is_enclosed(depths):
         return read(tokens[1:-1], depth - 1)
-    outside = [at for at in list_places(depths) if tokens[at].text in SIGNS]
+    outside = [at for at in list_outside(depths) if tokens[at].text in SIGNS]
     for signs in ("+-", "*"):
-        places = [at for at in outside if tokens[at].text in signs and is_binary(tokens, at)]
-        if places:
-            left, right = tokens[: places[-1]], tokens[places[-1] + 1 :]
-            return combine(tokens[places[-1]].text, read(left, depth - 1), read(right, depth - 1))
+        indexes = [at for at in outside if tokens[at].text in signs and is_binary(tokens, at)]
+        if indexes:
+            left, right = tokens[: indexes[-1]], tokens[indexes[-1] + 1 :]
+            return combine(tokens[indexes[-1]].text, read(left, depth - 1), read(right, depth - 1))
     if tokens[0].text == "-":
         return combine("-", Bounds(0, 0), read(tokens[1:], depth - 1))
     if tokens[-2].text == "::":
@@ -221,15 +221,15 @@ def is_enclosed(depths: Sequence[int]) -> bool:
     return len(depths) > 2 and depths[-1] == 0 and all(depth > 0 for depth in depths[1:-1])
 
 
-def list_places(depths: Sequence[int]) -> Iterator[int]:
-    """The places of tokens that are in no parentheses."""
+def list_outside(depths: Sequence[int]) -> Iterator[int]:
+    """The indexes of the tokens that are in no parentheses."""
     return (at for at, (before, after) in enumerate(pairwise(depths)) if before == after == 0)
 
 
 def split(tokens: Tokens, text: str) -> Iterator[Tokens]:
     """The tokens between those of a text."""
     begin = 0
-    for at in list_places(list_depths(tokens)):
+    for at in list_outside(list_depths(tokens)):
         if tokens[at].text == text:
             yield tokens[begin:at]
             begin = at + 1
@@ -239,7 +239,7 @@ def split(tokens: Tokens, text: str) -> Iterator[Tokens]:
 def list_branches(tokens: Tokens) -> Iterator[Tokens]:
     """The values of a CASE: what is behind each THEN and ELSE."""
     begin = None
-    for at in list_places(list_depths(tokens)):
+    for at in list_outside(list_depths(tokens)):
         if is_word(tokens[at], "WHEN", "THEN", "ELSE"):
             if begin is not None:
                 yield tokens[begin:at]

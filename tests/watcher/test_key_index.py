@@ -8,22 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from watcher.replica.delta.deletion_vectors import VectorPlace
+from watcher.replica.delta.deletion_vectors import VectorDescriptor
 from watcher.replica.writing.key_index import ABANDONED_SECONDS, SUFFIX, Entries, KeyIndex
 
 
-def open_index(folder: Path, key: str = "key") -> KeyIndex[VectorPlace]:
-    return KeyIndex(folder, key, VectorPlace.from_stored)
+def open_index(folder: Path, key: str = "key") -> KeyIndex[VectorDescriptor]:
+    return KeyIndex(folder, key, VectorDescriptor.from_stored)
 
 
-def add_file(index: KeyIndex[VectorPlace], path: str, hashes: list[int]) -> None:
+def add_file(index: KeyIndex[VectorDescriptor], path: str, hashes: list[int]) -> None:
     number = index.take_number()
     words = np.array(hashes, np.uint64)
     rows = Entries.of_rows(number, 0, (words, words), np.zeros(len(words), np.int64))
     index.add(path, None, number, [rows])
 
 
-def find_files(index: KeyIndex[VectorPlace], hashes: list[int]) -> set[str]:
+def find_files(index: KeyIndex[VectorDescriptor], hashes: list[int]) -> set[str]:
     words = np.array(hashes, np.uint64)
     paths = index.list_paths()
     return {paths[int(number)] for number in index.find((words, words))[1].files}

@@ -103,7 +103,7 @@ class SampledCuts:
         """The shards whose turn it is: an odd count, so that one of their answers is the middle."""
         count = min(len(self._shards), -(-SAMPLE_MIN // number) // 2 * 2 + 1)
         first, self._turn = self._turn, (self._turn + count) % len(self._shards)
-        return [self._shards[(first + number) % len(self._shards)] for number in range(count)]
+        return [self._shards[(first + step) % len(self._shards)] for step in range(count)]
 
     def _estimate(self, window: Window, shards: list[int], number: int) -> int | None:
         """About where a window has all the rows that it may have: the middle of what the shards

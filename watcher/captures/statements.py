@@ -286,11 +286,11 @@ def find_nth_of_shards(
     so many: in the order of the index, so that no more entries are read."""
     rows = f"SELECT {render_timestamp(table)} AS t {render_rows(table, None)}"
     each = (
-        f"SELECT t FROM ({rows} AND {render_shard(table)} = @shard{number}"  # noqa: S608
-        f" ORDER BY t LIMIT 1 OFFSET @skip) AS of_shard{number}"
-        for number in range(len(shards))
+        f"SELECT t FROM ({rows} AND {render_shard(table)} = @shard{index}"  # noqa: S608
+        f" ORDER BY t LIMIT 1 OFFSET @skip) AS of_shard{index}"
+        for index in range(len(shards))
     )
-    numbers = {f"shard{number}": shard for number, shard in enumerate(shards)}
+    numbers = {f"shard{index}": shard for index, shard in enumerate(shards)}
     return bind_window(" UNION ALL ".join(each), window, None, "", skip=number - 1, **numbers)
 
 

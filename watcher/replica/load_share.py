@@ -80,7 +80,7 @@ def count_common(first: Part, last: Part) -> int:
     if len(texts) != len(values):
         return 0
     pairs = zip(*texts, strict=False)
-    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(map(len, texts)))
+    return next((index for index, (a, b) in enumerate(pairs) if a != b), min(map(len, texts)))
 
 
 def to_bytes(value: str | bytes) -> bytes:

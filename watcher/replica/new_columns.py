@@ -166,17 +166,17 @@ class KeyedValues:
     def find(self, rows: pa.RecordBatch) -> pa.Table:
         """The values of rows with these keys; NULL where there is no such row."""
         first, second = hash_keys(select_columns(rows, self._key), self._points)
-        places = np.searchsorted(self._first, first)
+        indexes = np.searchsorted(self._first, first)
         found = np.full(len(first), -1)
         left = np.arange(len(first))
         while len(left):
-            inside = places[left] < len(self._first)
+            inside = indexes[left] < len(self._first)
             left = left[inside]
-            left = left[self._first[places[left]] == first[left]]
-            same = self._second[places[left]] == second[left]
-            found[left[same]] = places[left[same]]
+            left = left[self._first[indexes[left]] == first[left]]
+            same = self._second[indexes[left]] == second[left]
+            found[left[same]] = indexes[left[same]]
             left = left[~same]
-            places[left] += 1
+            indexes[left] += 1
         return self._values.take(pa.array(found, mask=found < 0))
 
 

@@ -185,12 +185,12 @@ def merge_marks(changes: KeyedRows, old: KeyedRows, schema: pa.Schema) -> Merged
     if not len(starts):
         return MergedRows(take_fields(changes.rows, schema), changes.keys, np.empty(0, np.int64))
     keys, count = changes.keys[starts], len(changes.keys)
-    places = np.arange(count)
+    indexes = np.arange(count)
     deleted = changes.deleted
     known = ~read_flags(changes.rows, KEY_ONLY)
-    last = np.maximum.reduceat(places, starts)
-    last_live = np.maximum.reduceat(np.where(deleted, NONE, places), starts)
-    last_known = np.maximum.reduceat(np.where(known, places, NONE), starts)
+    last = np.maximum.reduceat(indexes, starts)
+    last_live = np.maximum.reduceat(np.where(deleted, NONE, indexes), starts)
+    last_known = np.maximum.reduceat(np.where(known, indexes, NONE), starts)
     before = np.full(int(keys.max()) + 1, NONE)
     before[old.keys] = np.arange(len(old.keys))  # the newest one counts
     old_places = before[keys]

@@ -37,8 +37,8 @@ def copy_schema(capture: PollCapture, stamp: str = STAMP_COLUMN) -> pa.Schema:
     """The columns of a copy: the table's, and ``STAMP_COLUMN``, or how the copy calls it."""
     schema = capture.schema
     schema = schema.remove(schema.get_field_index(SHARD_ID_COLUMN))
-    place = schema.get_field_index(COMMIT_TIMESTAMP_COLUMN)
-    return schema.set(place, schema.field(place).with_name(stamp))
+    index = schema.get_field_index(COMMIT_TIMESTAMP_COLUMN)
+    return schema.set(index, schema.field(index).with_name(stamp))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def reduce_changes(tables: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
     """The newest row of each key, as Spanner compares keys. Of rows of one commit timestamp the
     last one counts: a change stream gives those of a transaction in their order."""
     table = pa.concat_tables(tables)
-    key_names = [f"{GROUP}{place}" for place in range(len(key))]
+    key_names = [f"{GROUP}{index}" for index in range(len(key))]
     order = pc.sort_indices(
         table.append_column(ROW, pa.array(np.arange(table.num_rows))),
         [(STAMP_COLUMN, "ascending"), (ROW, "ascending")],

@@ -209,5 +209,5 @@ def keep_loaded(rows: pa.Table, table: WatchedTable, progress: LoadProgress) -> 
     """The rows of a window whose keys are loaded: a later chunk has the others."""
     index = RangeIndex(KeyOrder.of_watched(table), [KeyInterval(upto=progress.upto)])
     keys = rows.select(table.primary_key).combine_chunks()
-    places = [index.locate(batch) for batch in keys.to_batches()]
-    return rows.filter(pa.array(np.concatenate([np.empty(0, np.int64), *places]) != NOWHERE))
+    indexes = [index.locate(batch) for batch in keys.to_batches()]
+    return rows.filter(pa.array(np.concatenate([np.empty(0, np.int64), *indexes]) != NOWHERE))

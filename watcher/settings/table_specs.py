@@ -37,7 +37,7 @@ def check_table_specs(specs: Mapping[str, TableSpec]) -> None:
 
 
 def check_table_spec(spec: TableSpec, option: str) -> None:
-    """Checks how one table is polled; ``place`` is where its shard is set. Raises
+    """Checks how one table is polled; ``option`` is where its shard is set. Raises
     ConfigurationError."""
     if spec.shard == "fixed" and not spec.shard_values:
         raise ConfigurationError(f"{option} = 'fixed' needs shard_values")

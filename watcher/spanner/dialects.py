@@ -305,7 +305,7 @@ class PostgreSql(SqlDialect):
             return f"${numbers.setdefault(match[1], len(numbers) + 1)}"
 
         text = POSTGRESQL_PARAMETER.sub(number, sql)
-        return text, {name: f"p{number}" for name, number in numbers.items()}
+        return text, {name: f"p{at}" for name, at in numbers.items()}
 
 
 GOOGLESQL, POSTGRESQL = GoogleSql(), PostgreSql()

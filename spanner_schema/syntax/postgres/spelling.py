@@ -42,7 +42,7 @@ STREAM_OPTIONS = ("value_capture_type", "retention_period")
 
 
 def stream_order(option: tuple[str, str]) -> int:
-    """The place of an option among those of a change stream."""
+    """The rank of an option among those of a change stream."""
     name = option[0]
     return STREAM_OPTIONS.index(name) if name in STREAM_OPTIONS else len(STREAM_OPTIONS)
 

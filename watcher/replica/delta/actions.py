@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from urllib.parse import quote, unquote
 
-from watcher.replica.delta.deletion_vectors import RELATIVE, VectorPlace
+from watcher.replica.delta.deletion_vectors import RELATIVE, VectorDescriptor
 from watcher.replica.delta.log import read_mark
 from watcher.replica.delta.snapshot import Action, LiveFile
 from watcher.replica.writing.statistics import loosen
@@ -25,12 +25,12 @@ def remove_file(file: LiveFile) -> Action:
     return {"remove": removed | more}
 
 
-def add_vector(file: LiveFile, place: VectorPlace, rows: int) -> Action:
+def add_vector(file: LiveFile, vector: VectorDescriptor, rows: int) -> Action:
     """The action that adds a file with another vector."""
     more = {
         "dataChange": True,
         "stats": loosen(file.add.get("stats"), rows),
-        "deletionVector": place.to_action(),
+        "deletionVector": vector.to_action(),
     }
     return {"add": {**{n: v for n, v in file.add.items() if v is not None}, **more}}
 
@@ -63,7 +63,7 @@ def list_removed_files(actions: Sequence[Action]) -> Iterator[PurePosixPath]:
         yield PurePosixPath(unquote(removed["path"]))
         stored = removed.get("deletionVector")
         if stored is not None and stored["storageType"] == RELATIVE:
-            yield VectorPlace.from_action(stored).path
+            yield VectorDescriptor.from_action(stored).path
 
 
 def read_time(actions: Sequence[Action]) -> int:

@@ -36,7 +36,7 @@ INLINE, RELATIVE = "i", "u"
 
 
 @dataclass(frozen=True, slots=True)
-class VectorPlace:
+class VectorDescriptor:
     """Where a vector is stored, as the log says it. ``digits`` are the name of a file in the
     table's folder or the vector itself; ``rows`` is how many rows it removes."""
 
@@ -47,7 +47,7 @@ class VectorPlace:
     rows: int
 
     @classmethod
-    def from_action(cls, stored: Mapping[str, Any]) -> VectorPlace:
+    def from_action(cls, stored: Mapping[str, Any]) -> VectorDescriptor:
         """As an ``add`` or a ``remove`` has it."""
         return cls(
             stored["storageType"],
@@ -73,7 +73,7 @@ class VectorPlace:
         return asdict(self)
 
     @classmethod
-    def from_stored(cls, stored: Mapping[str, Any]) -> VectorPlace:
+    def from_stored(cls, stored: Mapping[str, Any]) -> VectorDescriptor:
         """As it was stored."""
         return cls(**stored)
 
@@ -102,14 +102,14 @@ class VectorFile:
     @property
     def path(self) -> PurePosixPath:
         """Where it is to be, in the table's folder."""
-        return VectorPlace(RELATIVE, self.digits, 0, 0, 0).path
+        return VectorDescriptor(RELATIVE, self.digits, 0, 0, 0).path
 
-    def add(self, rows: BitMap) -> VectorPlace:
+    def add(self, rows: BitMap) -> VectorDescriptor:
         """Adds a vector: where it is."""
         data = encode_vector(rows)
-        place = VectorPlace(RELATIVE, self.digits, len(self.content), len(data), len(rows))
+        vector = VectorDescriptor(RELATIVE, self.digits, len(self.content), len(data), len(rows))
         self.content += SIZE.pack(len(data)) + data + SIZE.pack(zlib.crc32(data))
-        return place
+        return vector
 
 
 def encode_vector(rows: BitMap) -> bytes:
@@ -134,32 +134,32 @@ def decode_vector(data: bytes) -> BitMap:
         raise ReplicaError(f"a deletion vector is no roaring bitmap: {error}") from error
 
 
-def read_stored(stored: bytes, place: VectorPlace, path: str) -> BitMap:
-    """A vector out of what a file has at its place: size, vector, checksum. Raises ReplicaError
+def read_stored(stored: bytes, vector: VectorDescriptor, path: str) -> BitMap:
+    """A vector out of what a file has at its offset: size, vector, checksum. Raises ReplicaError
     where they do not fit; ``path``: the file."""
-    data, rest = stored[SIZE.size : SIZE.size + place.size], stored[SIZE.size + place.size :]
-    if stored[: SIZE.size] != SIZE.pack(place.size) or rest != SIZE.pack(zlib.crc32(data)):
+    data, rest = stored[SIZE.size : SIZE.size + vector.size], stored[SIZE.size + vector.size :]
+    if stored[: SIZE.size] != SIZE.pack(vector.size) or rest != SIZE.pack(zlib.crc32(data)):
         raise ReplicaError(
             f"{path} is damaged (the checksum of a deletion vector differs): restore it from a"
             f" backup, or {LOAD_ADVICE}"
         )
-    return check_rows(decode_vector(data), place)
+    return check_rows(decode_vector(data), vector)
 
 
-def read_inline(place: VectorPlace) -> BitMap:
+def read_inline(vector: VectorDescriptor) -> BitMap:
     """A vector that is in the log."""
-    return check_rows(decode_vector(decode_z85(place.digits)[: place.size]), place)
+    return check_rows(decode_vector(decode_z85(vector.digits)[: vector.size]), vector)
 
 
-def stored_size(place: VectorPlace) -> int:
+def stored_size(vector: VectorDescriptor) -> int:
     """How many bytes of a file ``read_stored`` takes."""
-    return place.size + 2 * SIZE.size
+    return vector.size + 2 * SIZE.size
 
 
-def check_rows(rows: BitMap, place: VectorPlace) -> BitMap:
+def check_rows(rows: BitMap, vector: VectorDescriptor) -> BitMap:
     """The rows. Raises ReplicaError unless they are as many as the log says."""
-    if len(rows) != place.rows:
-        raise ReplicaError(f"a deletion vector has {len(rows)} rows; the log says {place.rows}")
+    if len(rows) != vector.rows:
+        raise ReplicaError(f"a deletion vector has {len(rows)} rows; the log says {vector.rows}")
     return rows
 
 

@@ -18,7 +18,7 @@ from watcher.process.private_files import sync_file
 from watcher.replica.delta.actions import name_data_file
 from watcher.replica.delta.deletion_vectors import (
     INLINE,
-    VectorPlace,
+    VectorDescriptor,
     read_inline,
     read_stored,
     stored_size,
@@ -33,7 +33,7 @@ from watcher.replica.stores.stored_files import (
     scan_dataset,
     write_whole,
 )
-from watcher.replica.writing.live_files import RowPlaces, mask_rows
+from watcher.replica.writing.live_files import RowIndexes, mask_rows
 
 
 class TableFiles:
@@ -70,10 +70,10 @@ class TableFiles:
         """Some rows of a data file, in their order: only the groups that have one are read."""
         dataset = ds.dataset([self._locate(file)], schema, PARQUET_FORMAT, self._files)
         (fragment,) = dataset.get_fragments()
-        where = RowPlaces.find([group.num_rows for group in fragment.row_groups], rows)
+        where = RowIndexes.find([group.num_rows for group in fragment.row_groups], rows)
         with explain_store(file.path), explain_damage(file.path):
             part = fragment.subset(row_group_ids=where.groups).to_table(schema=schema)
-        chosen_rows = part.take(pa.array(where.places))
+        chosen_rows = part.take(pa.array(where.indexes))
         return pa.Table.from_batches(
             [fill_partition(each, file.add, schema) for each in chosen_rows.to_batches()], schema
         )
@@ -83,16 +83,16 @@ class TableFiles:
         dataset = ds.dataset([self._locate(file)], format=PARQUET_FORMAT, filesystem=self._files)
         return int(dataset.count_rows())
 
-    def read_vector(self, place: VectorPlace | None) -> BitMap:
+    def read_vector(self, vector: VectorDescriptor | None) -> BitMap:
         """The rows that are gone. Raises OSError where the file is gone, ReplicaError where it is
         torn."""
-        if place is None:
+        if vector is None:
             return BitMap()
-        if place.kind == INLINE:
-            return read_inline(place)
-        path = str(self._base / place.path)
+        if vector.kind == INLINE:
+            return read_inline(vector)
+        path = str(self._base / vector.path)
         with explain_store(path), self._files.open_input_file(path) as stream:
-            return read_stored(stream.read_at(stored_size(place), place.offset), place, path)
+            return read_stored(stream.read_at(stored_size(vector), vector.offset), vector, path)
 
     def write(self, path: PurePosixPath, content: bytes) -> None:
         """Writes a file, whole or not at all, into the table's folder or one in it."""
@@ -115,13 +115,13 @@ class TableFiles:
     ) -> None:
         """Removes files in a folder of the table that are older than a time, but for some; with
         ``partitioned`` also in those of its partitions."""
-        place = self._base / folder
-        with explain_store(str(place)):
-            selector = FileSelector(str(place), allow_not_found=True, recursive=partitioned)
+        full_path = self._base / folder
+        with explain_store(str(full_path)):
+            selector = FileSelector(str(full_path), allow_not_found=True, recursive=partitioned)
             for info in self._files.get_file_info(selector):
                 if info.type != FileType.File or not info.base_name.endswith(suffix):
                     continue
-                name = PurePosixPath(info.path).relative_to(place)
+                name = PurePosixPath(info.path).relative_to(full_path)
                 inside = all("=" in each for each in name.parent.parts)
                 if inside and folder / name not in kept and info.mtime_ns // 1_000 < before:
                     self._files.delete_file(info.path)
@@ -132,24 +132,24 @@ class TableFiles:
 
     def open_new(self, path: str) -> pa.NativeFile:
         """As ``FileMaker.open_new``."""
-        place = self._base / unquote(path)
-        self._make_folder(place.parent)
+        full_path = self._base / unquote(path)
+        self._make_folder(full_path.parent)
         with explain_store(path):
-            return self._files.open_output_stream(str(place))
+            return self._files.open_output_stream(str(full_path))
 
     def finish(self, path: str) -> int:
         """As ``FileMaker.finish``."""
-        place = str(self._base / unquote(path))
-        with explain_store(place):
+        full_path = str(self._base / unquote(path))
+        with explain_store(full_path):
             if isinstance(self._files, LocalFileSystem):
-                sync_file(Path(place))
-            return int(self._files.get_file_info(place).size)
+                sync_file(Path(full_path))
+            return int(self._files.get_file_info(full_path).size)
 
     def remove(self, path: str) -> None:
         """As ``FileMaker.remove``."""
-        place = str(self._base / unquote(path))
-        if self._files.get_file_info(place).type == FileType.File:
-            self._files.delete_file(place)
+        full_path = str(self._base / unquote(path))
+        if self._files.get_file_info(full_path).type == FileType.File:
+            self._files.delete_file(full_path)
 
     def _locate(self, file: LiveFile) -> str:
         name = unquote(file.path)

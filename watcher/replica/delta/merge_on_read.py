@@ -31,7 +31,7 @@ from watcher.replica.delta.actions import (
     remove_file,
 )
 from watcher.replica.delta.change_feed import enable_feed, write_changes
-from watcher.replica.delta.deletion_vectors import VectorFile, VectorPlace
+from watcher.replica.delta.deletion_vectors import VectorDescriptor, VectorFile
 from watcher.replica.delta.features import NEW, OLD, PROPERTY, allows_vectors, enable_vectors
 from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.log import LOG as LOG_FOLDER
@@ -83,7 +83,9 @@ class VectorTable:
         self.files = TableFiles(path)
         self.reader = SnapshotReader(path)
         self._snapshot: Snapshot | None = None
-        self.live = LiveRows[LiveFile, VectorPlace](path, self.files, VectorPlace.from_stored)
+        self.live = LiveRows[LiveFile, VectorDescriptor](
+            path, self.files, VectorDescriptor.from_stored
+        )
 
     def read(self) -> Snapshot:
         """The table as it is now."""
@@ -231,7 +233,7 @@ class VectorTable:
             self.live.set_gone(file.path, file.vector, gone[file.path])
 
     def replace_files(
-        self, rewrite: FileRewrite[LiveFile, VectorPlace], gone: Mapping[str, BitMap]
+        self, rewrite: FileRewrite[LiveFile, VectorDescriptor], gone: Mapping[str, BitMap]
     ) -> Snapshot | None:
         """As ``CompactTable.replace_files``, of the version that ``read`` has returned."""
         snapshot = self._require()
@@ -252,7 +254,7 @@ class VectorTable:
         return snapshot
 
     def _add_rewritten(
-        self, rewrite: FileRewrite[LiveFile, VectorPlace], gone: Mapping[str, BitMap]
+        self, rewrite: FileRewrite[LiveFile, VectorDescriptor], gone: Mapping[str, BitMap]
     ) -> Sequence[Action]:
         """Writes the vectors of the new files, as one file: the actions that add those that have
         rows."""
@@ -263,8 +265,8 @@ class VectorTable:
             if len(gone[new.path]) == new.rows:
                 continue
             if gone[new.path]:
-                place = vectors.add(gone[new.path])
-                action = add_vector(LiveFile.from_action(action["add"]), place, new.rows)
+                vector = vectors.add(gone[new.path])
+                action = add_vector(LiveFile.from_action(action["add"]), vector, new.rows)
             actions.append(action)
         if any("deletionVector" in action["add"] for action in actions):
             self.files.write(vectors.path, bytes(vectors.content))

@@ -15,7 +15,7 @@ from watcher.process.failpoints import failpoint
 from watcher.replica.copies import NewValues, Replacement
 from watcher.replica.delta.actions import remove_file
 from watcher.replica.delta.change_feed import write_changes
-from watcher.replica.delta.deletion_vectors import VectorPlace
+from watcher.replica.delta.deletion_vectors import VectorDescriptor
 from watcher.replica.delta.features import allows_vectors
 from watcher.replica.delta.merge_on_read import VectorTable
 from watcher.replica.delta.new_rows import add_new
@@ -73,7 +73,7 @@ def rewrite_files(
     )
     columns = schema or snapshot.schema
     for part in group_sources(sources):
-        rewrite = FileRewrite[LiveFile, VectorPlace](
+        rewrite = FileRewrite[LiveFile, VectorDescriptor](
             table.files, columns, part, table.arrangement, values
         )
         rewrite.run()

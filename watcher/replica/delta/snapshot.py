@@ -22,7 +22,7 @@ from pyarrow.fs import FileSelector, FileType
 
 from watcher.model.errors import ReplicaError
 from watcher.replica.copies import CompactionRun
-from watcher.replica.delta.deletion_vectors import VectorPlace
+from watcher.replica.delta.deletion_vectors import VectorDescriptor
 from watcher.replica.delta.log import DIGITS, LOG, name_entry, parse_entry, read_entry_text
 from watcher.replica.stores.stored_files import (
     explain_damage,
@@ -53,13 +53,13 @@ class LiveFile:
     are not there any more (None: all are there)."""
 
     add: Action
-    vector: VectorPlace | None
+    vector: VectorDescriptor | None
 
     @classmethod
     def from_action(cls, add: Action) -> LiveFile:
         """As the log has it."""
         stored = add.get("deletionVector")
-        return cls(add, None if stored is None else VectorPlace.from_action(stored))
+        return cls(add, None if stored is None else VectorDescriptor.from_action(stored))
 
     @property
     def path(self) -> str:

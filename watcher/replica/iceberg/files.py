@@ -19,7 +19,7 @@ from pyroaring import BitMap
 from watcher.replica.iceberg.position_deletes import DeletedRows, Gone, decode_deletes
 from watcher.replica.iceberg.schemas import FIELD_ID
 from watcher.replica.stores.stored_files import BATCH_ROWS, explain_damage, explain_store
-from watcher.replica.writing.live_files import RowPlaces
+from watcher.replica.writing.live_files import RowIndexes
 from watcher.replica.writing.new_files import Partition
 
 
@@ -44,7 +44,7 @@ class IcebergFile:
     def partition(self) -> Partition:
         """As ``DataFile.partition``: its values."""
         record = self.entry.data_file.partition
-        return tuple(record[place] for place in range(len(record)))
+        return tuple(record[index] for index in range(len(record)))
 
     @property
     def rows(self) -> int:
@@ -99,18 +99,18 @@ class IcebergFiles:
             parquet = pq.ParquetFile(stream)
             groups = range(parquet.num_row_groups)
             counts = [parquet.metadata.row_group(number).num_rows for number in groups]
-            where = RowPlaces.find(counts, rows)
+            where = RowIndexes.find(counts, rows)
             there = {field.metadata[FIELD_ID]: field.name for field in parquet.schema_arrow}
             part = parquet.read_row_groups(where.groups, use_threads=False)
-        batches = part.take(pa.array(where.places)).to_batches()
+        batches = part.take(pa.array(where.indexes)).to_batches()
         return pa.Table.from_batches([arrange(each, schema, there) for each in batches], schema)
 
-    def read_vector(self, place: DeletedRows | None) -> BitMap:
+    def read_vector(self, vector: DeletedRows | None) -> BitMap:
         """As ``RowFiles.read_vector``."""
         gone = BitMap()
-        if place is not None:
-            for name in place.files:
-                gone |= self.read_deletes(name).get(place.path, BitMap())
+        if vector is not None:
+            for name in vector.files:
+                gone |= self.read_deletes(name).get(vector.path, BitMap())
         return gone
 
     def read_deletes(self, path: str) -> Gone:

@@ -59,10 +59,10 @@ def is_stale(snapshot: Ancestor, before: Ancestor | None, end: int) -> bool:
 
 def find_own(snapshots: Mapping[int, Ancestor], start: int | None) -> Ancestor | None:
     """The nearest snapshot by the consumer, from one on."""
-    place = snapshots.get(start) if start is not None else None
-    while place is not None and not place.end:
-        place = snapshots.get(place.parent) if place.parent is not None else None
-    return place
+    snapshot = snapshots.get(start) if start is not None else None
+    while snapshot is not None and not snapshot.end:
+        snapshot = snapshots.get(snapshot.parent) if snapshot.parent is not None else None
+    return snapshot
 
 
 def list_outside(
@@ -71,11 +71,11 @@ def list_outside(
     """What others have changed between the snapshots of two window ends, the latest first. A load
     replaces the table, and has no ancestors."""
     by_id = {each.id: each for each in snapshots}
-    place = next((each for each in reversed(by_id.values()) if each.end == upto), None)
+    snapshot = next((each for each in reversed(by_id.values()) if each.end == upto), None)
     outside = []
-    while place is not None and not place.is_known(after):
-        outside += describe_outside(place, upto)
-        place = by_id.get(place.parent) if place.parent is not None else None
+    while snapshot is not None and not snapshot.is_known(after):
+        outside += describe_outside(snapshot, upto)
+        snapshot = by_id.get(snapshot.parent) if snapshot.parent is not None else None
     return outside
 
 
@@ -85,11 +85,11 @@ def list_later(snapshots: Iterable[Ancestor], head: int | None) -> list[OutsideC
     by_id = {each.id: each for each in snapshots}
     own = find_own(by_id, head)
     end = own.end if own is not None else 0
-    place = by_id.get(head) if head is not None else None
+    snapshot = by_id.get(head) if head is not None else None
     outside = []
-    while place is not None and place is not own:
-        outside += describe_outside(place, end)
-        place = by_id.get(place.parent) if place.parent is not None else None
+    while snapshot is not None and snapshot is not own:
+        outside += describe_outside(snapshot, end)
+        snapshot = by_id.get(snapshot.parent) if snapshot.parent is not None else None
     return outside
 
 
@@ -109,12 +109,12 @@ def list_expired(
 ) -> list[int]:
     """The IDs of the snapshots before the lowest version that a cut names, and of so many that not
     more than ``at_most`` are left. The newest one of the consumer stays, and what is ``named``."""
-    ends = [place for place, each in enumerate(snapshots) if each.end]
+    ends = [index for index, each in enumerate(snapshots) if each.end]
     if not ends:
         return []
     first = 0
     if needed.version:
-        first = next((place for place in ends if snapshots[place].end >= needed.version), 0)
+        first = next((index for index in ends if snapshots[index].end >= needed.version), 0)
     if at_most is not None:
         first = max(first, len(snapshots) - at_most)
     first = min(first, ends[-1])

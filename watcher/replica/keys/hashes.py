@@ -40,8 +40,8 @@ def hash_keys(rows: pa.RecordBatch | pa.Table, points: tuple[int, int]) -> tuple
     for the same have the same: NULL, NaN, -0.0 and 0.0."""
     parts = [hash_batch(batch, points) for batch in split_batches(rows)]
     first, second = (
-        np.concatenate([part[place] for part in parts]) if parts else np.empty(0, np.uint64)
-        for place in (0, 1)
+        np.concatenate([part[number] for part in parts]) if parts else np.empty(0, np.uint64)
+        for number in (0, 1)
     )
     return first, second
 
@@ -107,13 +107,13 @@ def iterate_text_words(column: pa.Array) -> Iterator[tuple[NDArray[np.intp] | No
     data = bytes(memoryview(column.buffers()[2])[first : int(ends[rows[-1]])]) + bytes(WORD_BYTES)
     # A word at each byte.
     every = np.ndarray(len(data) - WORD_BYTES, "<u4", data, strides=(1,))
-    place = 0
+    offset = 0
     while len(rows):
-        left = np.minimum(lengths[rows] - place, WORD_BYTES)
-        words = every[starts[rows] + (place - first)] & MASKS[left]
+        left = np.minimum(lengths[rows] - offset, WORD_BYTES)
+        words = every[starts[rows] + (offset - first)] & MASKS[left]
         yield (None if len(rows) == len(column) else rows), words.astype(np.uint64)
-        place += WORD_BYTES
-        rows = rows[lengths[rows] > place]
+        offset += WORD_BYTES
+        rows = rows[lengths[rows] > offset]
 
 
 def multiply_modulo(values: Words, point: int) -> Words:

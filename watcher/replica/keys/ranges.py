@@ -41,8 +41,8 @@ class RangeIndex:
         """The number of the range of each row; ``NOWHERE`` for a row in none."""
         if self._numbers is not None and batch.column(self._order.names[0]).null_count == 0:
             return self._locate_numbers(batch.column(self._order.names[0]).to_numpy())
-        places = (self._find(parts) for parts in self._order.read_batch(batch))
-        return np.fromiter(places, np.int64, batch.num_rows)
+        indexes = (self._find(parts) for parts in self._order.read_batch(batch))
+        return np.fromiter(indexes, np.int64, batch.num_rows)
 
     def has(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         """Whether each row is in one of the ranges."""
@@ -54,11 +54,11 @@ class RangeIndex:
 
     def _find(self, parts: Parts) -> int:
         key = self._order.sort_key(parts)
-        place = bisect_left(self._ends, key)
-        if place >= self.count:
+        index = bisect_left(self._ends, key)
+        if index >= self.count:
             return NOWHERE
-        start = self._starts[place]
-        return place if start is None or start < key else NOWHERE
+        start = self._starts[index]
+        return index if start is None or start < key else NOWHERE
 
     def _read_numbers(
         self, intervals: Sequence[KeyInterval]
@@ -77,8 +77,8 @@ class RangeIndex:
     def _locate_numbers(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         assert self._numbers is not None
         starts, ends = self._numbers
-        places = np.searchsorted(ends, keys, side="left")
-        inside = places < self.count
-        places = np.where(inside, places, 0)
-        above = (keys > starts[places]) | ((places == 0) & self._open_start)
-        return np.where(inside & above, places, NOWHERE)
+        indexes = np.searchsorted(ends, keys, side="left")
+        inside = indexes < self.count
+        indexes = np.where(inside, indexes, 0)
+        above = (keys > starts[indexes]) | ((indexes == 0) & self._open_start)
+        return np.where(inside & above, indexes, NOWHERE)

@@ -56,9 +56,9 @@ def sum_hashes(table: OpenTable, rows: Iterator[VersionRows]) -> NDArray[np.int6
         found = hash_rows(table, each.batch)
         hashes.append(found)
         counts.append(np.full(len(found), 1 if each.came else -1))
-    values, places = np.unique(np.concatenate(hashes), return_inverse=True)
+    values, indexes = np.unique(np.concatenate(hashes), return_inverse=True)
     sums = np.zeros(len(values), np.int64)
-    np.add.at(sums, places, np.concatenate(counts))
+    np.add.at(sums, indexes, np.concatenate(counts))
     unmatched: NDArray[np.int64] = values[sums != 0]
     return unmatched
 

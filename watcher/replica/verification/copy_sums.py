@@ -20,13 +20,13 @@ def sum_ranges(
     counts = np.zeros(index.count, np.int64)
     sums = np.zeros((len(groups), 2, index.count), np.int64)
     for batch in batches:
-        places = index.locate(batch)
-        inside = places != NOWHERE
-        counts += np.bincount(places[inside], minlength=index.count)
+        indexes = index.locate(batch)
+        inside = indexes != NOWHERE
+        counts += np.bincount(indexes[inside], minlength=index.count)
         for (low, high), group in zip(sums, groups, strict=True):
             hashes = batch.column(group.name).to_numpy()[inside]
-            np.add.at(low, places[inside], hashes & LOW_BITS)
-            np.add.at(high, places[inside], (hashes >> 32) & LOW_BITS)
+            np.add.at(low, indexes[inside], hashes & LOW_BITS)
+            np.add.at(high, indexes[inside], (hashes >> 32) & LOW_BITS)
     pairs = sums.transpose(2, 0, 1).tolist()
     return [
         RangeSum(rows, tuple((low, high) for low, high in each))

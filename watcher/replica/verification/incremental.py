@@ -160,8 +160,8 @@ class TableProving:
     def _prove_due(self, table: OpenTable, proof: TableProof, due: Sequence[int]) -> TableProof:
         """Compares ranges, the last ones first, so that the numbers of the others stay."""
         count = count_batch(len(proof.ranges))
-        for place in range(len(due), 0, -count):
-            numbers = due[max(place - count, 0) : place]
+        for upto in range(len(due), 0, -count):
+            numbers = due[max(upto - count, 0) : upto]
             intervals = proof.list_intervals()
             found = table.comparison.find([intervals[number] for number in numbers])
             self._tally.add(table, found)

@@ -61,7 +61,8 @@ class Entries:
     first: Words
     second: Words
     stamps: NDArray[np.int64]
-    places: Words
+    addresses: Words
+    """Of each the number of its file and its row."""
 
     def __len__(self) -> int:
         return len(self.first)
@@ -91,17 +92,17 @@ class Entries:
     @property
     def files(self) -> NDArray[np.int64]:
         """The numbers of the files."""
-        return (self.places >> np.uint64(32)).astype(np.int64)
+        return (self.addresses >> np.uint64(32)).astype(np.int64)
 
     @property
     def rows(self) -> NDArray[np.uint32]:
         """The rows within the files."""
-        return self.places.astype(np.uint32)
+        return self.addresses.astype(np.uint32)
 
 
 def columns_of(entries: Entries) -> tuple[NDArray[Any], ...]:
     """The columns, as they are stored one after another."""
-    return (entries.first, entries.second, entries.stamps, entries.places)
+    return (entries.first, entries.second, entries.stamps, entries.addresses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +227,8 @@ class KeyIndex(Generic[M]):
         words = np.memmap(self._folder / run.name, np.uint64, "r")
         if len(words) * 8 != run.rows * ENTRY_BYTES or zlib.crc32(words.data) != run.checksum:
             raise ValueError(f"{run.name} is torn")
-        first, second, stamps, places = words.reshape(4, run.rows)
-        return Entries(first, second, stamps.view(np.int64), places)
+        first, second, stamps, addresses = words.reshape(4, run.rows)
+        return Entries(first, second, stamps.view(np.int64), addresses)
 
     def _iterate_runs(self) -> Iterator[Entries]:
         return (self._opened[run.name] for run in self._runs)
@@ -289,7 +290,7 @@ EMPTY = Entries(
 
 
 def find_equal(column: Words, wanted: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where numbers are in a sorted column, as pairs of places: in ``wanted``, and in the column.
+    """Where numbers are in a sorted column, as pairs of indexes: in ``wanted``, and in the column.
     Each look at the column is a page of a large file: a second search is for those alone that are
     there."""
     begins = np.searchsorted(column, wanted, "left")

@@ -97,7 +97,7 @@ class RowFiles(Protocol[F_contra, M_contra]):
         row."""
         ...
 
-    def read_vector(self, place: M_contra | None) -> BitMap:
+    def read_vector(self, vector: M_contra | None) -> BitMap:
         """The rows that are gone. Raises OSError where they cannot be read any more, ReplicaError
         where they are torn."""
         ...
@@ -112,21 +112,21 @@ class SomeRows(Protocol[F_contra]):
 
 
 @dataclass(frozen=True, slots=True)
-class RowPlaces:
+class RowIndexes:
     """Where some rows of a Parquet file are: the ``groups`` that have one, and the numbers of the
     rows in these."""
 
     groups: list[int]
-    places: NDArray[np.int64]
+    indexes: NDArray[np.int64]
 
     @classmethod
-    def find(cls, counts: Sequence[int], rows: NDArray[np.int64]) -> RowPlaces:
+    def find(cls, counts: Sequence[int], rows: NDArray[np.int64]) -> RowIndexes:
         """Those of rows, of a file whose groups have so many rows each."""
         starts = np.cumsum([0, *counts])
         groups = np.searchsorted(starts, rows, side="right") - 1
-        chosen, places = np.unique(groups, return_inverse=True)
+        chosen, indexes = np.unique(groups, return_inverse=True)
         before = np.cumsum([0, *np.diff(starts)[chosen]])[:-1]
-        return cls(chosen.tolist(), before[places] + rows - starts[groups])
+        return cls(chosen.tolist(), before[indexes] + rows - starts[groups])
 
 
 def find_rows(
@@ -182,8 +182,8 @@ def compare_rows(
     gone_after = inside if after is None else after & inside
     for rows, came in ((gone_before - gone_after, True), (gone_after - gone_before, False)):
         if rows:
-            places = pa.array([row - start for row in rows], pa.int64())
-            yield VersionRows(batch.take(places), came)
+            indexes = pa.array([row - start for row in rows], pa.int64())
+            yield VersionRows(batch.take(indexes), came)
 
 
 def mask_rows(gone: BitMap, start: int, count: int) -> np.ndarray:

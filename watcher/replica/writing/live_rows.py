@@ -99,10 +99,10 @@ class LiveRows(Generic[F, M]):
         """The rows of a file that are gone."""
         return self._vectors[path][1]
 
-    def set_gone(self, path: str, place: M, gone: BitMap) -> None:
+    def set_gone(self, path: str, vector: M, gone: BitMap) -> None:
         """The vector that a file is about to have. If it is not committed, what the version has is
         read again."""
-        self._vectors[path] = (place, gone)
+        self._vectors[path] = (vector, gone)
 
     def add(self, path: str, hashes: tuple[Words, Words], stamps: NDArray[np.int64]) -> None:
         """The rows of a file that this writer has just committed, in their order."""
