@@ -99,10 +99,6 @@ class From:
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
         right = self._relation(join.this)
         added = self._scope.relations[len(before) :]
-        missing = (added if side in {"LEFT", "FULL"} else []) + (
-            before if side in {"RIGHT", "FULL"} else []
-        )
-        self._scope.outer_joined |= {each.alias.casefold() for each in missing}
         word = f"{side} JOIN" if side else "CROSS JOIN" if kind == "CROSS" else "JOIN"
         joined = f"{left.sql} {word} {right.sql}"
         on, using = join.args.get("on"), join.args.get("using")

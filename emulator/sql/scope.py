@@ -73,10 +73,9 @@ class Scope:
     ``merged`` maps the columns of USING to one expression. ``aliases`` are the SELECT list's names
     that HAVING and ORDER BY may use. ``grouped`` holds the SQLite text of the GROUP BY expressions
     once the SELECT aggregates: outside of aggregate functions nothing else is allowed. ``locals``
-    are the arguments of a lambda; ``outer_joined`` the aliases whose rows may be missing.
-    ``windows`` are those of the WINDOW clause; window functions are allowed only where
-    ``windows_allowed`` is set. ``star`` is what * stands for; ``aliases_inside`` says that a
-    subquery named one of ``aliases``.
+    are the arguments of a lambda. ``windows`` are those of the WINDOW clause; window functions are
+    allowed only where ``windows_allowed`` is set. ``star`` is what * stands for; ``aliases_inside``
+    says that a subquery named one of ``aliases``.
     """
 
     relations: list[Relation] = field(default_factory=list)
@@ -86,7 +85,6 @@ class Scope:
     grouped: frozenset[str] | None = None
     in_aggregate: bool = False
     locals: dict[str, Typed] = field(default_factory=dict)
-    outer_joined: set[str] = field(default_factory=set)
     windows: dict[str, exp.Window] = field(default_factory=dict)
     windows_allowed: bool = False
     star: list[Typed] = field(default_factory=list)

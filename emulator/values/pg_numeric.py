@@ -10,7 +10,6 @@ import re
 from decimal import Context, Decimal
 
 NAN = "NaN"
-NAN_FORM = "9:NaN"
 WHOLE_DIGITS_MAX = 131_072
 SCALE_MAX = 16_383
 EXPONENT_SHIFT = 200_000

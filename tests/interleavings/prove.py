@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from interleavings.choosers import Prescribed, parse_trace
 from interleavings.explore import Explorer, Outcome
 from interleavings.guards import GUARDS, Guard
 from interleavings.mutations import MUTATIONS, Mutation
@@ -29,12 +28,6 @@ def find(
             if outcome.problems:
                 return number, outcome
     return schedules, None
-
-
-def holds_without(mutation: Mutation, outcome: Outcome) -> bool:
-    """Whether the schedule that found the fault is good without it, as far as it still exists."""
-    with Explorer(VARIANTS[mutation.variant]) as explorer:
-        return not explorer.run(Prescribed(parse_trace(outcome.text), lenient=True)).problems
 
 
 def prove(schedules: int, seed: int | None) -> int:

@@ -155,16 +155,6 @@ def test_rows_stay_the_same_whatever_happens_while_files_are_written_anew(
 # Which files.
 
 
-def merge_often(copy: DeltaCopy, windows: int, size: int = 1) -> dict[int, str | None]:
-    """Windows of new rows, with keys from 1,000 on."""
-    names: dict[int, str | None] = {}
-    for window in range(1, windows + 1):
-        added = {1_000 * window + n: f"w{window}" for n in range(size)}
-        copy.merge(make_rows(added, window), KEY, 100 + window)
-        names |= added
-    return names
-
-
 @pytest.mark.parametrize("merging", [MERGE_ON_READ, COPY_ON_WRITE])
 def test_small_files_become_one(folder: Path, merging: Merging) -> None:
     copy = open_copy(folder, CompactionPolicy(100, 8, 1, deleted_rows=1), merging)
