@@ -3,6 +3,7 @@ refuse."""
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from watcher.model.errors import ConfigurationError
 from watcher.replica.formats import make_session_settings
 from watcher.runners.spark_job import SECTIONS, choose_format_settings, make_request
 from watcher.runners.spark_replica import ReplicaRequest
+from watcher.settings.destination_grammar import CopiesDestination
 from watcher.settings.spark_parsing import parse_source_options
 from watcher.settings.watcher import WatchConfig, parse_watch_config
 
@@ -220,6 +222,7 @@ def test_formats_that_delta_rs_does_not_write(format_: str) -> None:
         ({"to": "parquet:/lake"}, "this process does not write parquet: use engine = 'spark', or"),
         ({"to": "delta:/lake", "engine": "pyiceberg"}, "pyiceberg does not write delta"),
         ({"to": "iceberg:/lake", "merge": "copy-on-write"}, "remove merge = 'copy-on-write'"),
+        ({"to": "delta:/lake", "catalog_schema": "a.b"}, "'catalog_schema' is for engine ="),
     ],
 )
 def test_what_this_process_does_not_write(replica: dict[str, str], message: str) -> None:
@@ -242,8 +245,44 @@ def test_what_this_process_writes(replica: dict[str, str]) -> None:
 
 def test_jars_of_the_file_take_the_place_of_packages() -> None:
     try:
-        settings = choose_format_settings("delta", {"spark.jars": "delta.jar"})
+        settings = choose_format_settings(
+            CopiesDestination("delta", "/lake"), {"spark.jars": "delta.jar"}
+        )
     except ConfigurationError:
         pytest.skip("there is no Delta for the Spark that is installed")
     assert settings["spark.jars"] == "delta.jar"
     assert "spark.jars.packages" not in settings
+
+
+@pytest.mark.parametrize(
+    ("variables", "own", "expected"),
+    [
+        ({}, {}, {}),
+        ({"AWS_REGION": "eu-west-1"}, {}, {"endpoint.region": "eu-west-1"}),
+        (
+            {"AWS_ENDPOINT_URL": "http://s3"},
+            {},
+            {"endpoint": "http://s3", "path.style.access": "true"},
+        ),
+        (
+            {"AWS_ENDPOINT_URL": "http://s3", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"},
+            {"spark.hadoop.fs.s3a.endpoint": "http://own"},
+            {"endpoint": "http://own"},
+        ),
+    ],
+)
+def test_variables_lead_the_client_of_spark_to_s3(
+    variables: dict[str, str],
+    own: dict[str, str],
+    expected: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [each for each in os.environ if each.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    settings = choose_format_settings(CopiesDestination("parquet", "s3://bucket/lake"), own)
+    package = settings.pop("spark.jars.packages")
+    assert re.fullmatch(r"org.apache.hadoop:hadoop-aws:3\.\d+\.\d+", package)
+    assert settings == {f"spark.hadoop.fs.s3a.{name}": value for name, value in expected.items()}
+    assert choose_format_settings(CopiesDestination("parquet", "/lake"), {}) == {}

@@ -59,7 +59,7 @@ def command(
         typer.Option(
             metavar="FORMAT:FOLDER",
             help="Where the copies are: delta:FOLDER, iceberg:FOLDER or iceberg:CATALOG.NAMESPACE;"
-            " with Spark also parquet:, and no catalog.",
+            " with Spark also parquet:FOLDER.",
         ),
     ] = None,
     engine: Annotated[

@@ -48,8 +48,8 @@ class OwnWriter:
     ``module:function``, loaded when it is used. ``merged``: how it can merge rows.
     ``modes``: what copies can keep. ``feed``: they can have a change feed; ``opens`` takes whether
     they have it, then, behind the mode. ``ties``: makes a namespace of a catalog and its folder the
-    replica's, by its place. ``layout``: how rows can lie in the files of copies that are merged on
-    read."""
+    replica's, by its place, and returns the ID of both. ``layout``: how rows can lie in the files
+    of copies that are merged on read."""
 
     engine: str
     opens: str
@@ -188,12 +188,15 @@ def find_folder(name: str | None, place: str) -> str:
     return folder
 
 
-def tie_folder(name: str, place: str) -> None:
-    """Makes a namespace and its folder the replica's, before anything is written there. Raises
-    ReplicaError where one of them is another's."""
+def tie_folder(name: str, place: str) -> str | None:
+    """Makes a namespace and its folder the replica's, before anything is written there. Returns the
+    ID that both have then; None for a folder alone. Raises ReplicaError where one of them is
+    another's."""
     own = find_format(name).own
-    if is_in_catalog(name, place) and own is not None and own.ties is not None:
-        resolve_name(own.ties)(place)
+    if not is_in_catalog(name, place) or own is None or own.ties is None:
+        return None
+    tie: str = resolve_name(own.ties)(place)
+    return tie
 
 
 def check_merging(name: str, merging: Merging | None) -> None:

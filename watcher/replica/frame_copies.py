@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -9,33 +10,54 @@ from pyspark.sql import SparkSession
 
 from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import Merging
-from watcher.replica.formats import EXTENSIONS, CopyFormat, check_merging, find_format
+from watcher.replica.formats import (
+    EXTENSIONS,
+    CopyFormat,
+    check_merging,
+    find_folder,
+    find_format,
+    is_in_catalog,
+)
+from watcher.replica.frame_catalogs import check_catalog
 from watcher.replica.layout import Layout
+from watcher.replica.spark.catalog_entries import check_schema
 from watcher.replica.spark.frames import FrameCopy, FramePlace, OpenFrameCopy
+from watcher.replica.stores.places import split_namespace
 from watcher.replica.writing.compaction import CompactionPolicy
 
 
 def make_open_copy(
     spark: SparkSession,
     name: str,
-    folder: str,
+    place: str,
     consumer: str,
     merging: Merging | None = None,
     policy: CompactionPolicy | None = None,
+    schema: str | None = None,
 ) -> OpenFrameCopy:
-    """The copies of a replica. ``merging``: how rows are merged; None: as a copy was made, and new
-    ones of Delta and Iceberg are made for merge-on-read. ``policy``: how they are compacted; None:
-    not at all. Raises ConfigurationError for a format
-    that is not known, that the session does not have, or that is not merged so."""
+    """The copies of a replica in a folder or a namespace. ``merging``: how rows are merged; None:
+    as a copy was made, and new ones of Delta and Iceberg are made for merge-on-read. ``policy``:
+    how they are compacted; None: not at all. ``schema``: that of Spark's catalog whose tables
+    copies in Delta are to be. Raises ConfigurationError for a format that is not known, that the
+    session does not have, or that is not merged so, and for a catalog or a schema that it does not
+    have."""
     chosen = find_format(name)
     check_merging(name, merging)
     check_session(spark, chosen)
     open_copy = resolve_name(chosen.frames)
-    place = FramePlace(folder.rstrip("/"), make_spark_path(folder), consumer, merging, policy)
+    if schema is not None:
+        check_schema(spark, schema)
+    names = split_namespace(place) if is_in_catalog(name, place) else ()
+    if names:
+        check_catalog(spark, names[0])
+    folder = find_folder(name, place)
+    opened = FramePlace(
+        folder.rstrip("/"), make_spark_path(folder), consumer, merging, policy, names, schema
+    )
 
     def open_frames(spark: SparkSession, table: str, layout: Layout | None = None) -> FrameCopy:
-        opened: FrameCopy = open_copy(spark, table, place, layout)
-        return opened
+        copy: FrameCopy = open_copy(spark, table, opened, layout)
+        return copy
 
     return open_frames
 
@@ -53,5 +75,8 @@ def check_session(spark: SparkSession, chosen: CopyFormat) -> None:
 
 
 def make_spark_path(folder: str) -> str:
-    """A folder as Spark names it, whatever its default file system is."""
-    return folder.rstrip("/") if "://" in folder else Path(folder).resolve().as_uri()
+    """A folder as Spark names it, whatever its default file system is. Hadoop's client of S3 has
+    ``s3a://``."""
+    if "://" not in folder:
+        return Path(folder).resolve().as_uri()
+    return re.sub("^s3://", "s3a://", folder.rstrip("/"))

@@ -8,12 +8,11 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import check_version
 from watcher.replica.cuts.cut import TablesAt
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.modes import COLUMNS, ENDS, LATEST
-from watcher.replica.formats import is_in_catalog, split_copies
+from watcher.replica.formats import find_folder, split_copies
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.spark.frames import OpenFrameCopy
 
@@ -38,12 +37,7 @@ class FramesAt(TablesAt):
 
 def as_of(spark: SparkSession, to: str, timestamp: datetime | str | None = None) -> FramesAt:
     """A replica at the latest exact cut at or before a timestamp (None: the latest). ``to`` is its
-    folder, or ``FORMAT:FOLDER``. Raises ReplicaError."""
-    format_, folder = split_copies(to)
-    if is_in_catalog(format_, folder):
-        raise ConfigurationError(
-            f"as_of with Spark reads a folder, not {folder}: use watcher.replica.reading.as_of, or"
-            " read the tables of the catalog, VERSION AS OF the snapshots of the cut"
-        )
-    cut = Manifest(folder).find_as_of(timestamp)
-    return FramesAt(cut, spark, make_open_copy(spark, cut.copies, folder, cut.consumer))
+    folder, ``FORMAT:FOLDER``, or ``iceberg:CATALOG.NAMESPACE``. Raises ReplicaError."""
+    format_, place = split_copies(to)
+    cut = Manifest(find_folder(format_, place)).find_as_of(timestamp)
+    return FramesAt(cut, spark, make_open_copy(spark, cut.copies, place, cut.consumer))

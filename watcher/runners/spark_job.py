@@ -22,11 +22,15 @@ from watcher.process.spark.template_start import prestart
 from watcher.replica.cuts.cut import Cause
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.formats import make_session_settings
+from watcher.replica.frame_catalogs import uncache_catalog
+from watcher.replica.frame_stores import find_client_package, make_client_settings
 from watcher.replica.replica_window import CutReport
+from watcher.replica.stores.places import name_place
 from watcher.runners.metrics import Metrics
 from watcher.runners.replica_settings import name_consumer, require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED
 from watcher.runners.spark_replica import ReplicaRequest, start_replica
+from watcher.settings.destination_grammar import CopiesDestination
 from watcher.settings.secret_values import reveal_all
 from watcher.settings.spark import OF_WATCHER
 from watcher.settings.watcher import WatchConfig
@@ -46,6 +50,8 @@ SESSION_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
 }
 LISTEN_ON = "SPARK_LOCAL_IP"
+PACKAGES = "spark.jars.packages"
+JARS = frozenset({"spark.jars", PACKAGES})
 LOCAL_SETTINGS = {
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
     "spark.databricks.delta.snapshotPartitions": "2",
@@ -81,11 +87,12 @@ def run_job(
         request.metrics.serve(config.metrics.host, config.metrics.port)
     spark = open_session(config)
     try:
-        if run_query(spark, request) and once and is_late(request.copies.folder):
+        folder = request.copies.folder
+        if run_query(spark, request) and once and is_late(folder):
             # A query up to now has no second window of tables that nothing changes.
             options = {**request.options, "idleSeconds": 0}
             more = replace(request, interval_seconds=0.0, options=options)
-            run_query(spark, more, lambda: not is_late(request.copies.folder))
+            run_query(spark, more, lambda: not is_late(folder))
     finally:
         spark.stop()
 
@@ -152,19 +159,24 @@ def open_session(config: WatchConfig) -> SparkSession:
         os.environ.setdefault(LISTEN_ON, "127.0.0.1")
         prestart()
     defaults = SESSION_SETTINGS | (LOCAL_SETTINGS if master.startswith("local") else {})
-    settings = defaults | choose_format_settings(replica.format, own)
-    builder = SparkSession.builder.appName(f"spanner-watcher replicate {replica.folder}")
+    settings = defaults | choose_format_settings(replica.copies, own)
+    builder = SparkSession.builder.appName(f"spanner-watcher replicate {name_place(replica.place)}")
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
-def choose_format_settings(format_: str, own: Mapping[str, str]) -> dict[str, str]:
-    """The settings that bring a format; where the file names jars, those are taken."""
-    settings = dict(make_session_settings(format_, pyspark.__version__))
-    if "spark.jars" in own:
-        settings.pop("spark.jars.packages", None)
-    return settings | dict(own)
+def choose_format_settings(copies: CopiesDestination, own: Mapping[str, str]) -> dict[str, str]:
+    """The settings that bring a format, and the client of the folder's store; where the file names
+    jars, those are taken. Commits in a catalog are seen at once."""
+    folder = copies.folder
+    settings = dict(make_session_settings(copies.format, pyspark.__version__))
+    if copies.in_catalog:
+        settings |= uncache_catalog(copies.place)
+    packages = [settings.pop(PACKAGES, None), find_client_package(folder)]
+    if any(packages) and JARS.isdisjoint(own):
+        settings[PACKAGES] = ",".join(filter(None, packages))
+    return settings | make_client_settings(folder, os.environ) | dict(own)
 
 
 def make_request(
@@ -177,7 +189,7 @@ def make_request(
     return ReplicaRequest(
         database=str(config.address),
         tables=config.tables,
-        to=replica.folder,
+        to=replica.place,
         format=replica.format,
         exclude=config.exclude,
         consumer=config.consumer,
@@ -188,6 +200,7 @@ def make_request(
         load_seconds=replica.load_seconds,
         load_rows=replica.load_rows or 0,
         layouts=replica.layout,
+        catalog_schema=replica.catalog_schema,
         compaction=replica.compaction,
         compaction_deleted_percent=replica.compaction_deleted_percent,
         compaction_small_files=replica.compaction_small_files,

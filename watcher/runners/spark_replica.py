@@ -23,8 +23,14 @@ from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.owner import Owner
 from watcher.replica.cuts.views import View
-from watcher.replica.formats import find_format, split_copies
+from watcher.replica.formats import find_format, split_copies, tie_folder
+from watcher.replica.frame_catalogs import check_same_catalog
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
+from watcher.replica.frame_stores import (
+    check_client,
+    check_commits,
+    check_same_store,
+)
 from watcher.replica.layout import Layout, Layouts
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, ChunkPace, LoadBudget
 from watcher.replica.replica_window import CutReport
@@ -81,8 +87,8 @@ class SparkReplicaSettings:
     """
 
     options: Mapping[str, str]
+    copies: CopiesDestination
     folder: str
-    format: str
     checkpoint: str
     keep_seconds: float
     interval_seconds: float | None
@@ -92,6 +98,11 @@ class SparkReplicaSettings:
     layouts: Layouts = field(default_factory=dict)
     policy: CompactionPolicy | None = None
     metrics: Metrics | None = None
+
+    @property
+    def format(self) -> str:
+        """The format of the copies."""
+        return self.copies.format
 
     @property
     def source(self) -> SourceOptions:
@@ -224,16 +235,18 @@ def check_supported(name: str, capture: PollCapture) -> None:
 
 @dataclass(frozen=True)
 class ReplicaRequest:
-    """What ``watcher.replicate`` was asked for. ``to``: a folder, or ``FORMAT:FOLDER``; ``format``
-    is ``delta`` without either. ``stream``: a change stream's name, or True for the only one;
-    ``deleted`` maps tables to their soft-delete columns. ``take_over``: the folder is made this
-    consumer's where it belongs to another one, and every table is loaded again.
-    ``merge``: how rows are merged, ``merge-on-read`` or ``copy-on-write``; None: as each copy was
-    made, and new ones on read. ``compaction`` and what begins so: as in ``[replica]`` of a file.
+    """What ``watcher.replicate`` was asked for. ``to``: a folder, ``FORMAT:FOLDER``, or
+    ``iceberg:CATALOG.NAMESPACE``; ``format`` is ``delta`` without either. ``stream``: a change
+    stream's name, or True for the only one; ``deleted`` maps tables to their soft-delete columns.
+    ``take_over``: the folder is made this consumer's where it belongs to another one, and every
+    table is loaded again. ``merge``: how rows are merged, ``merge-on-read`` or ``copy-on-write``;
+    None: as each copy was made, and new ones on read. ``compaction`` and what begins so: as in
+    ``[replica]`` of a file.
     ``metrics``: what counts windows and compactions; None: they are not shown.
     ``create_folders``: as in a watcher's file. ``load_seconds``: for so long a micro-batch loads,
     ``load_rows``: so many rows a chunk of a load has at most (0: as many as fit). ``layouts``: how
-    the rows of copies lie in their files, by table."""
+    the rows of copies lie in their files, by table. ``catalog_schema``: the
+    ``CATALOG.SCHEMA`` whose tables copies in Delta are to be."""
 
     database: str
     tables: Sequence[str]
@@ -259,21 +272,20 @@ class ReplicaRequest:
     compaction_small_files: int = DEFAULT_POLICY.small_files
     compaction_megabytes: float = DEFAULT_POLICY.megabytes
     metrics: Metrics | None = None
+    catalog_schema: str | None = None
 
     @property
     def copies(self) -> CopiesDestination:
         """The format and the folder. Raises ConfigurationError."""
         format_, folder = split_copies(self.to)
         named = self.format or format_ or DELTA
+        if self.catalog_schema is not None and named != DELTA:
+            raise ConfigurationError(
+                f"catalog_schema is for copies in Delta, not in {named}: remove it"
+            )
         if format_ not in (None, named):
             raise ConfigurationError(f"format = '{named}' and to = '{self.to}': remove one of them")
-        copies = parse_copies_destination(f"{named}:{folder}")
-        if copies.in_catalog:
-            raise ConfigurationError(
-                f"Spark writes copies into a folder, not into {copies.place}: write"
-                f" {named}:FOLDER, or use 'spanner-watcher replicate' without Spark"
-            )
-        return copies
+        return parse_copies_destination(f"{named}:{folder}")
 
     def resolve(self) -> SparkReplicaSettings:
         """The settings. Raises ConfigurationError, AddressError."""
@@ -283,13 +295,14 @@ class ReplicaRequest:
                 f"the option '{taken[0]}' is the replica's own: {OWN_OPTIONS_ADVICE}"
             )
         copies, layouts = self.copies, parse_layouts(self.layouts)
+        folder = copies.folder
         chosen = find_format(copies.format)
         chosen.layout.check(f"{chosen.title} by Spark", layouts)
         settings = SparkReplicaSettings(
             self._make_options(),
-            copies.folder,
-            copies.format,
-            self.checkpoint or f"{make_spark_path(copies.folder)}/{CHECKPOINT}",
+            copies,
+            folder,
+            self.checkpoint or f"{make_spark_path(folder)}/{CHECKPOINT}",
             self.keep_seconds,
             self.interval_seconds,
             Callback(self.report),
@@ -326,6 +339,18 @@ def claim_folder(settings: SparkReplicaSettings, consumer: str) -> None:
         remove_folder(settings.folder, CHECKPOINT)
 
 
+def check_place(spark: SparkSession, settings: SparkReplicaSettings, create: bool) -> None:
+    """Looks whether Spark can write copies and the checkpoint where they are to be. Raises
+    ConfigurationError."""
+    if settings.copies.in_catalog:
+        check_client(spark, settings.checkpoint)
+        return
+    location = make_spark_path(settings.folder)
+    prepare_any_folder("to", settings.folder, create)
+    check_commits(spark, settings.format, location)
+    check_client(spark, location)
+
+
 def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuery:
     """Starts the query. Raises ConfigurationError, TableNotFoundError, NotWatchableError."""
     if not isinstance(spark, SparkSession):
@@ -336,13 +361,18 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     settings = request.resolve()
     consumer = settings.source.consumer
     assert consumer is not None, "a request names the consumer"
-    prepare_any_folder("to", settings.folder, request.create_folders)
-    place = (settings.format, settings.folder, consumer)
-    copies = make_open_copy(spark, *place, request.merge, settings.policy)
+    check_place(spark, settings, request.create_folders)
+    place = (settings.format, settings.copies.place, consumer)
+    copies = make_open_copy(spark, *place, request.merge, settings.policy, request.catalog_schema)
     register_source(spark)
     replica = SparkReplica(settings, copies)
+    tie = tie_folder(settings.format, settings.copies.place)
+    if tie is not None:
+        check_same_catalog(spark, settings.copies.place, tie)
     replica.check_copies(spark)
     claim_folder(settings, consumer)
+    if tie is None:
+        check_same_store(spark, settings.folder, make_spark_path(settings.folder))
     changes = spark.readStream.format(SOURCE).options(**settings.options).load()
     writer = (
         changes.writeStream.foreachBatch(replica.write)

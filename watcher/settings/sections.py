@@ -13,6 +13,7 @@ from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import COPY_ON_WRITE, Dropped
+from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.modes import LATEST, Mode
 from watcher.replica.formats import FORMATS, PARQUET, check_merging
 from watcher.replica.layout import Layout
@@ -152,7 +153,7 @@ class ReplicaConfig(Section):
 
     to: Annotated[Text, check_by(parse_copies_destination)]
     """The copies: ``delta:FOLDER``, ``iceberg:FOLDER`` or ``iceberg:CATALOG.NAMESPACE``; with Spark
-    also ``parquet:FOLDER``, and no catalog."""
+    also ``parquet:FOLDER``."""
     keep_cuts: Duration = 7 * 86_400.0
     """For how long cuts are kept."""
     engine: Literal["delta-rs", "pyiceberg", "spark"] | None = None
@@ -210,6 +211,8 @@ class ReplicaConfig(Section):
     compare_keys: Annotated[Duration, Field(gt=0)] = 3_600.0
     """How often ``deletes = "compare"`` compares: each time Spanner hashes all keys of the
     table."""
+    catalog_schema: Text | None = None
+    """With Spark, copies in Delta are tables of this schema, too, ``CATALOG.SCHEMA``."""
     spark: Mapping[Text, Secret] = {}
     """Settings of the Spark session, such as ``"spark.master" = "local[4]"``, which may have keys
     of an object store. No value is shown; ``{ file = "PATH" }`` and ``{ env = "NAME" }`` are
@@ -219,11 +222,6 @@ class ReplicaConfig(Section):
     def _check_engine(self) -> ReplicaConfig:
         if self.engine != "spark":
             self._check_own()
-        elif self.copies.in_catalog:
-            raise ValueError(
-                f"engine = 'spark' writes copies into a folder, not into {self.place}: write"
-                f" {self.format}:FOLDER, or remove engine"
-            )
         if self.engine == "spark" and "dropped_columns" in self.model_fields_set:
             raise ValueError(
                 "'dropped_columns' is not for engine = 'spark', which loads a table again whose"
@@ -250,6 +248,11 @@ class ReplicaConfig(Section):
             raise ValueError(
                 f"'{min(given)}' is not for copies in Parquet, whose merges put small files"
                 " together: remove it, or use another format"
+            )
+        if self.catalog_schema is not None and (self.engine != "spark" or self.format != DELTA):
+            raise ValueError(
+                "'catalog_schema' is for engine = 'spark' and copies in Delta: set these, or remove"
+                " it"
             )
         if self.engine == "spark" and "load_parallelism" in self.model_fields_set:
             raise ValueError(

@@ -108,9 +108,10 @@ class Namespace:
             raise self._refuse(folder, there)
         return folder
 
-    def tie(self) -> None:
+    def tie(self) -> str:
         """Makes the namespace, unless it is there, and ties it and its folder to each other, before
-        anything is written into either. Raises ReplicaError where one of them is another's."""
+        anything is written into either. Returns the ID of both. Raises ReplicaError where one of
+        them is another's."""
         folder = self.folder
         if is_there(folder, SQLITE_FILE):
             raise ReplicaError(
@@ -124,6 +125,7 @@ class Namespace:
         own = self._settle(claim, there)
         if (own.get(LOCATION), own.get(TIE)) != (folder, there):
             raise self._refuse(folder, there)
+        return there
 
     def _claim(self, folder: str) -> tuple[Mapping[str, str], str]:
         """The properties of the namespace, which is made if it is not there, and an ID. One without
@@ -213,6 +215,6 @@ def find_folder(place: str) -> str:
     return Namespace(NamespacePlace.parse(place)).folder
 
 
-def tie_folder(place: str) -> None:
+def tie_folder(place: str) -> str:
     """As ``Namespace.tie``."""
-    Namespace(NamespacePlace.parse(place)).tie()
+    return Namespace(NamespacePlace.parse(place)).tie()

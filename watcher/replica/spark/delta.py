@@ -32,6 +32,7 @@ from watcher.replica.delta.snapshot import list_gone
 from watcher.replica.layout import Layout
 from watcher.replica.loads import CHUNK, ON
 from watcher.replica.merge_sql import SPARK
+from watcher.replica.spark.catalog_entries import CatalogEntry
 from watcher.replica.spark.chunked_tables import ChunkCommit, ChunkedTable
 from watcher.replica.spark.delta_partitions import check_values, explain_values
 from watcher.replica.spark.frames import CopyUpkeep, FramePlace, first_line
@@ -69,11 +70,16 @@ class SparkDeltaCopy(ChunkedTable):
         super().__init__(spark, f"delta.{SPARK.quote(self._path)}", place, layout, path)
         self._log = DeltaLog(path, self._consumer)
         self._has_vectors = False
+        self._entry: CatalogEntry | None = None
+        if place.schema is not None:
+            self._entry = CatalogEntry(spark, place.schema, table, self._name, self._path)
         if place.policy is not None:
             self._upkeep = open_upkeep(path, place.policy)
 
     def _read_stored(self) -> CopyState | None:
         """The copy as it is, apart from its load."""
+        if self._entry is not None:
+            self._entry.check()
         commits = self._read_history(1)
         if not commits:
             return None
@@ -205,6 +211,8 @@ class SparkDeltaCopy(ChunkedTable):
             raise make_conflict(known_as, self._consumer, end)
         schema = self.read_schema(version) if schema is None else schema
         self._known = CopyState(version, end, schema, self._load.progress)
+        if self._entry is not None:
+            self._entry.make()
         return self._known
 
     def _has_own_commits(self, after: int, before: int) -> bool:

@@ -36,6 +36,8 @@ class FrameChunk:
 @dataclass(frozen=True, slots=True)
 class FramePlace:
     """Where the copies of a replica are, and whose. ``location`` is the folder as Spark names it.
+    ``namespace``: the names of a catalog and of a namespace, if the copies are tables there.
+    ``schema``: that of Spark's catalog whose tables copies in Delta are to be; None: of none.
     ``merging``: how rows are merged; None: as a copy was made, and a new one is made for
     merge-on-read. ``policy``: how they are compacted; None: that, and the removal of what no cut
     needs, is the owner's."""
@@ -45,6 +47,8 @@ class FramePlace:
     consumer: str
     merging: Merging | None = None
     policy: CompactionPolicy | None = None
+    namespace: tuple[str, ...] = ()
+    schema: str | None = None
 
 
 WHOLE = FrameChunk()
@@ -176,6 +180,12 @@ def render_columns(schema: pa.Schema, there: Collection[str]) -> Iterator[str]:
         if field.name not in there:
             yield f"{name} {from_arrow_type(field.type).simpleString()} {place}"
         place = f"AFTER {name}"
+
+
+def render_text(value: str) -> str:
+    """A text as a literal."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:

@@ -68,22 +68,26 @@ class IcebergCommit:
 
 
 class SparkIcebergCopy(ChunkedTable):
-    """The ``FrameCopy`` in a catalog of the replica's folder. Compactions by others are no
-    conflicts. A merge is refused where another instance has written meanwhile; a load that was
-    committed all the same is somebody else's: ``disown_stale``."""
+    """The ``FrameCopy`` in a namespace, or in a catalog of the replica's folder. Compactions by
+    others are no conflicts. A merge is refused where another instance has written meanwhile; a load
+    that was committed all the same is somebody else's: ``disown_stale``."""
 
     def __init__(
         self, spark: SparkSession, table: str, place: FramePlace, layout: Layout | None
     ) -> None:
         self._table, self._copy = table, name_copy(table)
-        self._catalog = SPARK.quote(add_catalog(spark, place.location))
-        name, folder = f"{self._catalog}.{SPARK.quote(self._copy)}", f"{place.folder}/{self._copy}"
-        super().__init__(spark, name, place, layout, folder)
+        catalog, *namespace = place.namespace or (add_catalog(spark, place.location),)
+        self._catalog = SPARK.quote(catalog)
+        copy = ".".join(map(SPARK.quote, (*namespace, self._copy)))
+        self._location = f"{place.location}/{self._copy}" if namespace else None
+        super().__init__(
+            spark, f"{self._catalog}.{copy}", place, layout, f"{place.folder}/{self._copy}"
+        )
         self._newest: IcebergCommit | None = None
         self._is_set = False
         if place.policy is not None:
             reads = (self._read_snapshots, lambda: self._layout)
-            self._upkeep = IcebergUpkeep(spark, self._catalog, self._copy, place.policy, *reads)
+            self._upkeep = IcebergUpkeep(spark, self._catalog, copy, place.policy, *reads)
 
     def _read_stored(self) -> CopyState | None:
         if not self._exists():
@@ -124,7 +128,7 @@ class SparkIcebergCopy(ChunkedTable):
         there = self._read_properties() if self._exists() else {MERGE_MODE: MERGE_ON_READ}
         merging = self._merging or there.get(MERGE_MODE, COPY_ON_WRITE)
         properties = TABLE_PROPERTIES | {MERGE_MODE: merging}
-        table = render_table(self._name, self._layout, properties)
+        table = render_table(self._name, self._layout, properties, self._location)
         placed = arrange_frame(rows, self._layout, self._catalog)
         self._run(table, placed, {**described, **load_settings(self._layout)})
         self._is_set = False

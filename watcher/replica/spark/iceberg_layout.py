@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 
 from watcher.replica.layout import IDENTITY, TIMES, Layout, PartitionField
 from watcher.replica.merge_sql import SPARK
-from watcher.replica.spark.frames import ROWS_VIEW, sort_frame
+from watcher.replica.spark.frames import ROWS_VIEW, render_text, sort_frame
 
 ORDER = "sort-order"
 """The property that shows the order of a table."""
@@ -21,12 +21,16 @@ ASCENDING = "ASC NULLS LAST"
 ORDERED = rf"(?:`((?:[^`]|``)+)`|([^`,() ]+)) {ASCENDING}"
 
 
-def render_table(name: str, layout: Layout, properties: Mapping[str, str]) -> str:
-    """The statement that makes a table of ``ROWS_VIEW``, or puts it in the place of one."""
+def render_table(
+    name: str, layout: Layout, properties: Mapping[str, str], location: str | None = None
+) -> str:
+    """The statement that makes a table of ``ROWS_VIEW``, or puts it in the place of one.
+    ``location``: its folder; None: where the catalog has it."""
     fields = ", ".join(map(render_field, layout.fields))
     parts = f" PARTITIONED BY ({fields})" if fields else ""
     values = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
-    made = f"CREATE OR REPLACE TABLE {name} USING iceberg{parts} TBLPROPERTIES ({values})"
+    place = "" if location is None else f" LOCATION {render_text(location)}"
+    made = f"CREATE OR REPLACE TABLE {name} USING iceberg{parts}{place} TBLPROPERTIES ({values})"
     return f"{made} AS SELECT * FROM {ROWS_VIEW}"  # noqa: S608 (names are quoted)
 
 

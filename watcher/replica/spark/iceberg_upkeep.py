@@ -18,7 +18,6 @@ from watcher.process.failpoints import failpoint
 from watcher.replica.copies import CompactionRun, Needed
 from watcher.replica.iceberg.lineage import Ancestor, list_expired
 from watcher.replica.layout import Layout
-from watcher.replica.merge_sql import SPARK
 from watcher.replica.spark.file_ranges import FileRange, choose_range
 from watcher.replica.writing.compaction import CompactionPolicy
 
@@ -54,7 +53,7 @@ class ListedFile:
 
 
 class IcebergUpkeep:
-    """The ``CopyUpkeep`` of one table: ``copy`` in a ``catalog``, which is quoted.
+    """The ``CopyUpkeep`` of one table: ``copy`` in a ``catalog``, which are quoted.
     ``read_snapshots``: the snapshots as they are judged."""
 
     def __init__(
@@ -70,7 +69,7 @@ class IcebergUpkeep:
         self._policy = policy
         self._file_bytes = 0
         self._catalog = catalog
-        self._copy = SPARK.quote(copy)
+        self._copy = copy
         self._name = f"{catalog}.{self._copy}"
         self._read_snapshots = read_snapshots
         self._read_layout = read_layout

@@ -12,6 +12,11 @@ def is_namespace(place: str) -> bool:
     return NAMESPACE.fullmatch(place) is not None
 
 
+def split_namespace(place: str) -> tuple[str, ...]:
+    """The names of the catalog and of the namespace."""
+    return tuple(name_place(place).split("."))
+
+
 def name_place(place: str) -> str:
     """A place without properties of its catalog."""
     return place.partition("?")[0] if is_namespace(place) else place
