@@ -67,6 +67,8 @@ def group_key(
         raise errors.invalid_argument(
             f"Grouping by expressions of type {name_of(key.type)} is not allowed"
         )
+    if target is not node:
+        scope.keyed[id(target)] = key
     return key
 
 

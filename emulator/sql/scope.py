@@ -72,8 +72,9 @@ class Scope:
 
     ``merged`` maps the columns of USING to one expression. ``aliases`` are the SELECT list's names
     that HAVING and ORDER BY may use. ``grouped`` holds the SQLite text of the GROUP BY expressions
-    once the SELECT aggregates: outside of aggregate functions nothing else is allowed. ``locals``
-    are the arguments of a lambda. ``windows`` are those of the WINDOW clause; window functions are
+    once the SELECT aggregates: outside of aggregate functions nothing else is allowed; ``keyed``
+    the items of the SELECT list that it groups by, by the identities of their nodes. ``locals`` are
+    the arguments of a lambda. ``windows`` are those of the WINDOW clause; window functions are
     allowed only where ``windows_allowed`` is set. ``star`` is what * stands for; ``aliases_inside``
     says that a subquery named one of ``aliases``.
     """
@@ -83,6 +84,7 @@ class Scope:
     merged: dict[str, Typed] = field(default_factory=dict)
     aliases: dict[str, Typed] = field(default_factory=dict)
     grouped: frozenset[str] | None = None
+    keyed: dict[int, Typed] = field(default_factory=dict)
     in_aggregate: bool = False
     locals: dict[str, Typed] = field(default_factory=dict)
     windows: dict[str, exp.Window] = field(default_factory=dict)

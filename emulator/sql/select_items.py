@@ -28,7 +28,7 @@ def compile_items(
     for each in node.expressions:
         columns = expand_star(expressions, each, scope, context)
         if columns is None:
-            typed = expressions.compile(each, scope, context)
+            typed = scope.keyed.get(id(each)) or expressions.compile(each, scope, context)
             name = each.alias if isinstance(each, exp.Alias) else typed.column
             columns = [Output(name, typed, context.null_type)]
         outputs += columns

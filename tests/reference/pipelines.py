@@ -127,7 +127,7 @@ def order(query: Pipeline) -> None:
     names = [n for n, each in query.columns.items() if each == kind and n != query.key]
     first = f"{query.choice.choice(names)}{query.choice.choice(WAYS)}, " if names else ""
     query.add(f"ORDER BY {first}{query.key}{query.choice.choice(WAYS)}")
-    query.ordered = True
+    query.ordered = not query.joined
 
 
 def limit(query: Pipeline) -> None:
@@ -190,5 +190,5 @@ def make_pipeline(choice: random.Random) -> tuple[str, bool]:
         choice.choice(STEPS)(query)
     if choice.random() < 0.5:
         order(query)
-        return query.text, True
+        return query.text, query.ordered
     return query.text, False

@@ -203,6 +203,8 @@ ROWS: list[tuple[str, list[tuple[object, ...]]]] = [
         "[OFFSET(0)].c",
         [(None,)],
     ),
+    ("SELECT t IS NULL AS g, COUNT(*) FROM (SELECT 1 AS x) AS t GROUP BY g", [(False, 1)]),
+    ("SELECT t IS NULL AS g, COUNT(*) FROM (SELECT 1 AS x) AS t GROUP BY 1", [(False, 1)]),
     (
         "SELECT 1 AS x UNION ALL SELECT 2 UNION ALL SELECT CAST(2.5 AS FLOAT32) ORDER BY x",
         [(1.0,), (2.0,), (2.5,)],
