@@ -12,7 +12,9 @@ from fixtures.changing_schemas import STREAM_DDL, change_schema, watchable_ddl
 from fixtures.changing_schemas import write as write_table
 from fixtures.replicas import (
     CONSUMER,
+    CrashError,
     assert_equal,
+    crash,
     list_commits,
     make_replicator,
     open_table,
@@ -219,14 +221,6 @@ def test_values_of_a_later_time_than_the_window_make_no_exact_cut(
     assert "rows up to here were read at" in str(reports[1].cut.explain())
     assert not any(report.loaded for report in reports[1:])
     assert_equal(database, tmp_path, reports[2].cut)
-
-
-class CrashError(Exception):
-    """A process that is gone."""
-
-
-def crash(*_: object) -> None:
-    raise CrashError
 
 
 def make_sink(database: Database, folder: Path, reports: list[CutReport]) -> ReplicaSink:

@@ -15,7 +15,9 @@ from fixtures.changing_schemas import change_schema
 from fixtures.listings import ALL
 from fixtures.replicas import (
     CONSUMER,
+    CrashError,
     assert_equal,
+    crash,
     last_cut,
     open_table,
     read_rows,
@@ -29,6 +31,7 @@ from google.cloud.spanner_v1.database import Database
 
 from watcher.model.errors import ConfigurationError, ReplicaError
 from watcher.replica.copies import KeepingCopy
+from watcher.replica.cut_writer import CutWriter
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.modes import COLUMNS, ENDS, HISTORY, KEEP_DELETED, MODES, Mode
 from watcher.replica.cuts.stored import FORMAT_OF_MODES
@@ -146,6 +149,32 @@ def test_changes_from_before_a_new_column_are_kept_with_those_after_it(
     if mode == HISTORY:
         assert kept >= {(4, 40, None, None), (7, 70, None, None), (8, 80, None, None)}
     assert {0, 8} <= {row["Id"] for row in rows}, "deleted ones"
+
+
+@pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
+def test_a_column_that_comes_after_a_crash(
+    database: Database, tmp_path: Path, mode: Mode, monkeypatch: pytest.MonkeyPatch, own_format: str
+) -> None:
+    """The copy has the rows of a window whose cut and position were not written."""
+    more = STREAMED | to_copy(tmp_path, mode)
+    copy_first(database, tmp_path, 4, more)
+    with database.batch() as batch:
+        batch.update("T", ["Id", "Version"], [(1, 10), (2, 20)])
+    with monkeypatch.context() as patch:
+        patch.setattr(CutWriter, "write", crash)
+        with pytest.raises(CrashError):
+            replicate(database, tmp_path, **more)
+    change_schema(database, "ALTER TABLE T ADD COLUMN More INT64")
+    with database.batch() as batch:
+        batch.update("T", ["Id", "Version", "More"], [(2, 200, 5)])
+    (report,) = replicate(database, tmp_path, **more)
+    assert (report.loaded, report.cut.exact) == ({}, True)
+    assert_equal(database, tmp_path)
+    rows = as_of(f"{own_format}:{tmp_path}").read("T", all_rows=True).to_pylist()
+    versions = sorted((row["Id"], row["Version"], row["More"]) for row in rows)
+    kept = [(2, 2, None), (2, 20, None)] if mode == HISTORY else []
+    old = [(1, 1, None)] if mode == HISTORY else []
+    assert versions == sorted([(0, 0, None), *old, (1, 10, None), *kept, (2, 200, 5), (3, 3, None)])
 
 
 def test_deleted_rows_stay_with_what_they_were(

@@ -95,7 +95,9 @@ class ReplicaWriter(Generic[Copy]):
             elif (obstacle := known.find_obstacle(name, starts[name], self._replaced)) is not None:
                 loads[name] = obstacle
         usable = captures.keys() - loads.keys()
-        changed = {n: captures[n] for n in usable if not self._has_columns(n, captures[n])}
+        # A copy that is as new as the window, or newer, takes nothing from it.
+        older = [name for name in usable if known.states[name].end < end]
+        changed = {n: captures[n] for n in older if not self._has_columns(n, captures[n])}
         widened = self._columns.plan(changed, starts, end)
         for name in changed.keys() - widened.keys():
             differences = compare_columns(known.states[name].schema, captures[name])

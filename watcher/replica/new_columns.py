@@ -60,13 +60,14 @@ def plan_columns(
     alike = not (changes.missing or changes.gone)
     if alike or changes.other or (changes.gone and not (whole and dropped != "load")):
         return None
-    if state.end > start or not isinstance(copy, EvolvingCopy):
+    if state.end > end or not isinstance(copy, EvolvingCopy):
         return None
     views = [mask.column for mask in table.masks]
     views += [name for name, _ in table.row_filter.columns] if table.row_filter else []
     if set(views) & set(changes.missing):
         return None
-    # Between the copy's end and the start nothing may have happened to the table either.
+    # Between the copy's end and the start nothing may have happened to the table either. After a
+    # crash the copy may be newer than the start: it has the columns of its end.
     queries = capture.queries
     steps = read_column_steps(queries.address, table.name, state.end, end, table.dialect)
     if not steps.explain(changes.missing, changes.gone):
